@@ -1,4 +1,6 @@
-"""Where the packages lie: viz/ and lessons/ are installed as `minigrad.viz` and `minigrad.lessons`."""
+"""Where the packages lie: viz/ and lessons/ are installed as `minigrad.viz` and
+`minigrad.lessons`.
+"""
 
 from setuptools import find_packages, setup
 

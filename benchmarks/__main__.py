@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...]`: runs the workloads, prints a table, and keeps the figures.
 
-The number of threads is a matter of environment variables that the linear-algebra libraries read when they are loaded. They are set here,
-before anything is imported that might load one.
+The number of threads is a matter of environment variables that the linear-algebra libraries read
+when they are loaded. They are set here, before anything is imported that might load one.
 """
 
 import argparse
@@ -14,13 +14,36 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
-    parser.epilog = "The engines are minigrad, PyTorch, HIPS autograd, MyGrad and JAX; one that is not installed is named and left out."
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.partition("\n")[0]
+    )
+    parser.epilog = (
+        "The engines are minigrad, PyTorch, HIPS autograd, MyGrad and JAX; one that is not"
+        " installed is named and left out."
+    )
     parser.add_argument("names", metavar="NAME", nargs="*", help="workloads to run (default: all)")
     parser.add_argument("--list", action="store_true", help="name the workloads and stop")
-    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed rounds of each workload (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of the numerical libraries (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=30,
+        metavar="N",
+        help="timed rounds of each workload (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads of the numerical libraries (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if options.repeat < 1 or options.threads < 1:
         parser.error("--repeat and --threads are whole numbers from 1 on")
@@ -39,7 +62,11 @@ def _measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         for workload in known.values():
             print(f"{workload.name:24}{workload.title}")
         return 0
-    there = [name for name, workload in known.items() if harness.is_installed("minigrad", workload.device)]
+    there = [
+        name
+        for name, workload in known.items()
+        if harness.is_installed("minigrad", workload.device)
+    ]
     unknown = [name for name in options.names if name not in known]
     if unknown:
         parser.error(f"there is no workload {unknown[0]}; there are {', '.join(known)}")
@@ -52,7 +79,9 @@ def _measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     print(f"{report.heading(facts)}  \n{report.how(options.threads)}")
     results = []
     for name in options.names or there:
-        result = harness.measure(known[name], options.repeat, peak=peak_memory.measure, threads=options.threads)
+        result = harness.measure(
+            known[name], options.repeat, peak=peak_memory.measure, threads=options.threads
+        )
         print(report.table([result]), flush=True)
         results.append(result)
     for path in report.write(options.out, facts, results):

@@ -1,9 +1,11 @@
-"""`python -m benchmarks.checkpointing`: what checkpointing saves and what it costs, on a deep chain of layers.
+"""`python -m benchmarks.checkpointing`: what checkpointing saves and what it costs, on a deep chain
+of layers.
 
-A chain of LAYERS layers tanh(x W + b) with one batch going through, forward and backward, kept whole, and cut into pieces by
-`checkpoint_sequential`. Memory is what Python's tracemalloc sees between the start of the forward pass and the end of the backward pass at
-its highest (NumPy reports its arrays to it), without the parameters, which are there before. Time is measured separately, without tracing,
-the variants taking turns.
+A chain of LAYERS layers tanh(x W + b) with one batch going through, forward and backward, kept
+whole, and cut into pieces by `checkpoint_sequential`. Memory is what Python's tracemalloc sees
+between the start of the forward pass and the end of the backward pass at its highest (NumPy reports
+its arrays to it), without the parameters, which are there before. Time is measured separately,
+without tracing, the variants taking turns.
 """
 
 import argparse
@@ -35,11 +37,17 @@ def variants(layers: int, batch: int, width: int) -> dict[int, Callable[[], list
         (mg.checkpoint_sequential(body, segments, x) ** 2).mean().backward()
         return [p.grad.numpy() for p in parameters]
 
-    return {segments: lambda segments=segments: run(segments) for segments in SEGMENTS if segments <= layers}
+    return {
+        segments: lambda segments=segments: run(segments)
+        for segments in SEGMENTS
+        if segments <= layers
+    }
 
 
 def peak_bytes(run: Callable[[], Any]) -> int:
-    """The most that a run held at any time, beyond what was there before. The gradients that it leaves behind are part of it."""
+    """The most that a run held at any time, beyond what was there before. The gradients that it
+    leaves behind are part of it.
+    """
     run()
     gc.collect()
     tracemalloc.start()
@@ -52,9 +60,19 @@ def peak_bytes(run: Callable[[], Any]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.checkpointing", description=__doc__.partition("\n")[0])
-    parser.add_argument("--layers", type=int, default=LAYERS, metavar="N", help="layers of the chain (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=15, metavar="N", help="timed rounds (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.checkpointing", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--layers",
+        type=int,
+        default=LAYERS,
+        metavar="N",
+        help="layers of the chain (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=15, metavar="N", help="timed rounds (default: %(default)s)"
+    )
     options = parser.parse_args(argv)
     machine.limit_threads(1)
 
@@ -64,7 +82,9 @@ def main(argv: list[str]) -> int:
     expected = runs[1]()
     for segments, run in runs.items():
         if not all((a == b).all() for a, b in zip(run(), expected, strict=True)):
-            raise harness.DisagreementError(f"the gradients in {segments} pieces differ from those of the whole chain")
+            raise harness.DisagreementError(
+                f"the gradients in {segments} pieces differ from those of the whole chain"
+            )
     peaks = {segments: peak_bytes(run) for segments, run in runs.items()}
     seconds: dict[int, list[float]] = {segments: [] for segments in runs}
     for _ in range(options.repeat):
@@ -79,11 +99,13 @@ def main(argv: list[str]) -> int:
     print("| pieces | peak memory | of the whole | time | of the whole, median | quartiles |")
     print("|---|---|---|---|---|---|")
     for segments in runs:
-        low, middle, high = harness.quartiles([a / b for a, b in zip(seconds[segments], seconds[1], strict=True)])
+        low, middle, high = harness.quartiles(
+            [a / b for a, b in zip(seconds[segments], seconds[1], strict=True)]
+        )
         time = 1000 * harness.quartiles(seconds[segments])[1]
         print(
-            f"| {segments} | {peaks[segments] / 2**20:.1f} MiB | {peaks[segments] / peaks[1]:.2f} | {time:.1f} ms | {middle:.2f} "
-            f"| {low:.2f} to {high:.2f} |"
+            f"| {segments} | {peaks[segments] / 2**20:.1f} MiB | {peaks[segments] / peaks[1]:.2f} |"
+            f" {time:.1f} ms | {middle:.2f} | {low:.2f} to {high:.2f} |"
         )
     return 0
 

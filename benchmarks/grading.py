@@ -1,9 +1,12 @@
-"""`python -m benchmarks.grading`: how long it takes to grade a class, cold and warm, from finding the hand-ins to grades.csv.
+"""`python -m benchmarks.grading`: how long it takes to grade a class, cold and warm, from finding
+the hand-ins to grades.csv.
 
-The sheet is the course's second lesson. Of a hundred hand-ins 90 are right (each with a comment of its own, so that no two are alike), 6
-are wrong in one exercise, 3 raise, and 1 ends its process. None loops: a loop costs what its exercise allows, ten seconds by default,
-whatever the grader does. "Cold" starts Python anew for each hand-in, "warm" forks it from a running one; both isolate alike. Every run
-checks that each hand-in got the points it deserves. No privilege is needed: run it as a plain user.
+The sheet is the course's second lesson. Of a hundred hand-ins 90 are right (each with a comment of
+its own, so that no two are alike), 6 are wrong in one exercise, 3 raise, and 1 ends its process.
+None loops: a loop costs what its exercise allows, ten seconds by default, whatever the grader does.
+"Cold" starts Python anew for each hand-in, "warm" forks it from a running one; both isolate alike.
+Every run checks that each hand-in got the points it deserves. No privilege is needed: run it as a
+plain user.
 """
 
 from __future__ import annotations
@@ -27,18 +30,50 @@ SHEET = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
 RESULTS = Path(__file__).parent / "results"
 EXERCISE = "mul"
 ANSWERS = {
-    "wrong": "def tangent_mul(a, b, da, db):\n    return da * b - a * db\n\n\ndef adjoint_mul(a, b, g):\n    return g * a, g * b",
-    "raises": "def tangent_mul(a, b, da, db):\n    return 1 / 0\n\n\ndef adjoint_mul(a, b, g):\n    raise ValueError",
+    "wrong": (
+        "def tangent_mul(a, b, da, db):\n    return da * b - a * db\n\n\ndef adjoint_mul(a, b,"
+        " g):\n    return g * a, g * b"
+    ),
+    "raises": (
+        "def tangent_mul(a, b, da, db):\n    return 1 / 0\n\n\ndef adjoint_mul(a, b, g):\n    raise"
+        " ValueError"
+    ),
     "ends": "import os\n\nos._exit(0)",
 }
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.grading", description=__doc__.partition("\n")[0])
-    parser.add_argument("--cold", type=int, default=200, metavar="N", help="hand-ins that are started cold (default: %(default)s)")
-    parser.add_argument("--warm", type=int, default=2000, metavar="N", help="hand-ins that are started warm (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="at a time (default: one a processor)")
-    parser.add_argument("--out", type=Path, metavar="DIR", default=RESULTS, help="where the figures go (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.grading", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--cold",
+        type=int,
+        default=200,
+        metavar="N",
+        help="hand-ins that are started cold (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--warm",
+        type=int,
+        default=2000,
+        metavar="N",
+        help="hand-ins that are started warm (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count(),
+        metavar="N",
+        help="at a time (default: one a processor)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        default=RESULTS,
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if min(options.cold, options.warm) < 0 or options.jobs < 1:
         parser.error("--cold and --warm are whole numbers from 0 on, --jobs is one from 1 on")
@@ -49,17 +84,27 @@ def main(argv: list[str]) -> int:
     facts["command"] = " ".join(["python -m benchmarks.grading", *argv])
     facts["user"] = "root" if getattr(os, "geteuid", lambda: 1)() == 0 else "a plain user"
     print(report.heading(facts), flush=True)
-    rows = [measure(kind, number, options.jobs) for kind, number in (("cold", options.cold), ("warm", options.warm)) if number]
+    rows = [
+        measure(kind, number, options.jobs)
+        for kind, number in (("cold", options.cold), ("warm", options.warm))
+        if number
+    ]
     print(table(rows))
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "grading.json").write_text(json.dumps({**facts, "jobs": options.jobs, "runs": rows}, indent=1) + "\n")
-    (options.out / "grading.md").write_text(f"{report.heading(facts)}  \n`{facts['command']}`, as {facts['user']}\n\n{table(rows)}\n")
+    (options.out / "grading.json").write_text(
+        json.dumps({**facts, "jobs": options.jobs, "runs": rows}, indent=1) + "\n"
+    )
+    (options.out / "grading.md").write_text(
+        f"{report.heading(facts)}  \n`{facts['command']}`, as {facts['user']}\n\n{table(rows)}\n"
+    )
     print(f"wrote {options.out / 'grading.json'} and {options.out / 'grading.md'}")
     return 0
 
 
 def measure(kind: str, number: int, jobs: int) -> dict[str, Any]:
-    """Grades a class of `number`; raises AssertionError where somebody does not get what they deserve."""
+    """Grades a class of `number`; raises AssertionError where somebody does not get what they
+    deserve.
+    """
     from minigrad.lessons.grading import run
     from minigrad.lessons.grading.sheet import load_sheet
 
@@ -69,12 +114,19 @@ def measure(kind: str, number: int, jobs: int) -> dict[str, Any]:
         wrong = write_class(Path(folder, "submitted"), number)
         start, used = perf_counter(), cpu_seconds()
         with inside_bubblewrap() as spent:
-            report = run.grade(SHEET, Path(folder, "submitted"), Path(folder, "results"), run.Options(warm=kind == "warm", jobs=jobs))
+            report = run.grade(
+                SHEET,
+                Path(folder, "submitted"),
+                Path(folder, "results"),
+                run.Options(warm=kind == "warm", jobs=jobs),
+            )
         seconds, used = perf_counter() - start, cpu_seconds() - used + sum(spent)
         assert report.ran == number and not report.failed, report.failed
         for result in report.results:
             deserved = full - worth if result.student in wrong else full
-            assert result.points == deserved, f"{result.student} deserves {deserved} points and gets {result.points}"
+            assert result.points == deserved, (
+                f"{result.student} deserves {deserved} points and gets {result.points}"
+            )
         level = sorted({str(result.record["level"]) for result in report.results})
         each = sorted(result.record["seconds"] for result in report.results)
     return {
@@ -89,14 +141,18 @@ def measure(kind: str, number: int, jobs: int) -> dict[str, Any]:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of those that it has waited for: on a busy machine it says more than the clock on the wall."""
+    """CPU time of this process and of those that it has waited for: on a busy machine it says
+    more than the clock on the wall.
+    """
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 @contextmanager
 def inside_bubblewrap() -> Iterator[list[float]]:
-    """CPU seconds of what runs inside bubblewrap, which does not tell of it when it ends: one entry for each server that is closed."""
+    """CPU seconds of what runs inside bubblewrap, which does not tell of it when it ends: one
+    entry for each server that is closed.
+    """
     from minigrad.lessons.grading.supervisor import Server
 
     spent: list[float] = []
@@ -117,7 +173,11 @@ def inside_bubblewrap() -> Iterator[list[float]]:
 def below(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have started."""
     try:
-        children = [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+        children = [
+            int(child)
+            for path in Path(f"/proc/{pid}/task").glob("*/children")
+            for child in path.read_text().split()
+        ]
     except OSError:
         return []
     return [*children, *(other for child in children for other in below(child))]
@@ -138,7 +198,9 @@ def write_class(folder: Path, number: int) -> set[str]:
     wrong = set()
     for n in range(number):
         notebook, student = copy.deepcopy(right), f"student{n:05}"
-        kind = {0: "ends", 1: "raises", 34: "raises", 67: "raises"}.get(n % 100) or ("wrong" if n % 100 in range(10, 70, 10) else "")
+        kind = {0: "ends", 1: "raises", 34: "raises", 67: "raises"}.get(n % 100) or (
+            "wrong" if n % 100 in range(10, 70, 10) else ""
+        )
         cell = next(cell for cell in notebook["cells"] if cell.get("id") == EXERCISE)
         cell["source"] = ANSWERS[kind] if kind else "".join(cell["source"]) + f"\n# {student}"
         wrong |= {student} if kind else set()
@@ -150,11 +212,15 @@ def write_class(folder: Path, number: int) -> set[str]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The figures as a Markdown table."""
-    lines = ["| start | hand-ins | seconds | each | CPU of each | median of one hand-in | isolation |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| start | hand-ins | seconds | each | CPU of each | median of one hand-in | isolation |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         lines.append(
-            f"| {row['start']} | {row['hand_ins']:,} | {row['seconds']:.1f} | {row['each_ms']:.1f} ms | {row['cpu_each_ms']:.1f} ms "
-            f"| {row['median_inside_ms']:.1f} ms | {row['isolation']} |"
+            f"| {row['start']} | {row['hand_ins']:,} | {row['seconds']:.1f} | {row['each_ms']:.1f}"
+            f" ms | {row['cpu_each_ms']:.1f} ms | {row['median_inside_ms']:.1f} ms |"
+            f" {row['isolation']} |"
         )
     return "\n".join(lines)
 

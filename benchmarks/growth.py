@@ -1,8 +1,10 @@
 """`python -m benchmarks.growth [SERIES ...]`: what a unit of work costs as the work grows.
 
-minigrad, compiled where it applies, and PyTorch take turns at each size (see `benchmarks.harness`). Where the cost of a unit stays the same
-or falls, nothing in an engine grows faster than the work. At small sizes it is what operations cost in bookkeeping, at large ones what
-their arithmetic costs. For the long scalar chains the peak of the memory is measured too, in a process for each engine: bytes an operation.
+minigrad, compiled where it applies, and PyTorch take turns at each size (see `benchmarks.harness`).
+Where the cost of a unit stays the same or falls, nothing in an engine grows faster than the work.
+At small sizes it is what operations cost in bookkeeping, at large ones what their arithmetic costs.
+For the long scalar chains the peak of the memory is measured too, in a process for each engine:
+bytes an operation.
 """
 
 import argparse
@@ -22,14 +24,17 @@ FEW = 2
 """Rounds of the sizes at which a run takes seconds."""
 
 LONGEST_COMPILED = 10_000
-"""Operations of the longest chain that is compiled here: a longer one takes minutes before its first replay."""
+"""Operations of the longest chain that is compiled here: a longer one takes minutes before its
+first replay.
+"""
 
 
 @dataclass(frozen=True)
 class Series:
     """One kind of work in several sizes.
 
-    varied: what `sizes` counts. unit: what the time is divided by. units: how many of them a size has. workload: what is run there.
+    varied: what `sizes` counts. unit: what the time is divided by. units: how many of them a size
+    has. workload: what is run there.
     """
 
     title: str
@@ -52,21 +57,40 @@ class Point:
 def load() -> dict[str, Series]:
     """The series by name; imports the workloads."""
     from benchmarks.harness import Workload
-    from benchmarks.workloads import cnn_step, derivative_matrices, large_products, network_2_25, scalar_chain
+    from benchmarks.workloads import (
+        cnn_step,
+        derivative_matrices,
+        large_products,
+        network_2_25,
+        scalar_chain,
+    )
 
     def of(module: Any, tolerance: float, slow: float = float("inf")) -> Callable[[int], Workload]:
-        """The module's builders at a size: minigrad, compiled where there is that, and PyTorch. From size `slow` on with few rounds."""
+        """The module's builders at a size: minigrad, compiled where there is that, and PyTorch.
+        From size `slow` on with few rounds.
+        """
 
         def at(size: int) -> Workload:
-            builders = {name: getattr(module, name.replace(" ", "_"), None) for name in ("minigrad", "minigrad compiled", "torch")}
-            peers = {name: lambda build=build: build(size) for name, build in builders.items() if build}
-            return Workload(f"growth_{size}", "", "", peers, tolerance, FEW if size >= slow else None)
+            builders = {
+                name: getattr(module, name.replace(" ", "_"), None)
+                for name in ("minigrad", "minigrad compiled", "torch")
+            }
+            peers = {
+                name: lambda build=build: build(size) for name, build in builders.items() if build
+            }
+            return Workload(
+                f"growth_{size}", "", "", peers, tolerance, FEW if size >= slow else None
+            )
 
         return at
 
     def chain(operations: int) -> Workload:
         found = scalar_chain.workload(operations, FEW if operations >= 1_000_000 else None)
-        engines = ("minigrad", "minigrad compiled", "torch") if operations <= LONGEST_COMPILED else ("minigrad", "torch")
+        engines = (
+            ("minigrad", "minigrad compiled", "torch")
+            if operations <= LONGEST_COMPILED
+            else ("minigrad", "torch")
+        )
         return replace(found, peers={name: found.peers[name] for name in engines})
 
     def jacobian(width: int) -> Workload:
@@ -83,9 +107,21 @@ def load() -> dict[str, Series]:
     products = 3 * (large_products.FACTORS - 1)
     return {
         "network": Series(
-            "One epoch of network_2_25", "points", (100, 1_000, 10_000, 100_000), "point", float, of(network_2_25, tolerance=1e-2)
+            "One epoch of network_2_25",
+            "points",
+            (100, 1_000, 10_000, 100_000),
+            "point",
+            float,
+            of(network_2_25, tolerance=1e-2),
         ),
-        "chain": Series("The chain of scalar_chain", "operations", (1_000, 10_000, 100_000, 1_000_000), "operation", float, chain),
+        "chain": Series(
+            "The chain of scalar_chain",
+            "operations",
+            (1_000, 10_000, 100_000, 1_000_000),
+            "operation",
+            float,
+            chain,
+        ),
         "products": Series(
             f"The {products} products of large_products",
             "rows",
@@ -94,18 +130,59 @@ def load() -> dict[str, Series]:
             lambda rows: products * rows**3 / 1e6,
             of(large_products, tolerance=1e-4, slow=2048),
         ),
-        "jacobian": Series("The Jacobian of jacobian_200", "rows", (25, 50, 100, 200, 400), "entry", lambda rows: float(rows**2), jacobian),
-        "cnn": Series("One step of cnn_step", "images", (4, 8, 16, 32, 64), "image", float, of(cnn_step, tolerance=1e-3)),
+        "jacobian": Series(
+            "The Jacobian of jacobian_200",
+            "rows",
+            (25, 50, 100, 200, 400),
+            "entry",
+            lambda rows: float(rows**2),
+            jacobian,
+        ),
+        "cnn": Series(
+            "One step of cnn_step",
+            "images",
+            (4, 8, 16, 32, 64),
+            "image",
+            float,
+            of(cnn_step, tolerance=1e-3),
+        ),
     }
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__.partition("\n")[0])
-    parser.add_argument("names", metavar="SERIES", nargs="*", help="network, chain, products, jacobian, cnn (default: all)")
-    parser.add_argument("--up-to", type=int, metavar="SIZE", help="leave out the sizes beyond this one")
-    parser.add_argument("--repeat", type=int, default=7, metavar="N", help="timed rounds of each size (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of the numerical libraries (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "names",
+        metavar="SERIES",
+        nargs="*",
+        help="network, chain, products, jacobian, cnn (default: all)",
+    )
+    parser.add_argument(
+        "--up-to", type=int, metavar="SIZE", help="leave out the sizes beyond this one"
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=7,
+        metavar="N",
+        help="timed rounds of each size (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads of the numerical libraries (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if options.repeat < 1 or options.threads < 1:
         parser.error("--repeat and --threads are whole numbers from 1 on")
@@ -119,9 +196,14 @@ def main(argv: list[str]) -> int:
             parser.error(f"there is no series {name}; there are {', '.join(known)}")
     chosen = {}
     for name in options.names or known:
-        chosen[name] = [size for size in known[name].sizes if options.up_to is None or size <= options.up_to]
+        chosen[name] = [
+            size for size in known[name].sizes if options.up_to is None or size <= options.up_to
+        ]
         if not chosen[name]:
-            parser.error(f"--up-to {options.up_to} leaves no size of {name}, which begins with {known[name].sizes[0]} {known[name].varied}")
+            parser.error(
+                f"--up-to {options.up_to} leaves no size of {name}, which begins with"
+                f" {known[name].sizes[0]} {known[name].varied}"
+            )
     report.make_folder(parser, options.out)
     harness.set_torch_threads(options.threads)
     facts = machine.describe(options.threads)
@@ -133,14 +215,22 @@ def main(argv: list[str]) -> int:
         points = [measure(known[name], size, options.repeat, options.threads) for size in sizes]
         print(part := table(name, known[name], points), flush=True)
         text += part
-        kept[name] = {"varied": known[name].varied, "unit": known[name].unit, "points": [_figures(point) for point in points]}
-    for path in report.keep(options.out, f"growth-threads{options.threads}", {**facts, "series": kept}, text):
+        kept[name] = {
+            "varied": known[name].varied,
+            "unit": known[name].unit,
+            "points": [_figures(point) for point in points],
+        }
+    for path in report.keep(
+        options.out, f"growth-threads{options.threads}", {**facts, "series": kept}, text
+    ):
         print(f"wrote {path}")
     return 0
 
 
 def measure(series: Series, size: int, repeat: int, threads: int) -> Point:
-    """Times the engines in turns at one size, and measures the peak of the memory where the size is a workload of its own."""
+    """Times the engines in turns at one size, and measures the peak of the memory where the size
+    is a workload of its own.
+    """
     from benchmarks import harness, peak_memory, workloads
 
     own = workloads.load()
@@ -148,7 +238,11 @@ def measure(series: Series, size: int, repeat: int, threads: int) -> Point:
     def peak(workload: "Workload", peer: str) -> int | None:
         return peak_memory.measure(workload, peer) if workload.name in own else None
 
-    return Point(size, series.units(size), harness.measure(series.workload(size), repeat, warm_up=2, peak=peak, threads=threads))
+    return Point(
+        size,
+        series.units(size),
+        harness.measure(series.workload(size), repeat, warm_up=2, peak=peak, threads=threads),
+    )
 
 
 def table(name: str, series: Series, points: list[Point]) -> str:
@@ -156,23 +250,48 @@ def table(name: str, series: Series, points: list[Point]) -> str:
     from benchmarks.harness import REFERENCE, quartiles
     from benchmarks.report import times
 
-    memory = any(timing.peak is not None for point in points for timing in point.result.timings.values())
-    head = ["engine", "median", f"per {series.unit}", "quartiles", f"ratio to {REFERENCE}", "quartiles"]
+    memory = any(
+        timing.peak is not None for point in points for timing in point.result.timings.values()
+    )
+    head = [
+        "engine",
+        "median",
+        f"per {series.unit}",
+        "quartiles",
+        f"ratio to {REFERENCE}",
+        "quartiles",
+    ]
     head = [series.varied, *head, *([f"peak memory per {series.unit}"] if memory else [])]
-    lines = [f"\n### {name}", f"{series.title}.\n", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines = [
+        f"\n### {name}",
+        f"{series.title}.\n",
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+    ]
     for point in points:
         for engine, timing in point.result.timings.items():
             low, middle, high = (seconds / point.units for seconds in quartiles(timing.seconds))
-            cells = [f"{point.size:,}", engine, duration(middle * point.units), duration(middle), f"{duration(low)} to {duration(high)}"]
+            cells = [
+                f"{point.size:,}",
+                engine,
+                duration(middle * point.units),
+                duration(middle),
+                f"{duration(low)} to {duration(high)}",
+            ]
             if timing.ratios:
                 r_low, r_middle, r_high = quartiles(timing.ratios)
                 cells += [times(r_middle), f"{times(r_low)} to {times(r_high)}"]
             else:
                 cells += ["-", "-"]
             if memory:
-                cells.append("-" if timing.peak is None else f"{timing.peak / point.units:,.0f} bytes")
+                cells.append(
+                    "-" if timing.peak is None else f"{timing.peak / point.units:,.0f} bytes"
+                )
             lines.append(f"| {' | '.join(cells)} |")
-        lines += [f"| {point.size:,} | {engine} | not installed |{' - |' * (len(head) - 3)}" for engine in point.result.missing]
+        lines += [
+            f"| {point.size:,} | {engine} | not installed |{' - |' * (len(head) - 3)}"
+            for engine in point.result.missing
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -190,14 +309,21 @@ def _figures(point: Point) -> dict[str, Any]:
 
         return {
             "seconds": report.named_quartiles(timing.seconds),
-            "seconds_per_unit": report.named_quartiles([seconds / point.units for seconds in timing.seconds]),
+            "seconds_per_unit": report.named_quartiles(
+                [seconds / point.units for seconds in timing.seconds]
+            ),
             "ratio_to_torch": report.named_quartiles(timing.ratios) if timing.ratios else None,
             "peak_bytes": timing.peak,
             "every_run_seconds": report.short(timing.seconds),
         }
 
     engines = {name: of(timing) for name, timing in point.result.timings.items()}
-    return {"size": point.size, "units": point.units, "engines": engines, "not_installed": point.result.missing}
+    return {
+        "size": point.size,
+        "units": point.units,
+        "engines": engines,
+        "not_installed": point.result.missing,
+    }
 
 
 if __name__ == "__main__":

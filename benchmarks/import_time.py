@@ -1,7 +1,8 @@
 """`python -m benchmarks.import_time`: what `import minigrad` costs beyond NumPy's own import.
 
-Each import runs in a new process, the two in turns, with byte code that is already written (as on every day but the first). CPU time is
-what the system charged to the process; the difference of the medians is the figure.
+Each import runs in a new process, the two in turns, with byte code that is already written (as on
+every day but the first). CPU time is what the system charged to the process; the difference of the
+medians is the figure.
 """
 
 import argparse
@@ -21,9 +22,23 @@ IMPORTS = ("import numpy", "import minigrad")
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.import_time", description=__doc__.partition("\n")[0])
-    parser.add_argument("--repeat", type=int, default=40, metavar="N", help="processes for each import (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.import_time", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=40,
+        metavar="N",
+        help="processes for each import (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if options.repeat < 1:
         parser.error("--repeat is a whole number from 1 on")
@@ -32,16 +47,25 @@ def main(argv: list[str]) -> int:
     found = measure(options.repeat)
     print(table := f"{report.heading(facts)}  \n`{facts['command']}`\n\n{_table(found)}")
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "import_time.json").write_text(json.dumps({**facts, "milliseconds": found}, indent=1) + "\n")
+    (options.out / "import_time.json").write_text(
+        json.dumps({**facts, "milliseconds": found}, indent=1) + "\n"
+    )
     (options.out / "import_time.md").write_text(table + "\n")
     return 0
 
 
 def measure(repeat: int) -> dict[str, dict[str, list[float]]]:
     """For each import the milliseconds of wall time and of CPU time of each process."""
-    found: dict[str, dict[str, list[float]]] = {statement: {"wall": [], "cpu": []} for statement in IMPORTS}
+    found: dict[str, dict[str, list[float]]] = {
+        statement: {"wall": [], "cpu": []} for statement in IMPORTS
+    }
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPYCACHEPREFIX": folder,
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        }
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for number in range(-1, repeat):  # the first time writes the byte code
             for statement, times in found.items():
@@ -59,14 +83,27 @@ def _cpu_of_children() -> float:
 
 
 def _table(found: dict[str, dict[str, list[float]]]) -> str:
-    lines = ["| process | median wall | quartiles | median CPU | quartiles |", "|---|---|---|---|---|"]
+    lines = [
+        "| process | median wall | quartiles | median CPU | quartiles |",
+        "|---|---|---|---|---|",
+    ]
     medians = {}
     for statement, times in found.items():
-        (low, wall, high), (cpu_low, cpu, cpu_high) = quartiles(times["wall"]), quartiles(times["cpu"])
+        (low, wall, high), (cpu_low, cpu, cpu_high) = (
+            quartiles(times["wall"]),
+            quartiles(times["cpu"]),
+        )
         medians[statement] = wall, cpu
-        lines.append(f"| `{statement}` | {wall:.0f} ms | {low:.0f} to {high:.0f} ms | {cpu:.0f} ms | {cpu_low:.0f} to {cpu_high:.0f} ms |")
-    wall, cpu = (ours - numpy for ours, numpy in zip(medians[IMPORTS[1]], medians[IMPORTS[0]], strict=True))
-    return "\n".join([*lines, f"\nminigrad beyond NumPy: {wall:.0f} ms of wall time, {cpu:.0f} ms of CPU time."])
+        lines.append(
+            f"| `{statement}` | {wall:.0f} ms | {low:.0f} to {high:.0f} ms | {cpu:.0f} ms |"
+            f" {cpu_low:.0f} to {cpu_high:.0f} ms |"
+        )
+    wall, cpu = (
+        ours - numpy for ours, numpy in zip(medians[IMPORTS[1]], medians[IMPORTS[0]], strict=True)
+    )
+    return "\n".join(
+        [*lines, f"\nminigrad beyond NumPy: {wall:.0f} ms of wall time, {cpu:.0f} ms of CPU time."]
+    )
 
 
 if __name__ == "__main__":

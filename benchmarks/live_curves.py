@@ -1,12 +1,14 @@
 """`python -m benchmarks.live_curves`: what it costs to watch a training while it runs.
 
-In a real notebook kernel, with a real widget whose messages a client reads as a browser would, the same training runs watched and
-unwatched, turn by turn, the order changing from pair to pair, on the clock and in the kernel's processor time (which other programs on the
-machine disturb less). Watched means `viz.Live`: curves alone, or curves with snapshots of weights,
-gradients and decision surface. What a browser draws is not part of it: that is another process.
+In a real notebook kernel, with a real widget whose messages a client reads as a browser would, the
+same training runs watched and unwatched, turn by turn, the order changing from pair to pair, on the
+clock and in the kernel's processor time (which other programs on the machine disturb less). Watched
+means `viz.Live`: curves alone, or curves with snapshots of weights, gradients and decision surface.
+What a browser draws is not part of it: that is another process.
 
-The network is the course's small one, 2-25-25-25-2, on 400 points, whose epochs are so short that watching shows as much as it ever will;
-and a wide one, 2-256-256-2 on 4,000 points, as an example of trainings that take their time.
+The network is the course's small one, 2-25-25-25-2, on 400 points, whose epochs are so short that
+watching shows as much as it ever will; and a wide one, 2-256-256-2 on 4,000 points, as an example
+of trainings that take their time.
 """
 
 from __future__ import annotations
@@ -19,10 +21,14 @@ from pathlib import Path
 
 from benchmarks import machine
 
-CASES = {"small, curves": ("small", False), "small, curves and snapshots": ("small", True), "wide, curves and snapshots": ("wide", True)}
+CASES = {
+    "small, curves": ("small", False),
+    "small, curves and snapshots": ("small", True),
+    "wide, curves and snapshots": ("wide", True),
+}
 
-# Runs in the kernel. Prints a JSON list of rows: seconds, processor seconds and epochs unwatched; seconds, processor seconds, snapshots and
-# updates of the page watched.
+# Runs in the kernel. Prints a JSON list of rows: seconds, processor seconds and epochs unwatched;
+# seconds, processor seconds, snapshots and updates of the page watched.
 PROGRAM = """
 import gc, json
 from time import perf_counter, process_time
@@ -32,9 +38,14 @@ from minigrad import nn
 
 def training(which):
     mg.manual_seed(0)
-    sizes, n, epochs = {"small": ([2, 25, 25, 25, 2], 400, SMALL), "wide": ([2, 256, 256, 2], 4000, WIDE)}[which]
+    sizes, n, epochs = {
+        "small": ([2, 25, 25, 25, 2], 400, SMALL),
+        "wide": ([2, 256, 256, 2], 4000, WIDE),
+    }[which]
     x, label = mg.data.disc(n, seed=0).tensors
-    layers = [layer for a, b in zip(sizes, sizes[1:]) for layer in (nn.Linear(a, b), nn.Tanh())][:-1]
+    layers = [
+        layer for a, b in zip(sizes, sizes[1:]) for layer in (nn.Linear(a, b), nn.Tanh())
+    ][:-1]
     model = nn.Sequential(*layers)
     optimiser = mg.optim.SGD(model.parameters(), lr=0.1)
     def epoch():
@@ -86,11 +97,15 @@ print("ROWS" + json.dumps(rows))
 """
 
 
-def measured(case: tuple[str, bool], pairs: int, epochs: tuple[int, int]) -> tuple[list[list[float]], int]:
+def measured(
+    case: tuple[str, bool], pairs: int, epochs: tuple[int, int]
+) -> tuple[list[list[float]], int]:
     """The rows of PROGRAM from a kernel of its own, and how many widget messages the client got."""
     from jupyter_client.manager import start_new_kernel
 
-    manager, client = start_new_kernel(kernel_name="python3", env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])})
+    manager, client = start_new_kernel(
+        kernel_name="python3", env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    )
     messages, text = 0, ""
     try:
         head = f"SMALL, WIDE, PAIRS, CASE = {epochs[0]}, {epochs[1]}, {pairs}, {case!r}\n"
@@ -103,7 +118,11 @@ def measured(case: tuple[str, bool], pairs: int, epochs: tuple[int, int]) -> tup
                 text += content["text"]
             if kind == "error":
                 raise RuntimeError("\n".join(content["traceback"]))
-            if kind == "status" and content["execution_state"] == "idle" and message["parent_header"].get("msg_id") == asked:
+            if (
+                kind == "status"
+                and content["execution_state"] == "idle"
+                and message["parent_header"].get("msg_id") == asked
+            ):
                 break
     finally:
         client.stop_channels()
@@ -113,10 +132,26 @@ def measured(case: tuple[str, bool], pairs: int, epochs: tuple[int, int]) -> tup
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.live_curves", description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="timed pairs of each case (default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=1000, metavar="N", help="epochs of the small network (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, as live_curves.md")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.live_curves", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=40,
+        metavar="N",
+        help="timed pairs of each case (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="epochs of the small network (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="also keep the figures there, as live_curves.md"
+    )
     options = parser.parse_args(argv)
     if options.pairs < 2 or options.epochs < 10:
         parser.error("--pairs is a whole number from 2 on, --epochs one from 10 on")
@@ -132,21 +167,30 @@ def main(argv: list[str]) -> int:
     facts = machine.describe(1)
     facts["command"] = " ".join(["python -m benchmarks.live_curves", *argv])
     lines = [
-        "| training | epochs | an epoch alone | watched / unwatched, median | quartiles | in processor time | quartiles | snapshots "
-        "| updates of the page |",
+        (
+            "| training | epochs | an epoch alone | watched / unwatched, median | quartiles | in"
+            " processor time | quartiles | snapshots | updates of the page |"
+        ),
         "|---|---:|---:|---:|---|---:|---|---:|---:|",
     ]
     for name, case in CASES.items():
-        rows, messages = measured(case, options.pairs, (options.epochs, max(10, options.epochs // 10)))
+        rows, messages = measured(
+            case, options.pairs, (options.epochs, max(10, options.epochs // 10))
+        )
         if not messages:
             raise RuntimeError("no widget message reached the client: nothing was watched")
         ratios = [harness.quartiles([row[3 + k] / row[k] for row in rows]) for k in (0, 1)]
         told = " | ".join(f"{middle:.3f} | {low:.3f} to {high:.3f}" for low, middle, high in ratios)
         alone = 1000 * harness.quartiles([row[0] / row[2] for row in rows])[1]
         taken, sent = (harness.quartiles([row[k] for row in rows])[1] for k in (5, 6))
-        lines.append(f"| {name} | {rows[0][2]:,} | {alone:.2f} ms | {told} | {taken:.0f} | {sent:.0f} |")
+        lines.append(
+            f"| {name} | {rows[0][2]:,} | {alone:.2f} ms | {told} | {taken:.0f} | {sent:.0f} |"
+        )
         print(lines[-1], flush=True)
-    how = f"{options.pairs} pairs of each after a warm one, in a real kernel whose widget messages are read"
+    how = (
+        f"{options.pairs} pairs of each after a warm one, in a real kernel whose widget messages"
+        " are read"
+    )
     text = f"{report.heading(facts)}\n\n{how}\n\n" + "\n".join(lines) + "\n"
     print(text)
     if options.out:

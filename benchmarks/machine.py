@@ -9,16 +9,26 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("minigrad", "numpy", "torch", "autograd", "mygrad", "jax")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "PJRT_NPROC", "NPROC")
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "PJRT_NPROC",
+    "NPROC",
+)
 """The variables by which OpenMP and the linear-algebra libraries are told how many threads to use.
 
-The last two are for JAX: its compiler XLA makes a pool of as many threads as it believes there are processors (older versions read NPROC).
-Its flag xla_cpu_multi_thread_eigen changes nothing: with it off, two processors were busy as before.
+The last two are for JAX: its compiler XLA makes a pool of as many threads as it believes there are
+processors (older versions read NPROC). Its flag xla_cpu_multi_thread_eigen changes nothing: with it
+off, two processors were busy as before.
 """
 
 
 def limit_threads(threads: int) -> None:
-    """Let the linear-algebra libraries use so many threads. They look when they are loaded: call it before anything imports one."""
+    """Let the linear-algebra libraries use so many threads. They look when they are loaded: call
+    it before anything imports one.
+    """
     for variable in THREADS:
         os.environ[variable] = str(threads)
     os.environ["JAX_PLATFORMS"] = "cpu"  # JAX takes a GPU where it finds one
@@ -29,7 +39,9 @@ def describe(threads: int) -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "threads": threads,
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "gpu": _gpu(),

@@ -1,9 +1,11 @@
-"""What the memory plan of compiled steps saves: `python -m benchmarks.memory_plan` writes results/memory_plan.md.
+"""What the memory plan of compiled steps saves: `python -m benchmarks.memory_plan` writes
+results/memory_plan.md.
 
-For each workload's recorded step: bytes of all its values together (what a graph that keeps everything would hold), the most that is alive
-at once if each value is freed after its last reader, and what the plan takes: its buffers, and what some kernels read in each run (rows of
-zeros and ones). The plan reuses buffers, so it allocates next to nothing in a run; pieces of different sizes leave gaps, which is why it
-may need a little more than the least.
+For each workload's recorded step: bytes of all its values together (what a graph that keeps
+everything would hold), the most that is alive at once if each value is freed after its last reader,
+and what the plan takes: its buffers, and what some kernels read in each run (rows of zeros and
+ones). The plan reuses buffers, so it allocates next to nothing in a run; pieces of different sizes
+leave gaps, which is why it may need a little more than the least.
 """
 
 import sys
@@ -27,15 +29,22 @@ def measured() -> list[str]:
     try:
         lines = []
         for workload in workloads.load().values():
-            if "minigrad compiled" not in workload.peers or workload.name.startswith("scalar_chain"):  # values without memory
+            if "minigrad compiled" not in workload.peers or workload.name.startswith(
+                "scalar_chain"
+            ):  # values without memory
                 continue
             run = workload.peers["minigrad compiled"]()
             for _ in range(5):
                 run()
             figures = made[-1].programs[0].memory()
-            cells = [f"{figures[key] / 1024:,.0f} KiB" for key in ("all", "without plan", "with plan")]
+            cells = [
+                f"{figures[key] / 1024:,.0f} KiB" for key in ("all", "without plan", "with plan")
+            ]
             share = figures["with plan"] / figures["without plan"]
-            lines.append(f"| {workload.name} | {' | '.join(cells)} | {share:.2f} | {figures['buffers']} | {figures['reused']} |")
+            lines.append(
+                f"| {workload.name} | {' | '.join(cells)} | {share:.2f} | {figures['buffers']} |"
+                f" {figures['reused']} |"
+            )
         return lines
     finally:
         Compiled.__init__ = begin
@@ -44,8 +53,14 @@ def measured() -> list[str]:
 def main() -> int:
     facts = machine.describe(1)
     table = [
-        f"{facts['date']}, `python -m benchmarks.memory_plan`; bytes are counted, not timed: they are the same on every machine\n",
-        "| step | all values | peak without a plan | peak with the plan | with / without | buffers | reused |",
+        (
+            f"{facts['date']}, `python -m benchmarks.memory_plan`; bytes are counted, not timed:"
+            " they are the same on every machine\n"
+        ),
+        (
+            "| step | all values | peak without a plan | peak with the plan | with / without |"
+            " buffers | reused |"
+        ),
         "|---|---|---|---|---|---|---|",
         *measured(),
     ]

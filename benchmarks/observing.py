@@ -1,7 +1,9 @@
-"""`python -m benchmarks.observing`: what it costs that the engine can be watched, while nobody watches.
+"""`python -m benchmarks.observing`: what it costs that the engine can be watched, while nobody
+watches.
 
-The engine asks in a few places whether anybody observes. Here the same functions are made once more without these questions (their syntax
-trees are cut), and the scalar chain runs with the one set and with the other in turns: pairs of runs, in an order that changes each time.
+The engine asks in a few places whether anybody observes. Here the same functions are made once more
+without these questions (their syntax trees are cut), and the scalar chain runs with the one set and
+with the other in turns: pairs of runs, in an order that changes each time.
 """
 
 import argparse
@@ -54,7 +56,11 @@ def without_questions(function: FunctionType) -> CodeType:
     """The code of a function in which nobody asks for observers."""
     maker, _, inner = function.__qualname__.partition(".<locals>.")
     code = _cut(getattr(sys.modules[function.__module__], maker) if inner else function)
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == inner) if inner else code
+    return (
+        next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == inner)
+        if inner
+        else code
+    )
 
 
 @cache
@@ -77,17 +83,41 @@ def asking() -> list[FunctionType]:
     from minigrad.fast import backward, operations
 
     modules: tuple[ModuleType, ...] = (backward, functions)
-    found = [f for module in modules for f in vars(module).values() if isinstance(f, FunctionType) and f.__module__ == module.__name__]
+    found = [
+        f
+        for module in modules
+        for f in vars(module).values()
+        if isinstance(f, FunctionType) and f.__module__ == module.__name__
+    ]
     found.append(tensor.Tensor.__init__)
-    ways = ("on_one.<locals>.run", "on_two.<locals>.run")  # one function for each operation, in the hands of whoever calls it
-    found += [f for f in gc.get_objects() if type(f) is FunctionType and f.__module__ == operations.__name__ and f.__qualname__ in ways]
+    ways = (
+        "on_one.<locals>.run",
+        "on_two.<locals>.run",
+    )  # one function for each operation, in the hands of whoever calls it
+    found += [
+        f
+        for f in gc.get_objects()
+        if type(f) is FunctionType
+        and f.__module__ == operations.__name__
+        and f.__qualname__ in ways
+    ]
     return [f for f in found if "observers" in f.__code__.co_names]
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.observing", description=__doc__.partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=60, metavar="N", help="pairs of runs (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.observing", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=60, metavar="N", help="pairs of runs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if options.pairs < 1:
         parser.error("--pairs is a whole number from 1 on")
@@ -96,22 +126,30 @@ def main(argv: list[str]) -> int:
     ratios = measure(options.pairs)
     low, middle, high = quartiles(ratios)
     text = (
-        f"{report.heading(facts)}  \n`{facts['command']}`\n\n"
-        f"Processor time of the scalar chain ({scalar_chain.OPERATIONS:,} operations, forward and backward) as it is, with no observer, to "
-        f"the same engine without the questions: median {middle:.4f}, quartiles {low:.4f} to {high:.4f}, {len(ratios)} pairs.\n"
+        f"{report.heading(facts)}  \n`{facts['command']}`\n\nProcessor time of the scalar chain"
+        f" ({scalar_chain.OPERATIONS:,} operations, forward and backward) as it is, with no"
+        f" observer, to the same engine without the questions: median {middle:.4f}, quartiles"
+        f" {low:.4f} to {high:.4f}, {len(ratios)} pairs.\n"
     )
     print(text)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "observing.json").write_text(json.dumps({**facts, "ratios": ratios}, indent=1) + "\n")
+    (options.out / "observing.json").write_text(
+        json.dumps({**facts, "ratios": ratios}, indent=1) + "\n"
+    )
     (options.out / "observing.md").write_text(text)
     return 0
 
 
 def measure(pairs: int) -> list[float]:
-    """For each pair the time of the engine as it is over the time of the engine that does not ask."""
+    """For each pair the time of the engine as it is over the time of the engine that does not
+    ask.
+    """
     run = scalar_chain.minigrad()
     functions = asking()
-    codes = {"asks": [f.__code__ for f in functions], "does not": [without_questions(f) for f in functions]}
+    codes = {
+        "asks": [f.__code__ for f in functions],
+        "does not": [without_questions(f) for f in functions],
+    }
     run()
     gc.collect()
     gc.freeze()

@@ -1,9 +1,12 @@
-"""How much memory a workload takes at its peak, measured from outside the engines: what the operating system says of the process.
+"""How much memory a workload takes at its peak, measured from outside the engines: what the
+operating system says of the process.
 
-Each peer gets a process of its own, in which the workload is built and run once, thrown away (so that whatever is loaded late is there, and
-what was freed has gone back to the system), and then built and run again. The figure is how far the process rose above the state before the
-second time: data, parameters, graph and all, and what a compiler needs that compiles the function anew (JAX's does). Linux only: elsewhere,
-or where the kernel does not let a process reset its own high-water mark, there is no figure.
+Each peer gets a process of its own, in which the workload is built and run once, thrown away (so
+that whatever is loaded late is there, and what was freed has gone back to the system), and then
+built and run again. The figure is how far the process rose above the state before the second time:
+data, parameters, graph and all, and what a compiler needs that compiles the function anew (JAX's
+does). Linux only: elsewhere, or where the kernel does not let a process reset its own high-water
+mark, there is no figure.
 """
 
 import ctypes
@@ -19,7 +22,9 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def measure(workload: Workload, peer: str) -> int | None:
-    """Bytes at the peak of one run of a peer that is installed, or None where the system does not tell."""
+    """Bytes at the peak of one run of a peer that is installed, or None where the system does
+    not tell.
+    """
     done = processes.run(
         "benchmarks.peak_memory",
         workload.name,
@@ -34,7 +39,9 @@ def measure(workload: Workload, peer: str) -> int | None:
 
 
 def rise(run_once: Run) -> int | None:
-    """How many bytes the process rises above its present size during a call; None where the system does not tell."""
+    """How many bytes the process rises above its present size during a call; None where the
+    system does not tell.
+    """
     gc.collect()
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,12 +1,13 @@
 """How the engines that are not shaped like PyTorch are run: HIPS autograd, MyGrad and JAX.
 
-A workload gives them a function of its leaves, written with operators and with whatever functions it is handed, so that the mathematics is
-the same lines for every engine. HIPS autograd and JAX transform such a function; MyGrad records, as PyTorch does. JAX runs under `jax.jit`,
-as its users run it, and computes in double precision where the leaves are float64. All three take NumPy's names, so `engine` is
-`autograd.numpy`, `jax.numpy` or `mygrad`.
+A workload gives them a function of its leaves, written with operators and with whatever functions
+it is handed, so that the mathematics is the same lines for every engine. HIPS autograd and JAX
+transform such a function; MyGrad records, as PyTorch does. JAX runs under `jax.jit`, as its users
+run it, and computes in double precision where the leaves are float64. All three take NumPy's names,
+so `engine` is `autograd.numpy`, `jax.numpy` or `mygrad`.
 
-They run as they are after installation: MyGrad guards the memory of its arrays, and a Python number turns its float32 into float64 on the
-way (the parameters stay in float32).
+They run as they are after installation: MyGrad guards the memory of its arrays, and a Python number
+turns its float32 into float64 on the way (the parameters stay in float32).
 """
 
 from collections.abc import Callable
@@ -20,8 +21,12 @@ Function = Callable[[Any, list[Any]], Any]
 """A scalar from an engine and a list of leaves."""
 
 
-def descending(problem: Callable[[], tuple[Function, list[np.ndarray], float]]) -> dict[str, Callable[[], Run]]:
-    """A peer for each of the engines: one run is one step of gradient descent. `problem` gives loss, initial parameters and rate."""
+def descending(
+    problem: Callable[[], tuple[Function, list[np.ndarray], float]],
+) -> dict[str, Callable[[], Run]]:
+    """A peer for each of the engines: one run is one step of gradient descent. `problem` gives
+    loss, initial parameters and rate.
+    """
     return {
         "autograd": lambda: autograd_descent(*problem()),
         "mygrad": lambda: mygrad_descent(*problem()),
@@ -29,8 +34,12 @@ def descending(problem: Callable[[], tuple[Function, list[np.ndarray], float]]) 
     }
 
 
-def differentiating(problem: Callable[[], tuple[Function, list[np.ndarray]]]) -> dict[str, Callable[[], Run]]:
-    """A peer for each of the engines: one run gives value and gradients. `problem` gives the function and its leaves."""
+def differentiating(
+    problem: Callable[[], tuple[Function, list[np.ndarray]]],
+) -> dict[str, Callable[[], Run]]:
+    """A peer for each of the engines: one run gives value and gradients. `problem` gives the
+    function and its leaves.
+    """
     return {
         "autograd": lambda: autograd_gradients(*problem()),
         "mygrad": lambda: mygrad_gradients(*problem()),
@@ -39,7 +48,9 @@ def differentiating(problem: Callable[[], tuple[Function, list[np.ndarray]]]) ->
 
 
 def relu(x: Any) -> Any:
-    """max(x, 0), written as a product with a mask: `maximum` of autograd and of MyGrad turns float32 into float64 on the way."""
+    """max(x, 0), written as a product with a mask: `maximum` of autograd and of MyGrad turns
+    float32 into float64 on the way.
+    """
     return x * (x > 0)
 
 
@@ -83,7 +94,9 @@ def mygrad_gradients(function: Function, leaves: list[np.ndarray]) -> Run:
 
 
 def autograd_descent(loss: Function, parameters: list[np.ndarray], rate: float) -> Run:
-    """HIPS autograd: one run is one step of gradient descent; gives the loss before it and the parameters after it."""
+    """HIPS autograd: one run is one step of gradient descent; gives the loss before it and the
+    parameters after it.
+    """
     import autograd.numpy as engine
     from autograd import value_and_grad
 
@@ -92,14 +105,18 @@ def autograd_descent(loss: Function, parameters: list[np.ndarray], rate: float) 
     def run() -> list[np.ndarray]:
         nonlocal parameters
         value, gradients = value_and_gradients(parameters)
-        parameters = [p - rate * gradient for p, gradient in zip(parameters, gradients, strict=True)]
+        parameters = [
+            p - rate * gradient for p, gradient in zip(parameters, gradients, strict=True)
+        ]
         return [np.asarray(value), *parameters]
 
     return run
 
 
 def jax_descent(loss: Function, parameters: list[np.ndarray], rate: float) -> Run:
-    """JAX, compiled with the update: one run is one step of gradient descent; gives the loss before it and the parameters after it."""
+    """JAX, compiled with the update: one run is one step of gradient descent; gives the loss
+    before it and the parameters after it.
+    """
     jax, engine, own = _jax(parameters)
 
     @jax.jit
@@ -116,7 +133,9 @@ def jax_descent(loss: Function, parameters: list[np.ndarray], rate: float) -> Ru
 
 
 def mygrad_descent(loss: Function, parameters: list[np.ndarray], rate: float) -> Run:
-    """MyGrad: one run is one step of gradient descent; gives the loss before it and the parameters after it."""
+    """MyGrad: one run is one step of gradient descent; gives the loss before it and the
+    parameters after it.
+    """
     import mygrad as engine
 
     own = [engine.tensor(p, constant=False) for p in parameters]
@@ -132,7 +151,9 @@ def mygrad_descent(loss: Function, parameters: list[np.ndarray], rate: float) ->
 
 
 def _jax(leaves: list[np.ndarray]) -> tuple[Any, Any, list[Any]]:
-    """JAX, its NumPy, and the leaves as its arrays; with double precision switched on where a leaf has it."""
+    """JAX, its NumPy, and the leaves as its arrays; with double precision switched on where a
+    leaf has it.
+    """
     import jax
     import jax.numpy as engine
 

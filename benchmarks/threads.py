@@ -1,8 +1,11 @@
-"""`python -m benchmarks.threads [NAME ...]`: does minigrad gain by a second thread, or at least lose nothing?
+"""`python -m benchmarks.threads [NAME ...]`: does minigrad gain by a second thread, or at least
+lose nothing?
 
-minigrad is alone in the process: no other engine's threads can hold the processors. The linear-algebra library of NumPy is switched between
-one thread and more by threadpoolctl, and the two take turns. Before each turn its threads sleep (see `benchmarks.harness`), and one run,
-which is not timed, wakes those that the turn needs. The results with one thread and with more have to agree before anything is timed.
+minigrad is alone in the process: no other engine's threads can hold the processors. The
+linear-algebra library of NumPy is switched between one thread and more by threadpoolctl, and the
+two take turns. Before each turn its threads sleep (see `benchmarks.harness`), and one run, which is
+not timed, wakes those that the turn needs. The results with one thread and with more have to agree
+before anything is timed.
 """
 
 import argparse
@@ -18,17 +21,50 @@ if TYPE_CHECKING:
     from benchmarks.harness import Workload
 
 RESULTS = Path(__file__).parent / "results"
-NAMES = ("network_2_25", "two_moons", "lstm_step", "transformer_step", "cnn_step", "jacobian_200", "large_products")
-MISSING = "threadpoolctl is not installed; it switches the threads of a library that is loaded: pip install threadpoolctl"
+NAMES = (
+    "network_2_25",
+    "two_moons",
+    "lstm_step",
+    "transformer_step",
+    "cnn_step",
+    "jacobian_200",
+    "large_products",
+)
+MISSING = (
+    "threadpoolctl is not installed; it switches the threads of a library that is loaded: pip"
+    " install threadpoolctl"
+)
 UNSTEERED = "threadpoolctl finds no linear-algebra library under NumPy whose threads it can switch"
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__.partition("\n")[0])
-    parser.add_argument("names", metavar="NAME", nargs="*", help=f"workloads to run (default: {', '.join(NAMES)})")
-    parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads that are compared with one (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed rounds of each workload (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="where the figures go (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.threads", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help=f"workloads to run (default: {', '.join(NAMES)})"
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        metavar="N",
+        help="threads that are compared with one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=30,
+        metavar="N",
+        help="timed rounds of each workload (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where the figures go (default: %(default)s)",
+    )
     options = parser.parse_args(argv)
     if options.repeat < 1 or options.threads < 2:
         parser.error("--repeat is a whole number from 1 on, --threads one from 2 on")
@@ -36,7 +72,9 @@ def main(argv: list[str]) -> int:
 
     from benchmarks import report, workloads
 
-    known = {name: workload for name, workload in workloads.load().items() if workload.device == "cpu"}
+    known = {
+        name: workload for name, workload in workloads.load().items() if workload.device == "cpu"
+    }
     unknown = [name for name in options.names if name not in known]
     if unknown:
         parser.error(f"there is no workload {unknown[0]}; there are {', '.join(known)}")
@@ -55,7 +93,12 @@ def main(argv: list[str]) -> int:
         for peer, build in known[name].peers.items():
             if peer.partition(" ")[0] == "minigrad":
                 agree(known[name], peer, options.threads, switch)
-                seconds = measure(build(), options.threads, min(options.repeat, known[name].rounds or options.repeat), switch)
+                seconds = measure(
+                    build(),
+                    options.threads,
+                    min(options.repeat, known[name].rounds or options.repeat),
+                    switch,
+                )
                 lines.append(_line(name, peer, seconds))
                 print(lines[-1], flush=True)
                 kept.append({"workload": name, "engine": peer, **_figures(seconds)})
@@ -66,7 +109,9 @@ def main(argv: list[str]) -> int:
 
 
 def switch_of_threads() -> Callable[[int], None]:
-    """What sets the number of threads of NumPy's linear-algebra library; `RuntimeError` where there is nothing to switch."""
+    """What sets the number of threads of NumPy's linear-algebra library; `RuntimeError` where
+    there is nothing to switch.
+    """
     import numpy as np
 
     try:
@@ -74,7 +119,9 @@ def switch_of_threads() -> Callable[[int], None]:
     except ImportError:
         raise RuntimeError(MISSING) from None
     np.ones((2, 2)) @ np.ones((2, 2))
-    libraries = [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+    libraries = [
+        library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"
+    ]
     if not libraries:
         raise RuntimeError(UNSTEERED)
 
@@ -86,7 +133,9 @@ def switch_of_threads() -> Callable[[int], None]:
 
 
 def agree(workload: "Workload", peer: str, threads: int, switch: Callable[[int], None]) -> None:
-    """Raises `DisagreementError` if the first run with one thread and the first run with `threads` differ."""
+    """Raises `DisagreementError` if the first run with one thread and the first run with
+    `threads` differ.
+    """
     from benchmarks import harness
 
     results = {}
@@ -96,7 +145,9 @@ def agree(workload: "Workload", peer: str, threads: int, switch: Callable[[int],
     harness.check_agreement(workload, results)
 
 
-def measure(run: Callable[[], Any], threads: int, repeat: int, switch: Callable[[int], None]) -> dict[int, list[float]]:
+def measure(
+    run: Callable[[], Any], threads: int, repeat: int, switch: Callable[[int], None]
+) -> dict[int, list[float]]:
     """Seconds of a run with one thread and with `threads`, in turns; each goes first in turn."""
     from benchmarks import harness
 
@@ -125,13 +176,22 @@ def _ratios(seconds: dict[int, list[float]]) -> list[float]:
 def _figures(seconds: dict[int, list[float]]) -> dict[str, Any]:
     from benchmarks import report
 
-    figures = {str(count): {**report.named_quartiles(own), "every_run": report.short(own)} for count, own in seconds.items()}
-    return {"seconds_by_threads": figures, "ratio_to_one_thread": report.named_quartiles(_ratios(seconds))}
+    figures = {
+        str(count): {**report.named_quartiles(own), "every_run": report.short(own)}
+        for count, own in seconds.items()
+    }
+    return {
+        "seconds_by_threads": figures,
+        "ratio_to_one_thread": report.named_quartiles(_ratios(seconds)),
+    }
 
 
 def _head(threads: int) -> list[str]:
     return [
-        f"| workload | engine | one thread | quartiles | {threads} threads | quartiles | ratio {threads} to 1 | quartiles |",
+        (
+            f"| workload | engine | one thread | quartiles | {threads} threads | quartiles | ratio"
+            f" {threads} to 1 | quartiles |"
+        ),
         "|---|---|---|---|---|---|---|---|",
     ]
 
@@ -145,7 +205,10 @@ def _line(name: str, peer: str, seconds: dict[int, list[float]]) -> str:
         low, middle, high = (1000 * figure for figure in quartiles(own))
         cells.append(f"{middle:.3f} ms | {low:.3f} to {high:.3f} ms")
     low, middle, high = quartiles(_ratios(seconds))
-    return f"| {name} | {peer} | {' | '.join(cells)} | {times(middle)} | {times(low)} to {times(high)} |"
+    return (
+        f"| {name} | {peer} | {' | '.join(cells)} | {times(middle)} | {times(low)} to"
+        f" {times(high)} |"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""`python -m benchmarks.viewer`: how soon the stepper shows its first picture, and how fast it steps, for 20, 200 and 2,000 nodes.
+"""`python -m benchmarks.viewer`: how soon the stepper shows its first picture, and how fast it
+steps, for 20, 200 and 2,000 nodes.
 
-Also how large the page and the widget are, and what becomes of a graph of 100,000 nodes: an overview in place of the picture.
+Also how large the page and the widget are, and what becomes of a graph of 100,000 nodes: an
+overview in place of the picture.
 
-The Traces are the engine's own. Each page is opened from a file in headless Chromium, with software rendering, as a reader without a
-graphics card has it. A picture counts as shown two animation frames after the code that draws it, so no figure can be below 33 ms: the
-last two columns give the script's part alone. The widget's figures are what a kernel sends to a notebook's page: its state with the
-compressed Trace ("widget"), of which the viewer itself is always the same, and the cell's output, which holds the page for readers
-without a kernel ("output").
+The Traces are the engine's own. Each page is opened from a file in headless Chromium, with software
+rendering, as a reader without a graphics card has it. A picture counts as shown two animation
+frames after the code that draws it, so no figure can be below 33 ms: the last two columns give the
+script's part alone. The widget's figures are what a kernel sends to a notebook's page: its state
+with the compressed Trace ("widget"), of which the viewer itself is always the same, and the cell's
+output, which holds the page for readers without a kernel ("output").
 """
 
 from __future__ import annotations
@@ -25,11 +28,19 @@ from typing import Any
 SIZES = (20, 200, 2_000)
 REFUSED = 100_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+]
 
 # The time until a change is on the screen, and its script's part.
 _TIMED = """async ([count, kind]) => {
-  const next = document.querySelector(".mg-btn-next"), slider = document.querySelector(".mg-slider"), last = Number(slider.max);
+  const next = document.querySelector(".mg-btn-next");
+  const slider = document.querySelector(".mg-slider"), last = Number(slider.max);
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const out = [];
   for (let i = 0; i < count; i++) {
@@ -49,7 +60,9 @@ _TIMED = """async ([count, kind]) => {
 
 
 def trace_of(nodes: int) -> dict[str, Any]:
-    """The engine's Trace of a chain with that many nodes; every other operation uses its input twice."""
+    """The engine's Trace of a chain with that many nodes; every other operation uses its input
+    twice.
+    """
     import minigrad as mg
     from minigrad.watch import trace_function
 
@@ -79,7 +92,10 @@ def measure(nodes: int, browser: Any, folder: Path, repeat: int) -> dict[str, An
         tab.goto(path.as_uri(), wait_until="commit")
         tab.wait_for_selector(".mg-node")
         firsts.append(
-            tab.evaluate("async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); return performance.now(); }")
+            tab.evaluate(
+                "async () => { for (let i = 0; i < 2; i++) await new"
+                " Promise(requestAnimationFrame); return performance.now(); }"
+            )
         )
         if len(firsts) < 5:
             context.close()
@@ -114,7 +130,9 @@ def widget_sizes(trace: dict[str, Any]) -> dict[str, Any]:
         return {}
     state = stepper.get_state()
     text = json.dumps({key: value for key, value in state.items() if not isinstance(value, bytes)})
-    sent = len(text.encode()) + sum(len(value) for value in state.values() if isinstance(value, bytes))
+    sent = len(text.encode()) + sum(
+        len(value) for value in state.values() if isinstance(value, bytes)
+    )
     output, _ = stepper._repr_mimebundle_()
     stepper.close()
     plain = len(json.dumps(stepper.trace).encode())
@@ -142,15 +160,17 @@ def refusal(nodes: int, browser: Any, folder: Path) -> dict[str, Any]:
     said = tab.locator("main p").first.inner_text()
     tables = tab.locator("table").count()
     tab.close()
-    return {"nodes": len(trace["nodes"]), "trace": 1000 * (traced - start), "overview": 1000 * (made - traced),
+    return {"nodes": len(trace["nodes"]), "trace": 1000 * (traced - start),
+        "overview": 1000 * (made - traced),
             "page kB": len(page.encode()) / 1000, "tables": tables, "said": said}  # fmt: skip
 
 
 def told(found: dict[str, Any]) -> str:
     """The refusal in a sentence."""
     return (
-        f"{found['nodes']:,} nodes (traced in {found['trace']:,.0f} ms): an overview of {found['page kB']:.1f} kB in place of the picture, "
-        f"made in {found['overview']:,.0f} ms, with {found['tables']} tables. It begins: “{found['said']}”"
+        f"{found['nodes']:,} nodes (traced in {found['trace']:,.0f} ms): an overview of"
+        f" {found['page kB']:.1f} kB in place of the picture, made in {found['overview']:,.0f} ms,"
+        f" with {found['tables']} tables. It begins: “{found['said']}”"
     )
 
 
@@ -159,16 +179,31 @@ def table(rows: list[dict[str, Any]]) -> str:
     names = list(rows[0])
     lines = ["| " + " | ".join(names) + " |", "|" + "---:|" * len(names)]
     lines += [
-        "| " + " | ".join(f"{row[n]:,.0f}" if row[n] >= 10 or isinstance(row[n], int) else f"{row[n]:.1f}" for n in names) + " |"
+        "| "
+        + " | ".join(
+            f"{row[n]:,.0f}" if row[n] >= 10 or isinstance(row[n], int) else f"{row[n]:.1f}"
+            for n in names
+        )
+        + " |"
         for row in rows
     ]
     return "\n".join(lines)
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.viewer", description=__doc__.partition("\n")[0])
-    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="timed steps and scrubs (default: %(default)s)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, as viewer.md")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.viewer", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=30,
+        metavar="N",
+        help="timed steps and scrubs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="also keep the figures there, as viewer.md"
+    )
     options = parser.parse_args(argv)
     if options.repeat < 1:
         parser.error("--repeat is a whole number from 1 on")
@@ -190,11 +225,18 @@ def main(argv: list[str]) -> int:
         facts["browser"] = f"Chromium {browser.version}, software rendering"
         for nodes in SIZES:
             rows.append(measure(nodes, browser, Path(folder), options.repeat))
-            print(f"{nodes:,} nodes: first picture after {rows[-1]['first picture']:.0f} ms", file=sys.stderr, flush=True)
+            print(
+                f"{nodes:,} nodes: first picture after {rows[-1]['first picture']:.0f} ms",
+                file=sys.stderr,
+                flush=True,
+            )
         large = told(refusal(REFUSED, browser, Path(folder)))
         browser.close()
     heading = "\n".join(report.heading(facts).splitlines()[:2]).rstrip()
-    text = f"{heading}  \n{facts['browser']}; times in milliseconds, medians\n\n{table(rows)}\n\n{large}\n"
+    text = (
+        f"{heading}  \n{facts['browser']}; times in milliseconds,"
+        f" medians\n\n{table(rows)}\n\n{large}\n"
+    )
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)

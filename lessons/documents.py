@@ -51,7 +51,10 @@ DOCUMENTS = {
             "creator": "`.creator`, the operation that made a tensor",
             "operation": "`Operation` with `forward` and `backward`: ReLU as a subclass",
             "layer": "a `Layer` holds the parameters of an operation",
-            "mlp": "a perceptron of bare operations: shapes (2, 3), (1, 3), (3, 2), (1, 2), weights N(0, 0.1)",
+            "mlp": (
+                "a perceptron of bare operations: shapes (2, 3), (1, 3), (3, 2), (1, 2), weights"
+                " N(0, 0.1)"
+            ),
             "sgd": "ten steps of SGD with 0.05, by the pairs of `backward`",
             "cnn": "a CNN of two branches with `cat`, batch normalisation and both poolings",
             "training-loop": "the training loop over slices, `Tensor(device=…, data=…)`",
@@ -64,7 +67,10 @@ DOCUMENTS = {
         "https://pytorch.org/docs/stable/autograd.html",
         {
             "backward": "`backward(tensors, grad_tensors)`: several roots, `None` for a number",
-            "grad": "`grad`: `grad_outputs`, `allow_unused`, `retain_graph`, `create_graph`, `only_inputs`",
+            "grad": (
+                "`grad`: `grad_outputs`, `allow_unused`, `retain_graph`, `create_graph`,"
+                " `only_inputs`"
+            ),
             "jacobian": "`jacobian(exp_reducer)`",
             "jacobian-graph": "`jacobian(exp_reducer, create_graph=True)`",
             "jacobian-pair": "`jacobian(exp_adder)`: diag(2eˣ) and 3I",
@@ -89,7 +95,10 @@ DOCUMENTS = {
             "hook": "`register_hook`: 2, 4, 6; `remove`",
             "retain-grad": "`retain_grad`",
             "function": "a `Function` for exp",
-            "context": "`save_for_backward`, `mark_dirty`, `mark_non_differentiable`, `set_materialize_grads`, `needs_input_grad`",
+            "context": (
+                "`save_for_backward`, `mark_dirty`, `mark_non_differentiable`,"
+                " `set_materialize_grads`, `needs_input_grad`"
+            ),
             "gradcheck": "`gradcheck`, `gradgradcheck`, complex functions",
             "profiler": "the profiler's table of 100 × `x ** 2`; `export_chrome_trace`",
             "nvtx": "`emit_nvtx`, `load_nvprof`, numbers that join forward and backward",
@@ -154,7 +163,7 @@ DOCUMENTS = {
 EXAMPLES = [f"{key}/{name}" for key, document in DOCUMENTS.items() for name in document.examples]
 
 
-# ------------------------------------------------------------------------------------------------------------------- comparing
+# ---------------------------------------------------------------------------------------- comparing
 
 
 def shows(example: str, found: Any, expected: Any, within: float = 0.0, differs: str = "") -> None:
@@ -172,7 +181,9 @@ def shows(example: str, found: Any, expected: Any, within: float = 0.0, differs:
     document, name = example.split("/")
     title = DOCUMENTS[document].examples[name]
     worst = _distance(found, expected, example, within)
-    near = "equal" if not within else f"the difference is {worst:.1e}, at most {within:g} was allowed"
+    near = (
+        "equal" if not within else f"the difference is {worst:.1e}, at most {within:g} was allowed"
+    )
     print(f"✓ {re.sub('`', '', title)}: {near}")
     if differs:
         print(f"  differs from the document: {differs}")
@@ -184,24 +195,32 @@ def _distance(found: Any, expected: Any, where: str, within: float) -> float:
     """
     found, expected = _plain(found), _plain(expected)
     if isinstance(expected, dict):
-        assert isinstance(found, dict) and found.keys() == expected.keys(), f"{where}: {found} is not {expected}"
+        assert isinstance(found, dict) and found.keys() == expected.keys(), (
+            f"{where}: {found} is not {expected}"
+        )
         return max(
             (_distance(found[k], v, f"{where}[{k!r}]", within) for k, v in expected.items()),
             default=0.0,
         )
     if isinstance(expected, list | tuple) and not isinstance(found, np.ndarray):
-        assert isinstance(found, list | tuple) and len(found) == len(expected), f"{where}: {found} is not {expected}"
+        assert isinstance(found, list | tuple) and len(found) == len(expected), (
+            f"{where}: {found} is not {expected}"
+        )
         pairs = enumerate(zip(found, expected, strict=True))
         return max((_distance(a, b, f"{where}[{i}]", within) for i, (a, b) in pairs), default=0.0)
     if isinstance(expected, str | bool | None):
-        assert type(found) is type(expected) and found == expected, f"{where}: {found!r} is not {expected!r}"
+        assert type(found) is type(expected) and found == expected, (
+            f"{where}: {found!r} is not {expected!r}"
+        )
         return 0.0
     a, b = np.asarray(found), np.asarray(expected)
     assert a.shape == b.shape, f"{where}: the shape {a.shape} is not {b.shape}"
     if not a.size:
         return 0.0
     off = np.max(np.abs(a - b) / np.maximum(1.0, np.abs(b)))
-    assert off <= within, f"{where}: {found} is not {expected} within {within:g}"  # NaN is not near to anything
+    assert off <= within, (
+        f"{where}: {found} is not {expected} within {within:g}"
+    )  # NaN is not near to anything
     return float(off)
 
 
@@ -212,7 +231,7 @@ def _plain(value: Any) -> Any:
     return bool(value) if isinstance(value, np.bool_) else value
 
 
-# --------------------------------------------------------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------------------------- the table
 
 
 @dataclass(frozen=True)
@@ -245,12 +264,20 @@ def shown_in(path: Path) -> list[Shown]:
             heading = (re.findall(r"^#{2,3} (.*)$", source, re.MULTILINE) or [heading])[-1]
             continue
         for call in _calls(source):
-            positional = zip(("example", "found", "expected", "within", "differs"), call.args, strict=False)
+            positional = zip(
+                ("example", "found", "expected", "within", "differs"), call.args, strict=False
+            )
             given = {k.arg: k.value for k in call.keywords} | dict(positional)
-            example, within, differs = (ast.literal_eval(given[k]) if k in given else d for k, d in DEFAULTS.items())
+            example, within, differs = (
+                ast.literal_eval(given[k]) if k in given else d for k, d in DEFAULTS.items()
+            )
             if example not in EXAMPLES:
-                raise ValueError(f"{path.name}, cell {cell['id']}: no document has the example {example!r}")
-            found.append(Shown(example, path.name, cell["id"], heading, float(within), str(differs)))
+                raise ValueError(
+                    f"{path.name}, cell {cell['id']}: no document has the example {example!r}"
+                )
+            found.append(
+                Shown(example, path.name, cell["id"], heading, float(within), str(differs))
+            )
     return found
 
 
@@ -263,7 +290,11 @@ def _calls(source: str) -> Iterator[ast.Call]:
     except SyntaxError:  # a cell with a line of IPython's own
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "shows":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "shows"
+        ):
             yield node
 
 
@@ -292,7 +323,11 @@ def table(folder: Path = LESSONS) -> str:
     every = [shown for path in notebooks(folder) for shown in shown_in(path)]
     taught_in = taught(folder)
     count = len({shown.example for shown in every})
-    lines = [HEAD.format(count=count, total=len(EXAMPLES), differ=len({s.example for s in every if s.differs}))]
+    lines = [
+        HEAD.format(
+            count=count, total=len(EXAMPLES), differ=len({s.example for s in every if s.differs})
+        )
+    ]
     for key, document in DOCUMENTS.items():
         lines += [
             f"## {document.title}",
@@ -309,7 +344,9 @@ def table(folder: Path = LESSONS) -> str:
             if also:
                 places += "; taught in " + ", ".join(f"[{_short(n)}]({n})" for n in also)
             within = ", ".join(dict.fromkeys(_tolerance(s.within) for s in calls))
-            differs = " ".join(dict.fromkeys(f"{s.differs[0].upper()}{s.differs[1:]}." for s in calls if s.differs))
+            differs = " ".join(
+                dict.fromkeys(f"{s.differs[0].upper()}{s.differs[1:]}." for s in calls if s.differs)
+            )
             lines.append(f"| {title} | {places} | {within} | {differs or 'agrees'} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
@@ -327,12 +364,18 @@ def _tolerance(within: float) -> str:
 
 
 def _place(shown: Shown) -> str:
-    return f"[{_short(shown.notebook)}]({shown.notebook}#{_slug(shown.heading)}), cell `{shown.cell}`"
+    return (
+        f"[{_short(shown.notebook)}]({shown.notebook}#{_slug(shown.heading)}), cell `{shown.cell}`"
+    )
 
 
 def _short(notebook: str) -> str:
     stem = notebook.removesuffix(".ipynb")
-    return f"lesson {stem.partition('_')[0].lstrip('0')}" if stem[:2].isdigit() else stem.removeprefix("documents_").replace("_", " ")
+    return (
+        f"lesson {stem.partition('_')[0].lstrip('0')}"
+        if stem[:2].isdigit()
+        else stem.removeprefix("documents_").replace("_", " ")
+    )
 
 
 def _slug(heading: str) -> str:
@@ -343,10 +386,14 @@ def _slug(heading: str) -> str:
 HEAD = """\
 # The documents, example by example
 
-The project implements what five documents describe, and the lessons walk through their examples. Each row below is an example, the cell
-that runs it, how near its numbers must be to the document's (as a part of the number, or absolutely where it is below 1), and, where
-the document is wrong or our example is another one, why. {count} of {total} examples are run; {differ} of them differ in something.
-The cells compare by themselves: a number that is off stops the notebook. Texts and programs of the lessons are our own; the credit for
+The project implements what five documents describe, and the lessons walk through their examples. \
+Each row below is an example, the cell
+that runs it, how near its numbers must be to the document's \
+(as a part of the number, or absolutely where it is below 1), and, where
+the document is wrong or our example is another one, why. \
+{count} of {total} examples are run; {differ} of them differ in something.
+The cells compare by themselves: a number that is off stops the notebook. \
+Texts and programs of the lessons are our own; the credit for
 the examples is their authors'.
 
 *This page is made by* `python -m minigrad.lessons.documents`.
@@ -359,7 +406,10 @@ def main(arguments: list[str]) -> None:
     if "--check" not in arguments:
         PAGE.write_text(page, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
-        raise SystemExit("lessons/documents.md is not what the notebooks say: run python -m minigrad.lessons.documents")
+        raise SystemExit(
+            "lessons/documents.md is not what the notebooks say: run python -m"
+            " minigrad.lessons.documents"
+        )
     if absent := missing():
         raise SystemExit(f"no cell runs {', '.join(absent)}")
     print(f"{len(EXAMPLES)} of {len(EXAMPLES)} examples are run in a lesson")

@@ -64,7 +64,12 @@ class Sample:
         first = result[0] if isinstance(result, list | tuple) else result
         if not first.requires_grad:
             return False
-        flat = [t for a in leaves for t in (a if isinstance(a, list) else [a]) if getattr(t, "requires_grad", False)]
+        flat = [
+            t
+            for a in leaves
+            for t in (a if isinstance(a, list) else [a])
+            if getattr(t, "requires_grad", False)
+        ]
 
         def again(*new: Any) -> Any:
             rest = iter(new)
@@ -93,11 +98,22 @@ def _elu(x: np.ndarray, alpha: float = 1.0) -> np.ndarray:
 
 
 def _curve(function: Callable[..., Any], low: float, high: float, **kwargs: Any) -> Sample:
-    return Sample("One number at a time", (np.linspace(low, high, 60),), function, kwargs, (low, high))
+    return Sample(
+        "One number at a time", (np.linspace(low, high, 60),), function, kwargs, (low, high)
+    )
 
 
 def _windows(reduce: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    return lambda *_: np.array([[[[reduce(IMAGE[0, 0, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for j in (0, 1)] for i in (0, 1)]]])
+    return lambda *_: np.array(
+        [
+            [
+                [
+                    [reduce(IMAGE[0, 0, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]) for j in (0, 1)]
+                    for i in (0, 1)
+                ]
+            ]
+        ]
+    )
 
 
 FILTER = np.array([[[[0.0, 1.0, 0.0], [1.0, -4.0, 1.0], [0.0, 1.0, 0.0]]]])
@@ -111,7 +127,16 @@ MAKING, NETWORKS = "Making and converting", "Networks"
 
 
 def _conv(*_: Any) -> np.ndarray:
-    return np.array([[[[(IMAGE[0, 0, i : i + 3, j : j + 3] * FILTER[0, 0]).sum() for j in (0, 1)] for i in (0, 1)]]])
+    return np.array(
+        [
+            [
+                [
+                    [(IMAGE[0, 0, i : i + 3, j : j + 3] * FILTER[0, 0]).sum() for j in (0, 1)]
+                    for i in (0, 1)
+                ]
+            ]
+        ]
+    )
 
 
 def _normed(*_: Any) -> np.ndarray:
@@ -202,8 +227,12 @@ SAMPLES: dict[str, Sample] = {
     "onehot": Sample(MAKING, (-1, [2, 0], 3, [0.0, 1.0]), lambda *_: np.eye(3)[[2, 0]]),
     "nonzero": Sample(MAKING, (np.array([[0, 7], [5, 0]]),), lambda x: np.array(np.nonzero(x))),
     "cast": Sample(MAKING, (A, "int64"), lambda x, to: x.astype(to)),
-    "cross_entropy": Sample(NETWORKS, (_softmax(SCORES), CLASSES), lambda p, t: -np.log(p[[0, 1], t]).mean()),
-    "softmax_cross_entropy": Sample(NETWORKS, (SCORES, CLASSES), lambda s, t: -np.log(_softmax(s)[[0, 1], t]).mean()),
+    "cross_entropy": Sample(
+        NETWORKS, (_softmax(SCORES), CLASSES), lambda p, t: -np.log(p[[0, 1], t]).mean()
+    ),
+    "softmax_cross_entropy": Sample(
+        NETWORKS, (SCORES, CLASSES), lambda s, t: -np.log(_softmax(s)[[0, 1], t]).mean()
+    ),
     "mse_loss": Sample(NETWORKS, (A, B), lambda y, t: ((y - t) ** 2).mean()),
     "conv2d": Sample(NETWORKS, (HANDLE["conv"], IMAGE, FILTER), _conv),
     "batchnorm_2d": Sample(
@@ -278,7 +307,9 @@ def _plot(name: str, sample: Sample) -> str:
     return drawn.text()
 
 
-def _pieces(xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float) -> Iterator[list[tuple[float, float]]]:
+def _pieces(
+    xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float
+) -> Iterator[list[tuple[float, float]]]:
     """A curve without its jumps, and without what lies outside."""
     piece: list[tuple[float, float]] = []
     for a, b in zip(xs, ys, strict=True):
@@ -294,7 +325,12 @@ def _pieces(xs: np.ndarray, ys: np.ndarray, low: float, high: float, jump: float
 
 def _cells(name: str, sample: Sample) -> str:
     inputs, result = sample.run(name)
-    arrays = [v for a in inputs for v in (a if isinstance(a, list) and a and hasattr(a[0], "detach") else [a]) if hasattr(v, "detach")]
+    arrays = [
+        v
+        for a in inputs
+        for v in (a if isinstance(a, list) and a and hasattr(a[0], "detach") else [a])
+        if hasattr(v, "detach")
+    ]
     results = list(result) if isinstance(result, list | tuple) else [result]
     left, right = [_matrix(v) for v in arrays], [_matrix(v) for v in results]
     width = 16 + sum(_width(m) + 12 for m in (*left, *right)) + 22
@@ -342,7 +378,7 @@ def _grid(drawn: Picture, x: float, height: float, m: list[list[str]], style: st
     return x + _width(m) + 12
 
 
-# -------------------------------------------------------------------------------------------------------------------- the page
+# ----------------------------------------------------------------------------------------- the page
 
 
 def browse() -> Any:
@@ -354,7 +390,10 @@ def browse() -> Any:
 
     parts = [STYLE]
     for family, names in families():
-        parts.append(f'<details class="ops"><summary><b>{html.escape(family)}</b>: {len(names)}</summary><table>')
+        parts.append(
+            f'<details class="ops"><summary><b>{html.escape(family)}</b>:'
+            f" {len(names)}</summary><table>"
+        )
         for name in names:
             coded = base64.b64encode(picture(name).encode()).decode()
             said = f"<code>{html.escape(signature(name))}</code><br>{html.escape(line(name))}"
@@ -380,7 +419,9 @@ def page() -> str:
         lines += [f"## {family}", "", "| operator | what it does | an example |", "|---|---|---|"]
         for name in names:
             said = line(name).replace("|", "\\|")
-            lines.append(f"| `{signature(name)}` | {said} | ![{name}](figures/operators/{_file(name)}) |")
+            lines.append(
+                f"| `{signature(name)}` | {said} | ![{name}](figures/operators/{_file(name)}) |"
+            )
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -388,9 +429,12 @@ def page() -> str:
 PAGE_HEAD = """\
 # SINGA's operators
 
-The {count} operators that [Autograd in SINGA](https://github.com/apache/singa-doc/blob/master/docs-site/docs/autograd.md) lists, under
-their names there (`autograd.relu`, `autograd.conv2d`, …). A curve is drawn with its derivative, dashed. Cells show an example that was
-run: the operands, an arrow, the result. Names of operators, their arguments and the first sentences come from the declarations in
+The {count} operators that [Autograd in SINGA]\
+(https://github.com/apache/singa-doc/blob/master/docs-site/docs/autograd.md) lists, under
+their names there (`autograd.relu`, `autograd.conv2d`, …). \
+A curve is drawn with its derivative, dashed. Cells show an example that was
+run: the operands, an arrow, the result. \
+Names of operators, their arguments and the first sentences come from the declarations in
 `minigrad/autograd/operators.py`.
 
 *This page and its pictures are made by* `python -m minigrad.lessons.operators`.

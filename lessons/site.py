@@ -1,4 +1,5 @@
-"""The course as a static site: every lesson run once, its pictures playable without a kernel, and not one request to another server.
+"""The course as a static site: every lesson run once, its pictures playable without a kernel, and
+not one request to another server.
 
 Sphinx with myst-nb runs the students' edition (so the site gives no solution away), `viz` is told
 that there will be no kernel and puts pages instead of widgets into the outputs, and MathJax is
@@ -23,15 +24,23 @@ from minigrad.cli import processes
 from .edition import student_file
 
 LESSONS = Path(__file__).parent
-NEEDED = {"sphinx": "sphinx", "myst_nb": "myst-nb", "furo": "furo", "sphinx-mathjax-offline": "sphinx-mathjax-offline"}
+NEEDED = {
+    "sphinx": "sphinx",
+    "myst_nb": "myst-nb",
+    "furo": "furo",
+    "sphinx-mathjax-offline": "sphinx-mathjax-offline",
+}
 """What builds the site: modules, and the names by which pip knows them."""
 
 INDEX = """\
 # {title}
 
-Automatic differentiation to read, to watch and to do. Each lesson takes half an hour to an hour and a half. It is a
-notebook that was run when this site was made, and its pictures step at a click, here as in the notebook. The exercises
-are still to be done, so their checks say “not started”. To work on a lesson and have your answers checked, open the
+Automatic differentiation to read, to watch and to do. \
+Each lesson takes half an hour to an hour and a half. It is a
+notebook that was run when this site was made, \
+and its pictures step at a click, here as in the notebook. The exercises
+are still to be done, so their checks say “not started”. \
+To work on a lesson and have your answers checked, open the
 course in JupyterLab: `minigrad lab`.
 
 ```{{toctree}}
@@ -67,24 +76,40 @@ class SiteError(RuntimeError):
 
 def missing() -> list[str]:
     """The packages that the site needs and that are not installed here."""
-    return [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
+    return [
+        package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None
+    ]
 
 
 def pages_of(lessons: Path) -> tuple[list[Path], list[Path]]:
-    """What the site shows: the lessons in their order, and the pages beside them (nothing that is for instructors)."""
+    """What the site shows: the lessons in their order, and the pages beside them (nothing that
+    is for instructors).
+    """
     notebooks = sorted(lessons.glob("[0-9]*.ipynb"))
-    others = [p for p in sorted(lessons.glob("*")) if p.suffix in (".md", ".ipynb") and p not in notebooks]
-    return notebooks, [p for p in others if not p.name.startswith(("instructors_", "README", "_", "."))]
+    others = [
+        p for p in sorted(lessons.glob("*")) if p.suffix in (".md", ".ipynb") and p not in notebooks
+    ]
+    return notebooks, [
+        p for p in others if not p.name.startswith(("instructors_", "README", "_", "."))
+    ]
 
 
-def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the course", verbose: bool = False) -> Path:
+def build(
+    folder: Path,
+    lessons: Path = LESSONS,
+    title: str = "minigrad: the course",
+    verbose: bool = False,
+) -> Path:
     """Write the site into `folder` and return its first page.
 
-    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with the cell that raised; then nothing is
-    written.
+    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with
+    the cell that raised; then nothing is written.
     """
     if absent := missing():
-        raise SiteError(f'the site needs {", ".join(absent)}. In the folder of minigrad run: pip install -e ".[site]"')
+        raise SiteError(
+            f"the site needs {', '.join(absent)}. In the folder of minigrad run: pip install -e"
+            ' ".[site]"'
+        )
     notebooks, others = pages_of(lessons)
     if not notebooks:
         raise SiteError(f"there are no lessons in {lessons}; is the checkout complete?")
@@ -111,8 +136,9 @@ def build(folder: Path, lessons: Path = LESSONS, title: str = "minigrad: the cou
 
 
 def _publish(site: Path, folder: Path) -> None:
-    """Copies the site beside its place first, so that what was there stays whole if this is interrupted or the disk is full; then each
-    file takes its place in one step."""
+    """Copies the site beside its place first, so that what was there stays whole if this is
+    interrupted or the disk is full; then each file takes its place in one step.
+    """
     beside = folder / f".minigrad-site-{secrets.token_hex(4)}"
     try:
         shutil.copytree(site, beside, ignore=shutil.ignore_patterns(".buildinfo", "_sources"))
@@ -144,20 +170,25 @@ STYLE = """\
 """
 
 THEME = """\
-// The reader's choice of light or dark, told to the pictures in the way in which JupyterLab tells it.
+// The reader's choice of light or dark, told to the pictures in the way in which
+// JupyterLab tells it.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const tell = () => {
   const { theme } = document.body.dataset;
-  document.body.dataset.jpThemeLight = String(theme === "light" || (theme !== "dark" && !dark.matches));
+  const light = theme === "light" || (theme !== "dark" && !dark.matches);
+  document.body.dataset.jpThemeLight = String(light);
 };
-new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["data-theme"] });
+const attributeFilter = ["data-theme"];
+new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter });
 dark.addEventListener("change", tell);
 tell();
 """
 
 ICON = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0072b2"/>
-<path d="M9 23c7 0 7-14 14-14" fill="none" stroke="#fff" stroke-width="3"/><circle cx="9" cy="23" r="4" fill="#fff"/>
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">\
+<rect width="32" height="32" rx="7" fill="#0072b2"/>
+<path d="M9 23c7 0 7-14 14-14" fill="none" stroke="#fff" stroke-width="3"/>\
+<circle cx="9" cy="23" r="4" fill="#fff"/>
 <circle cx="23" cy="9" r="4" fill="#fff"/></svg>
 """
 
@@ -190,7 +221,8 @@ def settings(title: str) -> dict[str, Any]:
         "myst_enable_extensions": ["dollarmath", "amsmath"],
         "myst_heading_anchors": 3,
         "nb_execution_mode": "force",
-        "nb_execution_in_temp": True,  # each lesson by itself: what one keeps must not depend on which was run before
+        # each lesson by itself: what one keeps must not depend on which was run before
+        "nb_execution_in_temp": True,
         "nb_execution_timeout": 600,
         "nb_execution_raise_on_error": False,
         "nb_execution_show_tb": True,
@@ -200,13 +232,31 @@ def settings(title: str) -> dict[str, Any]:
 
 
 def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
-    """Makes out/site below `place`, by Sphinx in a process of its own: it can run only once in one. Its kernels know that readers will have
-    none. (What was run is put beside the site, in the folder out; it is not needed.)
+    """Makes out/site below `place`, by Sphinx in a process of its own: it can run only once in one.
+    Its kernels know that readers will have none. (What was run is put beside the site, in the
+    folder out; it is not needed.)
     """
-    (source / "conf.py").write_text("".join(f"{name} = {value!r}\n" for name, value in settings(title).items()), encoding="utf-8")
-    own = {"MINIGRAD_STATIC": "1", "IPYTHONDIR": str(place / "ipython"), "JUPYTER_RUNTIME_DIR": str(place / "runtime")}
+    (source / "conf.py").write_text(
+        "".join(f"{name} = {value!r}\n" for name, value in settings(title).items()),
+        encoding="utf-8",
+    )
+    own = {
+        "MINIGRAD_STATIC": "1",
+        "IPYTHONDIR": str(place / "ipython"),
+        "JUPYTER_RUNTIME_DIR": str(place / "runtime"),
+    }
     warned = place / "warnings"
-    arguments = ["-b", "html", "-j", "auto", "-d", str(place / "doctrees"), "-w", str(warned), "--no-color"]
+    arguments = [
+        "-b",
+        "html",
+        "-j",
+        "auto",
+        "-d",
+        str(place / "doctrees"),
+        "-w",
+        str(warned),
+        "--no-color",
+    ]
     talk = None if verbose else subprocess.PIPE
     done = processes.run(
         "sphinx",
@@ -226,8 +276,14 @@ def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
 
 
 def _readable(warnings: str, source: Path) -> str:
-    """Sphinx's warnings without places in a folder that is gone by then, and without the way of a cell's error through nbclient."""
-    text = re.sub(r"Traceback \(most recent call last\):\n(?: .*\n)*nbclient\.exceptions\.\w+: ", "", _plain(warnings))
+    """Sphinx's warnings without places in a folder that is gone by then, and without the way of
+    a cell's error through nbclient.
+    """
+    text = re.sub(
+        r"Traceback \(most recent call last\):\n(?: .*\n)*nbclient\.exceptions\.\w+: ",
+        "",
+        _plain(warnings),
+    )
     lines = (line.replace(f"{source}{os.sep}", "") for line in text.splitlines())
     return "\n".join(line for line in lines if line.strip() and "traceback saved in" not in line)
 
@@ -237,7 +293,9 @@ def _plain(text: str) -> str:
 
 
 def dead_links(folder: Path) -> list[str]:
-    """Links of the pages in `folder` that lead nowhere inside it, each as "page: link". Links to other servers are not followed."""
+    """Links of the pages in `folder` that lead nowhere inside it, each as "page: link". Links to
+    other servers are not followed.
+    """
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.html"))}
     anchors = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
     dead = []
@@ -246,7 +304,9 @@ def dead_links(folder: Path) -> list[str]:
         for link in _links(shown):
             address, _, anchor = link.partition("#")
             target = (path.parent / address.partition("?")[0]).resolve() if address else path
-            if not target.exists() or (anchor and target in anchors and anchor not in anchors[target]):
+            if not target.exists() or (
+                anchor and target in anchors and anchor not in anchors[target]
+            ):
                 dead.append(f"{path.relative_to(folder)}: {link}")
     return dead
 

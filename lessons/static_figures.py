@@ -44,7 +44,9 @@ def _graph(
         picture.say(x, y + 4, said, size=11)
 
 
-def _curve(picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str) -> None:
+def _curve(
+    picture: Picture, points: Sequence[Point], frame: tuple[Point, Point, Point, Point], style: str
+) -> None:
     """A curve; frame: the (x, y) of the lower left and the upper right corner, in numbers and then
     in pixels.
     """
@@ -70,7 +72,7 @@ def _matrix(
             picture.box(x + j * cell, y + i * cell, cell, cell, style(i, j))
 
 
-# --------------------------------------------------------------------------------------------------------------------- lessons
+# ------------------------------------------------------------------------------------------ lessons
 
 
 def secant() -> Picture:
@@ -80,7 +82,8 @@ def secant() -> Picture:
     p = Picture(
         640,
         230,
-        "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then rises",
+        "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls,"
+        " then rises",
     )
     f = lambda x: 0.25 + 0.12 * x * x
     frame = ((0.0, 0.0), (4.0, 2.4), (30.0, 200.0), (290.0, 20.0))
@@ -119,7 +122,8 @@ def trace() -> Picture:
     p = Picture(
         640,
         250,
-        "A graph of five operations: values and tangents go from the inputs to y, adjoints from y to the inputs",
+        "A graph of five operations: values and tangents go from the inputs to y, adjoints from y"
+        " to the inputs",
     )
     nodes = {
         "x1": (60.0, 80.0, "2", "plain"),
@@ -168,7 +172,9 @@ def fork() -> Picture:
     """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the
     last.
     """
-    p = Picture(640, 230, "A value that is used twice gets two contributions; overwriting loses one")
+    p = Picture(
+        640, 230, "A value that is used twice gets two contributions; overwriting loses one"
+    )
     nodes = {
         "x1": (50.0, 115.0, "x₁", "plain"),
         "x2": (150.0, 115.0, "x₂", "value"),
@@ -197,7 +203,8 @@ def jacobians() -> Picture:
     p = Picture(
         640,
         250,
-        "A chain of functions with their Jacobians; a column enters from the right, a row from the left",
+        "A chain of functions with their Jacobians; a column enters from the right, a row from the"
+        " left",
     )
     x = 40.0
     sizes = [(5, 6), (3, 5), (1, 3)]
@@ -245,7 +252,9 @@ def shapes() -> Picture:
 
 def products() -> Picture:
     """J with a vector on its right (jvp) and on its left (vjp)."""
-    p = Picture(640, 200, "A pass computes a product with the Jacobian: from the right or from the left")
+    p = Picture(
+        640, 200, "A pass computes a product with the Jacobian: from the right or from the left"
+    )
     cell = 20.0
     for x, title, style, said in (
         (40.0, "jvp: J ẋ", "tangent", "forward mode"),
@@ -271,7 +280,8 @@ def pullback() -> Picture:
     p = Picture(
         640,
         180,
-        "K of a function returns its result and a second function, the pullback, which remembers the run",
+        "K of a function returns its result and a second function, the pullback, which remembers"
+        " the run",
     )
     for x, name in ((150.0, "sin"), (330.0, "cos")):
         p.box(x, 40, 90, 44, "value", 8)
@@ -295,7 +305,8 @@ def three_colours() -> Picture:
     p = Picture(
         640,
         260,
-        "The original network, the first backward network and the second; the nodes that depend on v dangle",
+        "The original network, the first backward network and the second; the nodes that depend on"
+        " v dangle",
     )
     nodes = {
         "x": (60.0, 50.0, "x", "plain"),
@@ -412,7 +423,8 @@ def disc() -> Picture:
     p = Picture(
         640,
         230,
-        "Points inside and outside of a disc; a network must learn the border from the points alone",
+        "Points inside and outside of a disc; a network must learn the border from the points"
+        " alone",
     )
     x, t = (part.numpy() for part in mg.data.disc(160, seed=0).tensors)
     low, high = x.min(), x.max()
@@ -425,7 +437,9 @@ def disc() -> Picture:
         )
     for i, n in enumerate((2, 5, 5, 5, 2)):
         for j in range(n):
-            p.dot(320 + 70 * i, 115 + 34 * (j - (n - 1) / 2), 9, "plain" if i in (0, 4) else "value")
+            p.dot(
+                320 + 70 * i, 115 + 34 * (j - (n - 1) / 2), 9, "plain" if i in (0, 4) else "value"
+            )
     for i, said in enumerate(("2", "25", "25", "25", "2")):
         p.say(320 + 70 * i, 222, said, size=11)
     p.arrow((240, 115), (300, 115))
@@ -439,7 +453,8 @@ def checkpoints() -> Picture:
     p = Picture(
         640,
         230,
-        "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one piece at a time",
+        "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one"
+        " piece at a time",
     )
     n, k = 16, 4
     every = [*range(1, n + 1), *range(n, 0, -1)]
@@ -465,7 +480,8 @@ def overflow() -> Picture:
     p = Picture(
         640,
         210,
-        "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is right everywhere",
+        "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is"
+        " right everywhere",
     )
     xs = np.linspace(-20, 120, 141).astype(np.float32)
     with np.errstate(over="ignore"):
@@ -490,7 +506,8 @@ def nan() -> Picture:
     p = Picture(
         640,
         210,
-        "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which is NaN",
+        "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which"
+        " is NaN",
     )
     nodes = {
         "x": (60.0, 105.0, "x = 0", "plain"),
@@ -511,7 +528,9 @@ def nan() -> Picture:
 
 def memories() -> Picture:
     """Two memories and a narrow way between them."""
-    p = Picture(640, 210, "Two computers, two memories: a GPU is fast inside, and the way to it is narrow")
+    p = Picture(
+        640, 210, "Two computers, two memories: a GPU is fast inside, and the way to it is narrow"
+    )
     for x, title, style, said in (
         (30.0, "CPU", "plain", "your program"),
         (410.0, "GPU", "value", "many small sums at once"),
@@ -542,7 +561,7 @@ def zoo() -> Picture:
     return p
 
 
-# ------------------------------------------------------------------------------------------------------------------ documents
+# ---------------------------------------------------------------------------------------- documents
 
 
 def creators() -> Picture:
@@ -605,7 +624,8 @@ def backward_graph() -> Picture:
     p = Picture(
         640,
         240,
-        "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2 are added",
+        "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2"
+        " are added",
     )
     nodes = {
         "1": (60.0, 210.0, "x₁", "plain"),

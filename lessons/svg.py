@@ -47,7 +47,10 @@ class Picture:
 
     def line(self, points: Sequence[Point], style: str = "line") -> None:
         """A line through the points."""
-        self._parts.append(f'<polyline class="{style}" points="{" ".join(f"{_n(x)},{_n(y)}" for x, y in points)}"/>')
+        self._parts.append(
+            f'<polyline class="{style}"'
+            f' points="{" ".join(f"{_n(x)},{_n(y)}" for x, y in points)}"/>'
+        )
 
     def arrow(self, start: Point, end: Point, style: str = "line", bend: float = 0.0) -> None:
         """An arrow; bend: how far its middle lies beside the straight line, to the left of its
@@ -57,12 +60,16 @@ class Picture:
         length = math.hypot(x1 - x0, y1 - y0)
         ux, uy = (x1 - x0) / length, (y1 - y0) / length
         cx, cy = (x0 + x1) / 2 + 2 * bend * uy, (y0 + y1) / 2 - 2 * bend * ux
-        self._parts.append(f'<path class="{style}" d="M{_n(x0)},{_n(y0)}Q{_n(cx)},{_n(cy)} {_n(x1)},{_n(y1)}"/>')
+        self._parts.append(
+            f'<path class="{style}" d="M{_n(x0)},{_n(y0)}Q{_n(cx)},{_n(cy)} {_n(x1)},{_n(y1)}"/>'
+        )
         length = math.hypot(x1 - cx, y1 - cy)
         ux, uy = (x1 - cx) / length, (y1 - cy) / length
         wings = [(x1 - 8 * ux + s * 4 * uy, y1 - 8 * uy - s * 4 * ux) for s in (1, -1)]
         head = " ".join(f"{_n(x)},{_n(y)}" for x, y in (wings[0], (x1, y1), wings[1]))
-        self._parts.append(f'<polyline class="{style}" style="stroke-dasharray:none" points="{head}"/>')
+        self._parts.append(
+            f'<polyline class="{style}" style="stroke-dasharray:none" points="{head}"/>'
+        )
 
     def box(
         self,
@@ -75,7 +82,10 @@ class Picture:
     ) -> None:
         """A rectangle; x, y: its upper left corner."""
         corner = f' rx="{_n(round_)}"' if round_ else ""
-        self._parts.append(f'<rect class="{style}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"{corner}/>')
+        self._parts.append(
+            f'<rect class="{style}" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}"'
+            f' height="{_n(height)}"{corner}/>'
+        )
 
     def dot(self, x: float, y: float, radius: float, style: str = "plain") -> None:
         """A circle."""
@@ -87,17 +97,28 @@ class Picture:
         """
         own = "" if size == 12 else f' style="font-size:{_n(size)}px"'
         named = f' class="{style}"' if style else ""
-        self._parts.append(f'<text{named} x="{_n(x)}" y="{_n(y)}"{own}>{html.escape(text, quote=False)}</text>')
+        self._parts.append(
+            f'<text{named} x="{_n(x)}" y="{_n(y)}"{own}>{html.escape(text, quote=False)}</text>'
+        )
 
     def text(self) -> str:
         """The SVG document."""
-        size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
+        size = (
+            f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)}'
+            f' {_n(self.height)}"'
+        )
         page = f'<rect class="page" width="{_n(self.width)}" height="{_n(self.height)}" rx="6"/>'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>'
         title = f"<title>{html.escape(self.title, quote=False)}</title>"
-        return "\n".join([head, title, f"<style>{STYLE}</style>", page, *self._parts, "</svg>"]) + "\n"
+        return (
+            "\n".join([head, title, f"<style>{STYLE}</style>", page, *self._parts, "</svg>"]) + "\n"
+        )
 
 
 def _n(value: float) -> str:
     """A number with one digit after the point, if it needs one."""
-    return f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    return (
+        f"{value:.1f}".removesuffix(".0").replace("-0", "0")
+        if abs(value) < 0.05
+        else f"{value:.1f}".removesuffix(".0")
+    )

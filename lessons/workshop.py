@@ -1,9 +1,14 @@
-"""The student's own engine between the lessons: `keep` saves what was written, `mine` brings it back, `watch` shows it in the viewer.
+"""The student's own engine between the lessons: `keep` saves what was written, `mine` brings it
+back, `watch` shows it in the viewer.
 
-    keep(Node, topological_order, gradients)      at the end of lesson 3: their source goes into my_engine.py beside the notebook
-    engine = mine()                               in a later lesson: engine.gradients, and a kind word about what is not there yet
-    watch(y, [x], lambda: gradients(order(y), [x]))     what that engine just did, step by step, beside minigrad
-    unpack()                                      this cell becomes the text of my_engine.py, so that it is handed in with the notebook
+    keep(Node, topological_order, gradients)
+        at the end of lesson 3: their source goes into my_engine.py beside the notebook
+    engine = mine()
+        in a later lesson: engine.gradients, and a kind word about what is not there yet
+    watch(y, [x], lambda: gradients(order(y), [x]))
+        what that engine just did, step by step, beside minigrad
+    unpack()
+        this cell becomes the text of my_engine.py, so that it is handed in with the notebook
 
 The text of functions and classes is kept, nothing else, in one readable file that is yours. A piece
 that is written again replaces the old one, and the file as it was before lies in the folder
@@ -32,7 +37,9 @@ from .grading.feedback import Feedback, Line
 
 FILE = "my_engine.py"
 OLDER = "my_engine_older"
-HEAD = '''"""My own engine: what I wrote in the lessons. `keep(…)` changes the pieces below; the rest is left as it is."""
+HEAD = '''\
+"""My own engine: what I wrote in the lessons. \
+`keep(…)` changes the pieces below; the rest is left as it is."""
 
 import math
 
@@ -41,10 +48,14 @@ import numpy as np
 
 MADE_IN = {
     "topological_order": "lesson 3, exercise 1", "gradients": "lesson 3, exercise 2",
-    "pull_exp": "lesson 5, exercise 1", "pull_t": "lesson 5, exercise 2", "pull_sum": "lesson 5, exercise 3",
-    "unbroadcast": "lesson 5, exercise 4", "pull_matmul": "lesson 5, exercise 5", "Tensor": "lesson 5, section 5",
-    "sgd": "lesson 9, exercise 1", "pull_relu": "lesson 9, exercise 3", "pull_cross_entropy": "lesson 9, exercise 4",
-    "relu": "lesson 9, section 5", "cross_entropy": "lesson 9, section 5", "adam": "lesson 11, exercise 3",
+    "pull_exp": "lesson 5, exercise 1", "pull_t": "lesson 5, exercise 2",
+    "pull_sum": "lesson 5, exercise 3",
+    "unbroadcast": "lesson 5, exercise 4", "pull_matmul": "lesson 5, exercise 5",
+    "Tensor": "lesson 5, section 5",
+    "sgd": "lesson 9, exercise 1", "pull_relu": "lesson 9, exercise 3",
+    "pull_cross_entropy": "lesson 9, exercise 4",
+    "relu": "lesson 9, section 5", "cross_entropy": "lesson 9, section 5",
+    "adam": "lesson 11, exercise 3",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
 
@@ -64,11 +75,12 @@ class Note:
         return self.text
 
 
-# --------------------------------------------------------------------------------------------------------------------- keep
+# --------------------------------------------------------------------------------------------- keep
 
 
 def keep(*pieces: Any, folder: str | os.PathLike[str] = ".") -> Note:
-    """Save the source of functions and classes into my_engine.py; says what was kept and what was not, and why. Never raises.
+    """Save the source of functions and classes into my_engine.py; says what was kept and what was
+    not, and why. Never raises.
 
     A piece that is still the stub is not kept: it would take the place of a better one.
     """
@@ -76,11 +88,17 @@ def keep(*pieces: Any, folder: str | os.PathLike[str] = ".") -> Note:
     for piece in pieces:
         name = getattr(piece, "__name__", None)
         if not isinstance(name, str) or not (inspect.isfunction(piece) or inspect.isclass(piece)):
-            said.append(f"not kept: {piece!r} is neither a function nor a class. Give the names themselves: keep(gradients).")
+            said.append(
+                f"not kept: {piece!r} is neither a function nor a class. Give the names themselves:"
+                " keep(gradients)."
+            )
             continue
         source = source_of(piece)
         if source is None:
-            said.append(f"not kept: the text of {name} is not at hand here. Run its cell in the notebook, then this one again.")
+            said.append(
+                f"not kept: the text of {name} is not at hand here. Run its cell in the notebook,"
+                " then this one again."
+            )
         elif is_stub(source):
             said.append(f"not kept: {name} is not written yet.")
         else:
@@ -123,7 +141,8 @@ def _put_aside(path: Path) -> Path:
 
 
 def replaced(text: str, name: str, source: str) -> str:
-    """A module's text in which `name` is defined by `source`: in the place of its old definition, or else at the end.
+    """A module's text in which `name` is defined by `source`: in the place of its old definition,
+    or else at the end.
 
     Raises SyntaxError if the text is not Python any more (after an edit by hand): then nothing is
     changed.
@@ -138,13 +157,19 @@ def replaced(text: str, name: str, source: str) -> str:
 
 
 def source_of(piece: Any) -> str | None:
-    """The text of a function or class from the notebook cell (or file) that defined it; None where there is no text.
+    """The text of a function or class from the notebook cell (or file) that defined it; None where
+    there is no text.
 
-    Python itself finds functions of a cell, but classes only from 3.13 on, so both are looked up in the cell by their name.
+    Python itself finds functions of a cell, but classes only from 3.13 on, so both are looked up in
+    the cell by their name.
     """
     if inspect.isclass(piece):
         codes = [f.__code__ for f in vars(piece).values() if inspect.isfunction(f)]
-        codes = [code for code in codes if code.co_qualname.startswith(f"{piece.__qualname__}.")] if sys.version_info >= (3, 11) else codes
+        codes = (
+            [code for code in codes if code.co_qualname.startswith(f"{piece.__qualname__}.")]
+            if sys.version_info >= (3, 11)
+            else codes
+        )
     else:
         codes = [inspect.unwrap(piece).__code__]
     for code in codes:
@@ -154,7 +179,10 @@ def source_of(piece: Any) -> str | None:
         except SyntaxError:  # a cell with a line of IPython's own
             continue
         for statement in reversed(statements):
-            if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == piece.__name__:
+            if (
+                isinstance(statement, ast.FunctionDef | ast.ClassDef)
+                and statement.name == piece.__name__
+            ):
                 start = min([statement.lineno, *(d.lineno for d in statement.decorator_list)]) - 1
                 lines = text.split("\n")[start : statement.end_lineno]
                 return "\n".join(line for line in lines if not MARKER.match(line))
@@ -164,11 +192,15 @@ def source_of(piece: Any) -> str | None:
 def is_stub(source: str) -> bool:
     """Whether a function's body is nothing but its docstring and `...`."""
     (definition,) = ast.parse(source).body
-    body = [s for s in getattr(definition, "body", []) if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    body = [
+        s
+        for s in getattr(definition, "body", [])
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
     return not body
 
 
-# --------------------------------------------------------------------------------------------------------------------- mine
+# --------------------------------------------------------------------------------------------- mine
 
 
 class Missing(AttributeError):
@@ -176,7 +208,9 @@ class Missing(AttributeError):
 
 
 class Engine:
-    """What `mine` found: its pieces as attributes. missing: names of those that were wanted and are not there."""
+    """What `mine` found: its pieces as attributes. missing: names of those that were wanted and
+    are not there.
+    """
 
     def __init__(self, module: ModuleType | None, missing: Sequence[str], say: str) -> None:
         self._module, self.missing, self._say = module, tuple(missing), say
@@ -197,7 +231,8 @@ class Engine:
 
 
 def mine(*wanted: str, folder: str | os.PathLike[str] = ".") -> Engine:
-    """The engine that was kept in my_engine.py; wanted: names that this lesson needs (by default every piece). Never raises.
+    """The engine that was kept in my_engine.py; wanted: names that this lesson needs (by default
+    every piece). Never raises.
 
     Printed, it says what is there, what is missing, and in which lesson that is made.
     """
@@ -210,36 +245,57 @@ def mine(*wanted: str, folder: str | os.PathLike[str] = ".") -> Engine:
         try:
             Caller().call(spec.loader.exec_module, (module,), f"import {FILE}")
         except StudentProblem as problem:
-            module, trouble = None, f"{problem.say} Mend it, or take one of the older files in {OLDER}."
+            module, trouble = (
+                None,
+                f"{problem.say} Mend it, or take one of the older files in {OLDER}.",
+            )
     missing = [name for name in wanted if not hasattr(module, name)]
     if trouble:
         return Engine(None, missing, trouble)
     if not missing:
         return Engine(module, (), f"your engine from {FILE}: {_listed(wanted)}.")
     if module is None:
-        start = f"There is no {FILE} in this folder yet. It is made by keep(…) at the end of {_lessons(missing)}."
+        start = (
+            f"There is no {FILE} in this folder yet. It is made by keep(…) at the end of"
+            f" {_lessons(missing)}."
+        )
     else:
         start = f"your engine from {FILE}. Still missing:"
-    lines = [f"  {name} is made in {MADE_IN[name]}" if name in MADE_IN else f"  {name}" for name in missing]
+    lines = [
+        f"  {name} is made in {MADE_IN[name]}" if name in MADE_IN else f"  {name}"
+        for name in missing
+    ]
     return Engine(module, missing, "\n".join([start, *lines, WITHOUT]))
 
 
 def unpack(*wanted: str, folder: str | os.PathLike[str] = ".") -> Note:
-    """Put the text of my_engine.py into the notebook's cell that calls this, in the place of the call. Never raises.
+    """Put the text of my_engine.py into the notebook's cell that calls this, in the place of the
+    call. Never raises.
 
-    wanted: the names that must be in the file (by default every piece); while one is missing, the cell stays as it is. It also stays where
-    it holds anything besides the call, so nothing that was written there is lost.
+    wanted: the names that must be in the file (by default every piece); while one is missing, the
+    cell stays as it is. It also stays where it holds anything besides the call, so nothing that was
+    written there is lost.
     """
     engine = mine(*wanted, folder=folder)
     if not engine.complete:
-        return Note(repr(engine).removesuffix(WITHOUT).rstrip("\n"), "Do that, and come back; this cell stays as it is until then.")
+        return Note(
+            repr(engine).removesuffix(WITHOUT).rstrip("\n"),
+            "Do that, and come back; this cell stays as it is until then.",
+        )
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:
         return Note("There is no cell to fill here: this is meant for a notebook.")
     if not _is_one_call(str(shell.user_ns.get("In", [""])[-1])):
-        return Note(f"This cell holds more than the call, and stays as it is. In a cell of its own, unpack() brings the text of {FILE}.")
-    shell.set_next_input((Path(folder) / FILE).read_text(encoding="utf-8").rstrip("\n"), replace=True)
-    return Note(f"This cell is now the text of {FILE}. Read it through, and run the cell once more.")
+        return Note(
+            "This cell holds more than the call, and stays as it is. In a cell of its own,"
+            f" unpack() brings the text of {FILE}."
+        )
+    shell.set_next_input(
+        (Path(folder) / FILE).read_text(encoding="utf-8").rstrip("\n"), replace=True
+    )
+    return Note(
+        f"This cell is now the text of {FILE}. Read it through, and run the cell once more."
+    )
 
 
 def _is_one_call(source: str) -> bool:
@@ -252,7 +308,9 @@ def _is_one_call(source: str) -> bool:
 
 
 def _lessons(names: Iterable[str]) -> str:
-    found = list(dict.fromkeys(MADE_IN[name].partition(",")[0] for name in names if name in MADE_IN))
+    found = list(
+        dict.fromkeys(MADE_IN[name].partition(",")[0] for name in names if name in MADE_IN)
+    )
     return _listed(found) or "the lessons"
 
 
@@ -261,7 +319,7 @@ def _listed(names: Iterable[str]) -> str:
     return " and ".join([", ".join(every[:-1]), every[-1]] if len(every) > 1 else every)
 
 
-# -------------------------------------------------------------------------------------------------------------------- watch
+# -------------------------------------------------------------------------------------------- watch
 
 
 def watch(
@@ -274,15 +332,20 @@ def watch(
     title: str = "by your engine",
     **options: Any,
 ) -> Any:
-    """Show in the viewer what the student's engine does when `run()` computes the gradients of `output` by the nodes `wanted`.
+    """Show in the viewer what the student's engine does when `run()` computes the gradients of
+    `output` by the nodes `wanted`.
 
-    against: a Trace of minigrad; then both play on one clock, the first difference marked. names: of nodes; by default the caller's
-    variables. options: of `viz.show`, such as views. Where the engine is not finished, or stops, a sentence says so instead.
+    against: a Trace of minigrad; then both play on one clock, the first difference marked. names:
+    of nodes; by default the caller's
+    variables. options: of `viz.show`, such as views. Where the engine is not finished, or stops, a
+    sentence says so instead.
     """
     from minigrad import viz
 
     try:
-        trace = recorded(output, wanted, run, names=_named(names, inspect.currentframe()), title=title)
+        trace = recorded(
+            output, wanted, run, names=_named(names, inspect.currentframe()), title=title
+        )
     except StudentProblem as problem:
         kind = "unfinished" if problem.kind == "unfinished" else "trouble"
         return Feedback("Your engine in the viewer", kind, lines=[Line(kind, problem.say)])
@@ -292,24 +355,37 @@ def watch(
 
 
 def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
-    """What `run()` gives; where the student's functions are not finished or stop, a sentence is printed and `instead` comes back."""
+    """What `run()` gives; where the student's functions are not finished or stop, a sentence is
+    printed and `instead` comes back.
+    """
     try:
         return run()
     except Missing as missing:
         print(f"{missing} Do that, and come back.")
     except Exception as error:
         said = describe(error, run)
-        print(f"Not yet: {said}{'' if said.endswith('.') else '.'} Are your functions written, and their checks passed?")
+        print(
+            f"Not yet: {said}{'' if said.endswith('.') else '.'} Are your functions written, and"
+            " their checks passed?"
+        )
     return instead
 
 
 def recorded(
-    output: Any, wanted: Sequence[Any], run: Callable[[], Any], *, names: Mapping[str, Any] | None = None, title: str = ""
+    output: Any,
+    wanted: Sequence[Any],
+    run: Callable[[], Any],
+    *,
+    names: Mapping[str, Any] | None = None,
+    title: str = "",
 ) -> dict[str, Any]:
-    """The Trace of what `run()` does: each call of a node's `pull` as it happens, with the adjoint that it was given.
+    """The Trace of what `run()` does: each call of a node's `pull` as it happens, with the adjoint
+    that it was given.
 
-    A node has value, parents, pull(adjoint) -> a contribution for each parent, and op. Where the adjoint that a node gets is not the sum of
-    what was sent to it, the Trace says so: it shows what the engine did, right or wrong. Raises StudentProblem where `run` fails.
+    A node has value, parents, pull(adjoint) -> a contribution for each parent, and op. Where the
+    adjoint that a node gets is not the sum of
+    what was sent to it, the Trace says so: it shows what the engine did, right or wrong. Raises
+    StudentProblem where `run` fails.
     """
     from minigrad.viz.adapters import Writer
 
@@ -319,7 +395,9 @@ def recorded(
         name = called.get(id(node), "")
         if node.parents:
             op = ALIASES.get(node.op, node.op) or "op"
-            ids[id(node)] = writer.op(op, [ids[id(p)] for p in node.parents], node.value, name=name or None)
+            ids[id(node)] = writer.op(
+                op, [ids[id(p)] for p in node.parents], node.value, name=name or None
+            )
         else:
             ids[id(node)] = writer.input(name, node.value, kind="input" if name else "const")
     pulls = {id(node): node.pull for node in order if node.parents}
@@ -328,12 +406,20 @@ def recorded(
         def pull(adjoint: Any) -> Any:
             _arrived(writer, ids[id(node)], adjoint, node is output)
             parts = pulls[id(node)](adjoint)
-            if not isinstance(parts, list | tuple) or any(part is None or part is ... for part in parts):
+            if not isinstance(parts, list | tuple) or any(
+                part is None or part is ... for part in parts
+            ):
                 raise StudentProblem(
-                    "unfinished", f"The rule of `{node.op}` gives nothing yet: write it above, run its cell, then this one."
+                    "unfinished",
+                    f"The rule of `{node.op}` gives nothing yet: write it above, run its cell, then"
+                    " this one.",
                 )
             if len(parts) != len(node.parents):
-                raise StudentProblem("type", f"The rule of `{node.op}` gives {len(parts)} parts for {len(node.parents)} parents.")
+                raise StudentProblem(
+                    "type",
+                    f"The rule of `{node.op}` gives {len(parts)} parts for {len(node.parents)}"
+                    " parents.",
+                )
             for slot, part in enumerate(parts):
                 writer.send(ids[id(node)], slot, _plain(part))
             return parts
@@ -355,7 +441,11 @@ def recorded(
             if node.parents:
                 node.pull = pulls[id(node)]
     if not isinstance(found, list | tuple) or any(g is None or g is ... for g in found):
-        raise StudentProblem("unfinished", "Your engine gives no gradients yet. Write the functions above, run their cells, then this one.")
+        raise StudentProblem(
+            "unfinished",
+            "Your engine gives no gradients yet. Write the functions above, run their cells, then"
+            " this one.",
+        )
     for node, gradient in zip(wanted, found, strict=False):
         if id(node) in ids and (ids[id(node)] in writer.adjoints or np.any(_plain(gradient))):
             _arrived(writer, ids[id(node)], gradient, node is output)
@@ -363,7 +453,9 @@ def recorded(
 
 
 def behind(output: Any) -> list[Any]:
-    """All nodes that a node was made from, and itself, each after its parents; by a loop, for graphs may be deep."""
+    """All nodes that a node was made from, and itself, each after its parents; by a loop, for
+    graphs may be deep.
+    """
     found, done, waiting = [], set[int](), [(output, False)]
     while waiting:
         node, ready = waiting.pop()
@@ -376,7 +468,9 @@ def behind(output: Any) -> list[Any]:
 
 
 def _arrived(writer: Any, name: str, adjoint: Any, is_output: bool) -> None:
-    """The engine takes this for a node's adjoint: note it where it is the seed, or not what was sent."""
+    """The engine takes this for a node's adjoint: note it where it is the seed, or not what was
+    sent.
+    """
     value = _plain(adjoint)
     if is_output and name not in writer.adjoints:
         writer.seed(name, value)
@@ -385,7 +479,9 @@ def _arrived(writer: Any, name: str, adjoint: Any, is_output: bool) -> None:
 
 
 def _near(a: Any, b: Any) -> bool:
-    return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True))
+    return np.shape(a) == np.shape(b) and bool(
+        np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -394,10 +490,21 @@ def _plain(value: Any) -> Any:
 
 
 def _named(names: Mapping[str, Any] | None, frame: Any) -> dict[str, Any]:
-    """Names of nodes: those given, or the variables of whoever called the function to which the frame belongs."""
+    """Names of nodes: those given, or the variables of whoever called the function to which the
+    frame belongs.
+    """
     if names is not None:
         return dict(names)
     caller = frame.f_back if frame is not None else None
     spaces = (caller.f_globals, caller.f_locals) if caller is not None else ()
-    found = {name: value for space in spaces for name, value in list(space.items()) if not name.startswith("_")}
-    return {name: value for name, value in found.items() if hasattr(value, "parents") and hasattr(value, "pull")}
+    found = {
+        name: value
+        for space in spaces
+        for name, value in list(space.items())
+        if not name.startswith("_")
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if hasattr(value, "parents") and hasattr(value, "pull")
+    }

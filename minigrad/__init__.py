@@ -6,9 +6,9 @@
     y.backward()
     x.grad                     # tensor(1.6931)
 
-Names and semantics are PyTorch's wherever PyTorch has the thing. Dtypes are NumPy's: ask `mg.is_floating_point(x.dtype)`,
-`mg.is_complex(x.dtype)` and `x.dtype.itemsize`. Start reading at core/, whose
-`__init__` says in which order.
+Names and semantics are PyTorch's wherever PyTorch has the thing. Dtypes are NumPy's: ask
+`mg.is_floating_point(x.dtype)`, `mg.is_complex(x.dtype)` and `x.dtype.itemsize`. Start reading at
+core/, whose `__init__` says in which order.
 """
 
 import sys
@@ -32,7 +32,14 @@ from . import (
     testing,
 )
 from .arrays import *  # noqa: F403
-from .autograd import enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .backend import Device as device
 from .backend import (
     bool_,
@@ -58,7 +65,7 @@ from .backend import default_dtype as get_default_dtype
 from .core.tensor import Tensor
 from .errors import AutogradError
 from .func import vmap
-from .functions import *  # noqa: F403  # the public functions, listed in functions.__all__
+from .functions import *  # the public functions, listed in functions.__all__  # noqa: F403
 from .functions import as_tensor_ as as_tensor
 from .functions.questions import promote_types
 from .linalg import _lu as lu
@@ -88,19 +95,29 @@ from .methods.in_place import *  # noqa: F403
 __version__ = "0.1.0"
 _folder = Path(__file__).parent
 if not (_folder / "viz").is_dir():
-    # An installed wheel holds `minigrad.viz` and `minigrad.lessons`. In a checkout they lie beside this folder.
+    # An installed wheel holds `minigrad.viz` and `minigrad.lessons`. In a checkout they lie beside
+    # this folder.
     __path__.append(str(_folder.parent))  # noqa: F405
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
-setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010  # SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
-sys.modules[f"{__name__}.tensor"] = sys.modules[f"{__name__}.core.tensor"]  # SINGA's `from minigrad.tensor import Tensor`
+# SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
+setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010
+sys.modules[f"{__name__}.tensor"] = sys.modules[
+    f"{__name__}.core.tensor"
+]  # SINGA's `from minigrad.tensor import Tensor`
 __all__ = [
-    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky", "cholesky_inverse", "cholesky_solve", "cuda",
-    "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf", "get_default_dtype", "iinfo", "inference_mode",
-    "inverse", "is_anomaly_enabled", "is_grad_enabled", "linalg", "logdet", "lu", "lu_solve", "lu_unpack", "matrix_exp",
-    "matrix_power", "no_grad", "ormqr", "pca_lowrank", "pinverse", "promote_types", "qr", "set_default_dtype", "set_grad_enabled",
-    "slogdet", "special", "svd", "svd_lowrank", "testing", "triangular_solve", "vmap", "bool_", "complex64", "complex128",
-    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan", "pi", *functions.__all__,
+    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky",
+    "cholesky_inverse", "cholesky_solve", "cuda",
+    "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf",
+    "get_default_dtype", "iinfo", "inference_mode",
+    "inverse", "is_anomaly_enabled", "is_grad_enabled", "linalg", "logdet", "lu", "lu_solve",
+    "lu_unpack", "matrix_exp",
+    "matrix_power", "no_grad", "ormqr", "pca_lowrank", "pinverse", "promote_types", "qr",
+    "set_default_dtype", "set_grad_enabled",
+    "slogdet", "special", "svd", "svd_lowrank", "testing", "triangular_solve", "vmap", "bool_",
+    "complex64", "complex128",
+    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan",
+    "pi", *functions.__all__,
     *arrays.__all__, *methods.in_place.__all__,
 ]  # fmt: skip
 names.respell(__name__, __all__)
@@ -129,8 +146,24 @@ if not TYPE_CHECKING:
     }
 
     def __getattr__(name: str) -> object:
-        """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists only where the package ml_dtypes does."""
-        if name in ("nn", "optim", "opt", "data", "training", "networks", "graph", "masked", "signal", "trace", "utils", "viz", "lessons"):
+        """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists
+        only where the package ml_dtypes does.
+        """
+        if name in (
+            "nn",
+            "optim",
+            "opt",
+            "data",
+            "training",
+            "networks",
+            "graph",
+            "masked",
+            "signal",
+            "trace",
+            "utils",
+            "viz",
+            "lessons",
+        ):
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
         if name in _ELSEWHERE:
             return getattr(import_module(_ELSEWHERE[name], __name__), name)

@@ -1,7 +1,8 @@
 """Every mistake that minigrad can tell you about, one class each.
 
-Reading this file teaches what can go wrong in automatic differentiation. Each docstring shows the smallest program that fails and its
-cure. All classes derive from `RuntimeError` (shape mistakes also from `ValueError`), as PyTorch users expect.
+Reading this file teaches what can go wrong in automatic differentiation. Each docstring shows the
+smallest program that fails and its cure. All classes derive from `RuntimeError` (shape mistakes
+also from `ValueError`), as PyTorch users expect.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class GraphFreedError(AutogradError):
 
 
 class InPlaceError(AutogradError):
-    """A value that a derivative rule needs was overwritten, or an in-place change cannot be differentiated.
+    """A value that a derivative rule needs was overwritten, or an in-place change cannot be
+    differentiated.
 
     >>> y = x.sin(); x.mul_(2); y.backward()               # fails: the rule of sin needs the old x
     >>> y = x.sin(); x = x * 2; y.backward()               # the cure: make a new tensor
@@ -33,11 +35,12 @@ class InPlaceError(AutogradError):
 
 
 class NonScalarError(AutogradError):
-    """`backward()` was called on a tensor with several elements and without saying which combination of them to differentiate.
+    """`backward()` was called on a tensor with several elements and without saying which
+    combination of them to differentiate.
 
-    >>> (x * 2).backward()                                 # fails for x of shape (3,)
-    >>> (x * 2).backward(mg.ones(3))                       # a cotangent ("vector" of the vector-Jacobian product)
-    >>> (x * 2).sum().backward()                           # or reduce to one number first
+    >>> (x * 2).backward()                   # fails for x of shape (3,)
+    >>> (x * 2).backward(mg.ones(3))         # a cotangent ("vector" of the vector-Jacobian product)
+    >>> (x * 2).sum().backward()             # or reduce to one number first
     """
 
 
@@ -58,19 +61,24 @@ class UnusedInputError(AutogradError):
 
 
 class NotDifferentiableError(AutogradError):
-    """An operation, or one of its arguments, has no derivative rule in the mode that was asked for."""
+    """An operation, or one of its arguments, has no derivative rule in the mode that was asked
+    for.
+    """
 
 
 class BatchingError(AutogradError):
-    """Inside `vmap`, something was asked for that has a different answer in each example of the batch.
+    """Inside `vmap`, something was asked for that has a different answer in each example of the
+    batch.
 
-    >>> func.vmap(lambda x: x if x > 0 else -x)(xs)          # fails: Python can take one branch only
-    >>> func.vmap(lambda x: mg.where(x > 0, x, -x))(xs)      # the cure
+    >>> func.vmap(lambda x: x if x > 0 else -x)(xs)         # fails: Python can take one branch only
+    >>> func.vmap(lambda x: mg.where(x > 0, x, -x))(xs)     # the cure
     """
 
 
 class ShapeError(AutogradError, ValueError):
-    """Shapes do not fit together; the message names the operation, the arguments and their shapes."""
+    """Shapes do not fit together; the message names the operation, the arguments and their
+    shapes.
+    """
 
 
 class DTypeError(AutogradError, TypeError):
@@ -82,42 +90,51 @@ class DeviceError(AutogradError):
 
 
 class LinAlgError(AutogradError):
-    """A matrix has no inverse, no Cholesky factor, or no factorisation that the algorithm could find.
+    """A matrix has no inverse, no Cholesky factor, or no factorisation that the algorithm could
+    find.
 
-    >>> mg.linalg.inv(mg.ones(2, 2))                         # fails: singular
-    >>> mg.linalg.pinv(mg.ones(2, 2))                        # the cure: the pseudo-inverse exists always
+    >>> mg.linalg.inv(mg.ones(2, 2))                    # fails: singular
+    >>> mg.linalg.pinv(mg.ones(2, 2))                   # the cure: the pseudo-inverse exists always
     """
 
 
 class GraphError(AutogradError):
-    """A static graph was asked for something that it has not, or was fed something that it cannot use.
+    """A static graph was asked for something that it has not, or was fed something that it cannot
+    use.
 
-    >>> x = mg.graph.Variable("x"); y = x * x; bool(y > 1)           # fails: a graph has no values yet
-    >>> mg.graph.Executor([y]).run({})                               # fails: x is not fed
-    >>> mg.graph.Executor([y > 1]).run({x: 3.0})                     # the cure
+    >>> x = mg.graph.Variable("x"); y = x * x; bool(y > 1)        # fails: a graph has no values yet
+    >>> mg.graph.Executor([y]).run({})                            # fails: x is not fed
+    >>> mg.graph.Executor([y > 1]).run({x: 3.0})                  # the cure
     """
 
 
 class TraceTooLargeError(AutogradError):
     """A Trace would have more nodes than were allowed; the recording was stopped there.
 
-    >>> watch.trace_function(long, 1.0, most=100)            # fails, if long(1.0) makes more than 100 nodes
-    >>> watch.trace_function(one_layer, 1.0, most=100)       # the cure: a smaller part, or a larger limit
+    >>> # fails, if long(1.0) makes more than 100 nodes
+    >>> watch.trace_function(long, 1.0, most=100)
+    >>> # the cure: a smaller part, or a larger limit
+    >>> watch.trace_function(one_layer, 1.0, most=100)
     """
 
 
 class ProgramError(AutogradError):
-    """A recorded program is malformed, was called with inputs that it was not recorded for, or something cannot be recorded.
+    """A recorded program is malformed, was called with inputs that it was not recorded for, or
+    something cannot be recorded.
 
-    >>> program = mg.graph.trace(f, mg.ones(3)); program(mg.ones(4))     # fails: shapes are part of a program
-    >>> program = mg.graph.trace(f, mg.ones(4)); program(mg.ones(4))     # the cure: record again
+    >>> program = mg.graph.trace(f, mg.ones(3))
+    >>> program(mg.ones(4))                              # fails: shapes are part of a program
+    >>> program = mg.graph.trace(f, mg.ones(4))
+    >>> program(mg.ones(4))                              # the cure: record again
     """
 
 
 def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
-    """What to write instead of a name that does not exist, as the end of a message; "" where nothing is like it.
+    """What to write instead of a name that does not exist, as the end of a message; "" where
+    nothing is like it.
 
-    place: where the name was looked for, a key of the table in hints.py. Names that are nearly right follow from `known`.
+    place: where the name was looked for, a key of the table in hints.py. Names that are nearly
+    right follow from `known`.
     """
     from difflib import get_close_matches
 
@@ -135,22 +152,27 @@ def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
 def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError | ImportError:
     """The error of a module that is asked, by its `__getattr__`, for a name that it does not have.
 
-    ImportError in `from module import name`: Python would replace the message of an AttributeError there.
+    ImportError in `from module import name`: Python would replace the message of an AttributeError
+    there.
     """
     from dis import opname
 
     hint = "" if name.startswith("_") else did_you_mean(name, known, module)
     frame = sys._getframe(2)
     imported = opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
-    if imported and f"{module}.{name}" not in sys.modules:  # Python finds such a module itself after an AttributeError
+    if (
+        imported and f"{module}.{name}" not in sys.modules
+    ):  # Python finds such a module itself after an AttributeError
         return ImportError(f"cannot import name {name!r} from {module!r}.{hint}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}.{hint}", name=name)
 
 
 def with_hints(module: ModuleType) -> None:
-    """Give a module the `__getattr__` that says what to write instead of a name that it does not have.
+    """Give a module the `__getattr__` that says what to write instead of a name that it does not
+    have.
 
-    A module keeps one of its own: where an exercise forbids a module, it says so (lessons/grading/redact.py).
+    A module keeps one of its own: where an exercise forbids a module, it says so
+    (lessons/grading/redact.py).
     """
     names = vars(module)
     if "__getattr__" in names:
@@ -163,10 +185,14 @@ def with_hints(module: ModuleType) -> None:
 
 
 class MissingModules:
-    """Says what to write where `import minigrad.name` names no module, for names that hints.py knows."""
+    """Says what to write where `import minigrad.name` names no module, for names that hints.py
+    knows.
+    """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
-        """Nothing; raises ModuleNotFoundError with a hint if there is one. Python asks this when all other finders found nothing."""
+        """Nothing; raises ModuleNotFoundError with a hint if there is one. Python asks this when
+        all other finders found nothing.
+        """
         place, _, name = fullname.rpartition(".")
         if place.partition(".")[0] != "minigrad":
             return

@@ -1,7 +1,7 @@
 """Why something was refused, in words: the errors of the core.
 
-Each function looks at what was given and returns the error, or the problem as text, or None. None of
-them computes anything that a result depends on.
+Each function looks at what was given and returns the error, or the problem as text, or None. None
+of them computes anything that a result depends on.
 """
 
 from __future__ import annotations
@@ -121,8 +121,15 @@ def unwritable(array: Any, uniform: bool) -> str | None:
     if overlaps_itself(array):
         expanded = is_expanded(array)
         if expanded or not uniform:
-            why = "(it was expanded)" if expanded else "(windows of unfold overlap), and the new values would overwrite one another"
-            return f"several elements of the target share one memory location {why}. Call .clone() before writing to it."
+            why = (
+                "(it was expanded)"
+                if expanded
+                else "(windows of unfold overlap), and the new values would overwrite one another"
+            )
+            return (
+                f"several elements of the target share one memory location {why}. Call .clone()"
+                " before writing to it."
+            )
     if not is_writable(array):
         return (
             "the target's memory may only be read (it is part of an expanded tensor, or of a "
@@ -132,20 +139,32 @@ def unwritable(array: Any, uniform: bool) -> str | None:
 
 
 IN_PLACE = {
-    "leaf": "a leaf tensor that requires grad is modified in place. Its gradient would have no "
-    "place to go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else "
-    "make a new tensor under a new name, as in y = x + ….",
-    "own leaf": "a view of itself as a leaf is modified in place. Its gradient would have no place "
-    "to go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a "
-    "new tensor under a new name, as in y = x + ….",
-    "leaf's view": "a view of a leaf tensor that requires grad is modified in place. Modify a "
-    ".clone() of the leaf, or do it inside `with no_grad():`.",
-    "no_grad": "this view was made under no_grad and is now modified with recording on; the "
-    "gradient of the other parts could not be kept right. Modify a .clone() instead.",
-    "several": "this view is one of several outputs of one operation (split, chunk, unbind); the "
-    "gradient of the other parts could not be kept right. Modify a .clone() instead.",
-    "function": "this view is the output of a Function, and the change would bypass its own "
-    "backward; the gradient of the other parts could not be kept right. Modify a .clone() instead.",
+    "leaf": (
+        "a leaf tensor that requires grad is modified in place. Its gradient would have no place to"
+        " go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a"
+        " new tensor under a new name, as in y = x + …."
+    ),
+    "own leaf": (
+        "a view of itself as a leaf is modified in place. Its gradient would have no place to go."
+        " To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a new"
+        " tensor under a new name, as in y = x + …."
+    ),
+    "leaf's view": (
+        "a view of a leaf tensor that requires grad is modified in place. Modify a "
+        ".clone() of the leaf, or do it inside `with no_grad():`."
+    ),
+    "no_grad": (
+        "this view was made under no_grad and is now modified with recording on; the "
+        "gradient of the other parts could not be kept right. Modify a .clone() instead."
+    ),
+    "several": (
+        "this view is one of several outputs of one operation (split, chunk, unbind); the "
+        "gradient of the other parts could not be kept right. Modify a .clone() instead."
+    ),
+    "function": (
+        "this view is the output of a Function, and the change would bypass its own backward; the"
+        " gradient of the other parts could not be kept right. Modify a .clone() instead."
+    ),
 }
 """Why no right gradient could follow from an in-place change."""
 
@@ -162,9 +181,9 @@ def ambiguous_view(tensor: Any) -> InPlaceError:
 def view_and_leaf(tensor: Any) -> InPlaceError:
     """A view that the user made a leaf, whose base was modified since."""
     return InPlaceError(
-        f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it "
-        "looks into was then modified in place by something that requires grad: the view cannot be "
-        "both. Make the leaf from a .clone() or .detach().clone()."
+        f"a view of shape {tensor.shape} was made a leaf (requires_grad_()), and the tensor that it"
+        " looks into was then modified in place by something that requires grad: the view cannot"
+        " be both. Make the leaf from a .clone() or .detach().clone()."
     )
 
 
@@ -172,8 +191,15 @@ def check_replaced(node: Any, shown: Any, replaced: Any) -> None:
     """Raise unless what a hook returned can stand in the place of a cotangent."""
     hook = f"a gradient hook of {node.name()}"
     if not isinstance(replaced, type(shown)):
-        raise TypeError(f"{hook} returned {type(replaced).__name__}; it must return a Tensor or None.")
+        raise TypeError(
+            f"{hook} returned {type(replaced).__name__}; it must return a Tensor or None."
+        )
     if replaced.shape != shown.shape:
-        raise RuntimeError(f"{hook} changed the gradient's shape from {shown.shape} to {replaced.shape}; it must keep the shape.")
+        raise RuntimeError(
+            f"{hook} changed the gradient's shape from {shown.shape} to {replaced.shape}; it must"
+            " keep the shape."
+        )
     if replaced.dtype != shown.dtype:
-        raise RuntimeError(f"{hook} changed the gradient's dtype from {shown.dtype} to {replaced.dtype}.")
+        raise RuntimeError(
+            f"{hook} changed the gradient's dtype from {shown.dtype} to {replaced.dtype}."
+        )

@@ -1,11 +1,15 @@
-"""A formula typed as text, made into a function: read this to see how to accept formulas without accepting programs.
+"""A formula typed as text, made into a function: read this to see how to accept formulas without
+accepting programs.
 
-A formula such as ``log(x1) + x1*x2 - sin(x2)`` is parsed by Python's own parser into a syntax tree. Every node of the tree must then be on
-a short list: numbers, names, ``+ - * / **``, a sign, parentheses, and calls to the functions of `FUNCTIONS`. Whatever else the text holds,
-be it an attribute, a subscript, a lambda or a string, is refused with its column marked. Only after that is the tree compiled, as the body
-of a ``lambda`` whose global names are those functions and nothing more: what is not on the list cannot be reached.
+A formula such as ``log(x1) + x1*x2 - sin(x2)`` is parsed by Python's own parser into a syntax tree.
+Every node of the tree must then be on a short list: numbers, names, ``+ - * / **``, a sign,
+parentheses, and calls to the functions of `FUNCTIONS`. Whatever else the text holds, be it an
+attribute, a subscript, a lambda or a string, is refused with its column marked. Only after that is
+the tree compiled, as the body of a ``lambda`` whose global names are those functions and nothing
+more: what is not on the list cannot be reached.
 
-The compiled code keeps the columns of the text, so a Trace of the function lights the very characters that each step comes from.
+The compiled code keeps the columns of the text, so a Trace of the function lights the very
+characters that each step comes from.
 """
 
 import ast
@@ -40,8 +44,8 @@ class Function(NamedTuple):
 
 
 _OF_ONE = (
-    "abs acos acosh arccos arcsin arctan asin asinh atan atanh cos cosh erf exp expm1 log log10 log1p log2 "
-    "mean reciprocal relu sigmoid sin sinh softplus sqrt square sum tan tanh"
+    "abs acos acosh arccos arcsin arctan asin asinh atan atanh cos cosh erf exp expm1 log log10"
+    " log1p log2 mean reciprocal relu sigmoid sin sinh softplus sqrt square sum tan tanh"
 )
 _OF_TWO = "atan2 logaddexp maximum minimum"
 
@@ -76,14 +80,23 @@ _NUMBERS = "a formula holds numbers and names only"
 _PARENTHESES = "group with parentheses ( )"
 
 _REFUSED_NODES: dict[type[ast.expr], tuple[str, str]] = {
-    ast.Attribute: ("a dot after a name", "call the functions by their bare names: log(x), not np.log(x)"),
-    ast.Subscript: ("an index in brackets", "give each number a name of its own, such as x1 and x2"),
+    ast.Attribute: (
+        "a dot after a name",
+        "call the functions by their bare names: log(x), not np.log(x)",
+    ),
+    ast.Subscript: (
+        "an index in brackets",
+        "give each number a name of its own, such as x1 and x2",
+    ),
     ast.Lambda: ("a lambda", "write the formula itself, without lambda"),
     ast.ListComp: ("a comprehension", _SUM),
     ast.SetComp: ("a comprehension", _SUM),
     ast.DictComp: ("a comprehension", _SUM),
     ast.GeneratorExp: ("a comprehension", _SUM),
-    ast.Compare: ("a comparison", "a formula computes a number; for the larger of two write maximum(a, b)"),
+    ast.Compare: (
+        "a comparison",
+        "a formula computes a number; for the larger of two write maximum(a, b)",
+    ),
     ast.BoolOp: ("and / or", "a formula computes a number"),
     ast.IfExp: ("an if", "a formula has no branches; maximum, relu and abs may do what you need"),
     ast.JoinedStr: ("a string", _NUMBERS),
@@ -120,17 +133,27 @@ _TO_TENSOR = "<float64>"  # no identifier, so that no formula can spell it
 class ExpressionError(ValueError):
     """A text that is not a formula, or not one that is allowed here.
 
-    `str(error)` is three or four lines: what is wrong, the text, a caret under the place, and what to do. `column` counts characters
-    from 0.
+    `str(error)` is three or four lines: what is wrong, the text, a caret under the place, and what
+    to do. `column` counts characters from 0.
     """
 
-    def __init__(self, problem: str, text: str, column: int, hint: str = "", width: int = 1) -> None:
-        self.problem, self.text, self.column, self.hint, self.width = problem, text, column, hint, width
+    def __init__(
+        self, problem: str, text: str, column: int, hint: str = "", width: int = 1
+    ) -> None:
+        self.problem, self.text, self.column, self.hint, self.width = (
+            problem,
+            text,
+            column,
+            hint,
+            width,
+        )
         super().__init__(problem + mark(text, column, width) + (f"\nhint: {hint}" if hint else ""))
 
 
 def mark(text: str, column: int, width: int = 1) -> str:
-    """The text on a line of its own and carets under `width` characters from `column`; a long text is cut around that place."""
+    """The text on a line of its own and carets under `width` characters from `column`; a long
+    text is cut around that place.
+    """
     first = max(0, column - 60) if len(text) > 100 else 0
     shown = "".join(c if c.isprintable() else "?" for c in text[first : first + 100])
     carets = max(1, min(width, first + 100 - column))
@@ -142,11 +165,14 @@ class Expression:
 
     Attributes:
         source: the text, without the blanks around it. Columns of source spans count in it.
-        names: its variables in order of appearance. Calling takes one argument for each, in that order.
+        names: its variables in order of appearance. Calling takes one argument for each, in that
+        order.
 
-        __name__: "f"; an `Expression` looks like any other Python function to those who ask for its name or its code.
+        __name__: "f"; an `Expression` looks like any other Python function to those who ask for its
+        name or its code.
 
-    Constants have full double precision; where an operation has constants alone as operands, as in ``log(2)``, it runs in float64.
+    Constants have full double precision; where an operation has constants alone as operands, as in
+    ``log(2)``, it runs in float64.
     """
 
     __name__ = "f"
@@ -155,7 +181,11 @@ class Expression:
         self.source = text.strip()
         tree = _parse(self.source)
         nodes = _check(tree, self.source)
-        self.names = tuple(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in CONSTANTS))
+        self.names = tuple(
+            dict.fromkeys(
+                node.id for node in nodes if isinstance(node, ast.Name) and node.id not in CONSTANTS
+            )
+        )
         self._function = _build(tree, nodes, self.names, self.source)
         self.__code__ = self._function.__code__  # where a tracer looks for the columns
 
@@ -163,7 +193,10 @@ class Expression:
         """The formula's value; `values` are tensors or numbers in the order of `names`."""
         if len(values) != len(self.names):
             wanted = ", ".join(self.names) or "none"
-            raise TypeError(f"{self.source!r} takes {len(self.names)} value(s) ({wanted}), but {len(values)} were given")
+            raise TypeError(
+                f"{self.source!r} takes {len(self.names)} value(s) ({wanted}), but {len(values)}"
+                " were given"
+            )
         return self._function(*values)
 
     def __repr__(self) -> str:
@@ -171,23 +204,36 @@ class Expression:
 
 
 def compile(text: str) -> Expression:
-    """The formula `text` as a callable `Expression`; raises `ExpressionError` where the text is anything else."""
+    """The formula `text` as a callable `Expression`; raises `ExpressionError` where the text is
+    anything else.
+    """
     return Expression(text)
 
 
 def _parse(text: str) -> ast.expr:
     if not text:
-        raise ExpressionError("the formula is empty", text, 0, "for example: log(x1) + x1*x2 - sin(x2)")
+        raise ExpressionError(
+            "the formula is empty", text, 0, "for example: log(x1) + x1*x2 - sin(x2)"
+        )
     if len(text) > MAX_CHARACTERS:
-        raise ExpressionError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read", text, MAX_CHARACTERS)
+        raise ExpressionError(
+            f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read",
+            text,
+            MAX_CHARACTERS,
+        )
     for column, character in enumerate(text):
         if character in "\r\n\0#\\;" or "\ud800" <= character <= "\udfff":
             raise ExpressionError(
-                f"unexpected character {character!a}", text, column, "write the formula on one line, with nothing after it"
+                f"unexpected character {character!a}",
+                text,
+                column,
+                "write the formula on one line, with nothing after it",
             )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the text, which is judged here and not by Python
+            warnings.simplefilter(
+                "ignore"
+            )  # about the text, which is judged here and not by Python
             return ast.parse(text, filename="<formula>", mode="eval").body
     except SyntaxError as error:
         raise _syntax_error(error, text) from None
@@ -196,7 +242,12 @@ def _parse(text: str) -> ast.expr:
 
 
 def _too_deep(text: str, column: int) -> ExpressionError:
-    return ExpressionError("the formula is nested too deeply to be read", text, column, "give parts of it as values of their own")
+    return ExpressionError(
+        "the formula is nested too deeply to be read",
+        text,
+        column,
+        "give parts of it as values of their own",
+    )
 
 
 def _syntax_error(error: SyntaxError, text: str) -> ExpressionError:
@@ -204,31 +255,55 @@ def _syntax_error(error: SyntaxError, text: str) -> ExpressionError:
     column = min(max((error.offset or 1) - 1, 0), len(text))
     for place, character in enumerate(text):
         if character in _TYPOGRAPHY and (character != "|" or message == "invalid syntax"):
-            return ExpressionError(f"{character!r} cannot be used in a formula", text, place, _TYPOGRAPHY[character])
+            return ExpressionError(
+                f"{character!r} cannot be used in a formula", text, place, _TYPOGRAPHY[character]
+            )
     for word in re.finditer(r"[^\W\d]\w*", text):
         if keyword.iskeyword(word[0]):
-            return ExpressionError(f"{word[0]} cannot be used in a formula", text, word.start(), ANYTHING_ELSE, len(word[0]))
+            return ExpressionError(
+                f"{word[0]} cannot be used in a formula",
+                text,
+                word.start(),
+                ANYTHING_ELSE,
+                len(word[0]),
+            )
     if "too many nested parentheses" in message:
         return _too_deep(text, column)
     glued = re.search(r"(?<![\w.])(\d+\.?\d*|\.\d+)([^\W\d]\w*)", text)
     if glued:
-        return ExpressionError("a number and a name with nothing between them", text, glued.start(2), f"write {glued[1]}*{glued[2]}")
+        return ExpressionError(
+            "a number and a name with nothing between them",
+            text,
+            glued.start(2),
+            f"write {glued[1]}*{glued[2]}",
+        )
     called = re.search(rf"\b({'|'.join(FUNCTIONS)})\s+(\w+)", text)
     if called:
         hint = f"write {called[1]}({called[2]})"
-        return ExpressionError(f"the argument of {called[1]} stands in parentheses", text, called.start(2), hint)
+        return ExpressionError(
+            f"the argument of {called[1]} stands in parentheses", text, called.start(2), hint
+        )
     spaced = re.search(r"[\w)](\s+)[\w(]", text)
     if spaced:
-        return ExpressionError("an operation is missing here", text, spaced.start(1), "multiplication is written out: a*b")
+        return ExpressionError(
+            "an operation is missing here",
+            text,
+            spaced.start(1),
+            "multiplication is written out: a*b",
+        )
     if message.startswith("Exceeds the limit"):
-        return ExpressionError("a number with too many digits", text, column, "write large numbers as 1e300")
+        return ExpressionError(
+            "a number with too many digits", text, column, "write large numbers as 1e300"
+        )
     if not error.offset:
         return ExpressionError("the formula ends too early", text, len(text), ANYTHING_ELSE)
     return ExpressionError(f"this is not a formula: {message}", text, column, ANYTHING_ELSE)
 
 
 def _check(tree: ast.expr, text: str) -> list[ast.expr]:
-    """The tree's nodes as they appear in the text, parents first; raises `ExpressionError` at the first one that is not allowed."""
+    """The tree's nodes as they appear in the text, parents first; raises `ExpressionError` at
+    the first one that is not allowed.
+    """
     nodes: list[ast.expr] = []
     operations = 0
     waiting = [tree]  # a stack, not a recursion: the depth of a formula is its writer's choice
@@ -241,9 +316,19 @@ def _check(tree: ast.expr, text: str) -> list[ast.expr]:
                 continue
             case ast.Name(id=name):
                 if name in FUNCTIONS:
-                    _refuse(node, text, f"{name} is a function and needs its argument", f"write {name}(...)")
+                    _refuse(
+                        node,
+                        text,
+                        f"{name} is a function and needs its argument",
+                        f"write {name}(...)",
+                    )
                 if name.startswith("_"):
-                    _refuse(node, text, f"{name} cannot be used in a formula", "names begin with a letter")
+                    _refuse(
+                        node,
+                        text,
+                        f"{name} cannot be used in a formula",
+                        "names begin with a letter",
+                    )
                 continue
             case ast.BinOp(left=left, op=operator, right=right):
                 if not isinstance(operator, _BINARY):
@@ -277,7 +362,12 @@ def _check_number(node: ast.Constant, text: str) -> None:
     if isinstance(value, complex):
         _refuse(node, text, "complex numbers cannot be used in a formula", "write real numbers")
     if not isinstance(value, (int, float)):
-        _refuse(node, text, f"{'...' if value is ... else 'a string'} cannot be used in a formula", _NUMBERS)
+        _refuse(
+            node,
+            text,
+            f"{'...' if value is ... else 'a string'} cannot be used in a formula",
+            _NUMBERS,
+        )
     try:
         fits = math.isfinite(float(value))
     except OverflowError:
@@ -289,20 +379,50 @@ def _check_number(node: ast.Constant, text: str) -> None:
 def _check_call(node: ast.Call, text: str) -> None:
     if not isinstance(node.func, ast.Name):
         if isinstance(node.func, ast.Attribute):
-            _refuse(node.func, text, "a dot after a name cannot be used in a formula", *_REFUSED_NODES[ast.Attribute][1:])
-        _refuse(node.func, text, "only a function's name can stand before ( )", "multiplication is written out: 2*(x + 1)")
+            _refuse(
+                node.func,
+                text,
+                "a dot after a name cannot be used in a formula",
+                *_REFUSED_NODES[ast.Attribute][1:],
+            )
+        _refuse(
+            node.func,
+            text,
+            "only a function's name can stand before ( )",
+            "multiplication is written out: 2*(x + 1)",
+        )
     name = node.func.id
     if name not in FUNCTIONS:
         if len(name) == 1 or name in CONSTANTS:
-            _refuse(node.func, text, f"{name} is not a function", f"multiplication is written out: {name}*(...)")
+            _refuse(
+                node.func,
+                text,
+                f"{name} is not a function",
+                f"multiplication is written out: {name}*(...)",
+            )
         near = difflib.get_close_matches(name.lower(), FUNCTIONS, n=2, cutoff=0.55)
         known = "the functions are " + ", ".join(FUNCTIONS)
-        _refuse(node.func, text, f"there is no function {name}", f"did you mean {' or '.join(near)}?" if near else known)
+        _refuse(
+            node.func,
+            text,
+            f"there is no function {name}",
+            f"did you mean {' or '.join(near)}?" if near else known,
+        )
     if node.keywords:
-        _refuse(node.keywords[0], text, f"{name} takes its arguments by position", f"write {_example(name)}")
+        _refuse(
+            node.keywords[0],
+            text,
+            f"{name} takes its arguments by position",
+            f"write {_example(name)}",
+        )
     arity = FUNCTIONS[name].arity
     if len(node.args) != arity:
-        _refuse(node, text, f"{name} takes {arity} argument{'s' * (arity > 1)}, not {len(node.args)}", f"write {_example(name)}")
+        _refuse(
+            node,
+            text,
+            f"{name} takes {arity} argument{'s' * (arity > 1)}, not {len(node.args)}",
+            f"write {_example(name)}",
+        )
 
 
 def _example(name: str) -> str:
@@ -323,36 +443,64 @@ def _refuse(node: ast.expr | ast.keyword, text: str, problem: str, hint: str) ->
     raise ExpressionError(problem, text, start, hint, _end(node, text) - start)
 
 
-def _refuse_operator(operator: ast.operator | ast.unaryop, text: str, first: int, last: int) -> NoReturn:
+def _refuse_operator(
+    operator: ast.operator | ast.unaryop, text: str, first: int, last: int
+) -> NoReturn:
     symbol, hint = _REFUSED_OPERATORS[type(operator)]
-    raise ExpressionError(f"{symbol} cannot be used in a formula", text, text.index(symbol, first, last), hint, len(symbol))
+    raise ExpressionError(
+        f"{symbol} cannot be used in a formula",
+        text,
+        text.index(symbol, first, last),
+        hint,
+        len(symbol),
+    )
 
 
-def _build(tree: ast.expr, nodes: list[ast.expr], names: tuple[str, ...], text: str) -> Callable[..., Any]:
-    """Compiles the checked tree as the body of a lambda that reaches the allowed functions and nothing else."""
+def _build(
+    tree: ast.expr, nodes: list[ast.expr], names: tuple[str, ...], text: str
+) -> Callable[..., Any]:
+    """Compiles the checked tree as the body of a lambda that reaches the allowed functions and
+    nothing else.
+    """
     _use_float64_where_numbers_meet(nodes)
     if not names:
         tree = _float64(tree)
-    parameters = ast.arguments(posonlyargs=[], args=[ast.arg(name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[])
+    parameters = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(name) for name in names],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
+    )
     program = ast.Expression(ast.copy_location(ast.Lambda(parameters, tree), tree))
     filename = f"<formula {next(_numbers)}>"
     try:
         code = builtins.compile(ast.fix_missing_locations(program), filename, "eval")
     except (RecursionError, MemoryError):
         raise _too_deep(text, 0) from None
-    # Tracebacks and Traces find the text of a function by its file's name; this is how notebooks register their cells, too.
+    # Tracebacks and Traces find the text of a function by its file's name; this is how notebooks
+    # register their cells, too.
     linecache.cache[filename] = (len(text), None, [text], filename)
-    reachable: dict[str, Any] = {name: getattr(functions, function.target) for name, function in FUNCTIONS.items()}
-    reachable |= CONSTANTS | {"__builtins__": {}, _TO_TENSOR: lambda number: functions.tensor(number, dtype=backend.float64)}
-    function: Callable[..., Any] = eval(code, reachable)  # the code of the allow-listed tree, with the allow-listed names
+    reachable: dict[str, Any] = {
+        name: getattr(functions, function.target) for name, function in FUNCTIONS.items()
+    }
+    reachable |= CONSTANTS | {
+        "__builtins__": {},
+        _TO_TENSOR: lambda number: functions.tensor(number, dtype=backend.float64),
+    }
+    function: Callable[..., Any] = eval(
+        code, reachable
+    )  # the code of the allow-listed tree, with the allow-listed names
     return function
 
 
 def _use_float64_where_numbers_meet(nodes: list[ast.expr]) -> None:
-    """Makes the numbers in operations on numbers alone, such as ``log(2)`` or ``1/3``, into float64 tensors.
+    """Makes the numbers in operations on numbers alone, such as ``log(2)`` or ``1/3``, into float64
+    tensors.
 
-    An operation on a tensor and a number takes the tensor's dtype, so those numbers stay as they are. Numbers among themselves would be
-    computed by Python, where a negative number to the power of a half is complex, or by the library in its default, single precision.
+    An operation on a tensor and a number takes the tensor's dtype, so those numbers stay as they
+    are. Numbers among themselves would be computed by Python, where a negative number to the power
+    of a half is complex, or by the library in its default, single precision.
     """
     constant: dict[ast.expr, bool] = {}
     for node in reversed(nodes):  # the nodes stand parents first, so this meets operands first

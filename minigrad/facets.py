@@ -81,7 +81,10 @@ class Facets:
         kind. Raises TypeError for other names, ValueError for a notation that is no formula."""
         for facet, given in facets.items():
             if facet not in FACETS:
-                raise TypeError(f"{self.name}: a declaration has no keyword {facet!r}; it has {', '.join(sorted(FACETS))}.")
+                raise TypeError(
+                    f"{self.name}: a declaration has no keyword {facet!r}; it has"
+                    f" {', '.join(sorted(FACETS))}."
+                )
             setattr(self, facet, given)
         if self.notation is not None:
             formula(self.notation)

@@ -1,7 +1,8 @@
 """PyTorch's grad modes: whether operations of this thread are recorded for reverse mode.
 
-`no_grad`, `enable_grad` and `set_grad_enabled` work as context managers, as decorators (also of generators and coroutines, for which the
-mode holds in each of their steps and not in between), with or without parentheses.
+`no_grad`, `enable_grad` and `set_grad_enabled` work as context managers, as decorators (also of
+generators and coroutines, for which the mode holds in each of their steps and not in between), with
+or without parentheses.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def is_grad_enabled() -> bool:
 
 
 class _GradMode:
-    """Sets the grad mode inside a block or a function and restores what was there before, after exceptions too."""
+    """Sets the grad mode inside a block or a function and restores what was there before, after
+    exceptions too.
+    """
 
     mode: bool
 
@@ -44,7 +47,8 @@ class _GradMode:
             return made(function)
         if function is not None:
             raise TypeError(
-                f"{cls.__name__} takes a function to decorate, or nothing, as in `with {cls.__name__}():`; got {type(function).__name__}."
+                f"{cls.__name__} takes a function to decorate, or nothing, as in `with"
+                f" {cls.__name__}():`; got {type(function).__name__}."
             )
         return made
 
@@ -68,9 +72,14 @@ class _GradMode:
 
 
 def decorated(function: F, context: Callable[[], Any]) -> F:
-    """`function` run inside a fresh `context()`: each call of a function, each step of a generator or coroutine."""
+    """`function` run inside a fresh `context()`: each call of a function, each step of a
+    generator or coroutine.
+    """
     if inspect.isclass(function):
-        raise TypeError(f"decorate the methods of {function.__name__}, not the class: grad modes wrap functions.")
+        raise TypeError(
+            f"decorate the methods of {function.__name__}, not the class: grad modes wrap"
+            " functions."
+        )
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
@@ -128,7 +137,9 @@ class _Steps:
 
 
 def _step_through(steps: Any, context: Callable[[], Any]) -> Any:
-    """Drive a generator or coroutine, entering the context for each step and leaving it while the caller runs."""
+    """Drive a generator or coroutine, entering the context for each step and leaving it while
+    the caller runs.
+    """
     advance: Callable[[], Any] = lambda: steps.send(None)
     while True:
         try:
@@ -149,7 +160,9 @@ def _step_through(steps: Any, context: Callable[[], Any]) -> Any:
 
 
 class no_grad(_GradMode):
-    """Operations inside are not recorded: their results do not require grad, whatever the inputs."""
+    """Operations inside are not recorded: their results do not require grad, whatever the
+    inputs.
+    """
 
     mode = False
 
@@ -161,7 +174,9 @@ class enable_grad(_GradMode):
 
 
 class set_grad_enabled(_GradMode):
-    """Recording on or off by `mode`: takes effect when called, and as a context manager is undone at the end of the block."""
+    """Recording on or off by `mode`: takes effect when called, and as a context manager is
+    undone at the end of the block.
+    """
 
     def __new__(cls, mode: bool) -> Any:
         return object.__new__(cls)
@@ -187,8 +202,10 @@ class set_grad_enabled(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """As `no_grad`; `inference_mode(False)` records. Nothing else is switched off: results are ordinary tensors, whose changes in place are
-    counted, and can be used for gradients later. (PyTorch's inference tensors refuse that.)"""
+    """As `no_grad`; `inference_mode(False)` records. Nothing else is switched off: results are
+    ordinary tensors, whose changes in place are counted, and can be used for gradients later.
+    (PyTorch's inference tensors refuse that.)
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -224,9 +241,11 @@ def is_multithreading_enabled() -> bool:
 
 
 class set_multithreading_enabled:
-    """Whether a reverse pass may use several threads: takes effect when called; as a context manager or decorator it is undone at the end.
+    """Whether a reverse pass may use several threads: takes effect when called; as a context
+    manager or decorator it is undone at the end.
 
-    It exists for PyTorch programs. A reverse pass runs in the thread that called it, in either mode, so there is nothing to switch off.
+    It exists for PyTorch programs. A reverse pass runs in the thread that called it, in either
+    mode, so there is nothing to switch off.
     """
 
     def __init__(self, mode: bool) -> None:

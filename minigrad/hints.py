@@ -1,6 +1,8 @@
-"""What to write instead of names of PyTorch, NumPy, JAX, micrograd and SINGA that are not offered. Loaded by the first error that asks.
+"""What to write instead of names of PyTorch, NumPy, JAX, micrograd and SINGA that are not offered.
+Loaded by the first error that asks.
 
-One table, by where the name is looked for. An entry is what to write; one that ends in a full stop is a sentence of its own.
+One table, by where the name is looked for. An entry is what to write; one that ends in a full stop
+is a sentence of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +11,13 @@ _NO_SPARSE = "Tensors are dense here: there are no sparse layouts."
 _NO_LAZY = "There are no lazy modules: give the number of inputs to the layer itself."
 _ONE_DEVICE = "There is one process here: training is not distributed."
 _NO_AMP = "There is no automatic mixed precision: convert with model.half() or x.half()."
-_NO_RANDOM_MODULE = "Random numbers are functions of mg: rand, randn, randint, randperm, normal, manual_seed."
-_DISTRIBUTIONS = "There are no distributions: draw with rand, randn, bernoulli, multinomial, and write the log-probability out."
+_NO_RANDOM_MODULE = (
+    "Random numbers are functions of mg: rand, randn, randint, randperm, normal, manual_seed."
+)
+_DISTRIBUTIONS = (
+    "There are no distributions: draw with rand, randn, bernoulli, multinomial, and write the"
+    " log-probability out."
+)
 _MICROGRAD = "nn.Sequential of nn.Linear and nn.Tanh"
 
 _TOP = {
@@ -99,7 +106,10 @@ _TOP = {
     "hessian": "func.hessian",
     "linearize": "func.linearize",
     "pmap": "vmap",
-    "lax": "The operations of lax are functions of mg, and Python's loops and branches are differentiated as they are.",
+    "lax": (
+        "The operations of lax are functions of mg, and Python's loops and branches are"
+        " differentiated as they are."
+    ),
     "numpy": "The functions are those of mg: mg.sin, mg.matmul, …; x.numpy() gives a NumPy array.",
     "jnp": "mg",
     "random": _NO_RANDOM_MODULE,
@@ -250,14 +260,23 @@ _DATA = {
     "load_digits": "digits",
     "make_moons": "two_moons",
 }
-_AUTOGRAD = {"Value": "mg.tensor(…, requires_grad=True)", "no_grad_": "no_grad", "grad_enabled": "enable_grad"}
+_AUTOGRAD = {
+    "Value": "mg.tensor(…, requires_grad=True)",
+    "no_grad_": "no_grad",
+    "grad_enabled": "enable_grad",
+}
 _FUNC = {
     "functionalize": "A function that changes its arguments in place is differentiated as it is.",
     "stack_module_state": "stack of each parameter of state_dict()",
     "jacobian": "jacrev or jacfwd",
     "gradient": "grad",
 }
-_LINALG = {"transpose": "x.mT", "pseudo_inverse": "pinv", "inverse": "inv", "ldl_factor": "lu_factor"}
+_LINALG = {
+    "transpose": "x.mT",
+    "pseudo_inverse": "pinv",
+    "inverse": "inv",
+    "ldl_factor": "lu_factor",
+}
 _UTILS = {
     "prune": "parametrize, with a mask as the parametrization",
     "stateless": "func.functional_call",
@@ -365,4 +384,6 @@ def instead_of(place: str, name: str) -> str | None:
     if name in entries:
         return entries[name]
     alike = name.replace("_", "").lower()
-    return next((text for key, text in entries.items() if key.replace("_", "").lower() == alike), None)
+    return next(
+        (text for key, text in entries.items() if key.replace("_", "").lower() == alike), None
+    )

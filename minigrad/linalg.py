@@ -1,8 +1,8 @@
-"""Linear algebra under the names of `torch.linalg`: inverses, determinants, factorisations, norms; all over batches of matrices (…, n,
-m).
+"""Linear algebra under the names of `torch.linalg`: inverses, determinants, factorisations, norms;
+all over batches of matrices (…, n, m).
 
-Matrices must be float32, float64 or complex: LAPACK knows no others. LinAlgError where there is no answer (a singular matrix has no
-inverse).
+Matrices must be float32, float64 or complex: LAPACK knows no others. LinAlgError where there is no
+answer (a singular matrix has no inverse).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .names import TensorLike, attach, public, publish, respell, respelt
 from .ops import factorisations as fa
 from .ops.narrow import in_float32
 
-# ------------------------------------------------------------------------------------------------------------- results with names
+# ------------------------------------------------------------------------------- results with names
 
 
 class SlogdetResult(NamedTuple):
@@ -96,7 +96,9 @@ class SolveResult(NamedTuple):
 
 
 class CholeskyResult(NamedTuple):
-    """L, and how it went: 0, or the number of rows of the smallest leading block that is not positive definite."""
+    """L, and how it went: 0, or the number of rows of the smallest leading block that is not
+    positive definite.
+    """
 
     L: Tensor
     info: Tensor
@@ -117,8 +119,8 @@ class TriangularSolveResult(NamedTuple):
 
 
 class LstsqResult(NamedTuple):
-    """The shortest X with the smallest |A X - B|; the squares of those distances (none unless A has more rows than columns and full
-    rank); the rank and the singular values of A.
+    """The shortest X with the smallest |A X - B|; the squares of those distances (none unless A has
+    more rows than columns and full rank); the rank and the singular values of A.
     """
 
     solution: Tensor
@@ -139,28 +141,38 @@ def _matrix(x: TensorLike, function: str, square: bool = False) -> Tensor:
     x = as_tensor(x)
     name = f"linalg.{function}"
     if x.ndim < 2:
-        raise ShapeError(f"{name}: needs a matrix or a batch of them (at least 2 dimensions), got shape {x.shape}.")
+        raise ShapeError(
+            f"{name}: needs a matrix or a batch of them (at least 2 dimensions), got shape"
+            f" {x.shape}."
+        )
     if x.dtype not in (backend.float32, backend.float64, backend.complex64, backend.complex128):
-        raise DTypeError(f"{name}: needs float32, float64 or complex numbers, got {x.dtype}. Convert first, for instance with .float().")
+        raise DTypeError(
+            f"{name}: needs float32, float64 or complex numbers, got {x.dtype}. Convert first, for"
+            " instance with .float()."
+        )
     if square and x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{name}: the matrices must be square, got {x.shape[-2]} by {x.shape[-1]} (shape {x.shape}).")
+        raise ShapeError(
+            f"{name}: the matrices must be square, got {x.shape[-2]} by {x.shape[-1]} (shape"
+            f" {x.shape})."
+        )
     return x
 
 
-# ------------------------------------------------------------------------------------------------------------- equations, inverses
+# ------------------------------------------------------------------------------ equations, inverses
 
 
 def inv(A: TensorLike) -> Tensor:
-    """The inverse of square matrices. Raises LinAlgError for singular ones. To multiply by an inverse, `solve` is faster and more
-    accurate.
+    """The inverse of square matrices. Raises LinAlgError for singular ones. To multiply by an
+    inverse, `solve` is faster and more accurate.
     """
     return fa.inv(_matrix(A, "inv", square=True))
 
 
 @fn.in_own_memory
 def solve(A: TensorLike, B: TensorLike, *, left: bool = True) -> Tensor:
-    """The X with A X = B (X A = B if not `left`). A is (…, n, n); B is (…, n, k), or vectors: (n,), or A's shape without its last axis.
-    Batch axes broadcast. Raises LinAlgError for singular matrices.
+    """The X with A X = B (X A = B if not `left`). A is (…, n, n); B is (…, n, k), or vectors: (n,),
+    or A's shape without its last axis. Batch axes broadcast. Raises LinAlgError for singular
+    matrices.
     """
     A, B = _matrix(A, "solve", square=True), as_tensor(B)
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
@@ -168,31 +180,55 @@ def solve(A: TensorLike, B: TensorLike, *, left: bool = True) -> Tensor:
         B = fn.unsqueeze(B, -1)
     if not left:
         if vectors:
-            raise ShapeError("linalg.solve: with left=False the right side must hold matrices, not vectors.")
+            raise ShapeError(
+                "linalg.solve: with left=False the right side must hold matrices, not vectors."
+            )
         return fn.transpose(solve(fn.transpose(A, -2, -1), fn.transpose(B, -2, -1)), -2, -1)
     if B.ndim == 0 or B.shape[-2] != A.shape[-1]:
-        raise ShapeError(f"linalg.solve: a right side of shape {B.shape} does not fit matrices of shape {A.shape}.")
+        raise ShapeError(
+            f"linalg.solve: a right side of shape {B.shape} does not fit matrices of shape"
+            f" {A.shape}."
+        )
     batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    X = fa.solve(fn.broadcast_to(A, (*batch, *A.shape[-2:])), fn.broadcast_to(B, (*batch, *B.shape[-2:])))
+    X = fa.solve(
+        fn.broadcast_to(A, (*batch, *A.shape[-2:])), fn.broadcast_to(B, (*batch, *B.shape[-2:]))
+    )
     return fn.squeeze(X, -1) if vectors else X
 
 
 def pinv(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
-    """The Moore-Penrose inverse. Singular values up to `rtol` times the largest, and up to `atol`, count as 0: numbers, or tensors with one
-    for each matrix. By default atol is 0, and rtol is 0 beside an atol above 0, else the larger side times the dtype's precision.
+    """The Moore-Penrose inverse. Singular values up to `rtol` times the largest, and up to `atol`,
+    count as 0: numbers, or tensors with one for each matrix. By default atol is 0, and rtol is 0
+    beside an atol above 0, else the larger side times the dtype's precision.
     hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
     """
     A = _matrix(A, "pinv", square=hermitian)
     if hermitian:
         below = arrays.tril(A, -1)
         own = arrays.tril(A) - below
-        A = below + fa.adjoint(below) + (fn.complex(fn.real(own), fn.zeros_like(fn.real(own))) if backend.is_complex(A.dtype) else own)
+        A = (
+            below
+            + fa.adjoint(below)
+            + (
+                fn.complex(fn.real(own), fn.zeros_like(fn.real(own)))
+                if backend.is_complex(A.dtype)
+                else own
+            )
+        )
     lead = A.shape[:-2]
     least, share = (None if v is None else as_tensor(v).detach() for v in (atol, rtol))
     if any(v is not None and v.ndim for v in (least, share)):  # each matrix by itself
-        columns = [[None] * math.prod(lead) if v is None else fn.broadcast_to(v, lead).reshape(-1).tolist() for v in (least, share)]
-        matrices = [pinv(m, r, atol=a) for m, a, r in zip(fn.reshape(A, (-1, *A.shape[-2:])), *columns, strict=True)]
-        return fn.stack(matrices).reshape((*lead, A.shape[-1], A.shape[-2])) if matrices else pinv(A)
+        columns = [
+            [None] * math.prod(lead) if v is None else fn.broadcast_to(v, lead).reshape(-1).tolist()
+            for v in (least, share)
+        ]
+        matrices = [
+            pinv(m, r, atol=a)
+            for m, a, r in zip(fn.reshape(A, (-1, *A.shape[-2:])), *columns, strict=True)
+        ]
+        return (
+            fn.stack(matrices).reshape((*lead, A.shape[-1], A.shape[-2])) if matrices else pinv(A)
+        )
     smallest = 0.0 if least is None else float(least)
     if share is None and not smallest > 0:
         return fa.pinv(A, rtol=max(A.shape[-2:]) * backend.precision(A.dtype))
@@ -200,9 +236,11 @@ def pinv(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any 
     return fa.pinv(A, rtol=0.0 if share is None else float(share), **settings)
 
 
-def solve_triangular(A: TensorLike, B: TensorLike, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The X with A X = B (X A = B if not `left`) for triangular matrices A, of which only that triangle is read; unitriangular: with
-    ones on the diagonal, which is not read either.
+def solve_triangular(
+    A: TensorLike, B: TensorLike, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The X with A X = B (X A = B if not `left`) for triangular matrices A, of which only that
+    triangle is read; unitriangular: with ones on the diagonal, which is not read either.
     """
     A = _matrix(A, "solve_triangular", square=True)
     offset = 1 if unitriangular else 0
@@ -227,38 +265,65 @@ def cholesky_inverse(L: TensorLike, upper: bool = False) -> Tensor:
 
 
 def inv_ex(A: TensorLike, *, check_errors: bool = False) -> InverseResult:
-    """`inv` that tells of singular matrices in `info` instead of raising; their inverse is NaN. check_errors: raise after all."""
+    """`inv` that tells of singular matrices in `info` instead of raising; their inverse is NaN.
+    check_errors: raise after all.
+    """
     A = _matrix(A, "inv_ex", square=True)
     info, safe = _without_singular(A)
-    _raise_for(info, check_errors, "inv_ex", "a matrix is singular. Use linalg.pinv, or add a small multiple of the identity.")
+    _raise_for(
+        info,
+        check_errors,
+        "inv_ex",
+        "a matrix is singular. Use linalg.pinv, or add a small multiple of the identity.",
+    )
     return InverseResult(_nan_where(info, inv(safe)), info)
 
 
-def solve_ex(A: TensorLike, B: TensorLike, *, left: bool = True, check_errors: bool = False) -> SolveResult:
-    """`solve` that tells of singular matrices in `info` instead of raising; their X is NaN. check_errors: raise after all."""
+def solve_ex(
+    A: TensorLike, B: TensorLike, *, left: bool = True, check_errors: bool = False
+) -> SolveResult:
+    """`solve` that tells of singular matrices in `info` instead of raising; their X is NaN.
+    check_errors: raise after all.
+    """
     A, B = _matrix(A, "solve_ex", square=True), as_tensor(B)
     info, safe = _without_singular(A)
-    _raise_for(info, check_errors, "solve_ex", "a matrix is singular. Use linalg.lstsq, or add a small multiple of the identity.")
+    _raise_for(
+        info,
+        check_errors,
+        "solve_ex",
+        "a matrix is singular. Use linalg.lstsq, or add a small multiple of the identity.",
+    )
     X = solve(safe, B, left=left)
     vectors = X.ndim == 1 or (X.ndim == A.ndim - 1 and X.shape == A.shape[:-1])
     return SolveResult(_nan_where(info, X, 1 if vectors else 2), info)
 
 
-def cholesky_ex(A: TensorLike, *, upper: bool = False, check_errors: bool = False) -> CholeskyResult:
-    """`cholesky` that tells of matrices that are not positive definite in `info` instead of raising; their L is NaN. check_errors: raise
-    after all.
+def cholesky_ex(
+    A: TensorLike, *, upper: bool = False, check_errors: bool = False
+) -> CholeskyResult:
+    """`cholesky` that tells of matrices that are not positive definite in `info` instead of
+    raising; their L is NaN. check_errors: raise after all.
     """
     A = _matrix(A, "cholesky_ex", square=True)
     read = fa.adjoint(A.detach()) if upper else A.detach()
-    steps = fn.real(diagonal(fa.lu(arrays.tril(read) + fa.adjoint(arrays.tril(read, -1)))))  # quotients of the leading blocks' determinants
+    steps = fn.real(
+        diagonal(fa.lu(arrays.tril(read) + fa.adjoint(arrays.tril(read, -1))))
+    )  # quotients of the leading blocks' determinants
     info = _first(fn.logical_not(steps > 0))
-    _raise_for(info, check_errors, "cholesky_ex", "a matrix is not positive definite. Add a small multiple of the identity.")
+    _raise_for(
+        info,
+        check_errors,
+        "cholesky_ex",
+        "a matrix is not positive definite. Add a small multiple of the identity.",
+    )
     safe = fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
     return CholeskyResult(_nan_where(info, cholesky(safe, upper=upper)), info)
 
 
 def _first(found: Tensor) -> Tensor:
-    """Where along the last axis the first True is, counted from 1; 0 where there is none. int32, as LAPACK's."""
+    """Where along the last axis the first True is, counted from 1; 0 where there is none. int32,
+    as LAPACK's.
+    """
     if found.shape[-1] == 0:
         return fn.zeros(found.shape[:-1], dtype=backend.int32, device=found.device)
     place = fn.argmax(found.to(backend.int64), -1) + 1
@@ -266,7 +331,9 @@ def _first(found: Tensor) -> Tensor:
 
 
 def _without_singular(A: Tensor) -> tuple[Tensor, Tensor]:
-    """At which step elimination finds 0 only (0: never), and A with the identity in place of such matrices."""
+    """At which step elimination finds 0 only (0: never), and A with the identity in place of
+    such matrices.
+    """
     info = lu_factor_ex(A.detach()).info
     return info, fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
 
@@ -281,11 +348,17 @@ def _raise_for(info: Tensor, check: bool, function: str, what: str) -> None:
         raise LinAlgError(f"linalg.{function}: {what}")
 
 
-def lu_solve(LU: TensorLike, pivots: TensorLike, B: TensorLike, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The X with A X = B (X A = B if not `left`; with Aᴴ for A if `adjoint`), where LU and pivots are `lu_factor(A)`."""
+def lu_solve(
+    LU: TensorLike, pivots: TensorLike, B: TensorLike, *, left: bool = True, adjoint: bool = False
+) -> Tensor:
+    """The X with A X = B (X A = B if not `left`; with Aᴴ for A if `adjoint`), where LU and
+    pivots are `lu_factor(A)`.
+    """
     P, L, U = lu_unpack(LU, pivots)
     if L.shape[-1] != U.shape[-1] or L.shape[-2] != U.shape[-2]:
-        raise ShapeError(f"linalg.lu_solve: the matrices must be square, got LU of shape {as_tensor(LU).shape}.")
+        raise ShapeError(
+            f"linalg.lu_solve: the matrices must be square, got LU of shape {as_tensor(LU).shape}."
+        )
     B = _matrix(B, "lu_solve")
     if adjoint:
         out: Tensor = fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), left=not left))
@@ -297,21 +370,34 @@ def lu_solve(LU: TensorLike, pivots: TensorLike, B: TensorLike, *, left: bool = 
 
 @public(function=False, method=True, theirs="b A")  # mg.triangular_solve
 def triangular_solve(
-    B: TensorLike, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    B: TensorLike,
+    A: TensorLike,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
 ) -> TriangularSolveResult:
-    """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name in PyTorch this is."""
+    """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name
+    in PyTorch this is.
+    """
     A = _matrix(A, "triangular_solve", square=True)
     coefficients, upper = (A.mT, not upper) if transpose else (A, upper)
-    return TriangularSolveResult(solve_triangular(coefficients, B, upper=upper, unitriangular=unitriangular), fn.clone(A))
+    return TriangularSolveResult(
+        solve_triangular(coefficients, B, upper=upper, unitriangular=unitriangular), fn.clone(A)
+    )
 
 
 @fn.in_own_memory
 def tensorinv(A: TensorLike, ind: int = 2) -> Tensor:
-    """The inverse of A as a map from its last axes to its first `ind` ones: tensordot(tensorinv(A), A, ind) is the identity."""
+    """The inverse of A as a map from its last axes to its first `ind` ones:
+    tensordot(tensorinv(A), A, ind) is the identity.
+    """
     A = as_tensor(A)
     first, last = A.shape[:ind], A.shape[ind:]
     if ind < 1 or math.prod(first) != math.prod(last):
-        raise ShapeError(f"linalg.tensorinv: the first {ind} axes of shape {A.shape} must hold as many elements as the others.")
+        raise ShapeError(
+            f"linalg.tensorinv: the first {ind} axes of shape {A.shape} must hold as many elements"
+            " as the others."
+        )
     return inv(A.reshape(math.prod(first), -1)).reshape((*last, *first))
 
 
@@ -322,18 +408,25 @@ def tensorsolve(A: TensorLike, B: TensorLike, dims: Sequence[int] | None = None)
     if dims is not None:
         A = fn.movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     if not math.prod(A.shape[: B.ndim]) == math.prod(A.shape[B.ndim :]) == B.numel():
-        raise ShapeError(f"linalg.tensorsolve: a right side of shape {B.shape} does not fit A of shape {A.shape}.")
+        raise ShapeError(
+            f"linalg.tensorsolve: a right side of shape {B.shape} does not fit A of shape"
+            f" {A.shape}."
+        )
     return solve(A.reshape(B.numel(), -1), B.reshape(-1)).reshape(A.shape[B.ndim :])
 
 
 @public(method=True)
 def matrix_power(A: TensorLike, n: int) -> Tensor:
-    """A multiplied n times with itself, by repeated squaring; negative n: the inverse's power; 0: the identity."""
+    """A multiplied n times with itself, by repeated squaring; negative n: the inverse's power;
+    0: the identity.
+    """
     A = _matrix(A, "matrix_power", square=True)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
-        never = fn.zeros((), dtype=backend.bool_, device=A.device)  # A with the gradient 0, as a constant's
+        never = fn.zeros(
+            (), dtype=backend.bool_, device=A.device
+        )  # A with the gradient 0, as a constant's
         return fn.where(never, A, _identity(A))
     out: Tensor | None = None
     while True:
@@ -351,36 +444,42 @@ def _identity(A: Tensor) -> Tensor:
 
 @public(method=True)
 def matrix_exp(A: TensorLike) -> Tensor:
-    """e to the A = Σ A^k / k!: the matrix is halved until it is small, its Taylor series summed, and the result squared as often
-    again.
+    """e to the A = Σ A^k / k!: the matrix is halved until it is small, its Taylor series summed,
+    and the result squared as often again.
     """
     A = _matrix(A, "matrix_exp", square=True)
-    size = float(wrap(all_examples(fn.sum(fn.abs(A.detach()), -1).array)).max().item()) if A.numel() else 0.0
+    size = (
+        float(wrap(all_examples(fn.sum(fn.abs(A.detach()), -1).array)).max().item())
+        if A.numel()
+        else 0.0
+    )
     halvings = max(0, math.ceil(math.log2(size)) + 1) if 0 < size < math.inf else 0
     small = A * 0.5**halvings
     out = identity = fn.broadcast_to(_identity(A), A.shape)
-    for k in range(16, 0, -1):  # the first term left out is below 0.5^17 / 17! of the identity, 2e-20
+    for k in range(
+        16, 0, -1
+    ):  # the first term left out is below 0.5^17 / 17! of the identity, 2e-20
         out = identity + matmul(small, out) / k
     for _ in range(halvings):
         out = matmul(out, out)
     return out
 
 
-# ------------------------------------------------------------------------------------------------------------- determinants
+# ------------------------------------------------------------------------------------- determinants
 
 
 @public(method=True)
 def det(A: TensorLike) -> Tensor:
-    """The determinant of square matrices. Its gradient, the cofactors, exists for singular ones too (a second derivative there
-    raises).
+    """The determinant of square matrices. Its gradient, the cofactors, exists for singular ones too
+    (a second derivative there raises).
     """
     return fa.det(_matrix(A, "det", square=True))
 
 
 @public(method=True)
 def slogdet(A: TensorLike) -> SlogdetResult:
-    """Sign (or phase) and logarithm of the absolute value of the determinant, which overflow less easily; (0, -inf) for singular
-    matrices.
+    """Sign (or phase) and logarithm of the absolute value of the determinant, which overflow less
+    easily; (0, -inf) for singular matrices.
     """
     A = _matrix(A, "slogdet", square=True)
     return SlogdetResult(fa.detsign(A), fa.logabsdet(A))
@@ -393,23 +492,26 @@ def logdet(A: TensorLike) -> Tensor:
     return fn.log(sign) + size
 
 
-# ------------------------------------------------------------------------------------------------------------- factorisations
+# ----------------------------------------------------------------------------------- factorisations
 
 
 @public(method=True)
 def cholesky(A: TensorLike, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive definite matrices, of which that triangle
-    is read. The gradient is Hermitian. Raises LinAlgError where a matrix is not positive definite.
+    """The lower triangular L with A = L Lᴴ (or its adjoint, if `upper`) of Hermitian positive
+    definite matrices, of which that triangle is read. The gradient is Hermitian. Raises LinAlgError
+    where a matrix is not positive definite.
     """
     A = _matrix(A, "cholesky", square=True)
     return fa.adjoint(fa.cholesky(fa.adjoint(A))) if upper else fa.cholesky(A)
 
 
 def lu(A: TensorLike, *, pivot: bool = True) -> LUResult:
-    """Permutation P, lower triangular L with ones on its diagonal and upper triangular U, A = P L U, by Gaussian elimination. For A (…, m,
-    n) L is (…, m, k) and U (…, k, n), k the smaller of m and n. Differentiable where the first k columns are independent.
+    """Permutation P, lower triangular L with ones on its diagonal and upper triangular U, A = P L
+    U, by Gaussian elimination. For A (…, m, n) L is (…, m, k) and U (…, k, n), k the smaller of m
+    and n. Differentiable where the first k columns are independent.
 
-    pivot: whether rows are exchanged so that the largest element of each column leads (partial pivoting). Without it elimination divides
+    pivot: whether rows are exchanged so that the largest element of each column leads (partial
+    pivoting). Without it elimination divides
     by whatever it finds: by 0, at worst.
     """
     LU, pivots = lu_factor(A, pivot=pivot)
@@ -417,8 +519,8 @@ def lu(A: TensorLike, *, pivot: bool = True) -> LUResult:
 
 
 def lu_factor(A: TensorLike, *, pivot: bool = True) -> LUFactorResult:
-    """`lu` as LAPACK keeps it, for `lu_solve` and `lu_unpack`: U on and above the diagonal of one matrix, L below it; and the rows (counted
-    from 1, int32) that took each row's place in turn.
+    """`lu` as LAPACK keeps it, for `lu_solve` and `lu_unpack`: U on and above the diagonal of one
+    matrix, L below it; and the rows (counted from 1, int32) that took each row's place in turn.
     """
     A = _matrix(A, "lu_factor")
     m, n = A.shape[-2:]
@@ -433,8 +535,12 @@ def lu_factor(A: TensorLike, *, pivot: bool = True) -> LUFactorResult:
     return LUFactorResult(fn.cat([first, rest], -1), pivots)
 
 
-def lu_factor_ex(A: TensorLike, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
-    """`lu_factor`, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere). check_errors: raise LinAlgError there."""
+def lu_factor_ex(
+    A: TensorLike, *, pivot: bool = True, check_errors: bool = False
+) -> LUFactorExResult:
+    """`lu_factor`, and where U has its first 0 on the diagonal (counted from 1; 0: nowhere).
+    check_errors: raise LinAlgError there.
+    """
     LU, pivots = lu_factor(A, pivot=pivot)
     info = _first(diagonal(LU.detach()) == 0)
     _raise_for(info, check_errors, "lu_factor_ex", "U is singular: it has a 0 on its diagonal.")
@@ -442,17 +548,24 @@ def lu_factor_ex(A: TensorLike, *, pivot: bool = True, check_errors: bool = Fals
 
 
 @public(function=False, method=False, theirs="LU_data LU_pivots")  # mg.lu_unpack
-def lu_unpack(LU: TensorLike, pivots: TensorLike, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
+def lu_unpack(
+    LU: TensorLike, pivots: TensorLike, unpack_data: bool = True, unpack_pivots: bool = True
+) -> LUResult:
     """P, L and U of `lu` from what `lu_factor` gives; what is not asked for is empty."""
     LU, pivots = _matrix(LU, "lu_unpack"), as_tensor(pivots)
     k = min(LU.shape[-2:])
     if pivots.dtype.kind not in "iu" or pivots.shape[-1:] != (k,):
         raise ShapeError(
-            f"linalg.lu_unpack: LU of shape {LU.shape} needs {k} integers as pivots, got {pivots.dtype} of shape {pivots.shape}."
+            f"linalg.lu_unpack: LU of shape {LU.shape} needs {k} integers as pivots, got"
+            f" {pivots.dtype} of shape {pivots.shape}."
         )
     none = fn.zeros(0, dtype=LU.dtype, device=LU.device)
     P = _permutation(pivots, LU) if unpack_pivots else none
-    return LUResult(P, _unit_lower(LU[..., :k]), arrays.triu(LU[..., :k, :])) if unpack_data else LUResult(P, none, none)
+    return (
+        LUResult(P, _unit_lower(LU[..., :k]), arrays.triu(LU[..., :k, :]))
+        if unpack_data
+        else LUResult(P, none, none)
+    )
 
 
 def _unit_lower(x: Tensor) -> Tensor:
@@ -467,8 +580,12 @@ def _permutation(pivots: Tensor, A: Tensor) -> Tensor:
     return (rows == order.unsqueeze(-2)).to(A.dtype)
 
 
-def _lu(A: TensorLike, pivot: bool = True, get_infos: bool = False) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
-    """`linalg.lu_factor` under its older name: L and U in one matrix, the pivots, and if asked for where U has its first 0."""
+def _lu(
+    A: TensorLike, pivot: bool = True, get_infos: bool = False
+) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
+    """`linalg.lu_factor` under its older name: L and U in one matrix, the pivots, and if asked
+    for where U has its first 0.
+    """
     return tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else lu_factor(A, pivot=pivot)  # type: ignore[return-value]
 
 
@@ -481,8 +598,8 @@ def _lu_solve(B: TensorLike, LU: TensorLike, pivots: TensorLike) -> Tensor:
 @public(function=False, method=True)  # mg.geqrf
 @fn.in_own_memory
 def geqrf(A: TensorLike) -> QRFactorResult:
-    """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal, the vectors of the reflections below it,
-    and their factors τ. No derivative (`qr` has one).
+    """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal,
+    the vectors of the reflections below it, and their factors τ. No derivative (`qr` has one).
     """
     A = _matrix(A, "geqrf")
     return QRFactorResult(fa.reflections(A, part=0).mT, fa.reflections(A, part=1))
@@ -490,16 +607,19 @@ def geqrf(A: TensorLike) -> QRFactorResult:
 
 @public(method=True)
 def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
-    """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first columns, as many as Q has, are
-    independent.
+    """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first
+    columns, as many as Q has, are independent.
 
-    mode: "complete" gives Q further columns that make it square and R as many rows of zeros; these columns are determined only as a
-    space, and are constants to the derivative. "r" gives R alone (Q is empty). some: `torch.qr`'s name of the same choice, also in mode's
+    mode: "complete" gives Q further columns that make it square and R as many rows of zeros; these
+    columns are determined only as a space, and are constants to the derivative. "r" gives R alone
+    (Q is empty). some: `torch.qr`'s name of the same choice, also in mode's
     place: True is "reduced", False is "complete".
     """
     A = _matrix(A, "qr")
     if some is not None and mode != "reduced":
-        raise TypeError(f"linalg.qr: give mode or some, not both, got mode={mode!r} and some={some!r}.")
+        raise TypeError(
+            f"linalg.qr: give mode or some, not both, got mode={mode!r} and some={some!r}."
+        )
     if isinstance(mode, bool) or some is not None:
         mode = "reduced" if (mode if some is None else some) else "complete"
     m, n = A.shape[-2:]
@@ -518,11 +638,13 @@ def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None)
 
 
 def eigh(A: TensorLike, UPLO: str = "L") -> EighResult:
-    """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which one triangle is read. The
-    gradient is Hermitian; in forward mode the Hermitian part of a tangent counts.
+    """Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices,
+    of which one triangle is read. The gradient is Hermitian; in forward mode the Hermitian part of
+    a tangent counts.
 
-    Eigenvectors are determined up to a sign (or phase), so only functions that do not depend on it have a meaningful gradient; between
-    equal eigenvalues their derivative does not exist, and the gradient is not finite.
+    Eigenvectors are determined up to a sign (or phase), so only functions that do not depend on it
+    have a meaningful gradient; between equal eigenvalues their derivative does not exist, and the
+    gradient is not finite.
     """
     A = _matrix(A, "eigh", square=True)
     if UPLO.upper() not in ("L", "U"):
@@ -536,10 +658,12 @@ def eigvalsh(A: TensorLike, UPLO: str = "L") -> Tensor:
 
 
 def eig(A: TensorLike) -> EigResult:
-    """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real; in LAPACK's order.
+    """Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A
+    is real; in LAPACK's order.
 
-    Eigenvectors are determined up to a phase, so only functions that do not depend on it have a meaningful gradient; between equal
-    eigenvalues their derivative does not exist, and the gradient is not finite. For Hermitian matrices `eigh` is faster and more accurate.
+    Eigenvectors are determined up to a phase, so only functions that do not depend on it have a
+    meaningful gradient; between equal eigenvalues their derivative does not exist, and the gradient
+    is not finite. For Hermitian matrices `eigh` is faster and more accurate.
     """
     return EigResult(*fa.eig(_matrix(A, "eig", square=True)))
 
@@ -552,8 +676,9 @@ def eigvals(A: TensorLike) -> Tensor:
 def svd(A: TensorLike, full_matrices: bool = True) -> SVDResult:
     """U, S, Vh with A = U diag(S) Vh and S descending. Gradients as of `eigh`.
 
-    full_matrices: whether U and Vh are square, as PyTorch's and NumPy's default has it; else there are as many columns of U and rows of Vh
-    as the smaller side of A has elements. The further vectors are determined only as a space, and are constants to the derivative.
+    full_matrices: whether U and Vh are square, as PyTorch's and NumPy's default has it; else there
+    are as many columns of U and rows of Vh as the smaller side of A has elements. The further
+    vectors are determined only as a space, and are constants to the derivative.
     """
     A = _matrix(A, "svd")
     U, S, Vh = fa.svd(A)
@@ -566,23 +691,28 @@ def svd(A: TensorLike, full_matrices: bool = True) -> SVDResult:
 
 
 def _completion(Q: Tensor) -> Tensor:
-    """Orthonormal columns that complete those of Q (…, m, n) to a square matrix, without derivative: the last eigenvectors of the
-    projection Q Qᴴ on the space of Q, those of the eigenvalue 0 (the first ones: they ascend).
+    """Orthonormal columns that complete those of Q (…, m, n) to a square matrix, without
+    derivative: the last eigenvectors of the projection Q Qᴴ on the space of Q, those of the
+    eigenvalue 0 (the first ones: they ascend).
     """
     Q = Q.detach()
     return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]
 
 
 @fn.in_own_memory
-def _svd(A: TensorLike, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no more columns than the smaller side of A;
-    without compute_uv U and V are zeros.
+def _svd(
+    A: TensorLike, some: bool = True, compute_uv: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no
+    more columns than the smaller side of A; without compute_uv U and V are zeros.
     """
     A = _matrix(A, "svd")
     U, S, Vh = svd(A, full_matrices=not some)
     if compute_uv:
         return U, S, fa.adjoint(Vh)
-    left, right = (fn.zeros((*A.shape[:-2], k, k), dtype=A.dtype, device=A.device) for k in A.shape[-2:])
+    left, right = (
+        fn.zeros((*A.shape[:-2], k, k), dtype=A.dtype, device=A.device) for k in A.shape[-2:]
+    )
     return left, S, right
 
 
@@ -591,10 +721,14 @@ def svdvals(A: TensorLike) -> Tensor:
     return svd(A, full_matrices=False).S
 
 
-def lstsq(A: TensorLike, B: TensorLike, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
-    """The X that makes |A X - B| smallest (the shortest such X), by the pseudo-inverse. B as in `solve`.
+def lstsq(
+    A: TensorLike, B: TensorLike, rcond: float | None = None, *, driver: str | None = None
+) -> LstsqResult:
+    """The X that makes |A X - B| smallest (the shortest such X), by the pseudo-inverse. B as in
+    `solve`.
 
-    rcond: as `rtol` of `pinv`. driver: PyTorch's choice of LAPACK routine ("gels", "gelsy", "gelsd", "gelss"), which changes nothing here.
+    rcond: as `rtol` of `pinv`. driver: PyTorch's choice of LAPACK routine ("gels", "gelsy",
+    "gelsd", "gelss"), which changes nothing here.
     """
     A, B = _matrix(A, "lstsq"), as_tensor(B)
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
@@ -602,31 +736,46 @@ def lstsq(A: TensorLike, B: TensorLike, rcond: float | None = None, *, driver: s
     X = matmul(pinv(A, rcond), columns)
     s = svdvals(A.detach())
     share = max(A.shape[-2:]) * backend.precision(A.dtype) if rcond is None else rcond
-    rank = fn.sum(s > share * fn.amax(s, -1, True), -1) if s.shape[-1] else fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
+    rank = (
+        fn.sum(s > share * fn.amax(s, -1, True), -1)
+        if s.shape[-1]
+        else fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
+    )
     residuals = vector_norm(matmul(A, X) - columns, 2, -2) ** 2
-    if A.shape[-2] <= A.shape[-1] or not bool((wrap(all_examples(rank.array)) == A.shape[-1]).all()):
+    if A.shape[-2] <= A.shape[-1] or not bool(
+        (wrap(all_examples(rank.array)) == A.shape[-1]).all()
+    ):
         residuals = fn.zeros(0, dtype=residuals.dtype, device=A.device)
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 
 
 @public(function=False, method=False)  # mg.svd_lowrank
 @fn.in_own_memory
-def svd_lowrank(A: TensorLike, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest singular values and their vectors, from the
-    space that A maps q random vectors to. niter: how often it is mapped back and forth, which brings it nearer to the right one.
+def svd_lowrank(
+    A: TensorLike, q: int = 6, niter: int = 2, M: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest
+    singular values and their vectors, from the space that A maps q random vectors to. niter: how
+    often it is mapped back and forth, which brings it nearer to the right one.
 
-    Source: N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011), algorithms 4.4 and 5.1.
+    Source: N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011),
+    algorithms 4.4 and 5.1.
     """
     A = _matrix(A, "svd_lowrank")
     if M is not None:
         A = A - fn.broadcast_to(_matrix(M, "svd_lowrank"), A.shape)
     m, n = A.shape[-2:]
     if not 0 <= q <= min(m, n):
-        raise ValueError(f"svd_lowrank: q must be from 0 to {min(m, n)}, the smaller side of shape {A.shape}, got {q}.")
+        raise ValueError(
+            f"svd_lowrank: q must be from 0 to {min(m, n)}, the smaller side of shape {A.shape},"
+            f" got {q}."
+        )
     if m < n:
         V, S, U = svd_lowrank(fa.adjoint(A), q, niter)
         return U, S, V
-    start = fn.randn(n, q, dtype=A.real.dtype if backend.is_complex(A.dtype) else A.dtype, device=A.device).to(A.dtype)
+    start = fn.randn(
+        n, q, dtype=A.real.dtype if backend.is_complex(A.dtype) else A.dtype, device=A.device
+    ).to(A.dtype)
     Q = qr(matmul(A, start)).Q
     for _ in range(niter):
         Q = qr(matmul(A, qr(matmul(fa.adjoint(A), Q)).Q)).Q
@@ -636,21 +785,26 @@ def svd_lowrank(A: TensorLike, q: int = 6, niter: int = 2, M: Any = None) -> tup
 
 @public(function=False, method=False)  # mg.pca_lowrank
 @fn.in_own_memory
-def pca_lowrank(A: TensorLike, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`). The columns of V are the directions of
-    the largest variances S² / (samples - 1), U diag(S) the samples in these coordinates. q: how many, by default 6 (or all).
+def pca_lowrank(
+    A: TensorLike, q: int | None = None, center: bool = True, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`).
+    The columns of V are the directions of the largest variances S² / (samples - 1), U diag(S) the
+    samples in these coordinates. q: how many, by default 6 (or all).
     """
     A = _matrix(A, "pca_lowrank")
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - fn.mean(A, -2, True) if center else A, q, niter)
 
 
-# ------------------------------------------------------------------------------------------------------------- rank and condition
+# ------------------------------------------------------------------------------- rank and condition
 
 
-def matrix_rank(A: TensorLike, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """How many singular values are larger than atol and rtol times the largest (default as of `pinv`, if there is no atol). No
-    derivative.
+def matrix_rank(
+    A: TensorLike, *, atol: Any = None, rtol: Any = None, hermitian: bool = False
+) -> Tensor:
+    """How many singular values are larger than atol and rtol times the largest (default as of
+    `pinv`, if there is no atol). No derivative.
     """
     A = _matrix(A, "matrix_rank").detach()
     s = fn.abs(eigvalsh(A)) if hermitian else svdvals(A)
@@ -658,13 +812,16 @@ def matrix_rank(A: TensorLike, *, atol: Any = None, rtol: Any = None, hermitian:
         return fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
     if rtol is None:
         rtol = 0.0 if atol is not None else max(A.shape[-2:]) * backend.precision(A.dtype)
-    least, share = (fn.unsqueeze(as_tensor(0.0 if v is None else v).to(s.dtype), -1) for v in (atol, rtol))
+    least, share = (
+        fn.unsqueeze(as_tensor(0.0 if v is None else v).to(s.dtype), -1) for v in (atol, rtol)
+    )
     return fn.sum(s > fn.maximum(share * fn.amax(s, -1, True), least), -1)
 
 
 def cond(A: TensorLike, p: Any = None) -> Tensor:
-    """The condition number: ‖A‖ ‖A⁻¹‖ in the norm p ("fro", "nuc", inf, -inf, 1, -1); for None or 2 the largest singular value divided by
-    the smallest, for -2 the other way round. Infinite for singular matrices.
+    """The condition number: ‖A‖ ‖A⁻¹‖ in the norm p ("fro", "nuc", inf, -inf, 1, -1); for None or 2
+    the largest singular value divided by the smallest, for -2 the other way round. Infinite for
+    singular matrices.
     """
     A = _matrix(A, "cond", square=p not in (None, 2, -2))
     if p in (None, 2, -2):
@@ -679,7 +836,9 @@ def cond(A: TensorLike, p: Any = None) -> Tensor:
 
 
 def vander(x: TensorLike, N: int | None = None) -> Tensor:
-    """The powers 0 … N − 1 (default: as many as x has elements) of the elements of the last axis, one row an element."""
+    """The powers 0 … N − 1 (default: as many as x has elements) of the elements of the last
+    axis, one row an element.
+    """
     x = as_tensor(x)
     x = fn.reshape(x, x.shape or (1,)).to(backend.int64 if x.dtype.kind in "iu" else x.dtype)
     powers = [fn.ones_like(x)]
@@ -689,7 +848,8 @@ def vander(x: TensorLike, N: int | None = None) -> Tensor:
 
 
 def householder_product(A: TensorLike, tau: TensorLike) -> Tensor:
-    """The first columns of the product of reflections I − τᵢ vᵢ vᵢᴴ, where vᵢ has zeros above place i, a 1 there, and below it column i
+    """The first columns of the product of reflections I − τᵢ vᵢ vᵢᴴ, where vᵢ has zeros above place
+    i, a 1 there, and below it column i
     of A: what LAPACK's QR gives.
     """
     A, tau = _matrix(A, "householder_product"), as_tensor(tau)
@@ -699,13 +859,18 @@ def householder_product(A: TensorLike, tau: TensorLike) -> Tensor:
 
 
 @public(function=False, method=True)  # mg.ormqr
-def ormqr(A: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the reflections that A and tau hold, as of
-    `householder_product` and `geqrf`.
+def ormqr(
+    A: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False
+) -> Tensor:
+    """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the
+    reflections that A and tau hold, as of `householder_product` and `geqrf`.
     """
     A, tau, other = _matrix(A, "ormqr"), as_tensor(tau), _matrix(other, "ormqr")
     if other.shape[-2 if left else -1] != A.shape[-2]:
-        raise ShapeError(f"linalg.ormqr: reflections of length {A.shape[-2]} do not fit a matrix of shape {other.shape}, left={left}.")
+        raise ShapeError(
+            f"linalg.ormqr: reflections of length {A.shape[-2]} do not fit a matrix of shape"
+            f" {other.shape}, left={left}."
+        )
     if left:
         return _reflected(A, tau, other, transpose)
     out: Tensor = fa.adjoint(_reflected(A, tau, fa.adjoint(other), not transpose))
@@ -722,18 +887,29 @@ def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
     return out
 
 
-# ------------------------------------------------------------------------------------------------------------- norms and the rest
+# ------------------------------------------------------------------------------- norms and the rest
 
 
 @fn.in_own_memory
-def matrix_norm(A: TensorLike, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm of matrices. ord: "fro" (of all elements), "nuc" (sum of the singular values), 2 and -2 (largest, smallest singular
-    value), inf and -inf (largest, smallest row sum of |a|), 1 and -1 (column sums).
+def matrix_norm(
+    A: TensorLike,
+    ord: Any = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """The norm of matrices. ord: "fro" (of all elements), "nuc" (sum of the singular values), 2 and
+    -2 (largest, smallest singular value), inf and -inf (largest, smallest row sum of |a|), 1 and -1
+    (column sums).
     """
     A = floating(A if dtype is None else as_tensor(A).to(dtype), "linalg.matrix_norm")
     row, column = (fn.axis_of(A.ndim, d, "linalg.matrix_norm") for d in dim)
     if A.ndim < 2 or row == column:
-        raise ShapeError(f"linalg.matrix_norm: needs two different dimensions, got dim={tuple(dim)} of shape {A.shape}.")
+        raise ShapeError(
+            f"linalg.matrix_norm: needs two different dimensions, got dim={tuple(dim)} of shape"
+            f" {A.shape}."
+        )
     if ord == "fro":
         return vector_norm(A, 2, (row, column), keepdim)
     if ord in ("nuc", 2, -2):
@@ -743,15 +919,25 @@ def matrix_norm(A: TensorLike, ord: Any = "fro", dim: Sequence[int] = (-2, -1), 
     elif ord in (1, -1, math.inf, -math.inf):
         along = row if abs(ord) == 1 else column
         sums = fn.sum(fn.abs(A), along, True)
-        out = fn.squeeze((fn.amax if ord > 0 else fn.amin)(sums, (row, column), True), (row, column))
+        out = fn.squeeze(
+            (fn.amax if ord > 0 else fn.amin)(sums, (row, column), True), (row, column)
+        )
     else:
-        raise ValueError(f'linalg.matrix_norm: ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.')
-    return out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)]) if keepdim else out
+        raise ValueError(
+            f'linalg.matrix_norm: ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.'
+        )
+    return (
+        out.reshape([1 if i in (row, column) else n for i, n in enumerate(A.shape)])
+        if keepdim
+        else out
+    )
 
 
-def norm(A: TensorLike, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """`vector_norm` for one dimension (or a vector), `matrix_norm` for two (or a matrix) with `ord`; without `ord` the 2-norm of all
-    elements.
+def norm(
+    A: TensorLike, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """`vector_norm` for one dimension (or a vector), `matrix_norm` for two (or a matrix) with
+    `ord`; without `ord` the 2-norm of all elements.
     """
     A = as_tensor(A) if dtype is None else as_tensor(A).to(dtype)
     if isinstance(dim, int):
@@ -761,7 +947,10 @@ def norm(A: TensorLike, ord: Any = None, dim: Any = None, keepdim: bool = False,
     if (dim is not None and len(dim) == 1) or (dim is None and A.ndim == 1):
         return vector_norm(A, ord, dim, keepdim)
     if dim is None and A.ndim != 2:
-        raise ShapeError(f"linalg.norm: with ord={ord!r} and without dim needs a vector or a matrix, got shape {A.shape}.")
+        raise ShapeError(
+            f"linalg.norm: with ord={ord!r} and without dim needs a vector or a matrix, got shape"
+            f" {A.shape}."
+        )
     return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim)
 
 
@@ -788,12 +977,22 @@ def vecdot(a: TensorLike, b: TensorLike, *, dim: int = -1) -> Tensor:
 
 
 @public(theirs="input rcond")
-def _pinverse(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:
+def _pinverse(
+    A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None
+) -> Tensor:
     """The pseudoinverse of matrices, as `linalg.pinv`."""
     return pinv(A, rtol, hermitian, atol=atol)
 
 
-respell(__name__, publish(__name__, "LinAlgError", "matmul", "multi_dot", "vector_norm", method=False))
-_METHODS: dict[str, Any] = {"inverse": inv, "pinverse": _pinverse, "lu": _lu, "lu_solve": _lu_solve, "svd": _svd}
+respell(
+    __name__, publish(__name__, "LinAlgError", "matmul", "multi_dot", "vector_norm", method=False)
+)
+_METHODS: dict[str, Any] = {
+    "inverse": inv,
+    "pinverse": _pinverse,
+    "lu": _lu,
+    "lu_solve": _lu_solve,
+    "svd": _svd,
+}
 for _name, _function in _METHODS.items():
     attach(_name, respelt(_function, _name, bound=True))

@@ -1,10 +1,12 @@
 """Reductions and the like that leave elements out, under the names of `torch.masked`.
 
-mask: booleans that broadcast to the input's shape, True where an element counts (None: all do). An element that does not count is replaced
-by the neutral element of the operation, 0 for a sum, 1 for a product, -∞ for a maximum; so where none counts, that is the result (NaN for
-a mean, a variance or a median), and the gradient of what is left out is 0, whatever it holds.
+mask: booleans that broadcast to the input's shape, True where an element counts (None: all do). An
+element that does not count is replaced by the neutral element of the operation, 0 for a sum, 1 for
+a product, -∞ for a maximum; so where none counts, that is the result (NaN for a mean, a variance or
+a median), and the gradient of what is left out is 0, whatever it holds.
 
-dim: one dimension or several; None or () means all. dtype: of the result, by default the input's (sum, prod: int64 for integers).
+dim: one dimension or several; None or () means all. dtype: of the result, by default the input's
+(sum, prod: int64 for integers).
 """
 
 from __future__ import annotations
@@ -28,8 +30,13 @@ def _kept(input: TensorLike, mask: TensorLike, neutral: Any, function: str) -> T
 
 def _mask(x: Tensor, mask: TensorLike, function: str) -> Tensor:
     mask = as_tensor(mask).to(backend.bool_)
-    if mask.ndim > x.ndim or any(m not in (1, n) for m, n in zip(reversed(mask.shape), reversed(x.shape), strict=False)):
-        raise ShapeError(f"masked.{function}: a mask of shape {mask.shape} does not broadcast to the input's shape {x.shape}.")
+    if mask.ndim > x.ndim or any(
+        m not in (1, n) for m, n in zip(reversed(mask.shape), reversed(x.shape), strict=False)
+    ):
+        raise ShapeError(
+            f"masked.{function}: a mask of shape {mask.shape} does not broadcast to the input's"
+            f" shape {x.shape}."
+        )
     return fn.broadcast_to(mask, x.shape)
 
 
@@ -40,7 +47,13 @@ def _in(y: Tensor, dtype: Any, x: TensorLike) -> Tensor:
 
 def _all(dim: Any) -> Any:
     """None for "all dimensions", which `()` means too."""
-    return None if isinstance(dim, tuple | list) and not dim else tuple(dim) if isinstance(dim, list) else dim
+    return (
+        None
+        if isinstance(dim, tuple | list) and not dim
+        else tuple(dim)
+        if isinstance(dim, list)
+        else dim
+    )
 
 
 def _lowest(input: TensorLike) -> Any:
@@ -52,15 +65,29 @@ def _highest(input: TensorLike) -> Any:
     return backend.highest(as_tensor(input).dtype)
 
 
-# ------------------------------------------------------------------------------------------------------------- sums and products
+# -------------------------------------------------------------------------------- sums and products
 
 
-def sum(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def sum(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The sum of the elements that count; 0 of none."""
     return fn.sum(_kept(input, mask, 0, "sum"), _all(dim), bool(keepdim), dtype=dtype)
 
 
-def prod(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def prod(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The product of the elements that count; 1 of none."""
     return arrays.prod(_kept(input, mask, 1, "prod"), _all(dim), bool(keepdim), dtype=dtype)
 
@@ -75,13 +102,27 @@ def cumprod(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None)
     return _in(arrays.cumprod(_kept(input, mask, 1, "cumprod"), dim, dtype=dtype), dtype, input)
 
 
-def mean(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The mean of the elements that count; NaN of none. Raises DTypeError for integers, unless a floating dtype is given."""
+def mean(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The mean of the elements that count; NaN of none. Raises DTypeError for integers, unless a
+    floating dtype is given.
+    """
     x = as_tensor(input)
     wanted = x.dtype if dtype is None else backend.as_dtype(dtype)
     if wanted is None or not backend.is_differentiable(wanted):
-        raise DTypeError(f"masked.mean: needs a floating or complex dtype, got {wanted}. Give dtype=, for instance minigrad.float32.")
-    return sum(x, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(x, dim, keepdim, mask, "mean")
+        raise DTypeError(
+            f"masked.mean: needs a floating or complex dtype, got {wanted}. Give dtype=, for"
+            " instance minigrad.float32."
+        )
+    return sum(x, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(
+        x, dim, keepdim, mask, "mean"
+    )
 
 
 def _count(x: Tensor, dim: Any, keepdim: bool, mask: TensorLike, function: str) -> Tensor:
@@ -90,48 +131,102 @@ def _count(x: Tensor, dim: Any, keepdim: bool, mask: TensorLike, function: str) 
     return fn.sum(counting, _all(dim), bool(keepdim))
 
 
-# ------------------------------------------------------------------------------------------------------------- the largest, the middle
+# -------------------------------------------------------------------------- the largest, the middle
 
 
-def amax(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amax(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The largest of the elements that count; -∞ (or the smallest integer) of none."""
-    return _in(fn.amax(_kept(input, mask, _lowest(input), "amax"), _all(dim), bool(keepdim)), dtype, input)
+    return _in(
+        fn.amax(_kept(input, mask, _lowest(input), "amax"), _all(dim), bool(keepdim)), dtype, input
+    )
 
 
-def amin(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def amin(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The smallest of the elements that count; ∞ (or the largest integer) of none."""
-    return _in(fn.amin(_kept(input, mask, _highest(input), "amin"), _all(dim), bool(keepdim)), dtype, input)
+    return _in(
+        fn.amin(_kept(input, mask, _highest(input), "amin"), _all(dim), bool(keepdim)), dtype, input
+    )
 
 
-def argmax(input: TensorLike, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """Where the largest of the elements that count is, in the input's dtype (as PyTorch has it) unless another is given. No derivative."""
-    return _in(fn.argmax(_kept(input, mask, _lowest(input), "argmax"), dim, bool(keepdim)), dtype, input).detach()
+def argmax(
+    input: TensorLike,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """Where the largest of the elements that count is, in the input's dtype (as PyTorch has it)
+    unless another is given. No derivative.
+    """
+    return _in(
+        fn.argmax(_kept(input, mask, _lowest(input), "argmax"), dim, bool(keepdim)), dtype, input
+    ).detach()
 
 
-def argmin(input: TensorLike, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def argmin(
+    input: TensorLike,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """Where the smallest of the elements that count is; dtype as of `argmax`. No derivative."""
-    return _in(fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input).detach()
+    return _in(
+        fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input
+    ).detach()
 
 
 @fn.in_own_memory
-def median(input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """The median of the elements that count and are not NaN, the lower one of two; NaN of none (ValueError for integers)."""
+def median(
+    input: TensorLike, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Tensor:
+    """The median of the elements that count and are not NaN, the lower one of two; NaN of none
+    (ValueError for integers).
+    """
     x = as_tensor(input)
     exact = backend.is_differentiable(x.dtype)
-    y = arrays.nanmedian(_kept(x if exact else x.to(backend.float32), mask, math.nan, "median"), dim, keepdim).values
+    y = arrays.nanmedian(
+        _kept(x if exact else x.to(backend.float32), mask, math.nan, "median"), dim, keepdim
+    ).values
     if exact:
         out: Tensor = y
         return out
     if bool(fn.any(fn.isnan(y))):
-        raise ValueError(f"masked.median: no element counts in some place, which {x.dtype} has no NaN for. Convert first, with .float().")
+        raise ValueError(
+            f"masked.median: no element counts in some place, which {x.dtype} has no NaN for."
+            " Convert first, with .float()."
+        )
     return _in(y, dtype, x)
 
 
-# ------------------------------------------------------------------------------------------------------------- exponentials, norms
+# ------------------------------------------------------------------------------ exponentials, norms
 
 
 @fn.in_own_memory
-def logsumexp(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+def logsumexp(
+    input: TensorLike,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """ln Σ eˣ of the elements that count; -∞ of none."""
     x = as_tensor(input)
     dims = fn.axes_of(x, _all(dim), "masked.logsumexp")
@@ -139,14 +234,26 @@ def logsumexp(input: TensorLike, dim: Any = None, *, keepdim: bool = False, dtyp
         return _in(fn.logsumexp(x, dims, keepdim), dtype, x)
     counts = _mask(x, mask, "logsumexp")
     none = fn.logical_not(fn.any(counts, dims, True))
-    y = fn.logsumexp(fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True)  # where none counts, of numbers with derivatives
+    y = fn.logsumexp(
+        fn.where(none, 0, fn.where(counts, x, _lowest(x))), dims, True
+    )  # where none counts, of numbers with derivatives
     y = fn.where(none, _lowest(x), y)
     return _in(y if keepdim else fn.squeeze(y, dims), dtype, x)
 
 
-def logaddexp(input: TensorLike, other: TensorLike, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+def logaddexp(
+    input: TensorLike,
+    other: TensorLike,
+    *,
+    dtype: Any = None,
+    input_mask: Any = None,
+    other_mask: Any = None,
+) -> Tensor:
     """ln(eᵃ + eᵇ), where an a or b that does not count adds nothing."""
-    a, b = _kept(input, input_mask, -math.inf, "logaddexp"), _kept(other, other_mask, -math.inf, "logaddexp")
+    a, b = (
+        _kept(input, input_mask, -math.inf, "logaddexp"),
+        _kept(other, other_mask, -math.inf, "logaddexp"),
+    )
     neither = fn.logical_and(a == -math.inf, b == -math.inf)
     y = fn.logaddexp(fn.where(neither, 0.0, a), fn.where(neither, 0.0, b))
     return _in(fn.where(neither, -math.inf, y), dtype, input)
@@ -167,13 +274,31 @@ def softmin(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None)
     return fn.softmax(-_kept(input, mask, _highest(input), "softmin"), dim, dtype=dtype)
 
 
-def norm(input: TensorLike, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
-    """(Σ |x|^ord)^(1/ord) over the elements that count, as of `linalg.vector_norm`; 0 of none (∞ for ord=-inf)."""
+def norm(
+    input: TensorLike,
+    ord: float = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """(Σ |x|^ord)^(1/ord) over the elements that count, as of `linalg.vector_norm`; 0 of none (∞
+    for ord=-inf).
+    """
     x = _kept(input, mask, math.inf if ord == -math.inf else 0.0, "norm")
     return vector_norm(x, ord, _all(dim), bool(keepdim), dtype=dtype)
 
 
-def normalize(input: TensorLike, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+def normalize(
+    input: TensorLike,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """x divided by its `norm` (but by no less than eps); 0 for the elements that do not count."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _kept(input, mask, 0, "normalize") / fn.clamp(size, eps)
@@ -189,8 +314,9 @@ def var(
     dtype: Any = None,
     mask: Any = None,
 ) -> Tensor:
-    """Σ |x - mean|² / (count - correction) over the elements that count. correction: 1 by default, 0 for unbiased=False; where no more
-    elements than that count, the result is not finite. TypeError if both are given.
+    """Σ |x - mean|² / (count - correction) over the elements that count. correction: 1 by default,
+    0 for unbiased=False; where no more elements than that count, the result is not finite.
+    TypeError if both are given.
     """
     if unbiased is not None and correction is not None:
         raise TypeError("masked.var: give unbiased or correction, not both.")
@@ -218,10 +344,13 @@ def std(
     mask: Any = None,
 ) -> Tensor:
     """The square root of `var`."""
-    return fn.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
+    return fn.sqrt(
+        var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
+    )
 
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize",
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
+    "logsumexp", "mean", "median", "norm", "normalize",
     "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip

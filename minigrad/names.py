@@ -1,9 +1,10 @@
 """The one place that says a public name.
 
-From the declaration of a function follow the function of `mg`, the method of tensors, its in-place form,
-the keyword names of PyTorch and NumPy, and `out=`. A function without an underscore in a file of the
-vocabulary (minigrad/functions, minigrad/arrays, linalg, …) is public under each name assigned to it
-there; `@public(…)` above it says what is unusual about it, and the last line of the file publishes all:
+From the declaration of a function follow the function of `mg`, the method of tensors, its in-place
+form, the keyword names of PyTorch and NumPy, and `out=`. A function without an underscore in a file
+of the vocabulary (minigrad/functions, minigrad/arrays, linalg, …) is public under each name
+assigned to it there; `@public(…)` above it says what is unusual about it, and the last line of the
+file publishes all:
 
     @public(in_place=True, theirs="input mat1 mat2")
     def addmm(x, a, b, *, beta=1, alpha=1): ...            # mg.addmm, Tensor.addmm, Tensor.addmm_
@@ -47,14 +48,20 @@ _declared: dict[Callable[..., Any], Declaration] = {}
 
 
 def public(
-    *, function: bool = True, method: bool | None = None, in_place: bool = False, theirs: str = "", out: bool = False
+    *,
+    function: bool = True,
+    method: bool | None = None,
+    in_place: bool = False,
+    theirs: str = "",
+    out: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare what is unusual about a public function, which stays as it is.
 
-    function: whether `mg` offers it; method: whether tensors do (by default as `publish` says); in_place: whether tensors have the method
-    with an underscore too, which overwrites them; theirs: PyTorch's names of the first parameters, where
-    they are not `input` for x, a or A and `other` for b; out: whether the function of `mg` takes `out=`
-    even if its parameters have PyTorch's names already.
+    function: whether `mg` offers it; method: whether tensors do (by default as `publish` says);
+    in_place: whether tensors have the method with an underscore too, which overwrites them; theirs:
+    PyTorch's names of the first parameters, where they are not `input` for x, a or A and `other`
+    for b; out: whether the function of `mg` takes `out=` even if its parameters have PyTorch's
+    names already.
     """
     declaration = Declaration(function, method, in_place, tuple(theirs.split()), out)
 
@@ -70,14 +77,19 @@ unlisted: Callable[[Function], Function] = public(function=False, method=False)
 
 
 def publish(module: str, *others: str, method: bool = True) -> list[str]:
-    """Attach the public functions that a module defines to Tensor, and list in its `__all__` what it offers.
+    """Attach the public functions that a module defines to Tensor, and list in its `__all__` what
+    it offers.
 
     others: names that it offers besides; method: whether its functions become methods, where their
     declaration does not say. Returns the list.
     """
     space, offered = vars(sys.modules[module]), list(others)
     for name, function in list(space.items()):
-        if not isinstance(function, FunctionType) or name.startswith("_") or function.__module__ != module:
+        if (
+            not isinstance(function, FunctionType)
+            or name.startswith("_")
+            or function.__module__ != module
+        ):
             continue
         declaration = _declared.get(function, USUAL)
         if declaration.function:
@@ -110,7 +122,9 @@ def method(function: Function) -> Function:
 
 
 def attribute(function: Callable[[Any], Any]) -> property:
-    """Give tensors a property, whose setter may follow as `@name.setter` and `attach("name", name)`."""
+    """Give tensors a property, whose setter may follow as `@name.setter` and `attach("name",
+    name)`.
+    """
     made = property(function)
     attach(function.__name__, made)
     return made
@@ -128,10 +142,13 @@ def in_place(function: Callable[..., Any], name: str, shown: str = "") -> Callab
         return assign(self, made, shown or name, checked=made.node is None)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."
+    method.__doc__ = (
+        f"As `{name.rstrip('_')}`, but writes the result into this tensor and returns it."
+    )
     if isinstance(function, FunctionType):
         parameters = signature(function).parameters.values()
-        setattr(method, "__signature__", Signature([p for p in parameters if p.name != "out"], return_annotation="Tensor"))  # noqa: B010  # for help() and editors
+        shown_to = Signature([p for p in parameters if p.name != "out"], return_annotation="Tensor")
+        setattr(method, "__signature__", shown_to)  # for help() and editors  # noqa: B010
     return method
 
 
@@ -150,7 +167,9 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def other_names(function: Callable[..., Any]) -> dict[str, str]:
-    """What PyTorch and NumPy call the parameters of a function: {their name: its own}. Its own names stay what they are."""
+    """What PyTorch and NumPy call the parameters of a function: {their name: its own}. Its own
+    names stay what they are.
+    """
     own = list(_parameters(function))
     found: dict[str, str] = {}
     theirs = _declared.get(function, USUAL).theirs or [USUAL_NAMES.get(p, p) for p in own[:2]]
@@ -168,12 +187,21 @@ _respelt: dict[tuple[Any, ...], Callable[..., Any]] = {}
 def respelt(function: Callable[..., Any], name: str, bound: bool = False) -> Callable[..., Any]:
     """The function, taking also PyTorch's and NumPy's names of its parameters, and `out=`.
 
-    The function itself where there are no such names that matter. bound: it becomes a method, whose first
-    argument has no name. Calls raise TypeError where two names of one parameter are given.
+    The function itself where there are no such names that matter. bound: it becomes a method, whose
+    first argument has no name. Calls raise TypeError where two names of one parameter are given.
     """
-    declaration, names, kinds = _declared.get(function, USUAL), other_names(function), _parameters(function)
+    declaration, names, kinds = (
+        _declared.get(function, USUAL),
+        other_names(function),
+        _parameters(function),
+    )
     first = next(iter(kinds), "")
-    others = {theirs for theirs, mine in names.items() if not (bound and mine == first)} - {"x", "a", "x1", "x2"}
+    others = {theirs for theirs, mine in names.items() if not (bound and mine == first)} - {
+        "x",
+        "a",
+        "x1",
+        "x2",
+    }
     if not others and not ((declaration.theirs or declaration.out) and not bound):
         return function
     key = (function, bound)
@@ -200,7 +228,9 @@ def respelt(function: Callable[..., Any], name: str, bound: bool = False) -> Cal
 
 
 def respell(module: str, names: Iterable[str]) -> None:
-    """Let the functions of a module that users call take PyTorch's and NumPy's names of parameters."""
+    """Let the functions of a module that users call take PyTorch's and NumPy's names of
+    parameters.
+    """
     space = vars(sys.modules[module])
     for name in names:
         function = space.get(name)
@@ -220,32 +250,42 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any: ...
 def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
     """Write a result into `out`, a tensor or a tuple of them, and return it: PyTorch's `out=`.
 
-    An empty tensor takes the result's shape. Raises AutogradError where the operation would be recorded, ShapeError for another shape,
-    DTypeError for a dtype that cannot take the values.
+    An empty tensor takes the result's shape. Raises AutogradError where the operation would be
+    recorded, ShapeError for another shape, DTypeError for a dtype that cannot take the values.
     """
     if out is None:
         return result
     if isinstance(result, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(result):
-            raise TypeError(f"{name}: out must be a tuple of {len(result)} tensors, got {type(out).__name__}.")
+            raise TypeError(
+                f"{name}: out must be a tuple of {len(result)} tensors, got {type(out).__name__}."
+            )
         made = [into(o, r, name, inputs) for o, r in zip(out, result, strict=True)]
         return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
     if not isinstance(out, Tensor) or not isinstance(result, Tensor):
         raise TypeError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
     given = [x for a in inputs for x in (a if isinstance(a, list | tuple) else (a,))]
-    if is_grad_enabled() and (out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in given)):
+    if is_grad_enabled() and (
+        out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in given)
+    ):
         raise AutogradError(
-            f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out= away, or compute it under mg.no_grad()."
+            f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out="
+            " away, or compute it under mg.no_grad()."
         )
     if not fits(result.dtype, out.dtype):
-        raise DTypeError(f"{name}: a result of dtype {result.dtype} cannot be written to out of dtype {out.dtype}.")
+        raise DTypeError(
+            f"{name}: a result of dtype {result.dtype} cannot be written to out of dtype"
+            f" {out.dtype}."
+        )
     with no_grad():
         if out.shape == result.shape:
             out.copy_(result)
         elif out.numel():
             raise ShapeError(
-                f"{name}: out has shape {out.shape}, but the result has {result.shape}. Give out that shape, or none: mg.empty(0)."
+                f"{name}: out has shape {out.shape}, but the result has {result.shape}. Give out"
+                " that shape, or none: mg.empty(0)."
             )
         else:
-            setattr(out, "data", result.detach().to(out.dtype, copy=True))  # noqa: B010  # attached by minigrad/methods
+            # attached by minigrad/methods
+            setattr(out, "data", result.detach().to(out.dtype, copy=True))  # noqa: B010
     return out

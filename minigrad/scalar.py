@@ -39,8 +39,10 @@ LOGIC = BITS | frozenset("== != and or not xor where".split())
 """Words that booleans have."""
 
 _BINARY: dict[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==",
-    ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.And: "and", ast.Or: "or", ast.Not: "not",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==",
+    ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.And: "and",
+    ast.Or: "or", ast.Not: "not",
     ast.Invert: "~", ast.USub: "neg", ast.MatMult: "@", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
 NOT_SCALAR = frozenset("@ // % []".split())
@@ -52,7 +54,9 @@ def parsed(text: str) -> Term:
     """The term of a scalar expression. Raises ValueError for what the language does not have."""
     term = formula(text)
     for word in words(term):
-        if word in NOT_SCALAR or (word.isidentifier() and word not in FUNCTIONS and word not in _BINARY.values()):
+        if word in NOT_SCALAR or (
+            word.isidentifier() and word not in FUNCTIONS and word not in _BINARY.values()
+        ):
             raise ValueError(f"{text!r}: {word} is no word of scalar expressions.")
     return term
 
@@ -64,7 +68,9 @@ def formula(text: str) -> Term:
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
-        raise ValueError(f"{text!r} is no formula: write it in Python's operators, as in x ** 2.") from None
+        raise ValueError(
+            f"{text!r} is no formula: write it in Python's operators, as in x ** 2."
+        ) from None
     return _term(tree.body, text)
 
 
@@ -76,7 +82,10 @@ def _term(node: ast.expr, text: str) -> Term:
             return value
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
-        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _BINARY:
+        case (
+            ast.BinOp(left=left, op=op, right=right)
+            | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _BINARY:
             return _BINARY[type(op)], _term(left, text), _term(right, text)
         case ast.BoolOp(op=op, values=[left, right]):
             return _BINARY[type(op)], _term(left, text), _term(right, text)
@@ -90,14 +99,18 @@ def _term(node: ast.expr, text: str) -> Term:
 
 
 def term_of(
-    scalar: Callable[..., str | None] | str | None, params: Mapping[str, Any], numbers: Mapping[str, Any] | None = None
+    scalar: Callable[..., str | None] | str | None,
+    params: Mapping[str, Any],
+    numbers: Mapping[str, Any] | None = None,
 ) -> Term | None:
     """The term of an operation's facet, with numbers in the place of parameters and of some inputs.
     None if there is none, or if a parameter in it is no real number."""
     text = scalar(**params) if callable(scalar) else scalar
     if text is None:
         return None
-    return replaced(parsed(text), {**params, **(numbers or {})}) if params or numbers else parsed(text)
+    return (
+        replaced(parsed(text), {**params, **(numbers or {})}) if params or numbers else parsed(text)
+    )
 
 
 def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:
@@ -115,7 +128,14 @@ def replaced(term: Term, values: Mapping[str, Any]) -> Term | None:
     if word == "**" and not isinstance(inside[1], str | tuple):
         x, n = inside
         square = "*", x, x
-        short: dict[Any, Any] = {0: 1, 1: x, 2: square, 3: ("*", square, x), 0.5: ("sqrt", x), -1: ("/", 1, x)}
+        short: dict[Any, Any] = {
+            0: 1,
+            1: x,
+            2: square,
+            3: ("*", square, x),
+            0.5: ("sqrt", x),
+            -1: ("/", 1, x),
+        }
         out: Term | None = short.get(n, (word, x, n))
         return out
     return word, *inside
@@ -140,7 +160,9 @@ def written(term: Term, spelt: Mapping[str, str], leaf: Callable[[str | int | fl
     return _written(term, spelt, leaf)[0]
 
 
-def _written(term: Term, spelt: Mapping[str, str], leaf: Callable[[str | int | float], str]) -> tuple[str, bool]:
+def _written(
+    term: Term, spelt: Mapping[str, str], leaf: Callable[[str | int | float], str]
+) -> tuple[str, bool]:
     """The text, and whether it is an operator's, which gets parentheses inside another operator."""
     if not isinstance(term, tuple):
         return leaf(term), False
@@ -148,7 +170,12 @@ def _written(term: Term, spelt: Mapping[str, str], leaf: Callable[[str | int | f
     template = spelt.get(word) or _template(word, len(parts))
     is_operator = not _CALL.fullmatch(template)
     inside = [_written(p, spelt, leaf) for p in parts]
-    return template.format(*(f"({text})" if nested and is_operator else text for text, nested in inside)), is_operator
+    return (
+        template.format(
+            *(f"({text})" if nested and is_operator else text for text, nested in inside)
+        ),
+        is_operator,
+    )
 
 
 _CALL = re.compile(r"[\w.]+\(.*\)")
@@ -157,4 +184,10 @@ _CALL = re.compile(r"[\w.]+\(.*\)")
 def _template(word: str, count: int) -> str:
     if word in FUNCTIONS:
         return f"{word}({', '.join('{}' for _ in range(count))})"
-    return f"{{}} {word} {{}}" if word not in ("neg", "not", "~") else "-{}" if word == "neg" else f"{word} {{}}"
+    return (
+        f"{{}} {word} {{}}"
+        if word not in ("neg", "not", "~")
+        else "-{}"
+        if word == "neg"
+        else f"{word} {{}}"
+    )

@@ -1,16 +1,20 @@
-"""Files of plain data: nested dicts, lists and tuples of numbers, strings, None, arrays and tensors, in NumPy's .npz format.
+"""Files of plain data: nested dicts, lists and tuples of numbers, strings, None, arrays and
+tensors, in NumPy's .npz format.
 
 save(value, file), load(file)     what users keep: mg.save(model.state_dict(), "model.npz")
 write(path, state, kind)          the file of a run (training/), which is whole at every moment
 read(path, kind)                  its inverse
 
-One member of the file is JSON, the others are arrays by name. Types, keys and every bit of every number come back. No pickle: reading a
-file runs none of its contents. The same value gives the same bytes.
+One member of the file is JSON, the others are arrays by name. Types, keys and every bit of every
+number come back. No pickle: reading a file runs none of its contents. The same value gives the same
+bytes.
 
-What is one tensor comes back as one tensor, and tensors that share memory share memory again, which is written once.
+What is one tensor comes back as one tensor, and tensors that share memory share memory again, which
+is written once.
 
-Never a broken file: `write` fills a second file beside the first, makes the disk keep it, and only then gives it the first one's name,
-which file systems do at one stroke. Whoever is interrupted before has the old file, afterwards the new one.
+Never a broken file: `write` fills a second file beside the first, makes the disk keep it, and only
+then gives it the first one's name, which file systems do at one stroke. Whoever is interrupted
+before has the old file, afterwards the new one.
 """
 
 from __future__ import annotations
@@ -38,33 +42,47 @@ PLAIN = (str, int, type(None))  # JSON gives these back as they are (bool is an 
 
 
 class CheckpointError(RuntimeError):
-    """A file cannot be written, read or taken up: the message names the file, the part, and what to do. Nothing was changed."""
+    """A file cannot be written, read or taken up: the message names the file, the part, and what
+    to do. Nothing was changed.
+    """
 
 
-# ------------------------------------------------------------------------------------------------------------- what users keep
+# ---------------------------------------------------------------------------------- what users keep
 
 
 def save(value: Any, file: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write tensors, and dicts, lists and tuples of them and of plain data, to a file that `load` reads: `save(model.state_dict(), path)`.
+    """Write tensors, and dicts, lists and tuples of them and of plain data, to a file that `load`
+    reads: `save(model.state_dict(), path)`.
 
-    file: a path, whose file is replaced at one stroke, or an open binary file. Tensors on any device are written as their values; one that
-    requires grad must be a leaf, and comes back as one. Tensors that share memory share it again when they are read. NumPy's `load` reads
-    the arrays too, by names like "layer1.weight"; shared memory is there once, under the name of the first tensor that fills it.
-    No pickle: what is no plain data (a Module, a function) raises CheckpointError, which names its place.
+    file: a path, whose file is replaced at one stroke, or an open binary file. Tensors on any
+    device are written as their values; one that requires grad must be a leaf, and comes back as
+    one. Tensors that share memory share it again when they are read. NumPy's `load` reads the
+    arrays too, by names like "layer1.weight"; shared memory is there once, under the name of the
+    first tensor that fills it.
+    No pickle: what is no plain data (a Module, a function) raises CheckpointError, which names its
+    place.
     """
     write(file if _is_open(file, "write") else Path(file), value, DATA)  # type: ignore[arg-type]
 
 
-def load(file: str | os.PathLike[str] | BinaryIO, map_location: str | None = None, *, weights_only: bool = True) -> Any:
+def load(
+    file: str | os.PathLike[str] | BinaryIO,
+    map_location: str | None = None,
+    *,
+    weights_only: bool = True,
+) -> Any:
     """What `save` wrote, or the tensors by name of any other .npz file (Module.save's, NumPy's).
 
-    map_location: the device of all its tensors, the CPU by default (on another device, different views of one memory become
-    separate). Arrays come back as arrays. weights_only: PyTorch's switch against
-    pickle; there is none here, so both values do the same. Raises CheckpointError for a damaged file or one of another kind.
+    map_location: the device of all its tensors, the CPU by default (on another device, different
+    views of one memory become separate). Arrays come back as arrays. weights_only: PyTorch's switch
+    against pickle; there is none here, so both values do the same. Raises CheckpointError for a
+    damaged file or one of another kind.
     """
     opened = _is_open(file, "read")
     value = read(file if opened else Path(file), DATA)  # type: ignore[arg-type]
-    return value if map_location in (None, "cpu") else _moved(value, backend.Device(map_location), {})
+    return (
+        value if map_location in (None, "cpu") else _moved(value, backend.Device(map_location), {})
+    )
 
 
 def _is_open(file: Any, method: str) -> bool:
@@ -72,7 +90,8 @@ def _is_open(file: Any, method: str) -> bool:
         return hasattr(file, method)
     swapped = " save takes the value first, then the file." if method == "write" else ""
     raise TypeError(
-        f"{'save' if method == 'write' else 'load'}: file must be a path or an open binary file, got {type(file).__name__}.{swapped}"
+        f"{'save' if method == 'write' else 'load'}: file must be a path or an open binary file,"
+        f" got {type(file).__name__}.{swapped}"
     )
 
 
@@ -94,14 +113,15 @@ def _leaf(tensor: Tensor) -> Tensor:
     return tensor
 
 
-# ------------------------------------------------------------------------------------------------------------ data and arrays
+# ---------------------------------------------------------------------------------- data and arrays
 
 
 class _Memories:
     """Which tensors of a value share memory.
 
-    numbers: the number of each tensor that is encoded, by its id; tensors: the array, the bytes of its memory and its place there
-    for each different tensor, by its id; groups: the ids of the tensors in one memory, by the id of the array that owns it;
+    numbers: the number of each tensor that is encoded, by its id; tensors: the array, the bytes of
+    its memory and its place there for each different tensor, by its id; groups: the ids of the
+    tensors in one memory, by the id of the array that owns it;
     names: of those memories that are among the arrays, by the same id.
     """
 
@@ -147,12 +167,15 @@ class _Memories:
         return str(found.get("bfloat16", found)["array"])
 
 
-def encode(value: Any, where: str, arrays: dict[str, Any], memories: _Memories | None = None) -> Any:
+def encode(
+    value: Any, where: str, arrays: dict[str, Any], memories: _Memories | None = None
+) -> Any:
     """`value` as JSON data; its arrays go into `arrays`, by the path `where` that leads to them.
 
-    What JSON does not know becomes an object of one member that says what it is: {"tuple": […]}, {"array": "model/values/weight"},
-    {"again": 2} for the tensor that came as number 2, {"placed": […]} for a place in an array that several tensors share.
-    Raises CheckpointError, naming the path, for what cannot be written as plain data.
+    What JSON does not know becomes an object of one member that says what it is: {"tuple": […]},
+    {"array": "model/values/weight"}, {"again": 2} for the tensor that came as number 2, {"placed":
+    […]} for a place in an array that several tensors share. Raises CheckpointError, naming the
+    path, for what cannot be written as plain data.
     """
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
@@ -168,35 +191,59 @@ def encode(value: Any, where: str, arrays: dict[str, Any], memories: _Memories |
         return {"tuple": [encode(v, f"{where}/{i}", arrays, memories) for i, v in enumerate(value)]}
     if isinstance(value, dict):
         named = ((k, f"{where}/{k}" if where else str(k), v) for k, v in value.items())
-        return {"dict": [[_encode_key(k, where), encode(v, name, arrays, memories)] for k, name, v in named]}
+        return {
+            "dict": [
+                [_encode_key(k, where), encode(v, name, arrays, memories)] for k, name, v in named
+            ]
+        }
     if isinstance(value, Tensor):
         if value.tangents or not isinstance(value.node, Leaf | None):
-            raise CheckpointError(f"{where} is a tensor with a history, whose graph cannot be saved. Keep x.item() or x.detach().")
+            raise CheckpointError(
+                f"{where} is a tensor with a history, whose graph cannot be saved. Keep x.item() or"
+                " x.detach()."
+            )
         if id(value) in memories.numbers:
             return {"again": memories.numbers[id(value)]}
         return {"tensor" if value.node is None else "leaf": memories.encode(value, where, arrays)}
-    if isinstance(value, backend.numpy.generic) and type(value.item()) in (bool, int, float, complex):
+    if isinstance(value, backend.numpy.generic) and type(value.item()) in (
+        bool,
+        int,
+        float,
+        complex,
+    ):
         return {"scalar": [value.dtype.name, encode(value.item(), where, arrays)]}
     if type(value) in backend.MODULES and backend.MODULES[type(value)] is not None:
         return _encode_array(backend.to_numpy(value), where, arrays)
     raise CheckpointError(
-        f"{where or 'the value'} is of type {type(value).__name__}, which cannot be saved as plain data. "
-        + ("Save its state_dict()." if hasattr(value, "state_dict") else "Use numbers, strings, lists, dicts, arrays.")
+        f"{where or 'the value'} is of type {type(value).__name__}, which cannot be saved as plain"
+        " data. "
+        + (
+            "Save its state_dict()."
+            if hasattr(value, "state_dict")
+            else "Use numbers, strings, lists, dicts, arrays."
+        )
     )
 
 
 def _encode_key(key: Any, where: str) -> Any:
     if isinstance(key, str | int | float | tuple | None):
         return encode(key, f"a key of {where}", {})
-    raise CheckpointError(f"{where} is a dict with a key of type {type(key).__name__}. Use strings and numbers as keys.")
+    raise CheckpointError(
+        f"{where} is a dict with a key of type {type(key).__name__}. Use strings and numbers as"
+        " keys."
+    )
 
 
 def _encode_array(array: Any, where: str, arrays: dict[str, Any]) -> Any:
     if array.dtype.name == "bfloat16":  # a type from outside NumPy; its bits are those of a uint16
         return {"bfloat16": _encode_array(array.view("uint16"), where, arrays)}
     if array.dtype.kind not in "biufc":
-        raise CheckpointError(f"{where} is an array of dtype {array.dtype}, which cannot be saved as plain numbers.")
-    readable = re.sub(r"[^\w./ -]", "_", where)  # the names of members of a zip file, which cannot be all that keys can
+        raise CheckpointError(
+            f"{where} is an array of dtype {array.dtype}, which cannot be saved as plain numbers."
+        )
+    readable = re.sub(
+        r"[^\w./ -]", "_", where
+    )  # the names of members of a zip file, which cannot be all that keys can
     name, number = readable, 2
     while name in arrays or name == META or name.endswith(".npy"):
         name, number = f"{readable} ({number})", number + 1
@@ -215,7 +262,9 @@ def decode(data: Any, arrays: dict[str, Any]) -> Any:
 
 
 class _Arrays(dict[str, Any]):
-    """The arrays of a file by name, and what was decoded of them: the tensors in turn, and the storages by the name of the array."""
+    """The arrays of a file by name, and what was decoded of them: the tensors in turn, and the
+    storages by the name of the array.
+    """
 
     def __init__(self, arrays: dict[str, Any]) -> None:
         super().__init__(arrays)
@@ -227,7 +276,9 @@ def _decode_tensor(data: Any, arrays: Any) -> Tensor:
     if isinstance(data, dict) and "placed" in data:
         name, offset, shape, strides, dtype = data["placed"]
         if name not in arrays.storages:
-            arrays.storages[name] = Storage(backend.numpy.array(arrays[name], order="C").reshape(-1).view("uint8"))
+            arrays.storages[name] = Storage(
+                backend.numpy.array(arrays[name], order="C").reshape(-1).view("uint8")
+            )
         known = backend.bfloat16_dtype() if dtype == "bfloat16" else backend.numpy.dtype(dtype)
         tensor: Tensor = arrays.storages[name].tensor((offset, tuple(shape), tuple(strides), known))
     else:
@@ -257,12 +308,12 @@ DECODERS: dict[str, Callable[[Any, Any], Any]] = {
     "array": lambda inner, arrays: arrays[inner].copy("K"),
 }
 
-# ------------------------------------------------------------------------------------------------------------------- the file
+# ----------------------------------------------------------------------------------------- the file
 
 
 def write(file: Path | BinaryIO, value: Any, kind: str) -> None:
-    """Replace the file at a path by one that holds `value`; until that one is whole, and whatever happens, the old one stays. An open file
-    is written from where it is.
+    """Replace the file at a path by one that holds `value`; until that one is whole, and whatever
+    happens, the old one stays. An open file is written from where it is.
 
     Raises CheckpointError for what cannot be saved, OSError where the disk refuses.
     """
@@ -294,26 +345,35 @@ def read(file: Path | BinaryIO, kind: str) -> Any:
     try:
         arrays = backend.load_arrays(file)
     except ValueError as error:
-        raise CheckpointError(f"{error}. The file is damaged or of another kind{CURES[kind]}.") from None
+        raise CheckpointError(
+            f"{error}. The file is damaged or of another kind{CURES[kind]}."
+        ) from None
     if META not in arrays:
         if kind == DATA:
             return {name: wrap(array) for name, array in arrays.items()}
         raise CheckpointError(
-            f"{file} is no {KINDS[kind]}: it holds arrays only. Parameters that Module.save wrote are read by Module.load."
+            f"{file} is no {KINDS[kind]}: it holds arrays only. Parameters that Module.save wrote"
+            " are read by Module.load."
         )
     try:
         meta = json.loads(bytes(arrays[META]).decode())
         found, version, state = meta["format"], meta["version"], meta["state"]
         later = version > VERSION
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CheckpointError(f"{file} cannot be read: its description is damaged ({error!r}).") from None
+        raise CheckpointError(
+            f"{file} cannot be read: its description is damaged ({error!r})."
+        ) from None
     if found != kind:
         raise CheckpointError(f"{file} is no {KINDS[kind]}: its format is {found!r}, not {kind!r}.")
     if later:
         raise CheckpointError(
-            f"{file} has version {version}; this minigrad reads versions up to {VERSION}. Use the newer minigrad that wrote it."
+            f"{file} has version {version}; this minigrad reads versions up to {VERSION}. Use the"
+            " newer minigrad that wrote it."
         )
     try:
         return decode(state, _Arrays(arrays))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
-        raise CheckpointError(f"{file} cannot be read: it is damaged, or needs a package that is missing here ({error!r}).") from error
+        raise CheckpointError(
+            f"{file} cannot be read: it is damaged, or needs a package that is missing here"
+            f" ({error!r})."
+        ) from error

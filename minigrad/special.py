@@ -1,6 +1,8 @@
-"""Special functions under the names of `torch.special`. Each is a function of the library; most have another name there too.
+"""Special functions under the names of `torch.special`. Each is a function of the library; most
+have another name there too.
 
-Integers become the default floating dtype. All are differentiable in both modes and of every order, also where PyTorch's are not.
+Integers become the default floating dtype. All are differentiable in both modes and of every order,
+also where PyTorch's are not.
 """
 
 from __future__ import annotations
@@ -10,31 +12,67 @@ from collections.abc import Callable
 from typing import Any
 
 from . import functions as fn
-from .arrays import digamma, erfc, erfinv, i0, igamma, igammac, lgamma, logit, mvlgamma, polygamma, sinc, xlogy  # noqa: F401
+from .arrays import (
+    digamma,
+    erfc,  # noqa: F401
+    erfinv,  # noqa: F401
+    i0,
+    igamma,
+    igammac,
+    lgamma,
+    logit,  # noqa: F401
+    mvlgamma,
+    polygamma,  # noqa: F401
+    sinc,
+    xlogy,  # noqa: F401
+)
 from .arrays.common import by_second_only, real_numbers, two_tensors
 from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py  # noqa: F401
 from .batching import all_examples
 from .core.primitive import Primitive
 from .core.tensor import Tensor, wrap
-from .functions import erf, exp2, expm1, log1p, log_softmax, logsumexp, round, sigmoid, softmax  # noqa: F401
+from .functions import (
+    erf,  # noqa: F401
+    exp2,  # noqa: F401
+    expm1,  # noqa: F401
+    log1p,  # noqa: F401
+    log_softmax,  # noqa: F401
+    logsumexp,  # noqa: F401
+    round,  # noqa: F401
+    sigmoid,
+    softmax,  # noqa: F401
+)
 from .functions.elementwise import unary
 from .names import TensorLike, public, publish, respell
 from .ops import bessel
 from .ops import special as ops
 
-expit, gammaln, gammainc, gammaincc, multigammaln, psi = sigmoid, lgamma, igamma, igammac, mvlgamma, digamma
-erfcx = unary(ops.erfcx, "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.", in_place=False, theirs="input")
+expit, gammaln, gammainc, gammaincc, multigammaln, psi = (
+    sigmoid,
+    lgamma,
+    igamma,
+    igammac,
+    mvlgamma,
+    digamma,
+)
+erfcx = unary(
+    ops.erfcx,
+    "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.",
+    in_place=False,
+    theirs="input",
+)
 
 
 @public(theirs="input other")
 def zeta(x: TensorLike, q: Any) -> Tensor:
-    """Hurwitz's zeta function Σ 1 / (q + k)ˣ over k = 0, 1, 2, …; with q = 1 Riemann's. Infinite for x = 1 and where a term is, NaN for
-    x < 1, and for q < -52. Differentiable by q. Raises NotDifferentiableError for an x that requires a gradient.
+    """Hurwitz's zeta function Σ 1 / (q + k)ˣ over k = 0, 1, 2, …; with q = 1 Riemann's. Infinite
+    for x = 1 and where a term is, NaN for x < 1, and for q < -52. Differentiable by q. Raises
+    NotDifferentiableError for an x that requires a gradient.
     """
     return ops.zeta(*by_second_only("special.zeta", x, q, "xq"))
 
 
-# ------------------------------------------------------------------------------------------------------------- Bessel functions
+# --------------------------------------------------------------------------------- Bessel functions
 
 
 def _bessel(operation: Primitive, name: str, text: str, **params: Any) -> Callable[..., Tensor]:
@@ -56,10 +94,16 @@ bessel_j1 = _bessel(
     n=1,
 )
 bessel_y0 = _bessel(
-    bessel.bessel_y, "bessel_y0", "Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers.", n=0
+    bessel.bessel_y,
+    "bessel_y0",
+    "Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers.",
+    n=0,
 )
 bessel_y1 = _bessel(
-    bessel.bessel_y, "bessel_y1", "Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers.", n=1
+    bessel.bessel_y,
+    "bessel_y1",
+    "Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers.",
+    n=1,
 )
 i0e = _bessel(bessel.bessel_i, "i0e", "e^-|x| I₀(x).", n=0, scaled=True)
 i1 = _bessel(
@@ -73,14 +117,16 @@ i1e = _bessel(bessel.bessel_i, "i1e", "e^-|x| I₁(x).", n=1, scaled=True)
 modified_bessel_k0 = _bessel(
     bessel.bessel_k,
     "modified_bessel_k0",
-    "K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for negative numbers.",
+    "K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for"
+    " negative numbers.",
     n=0,
     scaled=False,
 )
 modified_bessel_k1 = _bessel(
     bessel.bessel_k,
     "modified_bessel_k1",
-    "K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for negative numbers.",
+    "K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for"
+    " negative numbers.",
     n=1,
     scaled=False,
 )
@@ -101,7 +147,8 @@ scaled_modified_bessel_k1 = _bessel(
 airy_ai = _bessel(
     bessel.airy_ai,
     "airy_ai",
-    "Airy's function Ai, the solution of y'' = x y that decays to the right: waves to the left of 0, a tail to the right.",
+    "Airy's function Ai, the solution of y'' = x y that decays to the right: waves to the left of"
+    " 0, a tail to the right.",
     slope=False,
 )
 modified_bessel_i0, modified_bessel_i1 = i0, i1
@@ -113,32 +160,42 @@ def spherical_bessel_j0(x: TensorLike) -> Tensor:
     return fn.where(fn.isinf(x), 0.0, sinc(fn.where(fn.isinf(x), 0.0, x) / math.pi))
 
 
-# ------------------------------------------------------------------------------------------------------------- orthogonal polynomials
+# --------------------------------------------------------------------------- orthogonal polynomials
 
 Step = Callable[[Any, Any, Any, int], Any]
 
 
-def _polynomials(name: str, symbol: str, first: Callable[[Any], Any], step: Step, shifted: bool = False) -> Callable[[Any, Any], Tensor]:
-    """The function of x and n that goes from p₀ = 1 and p₁ = first(x) up to pₙ by pₖ₊₁ = step(x, pₖ, pₖ₋₁, k).
+def _polynomials(
+    name: str, symbol: str, first: Callable[[Any], Any], step: Step, shifted: bool = False
+) -> Callable[[Any, Any], Tensor]:
+    """The function of x and n that goes from p₀ = 1 and p₁ = first(x) up to pₙ by pₖ₊₁ = step(x,
+    pₖ, pₖ₋₁, k).
 
     shifted: from the interval [-1, 1] to [0, 1].
     """
 
     def polynomial(x: Any, n: Any) -> Tensor:
         x, n = two_tensors(x, n)
-        x, degrees = real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))), fn.trunc(n.detach())
+        x, degrees = (
+            real_numbers(x if n.ndim == 0 else x.to(fn.result_type(x, n))),
+            fn.trunc(n.detach()),
+        )
         place = 2 * x - 1 if shifted else x
         before = fn.ones_like(x)
         now = fn.where(degrees == 0, before, fn.where(degrees < 0, 0.0, first(place)))
         for k in range(1, _highest(degrees)):
             more = degrees > k  # the others stay, so that unused terms do not overflow
-            before, now = fn.where(more, now, before), fn.where(more, step(place, now, before, k), now)
+            before, now = (
+                fn.where(more, now, before),
+                fn.where(more, step(place, now, before, k), now),
+            )
         return now
 
     polynomial.__name__ = polynomial.__qualname__ = name
     polynomial.__doc__ = (
-        f"{symbol}{' at 2x - 1' if shifted else ''}, by the recurrence from degree to degree; x and the degrees n broadcast. Of n the "
-        "whole part counts; 0 for negative n. No derivative by n."
+        f"{symbol}{' at 2x - 1' if shifted else ''}, by the recurrence from degree to degree; x and"
+        " the degrees n broadcast. Of n the whole part counts; 0 for negative n. No derivative"
+        " by n."
     )
     return polynomial
 
@@ -160,17 +217,25 @@ _KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 (
     chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w,
-    shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v, shifted_chebyshev_polynomial_w,
+    shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w,
 ) = (
-    _polynomials(f"{'shifted_' * shifted}chebyshev_polynomial_{kind}", symbol, first, _chebyshev, shifted)
+    _polynomials(f"{'shifted_' * shifted}chebyshev_polynomial_{kind}", symbol, first, _chebyshev,
+        shifted)
     for shifted in (False, True)
     for kind, (symbol, first) in _KINDS.items()
 )  # fmt: skip
 hermite_polynomial_h = _polynomials(
-    "hermite_polynomial_h", "Hₙ(x), Hermite's polynomial (physicists')", lambda x: 2 * x, lambda x, p, q, k: 2 * x * p - 2 * k * q
+    "hermite_polynomial_h",
+    "Hₙ(x), Hermite's polynomial (physicists')",
+    lambda x: 2 * x,
+    lambda x, p, q, k: 2 * x * p - 2 * k * q,
 )
 hermite_polynomial_he = _polynomials(
-    "hermite_polynomial_he", "Heₙ(x), Hermite's polynomial (probabilists')", lambda x: x, lambda x, p, q, k: x * p - k * q
+    "hermite_polynomial_he",
+    "Heₙ(x), Hermite's polynomial (probabilists')",
+    lambda x: x,
+    lambda x, p, q, k: x * p - k * q,
 )
 laguerre_polynomial_l = _polynomials(
     "laguerre_polynomial_l",

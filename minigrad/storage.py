@@ -1,7 +1,8 @@
 """The memory behind tensors, for copies that keep sharing: deepcopy, pickle and `mg.save`.
 
-Tensors that look into one piece of memory (x, x[1:], x.T) have one `Storage`. It is copied once, and each tensor's copy looks into
-the copied memory as the tensor does into the original: at the same offset, with the same shape and strides.
+Tensors that look into one piece of memory (x, x[1:], x.T) have one `Storage`. It is copied once,
+and each tensor's copy looks into the copied memory as the tensor does into the original: at the
+same offset, with the same shape and strides.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Place = tuple[int, Shape, Shape, DType]
 
 
 class Storage:
-    """A piece of host memory. memory: its bytes, an array of one axis; version: the counter of the tensors made by `tensor`."""
+    """A piece of host memory. memory: its bytes, an array of one axis; version: the counter of
+    the tensors made by `tensor`.
+    """
 
     __slots__ = ("__weakref__", "memory", "version")
 
@@ -48,11 +51,15 @@ def _loaded(memory: Array) -> Storage:
 
 
 _storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
-"""The storages in use, by the id of the array that owns their memory. Their `memory` keeps that array alive."""
+"""The storages in use, by the id of the array that owns their memory. Their `memory` keeps that
+array alive.
+"""
 
 
 def storage_of(array: Array) -> tuple[Storage, Place]:
-    """The storage of a host array, and the array's place in it. While a storage is in use, all arrays in its memory get the same one."""
+    """The storage of a host array, and the array's place in it. While a storage is in use, all
+    arrays in its memory get the same one.
+    """
     root, memory, place = backend.storage_of(array)
     storage = _storages.get(id(root))
     if storage is None:

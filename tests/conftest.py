@@ -24,7 +24,8 @@ from tests.helpers import lesson_runs, tables
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("minigrad")
 
-# jsonschema imports this where it is installed, and it compiles 38 grammars: two seconds in each worker, for formats that no test uses.
+# jsonschema imports this where it is installed, and it compiles 38 grammars: two seconds in each
+# worker, for formats that no test uses.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 FLAGS = [
@@ -38,7 +39,9 @@ FLAGS = [
     "--no-proxy-server",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
-"""With these Chromium asks no other machine for anything by itself, and a page cannot reach one either."""
+"""With these Chromium asks no other machine for anything by itself, and a page cannot reach one
+either.
+"""
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first of these that is there is driven; the first one draws no window and is faster."""
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -61,10 +64,20 @@ MISSING: dict[str, tuple[Callable[[], bool], str, str]] = {
         "PyTorch, the oracle, is not installed",
         'pip install -e ".[oracle]" (its CPU build is enough)',
     ),
-    "browser": (lambda: CHROMIUM is None, "there is no Chromium", "apt-get install chromium, or put it on the PATH"),
-    "gpu": (lambda: not _gpu(), "there is no CUDA device with CuPy", 'pip install -e ".[cuda12]" on a machine with a GPU'),
+    "browser": (
+        lambda: CHROMIUM is None,
+        "there is no Chromium",
+        "apt-get install chromium, or put it on the PATH",
+    ),
+    "gpu": (
+        lambda: not _gpu(),
+        "there is no CUDA device with CuPy",
+        'pip install -e ".[cuda12]" on a machine with a GPU',
+    ),
 }
-"""For each marker of an optional tool: whether it is missing, how that is said, and the command that enables its tests."""
+"""For each marker of an optional tool: whether it is missing, how that is said, and the command
+that enables its tests.
+"""
 
 
 @functools.cache
@@ -78,9 +91,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole",
         action="store_true",
-        help="run the whole suite: also every notebook, the browser matrix, corpora and scale tests",
+        help=(
+            "run the whole suite: also every notebook, the browser matrix, corpora and scale tests"
+        ),
     )
-    parser.addoption("--row", default="", metavar="TEXT", help="of tests over a table, check only rows whose name contains TEXT")
+    parser.addoption(
+        "--row",
+        default="",
+        metavar="TEXT",
+        help="of tests over a table, check only rows whose name contains TEXT",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,26 +109,33 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _set_workers(config: pytest.Config) -> None:
-    """Without options, a run of the suite uses every core: one worker and one BLAS thread for each."""
+    """Without options, a run of the suite uses every core: one worker and one BLAS thread for
+    each.
+    """
     option = config.option
     alone = not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly
     if alone or hasattr(config, "workerinput"):  # a worker starts no workers
         return
     if option.numprocesses is None and config.args_source is config.ArgsSource.TESTPATHS:
-        option.numprocesses = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        option.numprocesses = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
     if option.numprocesses:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         if option.dist == "no":
-            # The tests of a file share its fixtures: a worker takes whole files, in the order of collection. The scheduler's
-            # own order begins with the files of most tests, which leaves the slowest tests to the end.
+            # The tests of a file share its fixtures: a worker takes whole files, in the order of
+            # collection. The scheduler's own order begins with the files of most tests, which
+            # leaves the slowest tests to the end.
             option.dist, option.loadscopereorder = "loadfile", False
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
-    """A run of the suite leaves nothing behind. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so that fixtures are torn down. Processes
-    that are left at the end are ended, and fail the run. All temporary files lie in one folder, which is removed at the end."""
+    """A run of the suite leaves nothing behind. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so
+    that fixtures are torn down. Processes that are left at the end are ended, and fail the run. All
+    temporary files lie in one folder, which is removed at the end.
+    """
     from minigrad.cli import folders, processes
 
     _set_workers(config)
@@ -127,7 +154,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
         status = yield
         if "minigrad.lessons.grading.run" in sys.modules:
-            sys.modules["minigrad.lessons.grading.run"].close_servers()  # which wait for more hand-ins until the process ends
+            sys.modules[
+                "minigrad.lessons.grading.run"
+            ].close_servers()  # which wait for more hand-ins until the process ends
         signals.ignored()
         left = _left_behind(processes, wait_s=0 if signals.received else 5)
         if left and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -140,7 +169,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
 
 
 def _left_behind(processes: Any, wait_s: float) -> list[str]:
-    """Ends the processes that the tests have left; returns what they ran. Some end by themselves: they notice that their parent is gone."""
+    """Ends the processes that the tests have left; returns what they ran. Some end by
+    themselves: they notice that their parent is gone.
+    """
     until = time.monotonic() + wait_s
     while processes.descendants() and time.monotonic() < until:
         time.sleep(0.05)
@@ -148,19 +179,28 @@ def _left_behind(processes: Any, wait_s: float) -> list[str]:
 
 
 def _keep_folders(config: pytest.Config, folder: str) -> None:
-    """Moves the temporary folders of failed tests (those of others are removed) into pytest's cache."""
+    """Moves the temporary folders of failed tests (those of others are removed) into pytest's
+    cache.
+    """
     if getattr(config, "cache", None) is None:
         return
     kept = config.cache.mkdir("failed")
     shutil.rmtree(kept, ignore_errors=True)
     for path in Path(folder).glob("pytest-of-*"):
         with contextlib.suppress(OSError):  # what may not be read is left out
-            shutil.copytree(path, kept / path.name, symlinks=True, ignore=shutil.ignore_patterns("*current"))
-        print(f"the temporary folders of the failed tests are kept in {kept / path.name}", file=sys.stderr)
+            shutil.copytree(
+                path, kept / path.name, symlinks=True, ignore=shutil.ignore_patterns("*current")
+            )
+        print(
+            f"the temporary folders of the failed tests are kept in {kept / path.name}",
+            file=sys.stderr,
+        )
 
 
 class Workers:
-    """In the controller of pytest-xdist, which runs no tests itself: what interrupts it interrupts its workers at once."""
+    """In the controller of pytest-xdist, which runs no tests itself: what interrupts it
+    interrupts its workers at once.
+    """
 
     def pytest_keyboard_interrupt(self) -> None:
         from minigrad.cli import processes
@@ -178,7 +218,9 @@ ONLY_WHOLE = "only in the whole suite: pytest --whole"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """Collection makes hundreds of thousands of objects that stay: the cycle collector neither runs meanwhile nor looks at them later."""
+    """Collection makes hundreds of thousands of objects that stay: the cycle collector neither
+    runs meanwhile nor looks at them later.
+    """
     gc.disable()
     try:
         return (yield)
@@ -189,12 +231,16 @@ def pytest_collection() -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to the whole run and, in a run of the suite, what needs a tool that is missing."""
+    """Leave out what belongs to the whole run and, in a run of the suite, what needs a tool that
+    is missing.
+    """
     whole, suite = config.getoption("whole"), config.args_source is config.ArgsSource.TESTPATHS
     left_out: list[pytest.Item] = []
     counts = config.stash[LEFT_OUT] = Counter()
     for item in items:
-        missing = next((r for m in MISSING if item.get_closest_marker(m) and (r := _reason(m))), None)
+        missing = next(
+            (r for m in MISSING if item.get_closest_marker(m) and (r := _reason(m))), None
+        )
         reason = ONLY_WHOLE if item.get_closest_marker("whole") and not whole else missing
         if reason and (suite or reason == ONLY_WHOLE):
             left_out.append(item)
@@ -219,9 +265,13 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The rows of tables, and a short list of what did not run with the command that enables each."""
+    """The rows of tables, and a short list of what did not run with the command that enables
+    each.
+    """
     stats = terminalreporter.stats
-    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in stats.get("skipped", ()))
+    reasons = Counter(
+        str(report.longrepr[-1]).removeprefix("Skipped: ") for report in stats.get("skipped", ())
+    )
     rows = tests = 0
     for report in stats.get("passed", []) + stats.get("failed", []):
         for name, value in report.user_properties if report.when == "call" else ():
@@ -268,7 +318,9 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="session")
 def chromium(chromium_path) -> Iterator[Any]:
-    """Headless Chromium, one for all tests of a worker: there can be one Playwright in a process."""
+    """Headless Chromium, one for all tests of a worker: there can be one Playwright in a
+    process.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -279,7 +331,9 @@ def chromium(chromium_path) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def quiet_environment(tmp_path_factory) -> dict[str, str]:
-    """Environment variables for a child process that neither reads nor writes anything of the user's."""
+    """Environment variables for a child process that neither reads nor writes anything of the
+    user's.
+    """
     home = tmp_path_factory.mktemp("home")
     names = (
         "JUPYTER_CONFIG_DIR",
@@ -290,4 +344,10 @@ def quiet_environment(tmp_path_factory) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR",
     )
     own = {name: str(home / name.lower()) for name in names}
-    return {**os.environ, **own, "HOME": str(home), "MPLCONFIGDIR": str(home / "matplotlib"), "PYTHONWARNINGS": ""}
+    return {
+        **os.environ,
+        **own,
+        "HOME": str(home),
+        "MPLCONFIGDIR": str(home / "matplotlib"),
+        "PYTHONWARNINGS": "",
+    }

@@ -1,27 +1,36 @@
-"""Pictures of a differentiation, each a reader of the Trace that the engine wrote: the stepper (widget, page, cell output) and stills.
+"""Pictures of a differentiation, each a reader of the Trace that the engine wrote: the stepper
+(widget, page, cell output) and stills.
 
 The public functions of the package::
 
-    viz.show(f, 2.0, 5.0)            the stepper, in a notebook: trace a function and step through what happened
-    viz.show(program, *inputs)       the same for a recorded Program, with its buffers; viz.show(node, feeds) for a static graph
+    viz.show(f, 2.0, 5.0)            the stepper, in a notebook: trace a function and step through
+                                     what happened
+    viz.show(program, *inputs)       the same for a recorded Program, with its buffers;
+                                     viz.show(node, feeds) for a static graph
     viz.to_html(trace)               the stepper as one self-contained HTML page
     viz.iframe(trace)                the stepper as a cell output that needs no widget and no kernel
     viz.to_svg(trace, step=12)       one frame as a still picture
     viz.Stepper(trace)               the widget itself (needs anywidget)
     viz.jacobian(f, 2.0, 5.0)        the Jacobian filling by columns, by rows, or both on one clock
     viz.compare(mine, reference)     two Traces on one clock, the first difference marked
-    viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, or from a grid held ready in a page
-    viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip for paper, text
+    viz.sliders(f, x1=(0.1, 5))      inputs to drag: traced again at once, or from a grid held ready
+                                     in a page
+    viz.save(trace, "film.webp")     a file in the format of its ending: page, frame, film, strip
+                                     for paper, text
     viz.layout.layout(trace)         coordinates for a graph
-    tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph (``from minigrad import viz`` attaches it)
-    viz.Live(model=model)            a training's curves while it runs; viz.History holds what was recorded (viz/training)
-    viz.from_torch(f, x)             another engine's work as a Trace; viz.trace_of(value) for one like micrograd (viz/adapters)
+    tensor.draw_graph()              the recorded graph behind a tensor, as a graphviz.Digraph
+                                     (``from minigrad import viz`` attaches it)
+    viz.Live(model=model)            a training's curves while it runs; viz.History holds what was
+                                     recorded (viz/training)
+    viz.from_torch(f, x)             another engine's work as a Trace; viz.trace_of(value) for one
+                                     like micrograd (viz/adapters)
     model.draw_graph(x)              a module's layers and the flow of the values; also
     viz.draw_graph(program)
 
-Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's classes: any program that writes a
-``minigrad.trace/1`` document gets every other picture. ``from minigrad import viz`` needs no package beyond minigrad's own, and loads
-little: what draws engine graphs, reads other engines, writes files or shows trainings is loaded when it is first asked for.
+Nothing here differentiates, and nothing here but ``draw.py`` and ``adapters`` knows the engine's
+classes: any program that writes a ``minigrad.trace/1`` document gets every other picture. ``from
+minigrad import viz`` needs no package beyond minigrad's own, and loads little: what draws engine
+graphs, reads other engines, writes files or shows trainings is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -96,7 +105,9 @@ def __dir__() -> list[str]:
 
 
 class _Drawn:
-    """`tensor.draw_graph` and `model.draw_graph` until their first use, which puts the method itself in their place."""
+    """`tensor.draw_graph` and `model.draw_graph` until their first use, which puts the method
+    itself in their place.
+    """
 
     def __get__(self, thing: Any, kind: type) -> Any:
         from minigrad.viz.draw import draw_graph
@@ -107,4 +118,4 @@ class _Drawn:
 
 
 for drawn in (Tensor, Module):
-    setattr(drawn, "draw_graph", _Drawn())  # noqa: B010  # minigrad itself never imports viz
+    setattr(drawn, "draw_graph", _Drawn())  # minigrad itself never imports viz  # noqa: B010

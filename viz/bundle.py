@@ -1,9 +1,10 @@
 """The viewer's parts, joined into the one module and the one stylesheet that every host needs.
 
 The viewer is written in many small files and shipped as one. Its parts in ``static/viewer`` are
-ordinary ES modules that import one another by name, which is how they are read; a notebook, a cell output and a page opened from a file
-can load one module only, and none of its imports. Joining is simple because every top-level name of the viewer is unique: the parts are
-put one after another, each behind those that it imports, and the words ``import`` and ``export`` are taken away.
+ordinary ES modules that import one another by name, which is how they are read; a notebook, a cell
+output and a page opened from a file can load one module only, and none of its imports. Joining is
+simple because every top-level name of the viewer is unique: the parts are put one after another,
+each behind those that it imports, and the words ``import`` and ``export`` are taken away.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
         if path in done:
             return
         if path in open_:
-            raise ValueError("the viewer's parts import one another in a circle: " + " → ".join(p.name for p in [*open_, path]))
+            raise ValueError(
+                "the viewer's parts import one another in a circle: "
+                + " → ".join(p.name for p in [*open_, path])
+            )
         open_.append(path)
         text = path.read_text(encoding="utf-8") if path.suffix == ".js" else ""
         for name in [*(found for _, found in _JSON.findall(text)), *_IMPORT.findall(text)]:
@@ -47,7 +51,9 @@ def parts(first: Path = STATIC / "viewer" / "main.js") -> list[Path]:
 
 @cache
 def script() -> str:
-    """The whole viewer as one ES module that imports nothing. Its default export is the hook of anywidget; ``mount`` shows a Trace."""
+    """The whole viewer as one ES module that imports nothing. Its default export is the hook of
+    anywidget; ``mount`` shows a Trace.
+    """
     return joined(STATIC / "viewer" / "main.js")
 
 
@@ -57,7 +63,9 @@ def joined(first: Path) -> str:
 
 
 def _plain(path: Path) -> str:
-    """A file of the module without its imports and exports; a JSON file as a constant of its name."""
+    """A file of the module without its imports and exports; a JSON file as a constant of its
+    name.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         packed = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
@@ -75,5 +83,7 @@ def stylesheet() -> str:
 
 @cache
 def compact(text: str) -> str:
-    """Code without its indentation and its lines of comment: a tenth less in every page and every cell output."""
+    """Code without its indentation and its lines of comment: a tenth less in every page and
+    every cell output.
+    """
     return re.sub(r"(?m)^\s+", "", _COMMENT.sub("", text))

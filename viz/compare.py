@@ -22,22 +22,43 @@ from minigrad.trace import first_divergence
 class Comparison(Shown):
     """Two Traces, one below the other. ``divergence`` is the first difference, or None."""
 
-    def __init__(self, first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] | None = None, **options: Any):
+    def __init__(
+        self,
+        first: Mapping[str, Any],
+        second: Mapping[str, Any],
+        names: Sequence[str] | None = None,
+        **options: Any,
+    ):
         check(first)
         check(second)
         t = words(options.get("lang", "en"))
         names = [t("pairFirst"), t("pairSecond")] if names is None else names
         if len(names) != 2:
             raise ValueError(f"compare: names must be two texts, got {list(names)}")
-        self.divergence = first_divergence(dict(first), dict(second), **{k: options.pop(k) for k in ("rtol", "atol") if k in options})
+        self.divergence = first_divergence(
+            dict(first),
+            dict(second),
+            **{k: options.pop(k) for k in ("rtol", "atol") if k in options},
+        )
         found = self.divergence
         parted = None
         if found is not None:
             order = [n["id"] for n in _ordered(first)], [n["id"] for n in _ordered(second)]
             at = order[0].index(found.node) if found.node in order[0] else -1
             other = order[1][at] if 0 <= at < len(order[1]) else None
-            parted = {"step": found.step, "node": found.node, "other": other, "column": found.column, "say": found.say}
-            parted |= {"kind": found.kind, "expected": found.expected, "got": found.got, "edge": found.edge}
+            parted = {
+                "step": found.step,
+                "node": found.node,
+                "other": other,
+                "column": found.column,
+                "say": found.say,
+            }
+            parted |= {
+                "kind": found.kind,
+                "expected": found.expected,
+                "got": found.got,
+                "edge": found.edge,
+            }
         document = {
             "schema": "minigrad.pair/1",
             "first": with_layout(first),
@@ -51,13 +72,20 @@ class Comparison(Shown):
         return difference(self.document["first"], self.divergence, words(self._lang))
 
 
-def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence[str] | None = None, **options: Any) -> Any:
-    """Show two Traces on one clock, with the first difference marked in both and a way to jump to it.
+def compare(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Show two Traces on one clock, with the first difference marked in both and a way to jump to
+    it.
 
     Args:
         first: the reference. second: the Trace that is compared with it.
         names: how the two are called; "first" and "second" if not given, in the stepper's language.
-        options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the stepper.
+        options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
+        stepper.
 
     Returns:
         A :class:`minigrad.viz.widget.Pair` where a kernel runs and anywidget is installed, else a
@@ -78,6 +106,8 @@ def compare(first: Mapping[str, Any], second: Mapping[str, Any], names: Sequence
 
 
 def _ordered(trace: Mapping[str, Any]) -> list[Any]:
-    """The nodes as :func:`minigrad.trace.first_divergence` matches them: by birth within their kind."""
+    """The nodes as :func:`minigrad.trace.first_divergence` matches them: by birth within their
+    kind.
+    """
     rank = {"input": 0, "param": 1, "const": 2}
     return sorted(trace["nodes"], key=lambda n: rank.get(n["kind"], 3))

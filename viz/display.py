@@ -1,4 +1,5 @@
-"""``viz.show``: a function, a Trace, a Program or a static graph, shown in whatever way the place allows.
+"""``viz.show``: a function, a Trace, a Program or a static graph, shown in whatever way the place
+allows.
 
 The result is the widget in a running notebook and the iframe page elsewhere; both print as the text
 table in a terminal.
@@ -33,15 +34,19 @@ def show(
     """Show a Trace; or run a function on ``args`` under observation and show what happened.
 
     Args:
-        f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a :class:`minigrad.program.Program`, or nodes of a static
-            graph (one, or a list).
-        args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes what is fed, ``{variable: value}``.
-        mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a function.
+        f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a
+            :class:`minigrad.program.Program`, or nodes of a static graph (one, or a list).
+        args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes
+        what is fed, ``{variable: value}``.
+        mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a
+        function.
         step: where the stepper stands at first.
         lang: language of the interface, "en" or "zh".
         views: further views that are open at first, of :data:`minigrad.viz.page.VIEWS`.
-        browser: outside of notebooks, write the page to a temporary file and open it in a web browser.
-        options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and ``title``.
+        browser: outside of notebooks, write the page to a temporary file and open it in a web
+        browser.
+        options: passed on to :func:`minigrad.watch.trace_function`, such as ``tangents`` and
+        ``title``.
 
     Returns:
         A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
@@ -49,52 +54,68 @@ def show(
         also written to a temporary file, whose place is printed.
 
     Raises:
-        TypeError: the first argument is none of these; there is no such option; arguments were given for a Trace, which has its own.
-        What a Program or a static graph raises for inputs that do not fit.
+        TypeError: the first argument is none of these; there is no such option; arguments were
+        given for a Trace, which has its own. What a Program or a static graph raises for inputs
+        that do not fit.
         minigrad.viz.reading.TraceError: the document is not a Trace.
     """
     if isinstance(f_or_trace, Mapping):
         if args or options:
-            raise TypeError("show: a Trace was given, which holds its own inputs; give arguments only with a function")
+            raise TypeError(
+                "show: a Trace was given, which holds its own inputs; give arguments only with a"
+                " function"
+            )
         return tell(_best(f_or_trace, step, lang, views), sys._getframe(1).f_globals, browser)
     known = _traced(f_or_trace, args, options)
     if known is not None:
         return tell(_best(known, step, lang, views), sys._getframe(1).f_globals, browser)
     if not callable(f_or_trace):
         raise TypeError(
-            f"show: expected a function, a Trace, a Program or nodes of a static graph, but got {type(f_or_trace).__name__}; "
-            "for a Tensor, show the function that made it"
+            "show: expected a function, a Trace, a Program or nodes of a static graph, but got"
+            f" {type(f_or_trace).__name__}; for a Tensor, show the function that made it"
         )
     from minigrad.watch import trace_function
 
     if unknown := [name for name in options if name not in TRACED]:
         raise TypeError(
-            f"show: there is no option {unknown[0]}=; the options are mode, step, lang, views, browser, {', '.join(TRACED)}. The "
-            "function's arguments are given without their names, as in viz.show(f, 2.0, 5.0)"
+            f"show: there is no option {unknown[0]}=; the options are mode, step, lang, views,"
+            f" browser, {', '.join(TRACED)}. The function's arguments are given without their"
+            " names, as in viz.show(f, 2.0, 5.0)"
         )
     shown = _best(trace_function(f_or_trace, *args, mode=mode, **options), step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
 
 
-def _traced(thing: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The Trace of one run of a Program, or of one evaluation of a static graph's nodes; None for anything else."""
+def _traced(
+    thing: Any, args: Sequence[Any], options: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The Trace of one run of a Program, or of one evaluation of a static graph's nodes; None
+    for anything else.
+    """
     nodes = thing if isinstance(thing, list | tuple) else [thing]
     symbols = bool(nodes) and all(_is_a("minigrad.graph", "Node", node) for node in nodes)
     if not symbols and not _is_a("minigrad.program", "Program", thing):
         return None
     if unknown := [name for name in options if name != "title"]:
-        raise TypeError(f"show: {unknown[0]}= is for a function, not for a {'static graph' if symbols else 'Program'}")
+        raise TypeError(
+            f"show: {unknown[0]}= is for a function, not for a"
+            f" {'static graph' if symbols else 'Program'}"
+        )
     if not symbols:
         return thing.as_trace(*args) | options
     if len(args) > 1 or (args and not isinstance(args[0], Mapping)):
-        raise TypeError("show: nodes of a static graph take what is fed as one dict: viz.show(y, {x: 1.0})")
+        raise TypeError(
+            "show: nodes of a static graph take what is fed as one dict: viz.show(y, {x: 1.0})"
+        )
     from minigrad.viz.adapters import from_graph
 
     return from_graph(nodes, *args, **options)
 
 
 def _is_a(module: str, name: str, thing: Any) -> bool:
-    """Whether a thing is of this class, without loading its module: where that is not loaded, nothing of it exists."""
+    """Whether a thing is of this class, without loading its module: where that is not loaded,
+    nothing of it exists.
+    """
     return module in sys.modules and isinstance(thing, getattr(sys.modules[module], name))
 
 

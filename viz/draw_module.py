@@ -1,8 +1,11 @@
-"""A module's drawing: one box for each layer, opened to any depth; with an example input the way that values really take through it.
+"""A module's drawing: one box for each layer, opened to any depth; with an example input the way
+that values really take through it.
 
     model.draw_graph(x)                 the children as boxes, joined as the forward pass joins them
-    model.draw_graph(x, depth=2)        their children too; depth=None: down to the single operations, in a frame for each module
-    model.draw_graph()                  without an input: what is inside what, with the parameters' shapes
+    model.draw_graph(x, depth=2)        their children too; depth=None: down to the single
+                                        operations, in a frame for each module
+    model.draw_graph()                  without an input: what is inside what, with the parameters'
+                                        shapes
 
 An operation finds its module without any tracing: the engine numbers nodes as they are created, so
 those created between a module's call and its return are its own. A module that is called twice is
@@ -32,8 +35,9 @@ Look = dict[str, str]
 
 @dataclass
 class Call:
-    """One call of a module: where it is in the model, when its first and last node were born, the calls inside it, and the result's
-    shape."""
+    """One call of a module: where it is in the model, when its first and last node were born, the
+    calls inside it, and the result's shape.
+    """
 
     path: str
     module: Module
@@ -45,7 +49,14 @@ class Call:
     shape: str = ""
 
 
-def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | None = 1, limit: int = 2_000, lang: str = "en") -> Any:
+def draw_module(
+    model: Module,
+    example: tuple[Any, ...] = (),
+    *,
+    depth: int | None = 1,
+    limit: int = 2_000,
+    lang: str = "en",
+) -> Any:
     """The drawing of a module; see the examples above.
 
     Args:
@@ -57,11 +68,14 @@ def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | No
 
     Raises:
         ValueError: more boxes than ``limit``, a negative depth, or an unknown language.
-        NoGradientError: the result has no history (it does not depend on a parameter or floating input).
+        NoGradientError: the result has no history (it does not depend on a parameter or floating
+        input).
         ModuleNotFoundError: the package graphviz is not installed.
     """
     if depth is not None and depth < 0:
-        raise ValueError(f"draw_graph: depth must be 0 or more, or None for everything, got {depth}")
+        raise ValueError(
+            f"draw_graph: depth must be 0 or more, or None for everything, got {depth}"
+        )
     t = words(lang)
     if not example:
         return _tree(model, depth, limit, t)
@@ -70,21 +84,29 @@ def draw_module(model: Module, example: tuple[Any, ...] = (), *, depth: int | No
     tensors = [t for t in _flat(result) if isinstance(t, Tensor) and t.requires_grad]
     if not tensors:
         raise NoGradientError(
-            "draw_graph: the module's result has no history, so there is nothing to draw: it depends on no parameter that "
-            "requires grad and on "
-            "no floating input, or the module detaches it."
+            "draw_graph: the module's result has no history, so there is nothing to draw: it"
+            " depends on no parameter that requires grad and on no floating input, or the module"
+            " detaches it."
         )
     return _flow(drawing, model, top, tensors, depth, limit, t)
 
 
 def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
-    """Call the model once, with inputs that require grad, and note who was called when. The model's state is that of a forward pass."""
+    """Call the model once, with inputs that require grad, and note who was called when. The
+    model's state is that of a forward pass.
+    """
     paths = {id(module): name for name, module in model.named_modules()}
     top = Call("", model, next_sequence_number())
     stack = [top]
 
     def enter(module: Module, args: Any) -> None:
-        call = Call(paths[id(module)], module, next_sequence_number(), depth=len(stack) - 1, parent=stack[-1])
+        call = Call(
+            paths[id(module)],
+            module,
+            next_sequence_number(),
+            depth=len(stack) - 1,
+            parent=stack[-1],
+        )
         stack[-1].inside.append(call)
         stack.append(call)
 
@@ -96,7 +118,10 @@ def _run(model: Module, example: tuple[Any, ...]) -> tuple[Call, Any]:
     handles = []
     try:
         for module in model.modules():
-            handles += [module.register_forward_pre_hook(enter), module.register_forward_hook(leave)]
+            handles += [
+                module.register_forward_pre_hook(enter),
+                module.register_forward_hook(leave),
+            ]
         with enable_grad():
             result = model(*[_input(x) for x in example])
     finally:
@@ -115,20 +140,37 @@ def _input(value: Any) -> Any:
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
         return [leaf for item in value.values() for leaf in _flat(item)]
-    return [leaf for item in value for leaf in _flat(item)] if isinstance(value, list | tuple) else [value]
+    return (
+        [leaf for item in value for leaf in _flat(item)]
+        if isinstance(value, list | tuple)
+        else [value]
+    )
 
 
-def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: int | None, limit: int, t: Words) -> Any:
-    """Boxes for calls, closed at ``depth``, and for the operations outside of closed ones; edges where a value crosses from one to
-    another."""
+def _flow(
+    drawing: Any,
+    model: Module,
+    top: Call,
+    results: list[Tensor],
+    depth: int | None,
+    limit: int,
+    t: Words,
+) -> Any:
+    """Boxes for calls, closed at ``depth``, and for the operations outside of closed ones; edges
+    where a value crosses from one to another.
+    """
     light = {name: pair[0] for name, pair in palette().items()}
     made_by = [t.node if t.grad_fn is None else t.grad_fn for t in results]
     complaint = (
-        f"draw_graph: the forward pass has more than {limit * 20:,} operations, too many to draw. Give a smaller example (a shorter "
-        "sequence), "
-        "draw a part of the model, or raise the limit: draw_graph(x, limit=…)."
+        f"draw_graph: the forward pass has more than {limit * 20:,} operations, too many to draw."
+        " Give a smaller example (a shorter sequence), draw a part of the model, or raise the"
+        " limit: draw_graph(x, limit=…)."
     )
-    nodes = oldest_first([node.parents[0] if isinstance(node, Pick) else node for node in made_by], limit * 20, complaint)
+    nodes = oldest_first(
+        [node.parents[0] if isinstance(node, Pick) else node for node in made_by],
+        limit * 20,
+        complaint,
+    )
     parameters = {id(p.node): name for name, p in model.named_parameters()}
     calls = _in_order(top)
     box_of: dict[int, str] = {}  # node -> box
@@ -154,14 +196,18 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
                 looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
             else:
                 key = f"n{len(lines)}"
-                head = node.primitive.name if isinstance(node, OpNode) else node.name().removesuffix("0").removesuffix("Backward")
+                head = (
+                    node.primitive.name
+                    if isinstance(node, OpNode)
+                    else node.name().removesuffix("0").removesuffix("Backward")
+                )
                 lines[key], frame_of[key] = [head, f"{tuple(node.shape)}"], innermost
                 looks[key] = {"style": "rounded,filled", "fillcolor": light["raised"]}
         box_of[id(node)] = key
         if len(lines) > limit:
             raise ValueError(
-                f"draw_graph: the drawing has more than {limit:,} boxes. Open fewer levels (depth=1), or raise the limit: "
-                "draw_graph(x, limit=…)."
+                f"draw_graph: the drawing has more than {limit:,} boxes. Open fewer levels"
+                " (depth=1), or raise the limit: draw_graph(x, limit=…)."
             )
     _frames(drawing, [call for call in calls if call is not top], frame_of, lines, looks, light)
     edges: dict[tuple[str, str], None] = {}
@@ -179,11 +225,17 @@ def _flow(drawing: Any, model: Module, top: Call, results: list[Tensor], depth: 
 
 
 def _frames(
-    drawing: Any, calls: list[Call], frame_of: dict[str, Call | None], lines: dict[str, list[str]], looks: dict[str, Look], light: Look
+    drawing: Any,
+    calls: list[Call],
+    frame_of: dict[str, Call | None],
+    lines: dict[str, list[str]],
+    looks: dict[str, Look],
+    light: Look,
 ) -> None:
     """A frame for each opened call, inside that of the call around it, with its boxes in it.
 
-    Around a single box there is none: the call's title is the box's first line. The wire to the box would run through the title of a frame.
+    Around a single box there is none: the call's title is the box's first line. The wire to the box
+    would run through the title of a frame.
     """
     boxes: dict[int, list[str]] = {}
     for key, call in frame_of.items():
@@ -207,7 +259,12 @@ def _frames(
             else:
                 with where.subgraph(name=f"cluster_{call.begins}") as frame:
                     frame.attr(
-                        label=text([title]), color=light["line"], fontcolor=light["soft"], fontsize="11", style="rounded", labeljust="l"
+                        label=text([title]),
+                        color=light["line"],
+                        fontcolor=light["soft"],
+                        fontsize="11",
+                        style="rounded",
+                        labeljust="l",
                     )
                     frame.attr(fontname="Helvetica,sans-serif")
                     fill(frame, call.inside, boxes.get(id(call), []))
@@ -243,8 +300,9 @@ def _innermost(top: Call, born: int) -> Call:
 
 
 def _closed(call: Call, depth: int | None) -> Call | None:
-    """The call around this one that is drawn as one box, if there is one. A module without modules inside is closed unless depth is
-    None."""
+    """The call around this one that is drawn as one box, if there is one. A module without modules
+    inside is closed unless depth is None.
+    """
     if depth is None:
         return None
     while call.parent is not None and call.depth > depth:
@@ -260,8 +318,12 @@ def _about(call: Call, t: Words) -> list[str]:
     count = sum(p.numel() for p in module.parameters())
     settings = module.extra_repr() if hasattr(module, "extra_repr") else ""
     settings = settings if len(settings) <= 44 else settings[:43] + "…"
-    counted = t("drawParameter" if count == 1 else "drawParameters", n=f"{count:,}") if count else ""
-    return [line for line in (head, settings, counted, f"→ {call.shape}" if call.shape else "") if line]
+    counted = (
+        t("drawParameter" if count == 1 else "drawParameters", n=f"{count:,}") if count else ""
+    )
+    return [
+        line for line in (head, settings, counted, f"→ {call.shape}" if call.shape else "") if line
+    ]
 
 
 def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
@@ -275,17 +337,37 @@ def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
         path, module, level, above = stack.pop()
         key, count = f"m{count}", count + 1
         if count > limit:
-            raise ValueError(f"draw_graph: the model has more than {limit:,} modules; open fewer levels: draw_graph(depth=1)")
+            raise ValueError(
+                f"draw_graph: the model has more than {limit:,} modules; open fewer levels:"
+                " draw_graph(depth=1)"
+            )
         children = list(module.named_children())
         lines = _about(Call(path, module, 0), t)
         if not children or level >= deepest:
-            shapes = [f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]]
+            shapes = [
+                f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]
+            ]
             lines += shapes
         if children and level >= deepest:
-            lines.append(t("drawInsideOne" if len(children) == 1 else "drawInside", n=len(children)))
-        box(drawing, key, lines, style="filled", fillcolor=light["v-tint" if module is model else "raised"])
+            lines.append(
+                t("drawInsideOne" if len(children) == 1 else "drawInside", n=len(children))
+            )
+        box(
+            drawing,
+            key,
+            lines,
+            style="filled",
+            fillcolor=light["v-tint" if module is model else "raised"],
+        )
         if above is not None:
             drawing.edge(above, key)
         if level < deepest:
-            stack.extend(reversed([(f"{path}.{name}" if path else name, child, level + 1, key) for name, child in children]))
+            stack.extend(
+                reversed(
+                    [
+                        (f"{path}.{name}" if path else name, child, level + 1, key)
+                        for name, child in children
+                    ]
+                )
+            )
     return drawing

@@ -1,9 +1,9 @@
 """Drawings of what has not run yet: a recorded Program, and a static graph of symbols.
 
 Both are lists in an order in which they can be computed. A Program's instructions name their
-operands by number; a symbol points at its parents. The boxes say what is known before anything is computed (operation, settings, shape
-and dtype); the pass that an instruction belongs to has the page's colour and line, so that a backward pass stands apart from the forward
-one.
+operands by number; a symbol points at its parents. The boxes say what is known before anything is
+computed (operation, settings, shape and dtype); the pass that an instruction belongs to has the
+page's colour and line, so that a backward pass stands apart from the forward one.
 """
 
 from __future__ import annotations
@@ -20,43 +20,91 @@ LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("in
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
 ROLE = {"given": ("wire", "solid"), "gradient": ("g", "dotted"), "tangent": ("d", "dashed")}
 """The same for the nodes of a static graph, by who made them."""
-PASS = {"backward": "stage1", "second backward": "stage2", "backward number 3": "stage3", "tangent": "tangent", "update": "update"}
-"""The texts for the passes of a program; the reverse ones are called as the generations of a Trace are."""
+PASS = {
+    "backward": "stage1",
+    "second backward": "stage2",
+    "backward number 3": "stage3",
+    "tangent": "tangent",
+    "update": "update",
+}
+"""The texts for the passes of a program; the reverse ones are called as the generations of a
+Trace are.
+"""
 
 
 def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
-    """The graph of a :class:`minigrad.program.Program`: inputs above, one box for each instruction, results with a bold rim.
+    """The graph of a :class:`minigrad.program.Program`: inputs above, one box for each instruction,
+    results with a bold rim.
 
     lang: language of the words around the names, "en" or "zh".
 
-    Raises ValueError for more than ``limit`` instructions or an unknown language, ModuleNotFoundError without the package graphviz.
+    Raises ValueError for more than ``limit`` instructions or an unknown language,
+    ModuleNotFoundError without the package graphviz.
     """
     drawing, t = empty(), words(lang)
     size = len(program.instructions)
     if size > limit:
         raise ValueError(
-            f"draw_graph: the program has {size:,} instructions, too many for a picture (the limit is {limit:,}); print(program) shows them"
+            f"draw_graph: the program has {size:,} instructions, too many for a picture (the limit"
+            f" is {limit:,}); print(program) shows them"
         )
     light = {name: pair[0] for name, pair in palette().items()}
-    names, made = program.names, {n for instruction in program.instructions for n in instruction.outputs}
-    used = {n for instruction in program.instructions for n in instruction.reads()} | set(program.outputs)
+    names, made = (
+        program.names,
+        {n for instruction in program.instructions for n in instruction.outputs},
+    )
+    used = {n for instruction in program.instructions for n in instruction.reads()} | set(
+        program.outputs
+    )
     call = lambda n: names.get(n) or f"%{n}"
     for n in sorted(used - made):
-        what = t("const" if n in program.constants else "drawCaptured" if n in getattr(program, "captured", {}) else "input")
-        box(drawing, f"v{n}", [call(n), f"{what}  {program.types[n]!r}"], style="filled", fillcolor=light["v-tint"], color=light["v"])
+        what = t(
+            "const"
+            if n in program.constants
+            else "drawCaptured"
+            if n in getattr(program, "captured", {})
+            else "input"
+        )
+        box(
+            drawing,
+            f"v{n}",
+            [call(n), f"{what}  {program.types[n]!r}"],
+            style="filled",
+            fillcolor=light["v-tint"],
+            color=light["v"],
+        )
     home: dict[int, str] = {n: f"v{n}" for n in used - made}
     results = set(program.outputs)
     for i, instruction in enumerate(program.instructions):
         key = f"i{i}"
         settings = ", ".join(
-            f"{name}={_short(value)}" for name, value in instruction.params.items() if value is not False and value is not None
+            f"{name}={_short(value)}"
+            for name, value in instruction.params.items()
+            if value is not False and value is not None
         )
-        head = f"{', '.join(map(call, instruction.outputs))} = {instruction.primitive.name}{f'({settings})' if settings else ''}"
+        head = (
+            f"{', '.join(map(call, instruction.outputs))} ="
+            f" {instruction.primitive.name}{f'({settings})' if settings else ''}"
+        )
         kinds = [repr(program.types[n]) for n in instruction.outputs]
         colour, style = LINE.get(instruction.phase, ("g", "dotted"))
         width = "2.4" if results & set(instruction.outputs) else "1.2"
-        look = {"style": f"rounded,filled,{style}", "fillcolor": light["raised"], "color": light[colour], "penwidth": width}
-        box(drawing, key, [head, *kinds, *([] if instruction.phase == "forward" else [_phase(instruction.phase, t)])], **look)
+        look = {
+            "style": f"rounded,filled,{style}",
+            "fillcolor": light["raised"],
+            "color": light[colour],
+            "penwidth": width,
+        }
+        box(
+            drawing,
+            key,
+            [
+                head,
+                *kinds,
+                *([] if instruction.phase == "forward" else [_phase(instruction.phase, t)]),
+            ],
+            **look,
+        )
         for n in instruction.reads():
             if n in home:
                 drawing.edge(home[n], key)
@@ -65,24 +113,39 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
 
 
 def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -> Any:
-    """The static graph (``minigrad.graph``) behind some nodes: Variables above, results with a bold rim.
+    """The static graph (``minigrad.graph``) behind some nodes: Variables above, results with a bold
+    rim.
 
-    What ``gradients`` added has the adjoints' colour and dots, what ``jvp`` added the tangents' colour and dashes; "of" names the node
+    What ``gradients`` added has the adjoints' colour and dots, what ``jvp`` added the tangents'
+    colour and dashes; "of" names the node
     whose derivative it is a part of. lang: language of the words around the names, "en" or "zh".
 
-    Raises ValueError for more than ``limit`` nodes or an unknown language, ModuleNotFoundError without the package graphviz.
+    Raises ValueError for more than ``limit`` nodes or an unknown language, ModuleNotFoundError
+    without the package graphviz.
     """
     drawing, t = empty(), words(lang)
     light = {name: pair[0] for name, pair in palette().items()}
     roots = list(outputs)
-    complaint = f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture; draw a part of it"
+    complaint = (
+        f"draw_graph: the graph has more than {limit:,} nodes, too many for a picture; draw a part"
+        " of it"
+    )
     order = operands_first(roots, lambda node: node.inputs, limit, complaint)
     number = {id(node): f"n{i}" for i, node in enumerate(order)}
     for node in order:
         colour, style = ROLE.get(node.role, ROLE["given"])
-        look = {"style": f"rounded,filled,{style}", "fillcolor": light["raised"], "color": light[colour], "penwidth": "1.2"}
+        look = {
+            "style": f"rounded,filled,{style}",
+            "fillcolor": light["raised"],
+            "color": light[colour],
+            "penwidth": "1.2",
+        }
         if not node.inputs:
-            look = {"style": f"filled,{style}", "fillcolor": light["v-tint"], "color": light["v" if node.role == "given" else colour]}
+            look = {
+                "style": f"filled,{style}",
+                "fillcolor": light["v-tint"],
+                "color": light["v" if node.role == "given" else colour],
+            }
         if any(node is root for root in roots):
             look["penwidth"] = "2.4"
         box(drawing, number[id(node)], _words(node, t), **look)
@@ -92,14 +155,26 @@ def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -
 
 
 def _words(node: Any, t: Words) -> list[str]:
-    """Name and operation, the numbers among its operands, shape and dtype as far as they are known, and what it is a derivative of."""
-    operation = getattr(node.primitive, "name", None) or type(node.op).__name__.removesuffix("Op").lower()
+    """Name and operation, the numbers among its operands, shape and dtype as far as they are
+    known, and what it is a derivative of.
+    """
+    operation = (
+        getattr(node.primitive, "name", None) or type(node.op).__name__.removesuffix("Op").lower()
+    )
     numbers = [_short(a) for a in node.args if not hasattr(a, "inputs")]
-    settings = [f"{name}={_short(value)}" for name, value in node.params.items() if value is not False and value is not None]
+    settings = [
+        f"{name}={_short(value)}"
+        for name, value in node.params.items()
+        if value is not False and value is not None
+    ]
     inside = ", ".join([*numbers, *settings])
     name = _cut(node.name)
     known = [str(fact) for fact in (node.known_shape, node.known_dtype) if fact is not None]
-    lines = [name, operation + (f"({inside})" if inside else "")] if node.inputs or operation != "placeholder" else [name]
+    lines = (
+        [name, operation + (f"({inside})" if inside else "")]
+        if node.inputs or operation != "placeholder"
+        else [name]
+    )
     lines += [" ".join(known)] if known else []
     if node.of is not None:
         lines.append(t("drawOf", name=_cut(node.of.name)))
@@ -107,7 +182,9 @@ def _words(node: Any, t: Words) -> list[str]:
 
 
 def _phase(phase: str, t: Words) -> str:
-    """An instruction's pass as a picture's legend calls it; a program's own words stay as they are."""
+    """An instruction's pass as a picture's legend calls it; a program's own words stay as they
+    are.
+    """
     return t(PASS[phase]) if phase in PASS else phase
 
 

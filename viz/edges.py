@@ -26,11 +26,15 @@ class Box(NamedTuple):
     y1: float
 
     def meets(self, other: Box) -> bool:
-        return self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+        return (
+            self.x0 < other.x1 and other.x0 < self.x1 and self.y0 < other.y1 and other.y0 < self.y1
+        )
 
     def covered(self, other: Box) -> float:
         """The area that both have in common."""
-        return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(0.0, min(self.y1, other.y1) - max(self.y0, other.y0))
+        return max(0.0, min(self.x1, other.x1) - max(self.x0, other.x0)) * max(
+            0.0, min(self.y1, other.y1) - max(self.y0, other.y0)
+        )
 
     def grown(self, by: float) -> Box:
         return Box(self.x0 - by, self.y0 - by, self.x1 + by, self.y1 + by)
@@ -40,12 +44,15 @@ class Box(NamedTuple):
 
 
 def curve(points: Sequence[Sequence[float]]) -> str:
-    """Path data of a smooth curve that is level at its ends and monotone between its points; the same as in static/viewer/cards.js.
+    """Path data of a smooth curve that is level at its ends and monotone between its points; the
+    same as in static/viewer/cards.js.
 
-    Where the points do not run on to the right, as between the lines of a long graph, it goes straight, round the corners.
+    Where the points do not run on to the right, as between the lines of a long graph, it goes
+    straight, round the corners.
 
-    The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic interpolation", SIAM J. Numer. Anal. 17 (1980),
-    with the harmonic mean of F. N. Fritsch and J. Butland (1984).
+    The slopes are those of F. N. Fritsch and R. E. Carlson, "Monotone piecewise cubic
+    interpolation", SIAM J. Numer. Anal. 17 (1980), with the harmonic mean of F. N. Fritsch and J.
+    Butland (1984).
     """
     runs = [[list(points[0])]]
     for point in points[1:]:
@@ -55,7 +62,10 @@ def curve(points: Sequence[Sequence[float]]) -> str:
             runs.append([list(point)])
     out = [f"M{points[0][0]:g} {points[0][1]:g}"]
     for i, run in enumerate(runs):
-        before, after = runs[i - 1][-1] if i else None, runs[i + 1][0] if i + 1 < len(runs) else None
+        before, after = (
+            runs[i - 1][-1] if i else None,
+            runs[i + 1][0] if i + 1 < len(runs) else None,
+        )
         ends = list(run)
         if before is not None:
             ends[0] = _beside(run[0], run[1] if len(run) > 1 else after or run[0])
@@ -82,20 +92,27 @@ def _beside(corner: Sequence[float], to: Sequence[float]) -> list[float]:
 
 
 def _cubics(points: Sequence[Sequence[float]]) -> list[tuple[Point, Point, Point]]:
-    """The pieces of a smooth curve: of each the two control points on the way to its end, and the end."""
+    """The pieces of a smooth curve: of each the two control points on the way to its end, and
+    the end.
+    """
     slopes = [(b[1] - a[1]) / (b[0] - a[0] or 1.0) for a, b in pairwise(points)]
     inner = [2 * s * t / (s + t) if s * t > 0 else 0.0 for s, t in pairwise(slopes)]
     at = [0.0, *inner, 0.0]
     out = []
     for i, ((x0, y0), (x1, y1)) in enumerate(pairwise(points)):
         reach = (x1 - x0) * (1 / 3 if at[i] or at[i + 1] else 0.45)
-        first, second = (round(x0 + reach, 1), round(y0 + at[i] * reach, 1)), (round(x1 - reach, 1), round(y1 - at[i + 1] * reach, 1))
+        first, second = (
+            (round(x0 + reach, 1), round(y0 + at[i] * reach, 1)),
+            (round(x1 - reach, 1), round(y1 - at[i + 1] * reach, 1)),
+        )
         out.append((first, second, (x1, y1)))
     return out
 
 
 def _smooth(points: Sequence[Sequence[float]]) -> str:
-    return "".join(f"C{_xy(first)} {_xy(second)} {_xy(end)}" for first, second, end in _cubics(points))
+    return "".join(
+        f"C{_xy(first)} {_xy(second)} {_xy(end)}" for first, second, end in _cubics(points)
+    )
 
 
 def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
@@ -111,6 +128,9 @@ def waypoints(points: Sequence[Sequence[float]]) -> list[Point]:
             else:
                 v = 1 - u
                 weights = (v * v * v, 3 * v * v * u, 3 * v * u * u, u * u * u)
-                x, y = (sum(map(operator.mul, weights, along)) for along in zip((a, b), c, d, end, strict=True))
+                x, y = (
+                    sum(map(operator.mul, weights, along))
+                    for along in zip((a, b), c, d, end, strict=True)
+                )
                 out.append((x, y))
     return out

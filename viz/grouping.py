@@ -1,4 +1,5 @@
-"""Groups for stills and films: the same boxes that the viewer shows at first, as a smaller document.
+"""Groups for stills and films: the same boxes that the viewer shows at first, as a smaller
+document.
 
 A picture without clicks deals with Modules like this: each closed group
 (``static/viewer/groups.js`` tells what is one) becomes a node of its own, edges between the same
@@ -25,7 +26,9 @@ CHOICES = ("auto", "open", "closed")
 
 @dataclass
 class Group:
-    """A closed or open box: its items are ids of nodes or of other groups, in order; leaves are all nodes inside."""
+    """A closed or open box: its items are ids of nodes or of other groups, in order; leaves are
+    all nodes inside.
+    """
 
     id: str
     label: str
@@ -35,9 +38,11 @@ class Group:
 
 
 class Tree:
-    """Modules as boxes, repeated blocks folded into one, stretches of operations in a large graph without Modules.
+    """Modules as boxes, repeated blocks folded into one, stretches of operations in a large graph
+    without Modules.
 
-    items: what stands at the top; groups: all groups by id. Empty groups: there is nothing to group.
+    items: what stands at the top; groups: all groups by id. Empty groups: there is nothing to
+    group.
     """
 
     def __init__(self, trace: Mapping[str, Any]):
@@ -51,7 +56,10 @@ class Tree:
         self._users: dict[str, list[str]] = {}
         for edge in trace["edges"]:
             self._users.setdefault(edge["src"], []).append(edge["dst"])
-        self._paths = {n["id"]: str(n["group"]).split("/") if self.named and n.get("group") else [] for n in nodes}
+        self._paths = {
+            n["id"]: str(n["group"]).split("/") if self.named and n.get("group") else []
+            for n in nodes
+        }
         order = [node["id"] for node in nodes if node.get("kind") not in SOURCES]
         if not self.named:
             self._stretches(order)
@@ -60,7 +68,9 @@ class Tree:
         self.items = [*outside, *self._folded(self._runs(sequence, 0))]
 
     def _sources(self) -> tuple[dict[str, list[str]], list[str]]:
-        """A parameter or constant that only one group uses stands in that group, right before its first use; all others outside."""
+        """A parameter or constant that only one group uses stands in that group, right before
+        its first use; all others outside.
+        """
         before: dict[str, list[str]] = {}
         outside: list[str] = []
         for name, node in self.nodes.items():
@@ -68,7 +78,9 @@ class Tree:
                 continue
             users = self._users.get(name, [])
             found = ["/".join(self._paths[user]) for user in users]
-            inside = node["kind"] != "input" and bool(found) and found[0] != "" and len(set(found)) == 1
+            inside = (
+                node["kind"] != "input" and bool(found) and found[0] != "" and len(set(found)) == 1
+            )
             self._paths[name] = self._paths[users[0]] if inside else []
             if inside:
                 before.setdefault(users[0], []).append(name)
@@ -77,7 +89,9 @@ class Tree:
         return before, outside
 
     def _stretches(self, order: Sequence[str]) -> None:
-        """Stretches of about √n operations, and stretches of stretches where there are very many."""
+        """Stretches of about √n operations, and stretches of stretches where there are very
+        many.
+        """
         size = min(48, max(12, math.ceil(math.sqrt(len(order)))))
         outer = size * math.ceil(math.sqrt(len(order) / size)) if len(order) / size > 48 else 0
 
@@ -102,10 +116,14 @@ class Tree:
         return self.groups[item].leaves if item in self.groups else [item]
 
     def _runs(self, names: Sequence[str], depth: int) -> list[str]:
-        """Neighbours with the same name at this depth of their paths, as groups. As deep as Modules are nested."""
+        """Neighbours with the same name at this depth of their paths, as groups. As deep as
+        Modules are nested.
+        """
         out: list[str] = []
         i = 0
-        part_of = [self._paths[name][depth] if len(self._paths[name]) > depth else None for name in names]
+        part_of = [
+            self._paths[name][depth] if len(self._paths[name]) > depth else None for name in names
+        ]
         while i < len(names):
             end = i + 1
             part = part_of[i]
@@ -123,14 +141,27 @@ class Tree:
         """What an item is made of: equal signatures are repetitions of one block."""
         group = self.groups.get(item)
         if group is not None:
-            return f"[{f'{group.times}*' if group.times else ''}{','.join(map(self._signature, group.items))}]"
+            times = f"{group.times}*" if group.times else ""
+            return f"[{times}{','.join(map(self._signature, group.items))}]"
         node = self.nodes[item]
         return f"{node.get('op') or node.get('kind')}{'x'.join(map(str, node.get('shape') or []))}"
 
     def _chained(self, items: Sequence[str], at: int, length: int, times: int) -> bool:
-        """Whether each block feeds the next. Branches side by side may look alike, but they are no repetition."""
-        blocks = [[leaf for item in items[at + j * length : at + (j + 1) * length] for leaf in self._leaves(item)] for j in range(times)]
-        return all(any(user in set(after) for name in one for user in self._users.get(name, ())) for one, after in pairwise(blocks))
+        """Whether each block feeds the next. Branches side by side may look alike, but they are
+        no repetition.
+        """
+        blocks = [
+            [
+                leaf
+                for item in items[at + j * length : at + (j + 1) * length]
+                for leaf in self._leaves(item)
+            ]
+            for j in range(times)
+        ]
+        return all(
+            any(user in set(after) for name in one for user in self._users.get(name, ()))
+            for one, after in pairwise(blocks)
+        )
 
     def _folded(self, items: list[str]) -> list[str]:
         """Repetitions of up to four items in a row become one group."""
@@ -138,27 +169,42 @@ class Tree:
             return items
         signs, out, i = [self._signature(item) for item in items], [], 0
         while i < len(items):
-            length, times = next((found for p in (1, 2, 3, 4) if (found := self._repetition(items, signs, i, p))), (0, 0))
+            length, times = next(
+                (found for p in (1, 2, 3, 4) if (found := self._repetition(items, signs, i, p))),
+                (0, 0),
+            )
             if not times:
                 out.append(items[i])
                 i += 1
                 continue
             blocks = [items[i + j * length : i + (j + 1) * length] for j in range(times)]
-            name = [next(self.groups[item].label for item in block if item in self.groups) for block in blocks]
+            name = [
+                next(self.groups[item].label for item in block if item in self.groups)
+                for block in blocks
+            ]
             whole = self._add(f"{name[0]} … {name[-1]}", times)
-            inside = [block[0] if length == 1 else self._fill(self._add(name[j]), block) for j, block in enumerate(blocks)]
+            inside = [
+                block[0] if length == 1 else self._fill(self._add(name[j]), block)
+                for j, block in enumerate(blocks)
+            ]
             out.append(self._fill(whole, inside))
             i += length * times
         return out
 
-    def _repetition(self, items: Sequence[str], signs: Sequence[str], at: int, length: int) -> tuple[int, int] | None:
+    def _repetition(
+        self, items: Sequence[str], signs: Sequence[str], at: int, length: int
+    ) -> tuple[int, int] | None:
         times = 1
         while at + (times + 1) * length <= len(signs) and list(signs[at : at + length]) == list(
             signs[at + times * length : at + (times + 1) * length]
         ):
             times += 1
         named = any(item in self.groups for item in items[at : at + length])
-        return (length, times) if times > 1 and named and self._chained(items, at, length, times) else None
+        return (
+            (length, times)
+            if times > 1 and named and self._chained(items, at, length, times)
+            else None
+        )
 
     def open_at_first(self) -> set[str]:
         """A group that alone holds the whole picture is open."""
@@ -184,10 +230,13 @@ class Tree:
         return out
 
 
-def grouped(trace: Mapping[str, Any], groups: str = "auto", t: Words | None = None) -> Mapping[str, Any]:
+def grouped(
+    trace: Mapping[str, Any], groups: str = "auto", t: Words | None = None
+) -> Mapping[str, Any]:
     """The document that a still of ``trace`` shows.
 
-    groups: ``"auto"``: as the viewer opens; ``"open"``: every node; ``"closed"``: the fewest boxes. t: the words on them, English if None.
+    groups: ``"auto"``: as the viewer opens; ``"open"``: every node; ``"closed"``: the fewest boxes.
+    t: the words on them, English if None.
 
     Returns the Trace itself where no group is closed. Raises ValueError for another choice.
     """
@@ -202,7 +251,9 @@ def grouped(trace: Mapping[str, Any], groups: str = "auto", t: Words | None = No
     return _collapsed(trace, tree, shown, t or words())
 
 
-def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str], t: Words) -> dict[str, Any]:
+def _collapsed(
+    trace: Mapping[str, Any], tree: Tree, shown: Sequence[str], t: Words
+) -> dict[str, Any]:
     stands = {leaf: item for item in shown for leaf in tree._leaves(item)}
     last = {item: tree.groups[item].leaves[-1] for item in shown if item in tree.groups}
     edge_of: dict[str, str] = {}
@@ -212,18 +263,36 @@ def _collapsed(trace: Mapping[str, Any], tree: Tree, shown: Sequence[str], t: Wo
         if src == dst:
             continue
         alone = src == edge["src"] and dst == edge["dst"]
-        one = edges.setdefault((src, dst, edge["id"] if alone else None), {**edge, "src": src, "dst": dst})
+        one = edges.setdefault(
+            (src, dst, edge["id"] if alone else None), {**edge, "src": src, "dst": dst}
+        )
         edge_of[edge["id"]] = one["id"]
-    nodes = [_box(tree.groups[item], tree, t) if item in tree.groups else dict(tree.nodes[item]) for item in shown]
+    nodes = [
+        _box(tree.groups[item], tree, t) if item in tree.groups else dict(tree.nodes[item])
+        for item in shown
+    ]
     position = {item: i for i, item in enumerate(shown)}
     kept = sorted(edges.values(), key=lambda e: position[e["dst"]])
     seen = lambda cells: [[stands[n], *rest] for n, *rest in cells if last.get(stands[n], n) == n]
     steps = []
     for step in trace["steps"]:
-        told = {**step, "node": stands[step["node"]], "writes": seen(step["writes"]), "reads": seen(step["reads"])}
+        told = {
+            **step,
+            "node": stands[step["node"]],
+            "writes": seen(step["writes"]),
+            "reads": seen(step["reads"]),
+        }
         told["edges"] = list(dict.fromkeys(edge_of[e] for e in step["edges"] if e in edge_of))
-        told["contribs"] = [{**c, "edge": edge_of[c["edge"]]} for c in step.get("contribs", ()) if edge_of.get(c["edge"]) == c["edge"]]
-        told |= {key: list(dict.fromkeys(stands[n] for n in step[key])) for key in ("add", "free", "keep") if key in step}
+        told["contribs"] = [
+            {**c, "edge": edge_of[c["edge"]]}
+            for c in step.get("contribs", ())
+            if edge_of.get(c["edge"]) == c["edge"]
+        ]
+        told |= {
+            key: list(dict.fromkeys(stands[n] for n in step[key]))
+            for key in ("add", "free", "keep")
+            if key in step
+        }
         steps.append(told)
     out = {key: value for key, value in trace.items() if key != "layout"}
     outputs = [stands[name] for name in trace.get("outputs", ())]
@@ -241,5 +310,6 @@ def _box(group: Group, tree: Tree, t: Words) -> dict[str, Any]:
     count = sum("op" in tree.nodes[leaf] for leaf in group.leaves)
     size = t("operation" if count == 1 else "operations", n=count)
     name = f"{f'{group.times} × · ' if group.times else ''}{size}"
-    return {"id": group.id, "label": {"base": f"▸ {group.label}"}, "kind": "group", "expr": [], "shape": [], "dtype": "", "stage": "primal",
+    return {"id": group.id, "label": {"base": f"▸ {group.label}"}, "kind": "group", "expr": [],
+        "shape": [], "dtype": "", "stage": "primal",
             "name": name}  # fmt: skip

@@ -1,4 +1,5 @@
-"""Whatever the stepper can mount, in whatever way the place allows: a widget where a kernel runs, a page and a cell output elsewhere.
+"""Whatever the stepper can mount, in whatever way the place allows: a widget where a kernel runs, a
+page and a cell output elsewhere.
 
 A pair of Traces and a grid of them are shown like a single Trace, as one document.
 """
@@ -17,16 +18,25 @@ from minigrad.viz.page import framed, options_of, page, plain_table, text_table
 class Shown:
     """A document for the stepper with the Trace that stands for it where nothing moves.
 
-    ``to_html()`` gives the page, ``save(path)`` writes it; left as a cell's last expression, it is a cell output without kernel.
+    ``to_html()`` gives the page, ``save(path)`` writes it; left as a cell's last expression, it is
+    a cell output without kernel.
     """
 
-    def __init__(self, document: Mapping[str, Any], still: Mapping[str, Any], title: str, **options: Any):
+    def __init__(
+        self, document: Mapping[str, Any], still: Mapping[str, Any], title: str, **options: Any
+    ):
         self.document, self.still, self.title = dict(document), still, title
         self.options = options_of(**options)
 
     def to_html(self) -> str:
         """The self-contained page."""
-        return page(self.document, self.title, plain_table(self.still, self._lang), self.options, framed=False)
+        return page(
+            self.document,
+            self.title,
+            plain_table(self.still, self._lang),
+            self.options,
+            framed=False,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file; returns its path."""
@@ -35,7 +45,9 @@ class Shown:
         return target
 
     def _repr_html_(self) -> str:
-        return framed(self.document, self.title, plain_table(self.still, self._lang), self.options, 700)
+        return framed(
+            self.document, self.title, plain_table(self.still, self._lang), self.options, 700
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -49,17 +61,23 @@ class Shown:
 
 
 def kernel_runs() -> bool:
-    """Whether the reader will have a kernel: this process is a notebook's, and is not told by MINIGRAD_STATIC that it runs for a page."""
+    """Whether the reader will have a kernel: this process is a notebook's, and is not told by
+    MINIGRAD_STATIC that it runs for a page.
+    """
     return _in_notebook() and not os.environ.get("MINIGRAD_STATIC")
 
 
 def runs_for_a_page() -> bool:
-    """Whether this process is a notebook's whose outputs are read later, on a page without a kernel."""
+    """Whether this process is a notebook's whose outputs are read later, on a page without a
+    kernel.
+    """
     return _in_notebook() and bool(os.environ.get("MINIGRAD_STATIC"))
 
 
 def _in_notebook() -> bool:
     """IPython is asked only if it is already at work, never imported for it."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    shell = (
+        ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    )
     return getattr(shell, "kernel", None) is not None

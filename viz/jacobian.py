@@ -1,4 +1,5 @@
-"""The Jacobian of a function, column by column in forward mode and row by row in reverse mode, as one Trace.
+"""The Jacobian of a function, column by column in forward mode and row by row in reverse mode, as
+one Trace.
 
 Both modes fill the same matrix, in different order: a pass of forward mode is seeded with one input
 and gives one column (how all outputs change with that input), a pass of reverse mode is seeded with
@@ -32,22 +33,31 @@ Entry = tuple[str, int]
 
 
 def jacobian_trace(
-    f: Callable[..., Any], *args: Any, by: str = "both", names: Sequence[str] | None = None, title: str | None = None, lang: str = "en"
+    f: Callable[..., Any],
+    *args: Any,
+    by: str = "both",
+    names: Sequence[str] | None = None,
+    title: str | None = None,
+    lang: str = "en",
 ) -> Trace:
     """A Trace that fills the Jacobian of ``f`` at ``args``.
 
     Args:
         f: a function of tensors that returns one tensor, or a tuple or list of them.
-        args: the point: numbers, arrays, tensors. Rows are the numbers of the results, columns those of the arguments.
-        by: ``"columns"`` (forward mode), ``"rows"`` (reverse mode), or ``"both"``, side by side on one clock.
-        names: of the arguments; title: of the Trace; lang: the language of the title where none is given, "en" or "zh".
+        args: the point: numbers, arrays, tensors. Rows are the numbers of the results, columns
+        those of the arguments.
+        by: ``"columns"`` (forward mode), ``"rows"`` (reverse mode), or ``"both"``, side by side on
+        one clock.
+        names: of the arguments; title: of the Trace; lang: the language of the title where none is
+        given, "en" or "zh".
 
     Returns:
-        A ``minigrad.trace/1`` document of several passes (``"passes"``) whose steps fill (``"entries"``) a matrix (``"jacobian"``).
+        A ``minigrad.trace/1`` document of several passes (``"passes"``) whose steps fill
+        (``"entries"``) a matrix (``"jacobian"``).
 
     Raises:
-        ValueError: an unknown ``by`` or language; a Jacobian too large to watch; a function whose operations differ from run to run.
-        What :func:`minigrad.watch.trace_function` raises.
+        ValueError: an unknown ``by`` or language; a Jacobian too large to watch; a function whose
+        operations differ from run to run. What :func:`minigrad.watch.trace_function` raises.
     """
     if by not in WAYS:
         raise ValueError(f"jacobian: by must be one of {', '.join(WAYS)}, got {by!r}")
@@ -58,13 +68,20 @@ def jacobian_trace(
 
 
 def _shortened(part: Any) -> Any:
-    """Every array's sample cut to the 16 elements that a Trace holds; the matrix has the others by then."""
+    """Every array's sample cut to the 16 elements that a Trace holds; the matrix has the others
+    by then.
+    """
     if isinstance(part, dict):
-        return {key: value[:SAMPLE] if key == "sample" else _shortened(value) for key, value in part.items()}
+        return {
+            key: value[:SAMPLE] if key == "sample" else _shortened(value)
+            for key, value in part.items()
+        }
     return [_shortened(one) for one in part] if isinstance(part, list) else part
 
 
-def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequence[str] | None) -> Trace:
+def _filled(
+    f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequence[str] | None
+) -> Trace:
     results = _count(f, args)
     run = functools.partial(_run, f, args, names)
     base = [run(i, mode="primal") for i in range(results)]
@@ -72,9 +89,20 @@ def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequen
     inputs = [(node, k) for node in trace["inputs"] for k in range(_size(trace, node))]
     outputs = [(one["outputs"][0], k) for one in base for k in range(_size(one, one["outputs"][0]))]
     if len(inputs) + len(outputs) > MOST:
-        raise ValueError(f"jacobian: {len(outputs)} rows and {len(inputs)} columns are too many to watch; at most {MOST} together")
-    columns = [_forward(run, trace, inputs, outputs, j) for j in range(len(inputs))] if by != "rows" else []
-    rows = [_reverse(run, base, inputs, outputs, i) for i in range(len(outputs))] if by != "columns" else []
+        raise ValueError(
+            f"jacobian: {len(outputs)} rows and {len(inputs)} columns are too many to watch; at"
+            f" most {MOST} together"
+        )
+    columns = (
+        [_forward(run, trace, inputs, outputs, j) for j in range(len(inputs))]
+        if by != "rows"
+        else []
+    )
+    rows = (
+        [_reverse(run, base, inputs, outputs, i) for i in range(len(outputs))]
+        if by != "columns"
+        else []
+    )
     for one, *_ in (*columns, *rows):
         _same_graph(trace, one)
     passes = [{"mode": "forward", "seed": one["seed"]} for one, _ in columns] + [
@@ -91,25 +119,43 @@ def _filled(f: Callable[..., Any], args: tuple[Any, ...], by: str, names: Sequen
     for node in trace["nodes"]:
         if node["id"] in trace["outputs"] and node["kind"] == "op":
             node["kind"] = "output"
-        if not all(n.get("dangling") for one in base for n in one["nodes"] if n["id"] == node["id"]):
+        if not all(
+            n.get("dangling") for one in base for n in one["nodes"] if n["id"] == node["id"]
+        ):
             node.pop("dangling", None)  # it leads to one of the outputs
     return {
         **trace,
         "seed": {},
-        "columns": sorted({c["key"]: c for c in [*trace["columns"], *found]}.values(), key=lambda c: "vdg".index(c["key"])),
+        "columns": sorted(
+            {c["key"]: c for c in [*trace["columns"], *found]}.values(),
+            key=lambda c: "vdg".index(c["key"]),
+        ),
         "passes": passes,
-        "jacobian": {"rows": [_name(trace, o) for o in outputs], "columns": [_name(trace, x) for x in inputs]},
+        "jacobian": {
+            "rows": [_name(trace, o) for o in outputs],
+            "columns": [_name(trace, x) for x in inputs],
+        },
         "steps": [*trace["steps"], *together],
     }
 
 
 def jacobian(
-    f: Callable[..., Any], *args: Any, by: str = "both", step: int = 0, lang: str = "en", views: Sequence[str] = (), **options: Any
+    f: Callable[..., Any],
+    *args: Any,
+    by: str = "both",
+    step: int = 0,
+    lang: str = "en",
+    views: Sequence[str] = (),
+    **options: Any,
 ) -> Any:
-    """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``, :func:`minigrad.viz.show` for the rest."""
+    """Show how the Jacobian of ``f`` at ``args`` fills. See :func:`jacobian_trace` for ``by``,
+    :func:`minigrad.viz.show` for the rest.
+    """
     from minigrad.viz.display import show
 
-    return show(jacobian_trace(f, *args, by=by, lang=lang, **options), step=step, lang=lang, views=views)
+    return show(
+        jacobian_trace(f, *args, by=by, lang=lang, **options), step=step, lang=lang, views=views
+    )
 
 
 def _count(f: Callable[..., Any], args: tuple[Any, ...]) -> int:
@@ -126,7 +172,13 @@ def _count(f: Callable[..., Any], args: tuple[Any, ...]) -> int:
     return counted[0]
 
 
-def _run(f: Callable[..., Any], args: tuple[Any, ...], names: Sequence[str] | None, index: int, **options: Any) -> Trace:
+def _run(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    names: Sequence[str] | None,
+    index: int,
+    **options: Any,
+) -> Trace:
     """Run f under observation, its result number ``index`` being the output."""
 
     @functools.wraps(f)
@@ -137,22 +189,34 @@ def _run(f: Callable[..., Any], args: tuple[Any, ...], names: Sequence[str] | No
     return trace_function(chosen, *args, names=names, **options)
 
 
-def _forward(run: Any, trace: Trace, inputs: list[Entry], outputs: list[Entry], j: int) -> tuple[Trace, list[Any]]:
+def _forward(
+    run: Any, trace: Trace, inputs: list[Entry], outputs: list[Entry], j: int
+) -> tuple[Trace, list[Any]]:
     """One column: the tangents of all outputs, the seed being 1 at one number of one input."""
     node, place = inputs[j]
     seeds = {x: _unit(trace, x, place if x == node else None) for x in trace["inputs"]}
     one = run(0, mode="forward", tangents=seeds)
-    steps = [dict(s) for s in one["steps"] if s["phase"] == "tangent" or (s["phase"] == "seed" and s["writes"][0][1] == "d")]
+    steps = [
+        dict(s)
+        for s in one["steps"]
+        if s["phase"] == "tangent" or (s["phase"] == "seed" and s["writes"][0][1] == "d")
+    ]
     state = state_at(one, len(one["steps"])).cells
     for step in steps:
-        filled = [[i, j, _element(state[o, "d"], k)] for i, (o, k) in enumerate(outputs) if step["writes"][0][:2] == [o, "d"]]
+        filled = [
+            [i, j, _element(state[o, "d"], k)]
+            for i, (o, k) in enumerate(outputs)
+            if step["writes"][0][:2] == [o, "d"]
+        ]
         if filled:
             step["entries"] = filled
     steps[0]["clear"] = ["d"]
     return one, steps
 
 
-def _reverse(run: Any, base: list[Trace], inputs: list[Entry], outputs: list[Entry], i: int) -> tuple[Trace, list[Any]]:
+def _reverse(
+    run: Any, base: list[Trace], inputs: list[Entry], outputs: list[Entry], i: int
+) -> tuple[Trace, list[Any]]:
     """One row: the adjoints of all inputs, the seed being 1 at one number of one output."""
     node, place = outputs[i]
     index = next(n for n, one in enumerate(base) if one["outputs"][0] == node)
@@ -161,11 +225,17 @@ def _reverse(run: Any, base: list[Trace], inputs: list[Entry], outputs: list[Ent
     last = {s["writes"][0][0]: k for k, s in enumerate(steps)}
     for k, step in enumerate(steps):
         name, _, value = step["writes"][0]
-        filled = [[i, j, _element(value, at)] for j, (x, at) in enumerate(inputs) if x == name and last[name] == k]
+        filled = [
+            [i, j, _element(value, at)]
+            for j, (x, at) in enumerate(inputs)
+            if x == name and last[name] == k
+        ]
         if filled:
             step["entries"] = filled
     missing = [j for j, (x, _) in enumerate(inputs) if x not in last]
-    if missing:  # an output that does not depend on an input at all: nothing is sent to it, and that entry is zero
+    # an output that does not depend on an input at all: nothing is sent to it, and that entry is
+    # zero
+    if missing:
         steps[-1]["entries"] = [*steps[-1].get("entries", []), *([i, j, 0.0] for j in missing)]
     steps[0]["clear"] = ["g"]
     return one, steps
@@ -204,6 +274,13 @@ def _name(trace: Trace, entry: Entry) -> str:
 
 
 def _same_graph(a: Trace, b: Trace) -> None:
-    """All passes must have seen the same operations, or their steps do not belong to one picture."""
-    if [(n["id"], n.get("op")) for n in a["nodes"]] != [(n["id"], n.get("op")) for n in b["nodes"]] or a["edges"] != b["edges"]:
-        raise ValueError("jacobian: the function ran other operations in another pass (randomness, or state); make it deterministic")
+    """All passes must have seen the same operations, or their steps do not belong to one
+    picture.
+    """
+    if [(n["id"], n.get("op")) for n in a["nodes"]] != [
+        (n["id"], n.get("op")) for n in b["nodes"]
+    ] or a["edges"] != b["edges"]:
+        raise ValueError(
+            "jacobian: the function ran other operations in another pass (randomness, or state);"
+            " make it deterministic"
+        )

@@ -4,8 +4,9 @@
 rule, four significant digits (six from a thousand on), written once here and once in
 ``static/viewer/numbers.js``; a browser test holds the two together.
 
-Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"`` and ``"-inf"``, a complex pair
-``{"re", "im"}``, or an array's summary ``{"shape", "dtype", "sample", "min", "max", "norm"}``.
+Values arrive in the Trace's form: a JSON number, ``true``/``false``, the words ``"nan"``, ``"inf"``
+and ``"-inf"``, a complex pair ``{"re", "im"}``, or an array's summary ``{"shape", "dtype",
+"sample", "min", "max", "norm"}``.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
 
 def short(value: Any) -> str:
-    """Text of a Trace value: 4 significant digits, 6 from 1,000 to a million; arrays in the compact form of :func:`inline`.
+    """Text of a Trace value: 4 significant digits, 6 from 1,000 to a million; arrays in the compact
+    form of :func:`inline`.
 
-    Whole numbers below a million are shown in full; magnitudes below 1e-4, or of a million and more, get an exponent ("1.234e−7").
-    A tie is rounded away from zero, as JavaScript's ``toExponential`` does.
+    Whole numbers below a million are shown in full; magnitudes below 1e-4, or of a million and
+    more, get an exponent ("1.234e−7"). A tie is rounded away from zero, as JavaScript's
+    ``toExponential`` does.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -68,17 +71,27 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
-    """Row-major numbers with the brackets of their shape: [1, 2, 3, 4] of shape (2, 2) is "[[1, 2], [3, 4]]"."""
+    """Row-major numbers with the brackets of their shape: [1, 2, 3, 4] of shape (2, 2) is "[[1,
+    2], [3, 4]]".
+    """
     if not shape:
         return short(sample[0])
     if len(shape) == 1:
         return "[" + ", ".join(short(v) for v in sample) + "]"
     stride = math.prod(shape[1:])
-    return "[" + ", ".join(_nested(sample[i * stride : (i + 1) * stride], shape[1:]) for i in range(shape[0])) + "]"
+    return (
+        "["
+        + ", ".join(
+            _nested(sample[i * stride : (i + 1) * stride], shape[1:]) for i in range(shape[0])
+        )
+        + "]"
+    )
 
 
 def inline(value: dict[str, Any], most: int = WHOLE) -> str:
-    """An array's summary in one short line: every element when there are at most ``most``, else its shape and the first three."""
+    """An array's summary in one short line: every element when there are at most ``most``, else
+    its shape and the first three.
+    """
     shape, sample = value.get("shape", []), value.get("sample", [])
     size = math.prod(shape)
     if size == len(sample) and size <= most:
@@ -88,7 +101,9 @@ def inline(value: dict[str, Any], most: int = WHOLE) -> str:
 
 
 def grid(value: Any) -> list[str]:
-    """A small matrix as one line of text for each row, its columns aligned: what a value card holds."""
+    """A small matrix as one line of text for each row, its columns aligned: what a value card
+    holds.
+    """
     shape = value["shape"]
     cells = [short(v) for v in value["sample"]]
     wide = [max(len(cells[i]) for i in range(j, len(cells), shape[1])) for j in range(shape[1])]
@@ -97,9 +112,11 @@ def grid(value: Any) -> list[str]:
 
 
 def heat_of(value: Any) -> dict[str, Any] | None:
-    """The heat map of an array too large for a value card: as the Trace has it, or made of the elements if it holds all; None for others.
+    """The heat map of an array too large for a value card: as the Trace has it, or made of the
+    elements if it holds all; None for others.
 
-    Form: ``{"shape": [rows, columns], "scale", "levels"}``, a level for each cell, 8 of them on either side of zero.
+    Form: ``{"shape": [rows, columns], "scale", "levels"}``, a level for each cell, 8 of them on
+    either side of zero.
     """
     if not isinstance(value, dict) or "sample" not in value:
         return None
@@ -125,10 +142,12 @@ def _level(v: float, scale: float) -> str:
 
 
 def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
-    """As :func:`short`, but where there is little room: an array of more than ``whole`` elements is shown by its range, "−1.2 … 3.4".
+    """As :func:`short`, but where there is little room: an array of more than ``whole`` elements is
+    shown by its range, "−1.2 … 3.4".
 
-    The number of elements alone decides, never how long their text is, so that all arrays of a shape look alike. Where the range is not
-    known, the text of ``short`` is taken up to ``most`` characters, and the shape beyond.
+    The number of elements alone decides, never how long their text is, so that all arrays of a
+    shape look alike. Where the range is not known, the text of ``short`` is taken up to ``most``
+    characters, and the shape beyond.
     """
     text = short(value)
     if not isinstance(value, dict) or "re" in value:

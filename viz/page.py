@@ -29,11 +29,15 @@ from minigrad.viz.texts import words
 from minigrad.trace.replay import state_at
 from minigrad.trace.text import table
 
-# Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports its height and asks for the theme.
+# Runs after the stepper's own code, in the same module. As a frame in a notebook the page reports
+# its height and asks for the theme.
 _START = """
-const held = document.getElementById("trace"), place = document.getElementById("minigrad"), options = %(options)s;
+const held = document.getElementById("trace"), place = document.getElementById("minigrad");
+const options = %(options)s;
 const readable = held.type === "application/json"; // a large document is held compressed
-const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
+const shown = readable
+  ? Promise.resolve(held.textContent).then(JSON.parse)
+  : unpacked(fromBase64(held.textContent));
 // A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
 // notebook's page.
 const done = { step: options.step }, framed = window.parent !== window;
@@ -41,20 +45,27 @@ const remember = (name) => (value) => {
   done[name] = value;
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
 };
-const told = { ...options, onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept") };
-let viewer = await shown.then((found) => mount(place, found, told), (error) => failed(place, error, options));
+const told = {
+  ...options, onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
+};
+let viewer = await shown.then(
+  (found) => mount(place, found, told), (error) => failed(place, error, options));
 const again = (state) => shown.then((found) => {
   Object.assign(done, state);
   viewer.destroy();
-  viewer = mount(place, found, { ...told, theme: document.documentElement.style.colorScheme || undefined, ...state });
+  const theme = document.documentElement.style.colorScheme || undefined;
+  viewer = mount(place, found, { ...told, theme, ...state });
 }, () => {});
-document.addEventListener("keydown", (event) => { // a page just opened has no focus anywhere: its first key still counts
-  if (event.target !== document.body || ![" ", "ArrowLeft", "ArrowRight"].includes(event.key)) return;
+// a page just opened has no focus anywhere: its first key still counts
+document.addEventListener("keydown", (event) => {
+  const keys = [" ", "ArrowLeft", "ArrowRight"];
+  if (event.target !== document.body || !keys.includes(event.key)) return;
   if (!viewer.root.dispatchEvent(new KeyboardEvent("keydown", event))) event.preventDefault();
 });
 if (framed) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
-  const tell = () => window.parent.postMessage({ minigrad: "height", height: height(), key: options.key }, "*");
+  const tell = () => window.parent.postMessage(
+    { minigrad: "height", height: height(), key: options.key }, "*");
   new ResizeObserver(tell).observe(document.documentElement);
   window.addEventListener("message", (event) => {
     if (event.source === window.parent && event.data?.minigrad === "kept") again(event.data.state);
@@ -66,7 +77,8 @@ if (framed) {
 }
 """
 
-# Runs in the notebook, once for all frames: sets each frame's height, hands it the notebook's theme, folds the plain table away.
+# Runs in the notebook, once for all frames: sets each frame's height, hands it the notebook's
+# theme, folds the plain table away.
 _HOST = """
 if (!window.minigradFrames) {
   window.minigradFrames = true;
@@ -75,11 +87,13 @@ if (!window.minigradFrames) {
   const frames = () => [...document.querySelectorAll("iframe.minigrad-frame")];
   const dress = (frame) => {
     if (!theme()) return;
-    frame.style.colorScheme = theme(); // the same as inside the frame, or the browser paints its margin white
+    // the same as inside the frame, or the browser paints its margin white
+    frame.style.colorScheme = theme();
     frame.contentWindow.postMessage({ minigrad: "theme", theme: theme() }, "*");
   };
   window.addEventListener("message", (event) => {
-    const { minigrad: kind, height, key, state } = event.data ?? {}, frame = frames().find((one) => one.contentWindow === event.source);
+    const { minigrad: kind, height, key, state } = event.data ?? {};
+    const frame = frames().find((one) => one.contentWindow === event.source);
     if (kind === "keep" && frame && key) kept.set(key, state);
     if (kind !== "height" || !frame || !Number.isFinite(height)) return;
     frame.style.height = Math.min(height, 20000) + "px";
@@ -88,7 +102,9 @@ if (!window.minigradFrames) {
       const table = frame.parentElement.querySelector("details");
       if (table) table.open = false;
       dress(frame);
-      if (kept.has(key)) frame.contentWindow.postMessage({ minigrad: "kept", state: kept.get(key) }, "*");
+      if (kept.has(key)) {
+        frame.contentWindow.postMessage({ minigrad: "kept", state: kept.get(key) }, "*");
+      }
     }
   });
   const watched = { attributes: true, attributeFilter: ["data-jp-theme-light"] };
@@ -108,22 +124,32 @@ def _hash(text: str) -> str:
 
 
 def embed(document: Any) -> str:
-    """JSON that may stand inside a script element: no "<" is left in it, so no text of the Trace can end the element."""
+    """JSON that may stand inside a script element: no "<" is left in it, so no text of the Trace
+    can end the element.
+    """
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 LARGE = 400_000
-"""Characters of JSON beyond which a page holds its document compressed, as a widget always gets it."""
+"""Characters of JSON beyond which a page holds its document compressed, as a widget always gets
+it.
+"""
 
 
 def packed(text: str) -> bytes:
-    """JSON on its way to the viewer, as static/viewer/packed.js unpacks it: the tenth part or less. The same text gives the same bytes."""
-    return gzip.compress(text.encode(), 6, mtime=0)  # level 9 takes four times as long, for 3 % less
+    """JSON on its way to the viewer, as static/viewer/packed.js unpacks it: the tenth part or
+    less. The same text gives the same bytes.
+    """
+    return gzip.compress(
+        text.encode(), 6, mtime=0
+    )  # level 9 takes four times as long, for 3 % less
 
 
 def _key(text: str) -> str:
-    """The name under which a notebook's page keeps what the reader did in a frame: the same Trace has the same one."""
+    """The name under which a notebook's page keeps what the reader did in a frame: the same
+    Trace has the same one.
+    """
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -135,8 +161,14 @@ def kept(document: Any) -> tuple[str, str]:
     return "application/gzip", base64.b64encode(packed(text)).decode()
 
 
-VIEWS = tuple(re.findall(r"^  (\w+)View,$", (STATIC / "viewer" / "views.js").read_text(encoding="utf-8"), re.M))
-"""The views beside graph and table, as ``views=`` names them: those that static/viewer/views.js lists."""
+VIEWS = tuple(
+    re.findall(
+        r"^  (\w+)View,$", (STATIC / "viewer" / "views.js").read_text(encoding="utf-8"), re.M
+    )
+)
+"""The views beside graph and table, as ``views=`` names them: those that static/viewer/views.js
+lists.
+"""
 
 
 def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> dict[str, Any]:
@@ -149,20 +181,33 @@ def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> di
     if unknown:
         raise ValueError(f"there is no view {unknown[0]!r}; the views are {', '.join(VIEWS)}")
     words(lang)
-    return {"step": step} | ({"lang": lang} if lang != "en" else {}) | ({"views": list(views)} if views else {})
+    return (
+        {"step": step}
+        | ({"lang": lang} if lang != "en" else {})
+        | ({"views": list(views)} if views else {})
+    )
 
 
-def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> str:
+def to_html(
+    trace: Mapping[str, Any],
+    *,
+    title: str | None = None,
+    step: int = 0,
+    lang: str = "en",
+    views: Sequence[str] = (),
+) -> str:
     """A complete HTML document that shows the Trace in the stepper, and makes no network request.
 
     Args:
-        trace: a ``minigrad.trace/1`` document; a layout is computed if it has none. It is not changed.
+        trace: a ``minigrad.trace/1`` document; a layout is computed if it has none. It is not
+        changed.
         title: the page's title; by default the Trace's own.
         step: where the stepper stands when the page opens (0: nothing computed yet).
         lang: language of the interface, "en" or "zh".
         views: further views that are open at first, of :data:`VIEWS`.
 
-    A Trace of more than :data:`minigrad.viz.scale.FULL_DETAIL` nodes gives a page with an overview instead.
+    A Trace of more than :data:`minigrad.viz.scale.FULL_DETAIL` nodes gives a page with an overview
+    instead.
 
     Raises:
         minigrad.viz.reading.TraceError: the document is not a Trace.
@@ -175,19 +220,33 @@ def to_html(trace: Mapping[str, Any], *, title: str | None = None, step: int = 0
     shown = with_layout(trace)
     if title is not None:
         shown["title"] = title
-    return page(shown, str(shown.get("title") or words(lang)("table")), plain_table(shown, lang), options, framed=False)
+    return page(
+        shown,
+        str(shown.get("title") or words(lang)("table")),
+        plain_table(shown, lang),
+        options,
+        framed=False,
+    )
 
 
 def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed: bool) -> str:
-    """The HTML document around whatever the stepper's ``mount`` takes: a Trace, a pair or a grid of them."""
+    """The HTML document around whatever the stepper's ``mount`` takes: a Trace, a pair or a grid
+    of them.
+    """
     kind, document = kept(shown)
-    around = {"padding": "5px" if framed else "16px", "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)"}
+    around = {
+        "padding": "5px" if framed else "16px",
+        "background": "transparent" if framed else "light-dark(#eef1f5, #0e1116)",
+    }
     style = compact(stylesheet()) + _PAGE_CSS % around
     program = compact(script()) + _START % {
-        "options": embed({**options, "heading": not framed, **({"key": _key(document)} if framed else {})})
+        "options": embed(
+            {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
+        )
     }
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
     )
     return f"""<!DOCTYPE html>
 <html lang="{html.escape(str(options.get("lang", "en")))}">
@@ -210,50 +269,79 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
 
 
 def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str = "en") -> str:
-    """What stands in the stepper's place where the graph is too large for it: counts in plain tables, without any script."""
+    """What stands in the stepper's place where the graph is too large for it: counts in plain
+    tables, without any script.
+    """
     found = scale.overview(trace)
     found = found if title is None else found._replace(title=title)
     name = html.escape(found.title or words(lang)("table"))
     css = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
     css += "table{margin:1rem 0}caption{font-weight:600;text-align:left}"
     css += "th{text-align:left;font-weight:400}td{text-align:right;padding-left:2rem}"
-    policy = f"default-src 'none'; style-src {_hash(css)}; base-uri 'none'; form-action 'none'; img-src data:"
+    policy = (
+        f"default-src 'none'; style-src {_hash(css)}; base-uri 'none'; form-action 'none'; img-src"
+        " data:"
+    )
     return (
         f'<!DOCTYPE html>\n<html lang="{lang}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{name}</title>\n'
-        f'<link rel="icon" href="data:,">\n<style>{css}</style>\n</head>\n<body><main>{scale.as_html(found, lang)}</main></body>\n</html>\n'
+        '<meta name="viewport" content="width=device-width,'
+        f' initial-scale=1">\n<title>{name}</title>\n'
+        '<link rel="icon"'
+        f' href="data:,">\n<style>{css}</style>\n</head>\n'
+        f"<body><main>{scale.as_html(found, lang)}</main></body>\n</html>\n"
     )
 
 
 def plain_table(trace: Mapping[str, Any], lang: str = "en") -> str:
-    """The evaluation trace as a bare HTML table: final values, no script, no style. What an untrusted notebook shows."""
+    """The evaluation trace as a bare HTML table: final values, no script, no style. What an
+    untrusted notebook shows.
+    """
     t = words(lang)
     state = state_at(dict(trace), len(trace["steps"])).cells
-    head = "".join(f"<th>{html.escape(t(c['key']) if c['key'] in 'vdg' else str(c.get('label', c['key'])))}</th>" for c in trace["columns"])
+    head = "".join(
+        "<th>"
+        + html.escape(t(c["key"]) if c["key"] in "vdg" else str(c.get("label", c["key"])))
+        + "</th>"
+        for c in trace["columns"]
+    )
     rows = []
     for node in trace["nodes"]:
         label = plain(symbol_runs(node["label"]))
         made = plain(runs(node.get("expr") or [])) or t(str(node.get("kind", "")))
-        cells = "".join(f"<td>{html.escape(short(state.get((node['id'], c['key']))))}</td>" for c in trace["columns"])
+        cells = "".join(
+            f"<td>{html.escape(short(state.get((node['id'], c['key']))))}</td>"
+            for c in trace["columns"]
+        )
         rows.append(f"<tr><th>{html.escape(label)}</th><td>{html.escape(made)}</td>{cells}</tr>")
     caption = html.escape(str(trace.get("title") or t("table")))
-    seeded = "".join(f"<br>{html.escape(named)} {html.escape(plain(runs(tokens)))}" for named, tokens in spoken(trace, t)["seeded"])
+    seeded = "".join(
+        f"<br>{html.escape(named)} {html.escape(plain(runs(tokens)))}"
+        for named, tokens in spoken(trace, t)["seeded"]
+    )
     head = f"<thead><tr><th>{t('node')}</th><th>{t('made')}</th>{head}</tr></thead>"
-    return f"<table><caption>{caption}{seeded}</caption>{head}<tbody>{''.join(rows)}</tbody></table>"
+    return (
+        f"<table><caption>{caption}{seeded}</caption>{head}<tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 def text_table(trace: Mapping[str, Any], lang: str = "en") -> str:
-    """The evaluation trace as plain text: what a terminal prints and a screen reader reads (of a very large one, an overview)."""
+    """The evaluation trace as plain text: what a terminal prints and a screen reader reads (of a
+    very large one, an overview).
+    """
     if scale.too_large(trace):
         return scale.as_text(scale.overview(trace), lang)
     return table({"title": "", **trace}, words=table_words(words(lang))).rstrip()
 
 
 class Frame:
-    """A Trace as a notebook's cell output that needs neither a widget nor a kernel. Show it by leaving it as a cell's last expression."""
+    """A Trace as a notebook's cell output that needs neither a widget nor a kernel. Show it by
+    leaving it as a cell's last expression.
+    """
 
-    def __init__(self, trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()):
+    def __init__(
+        self, trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
+    ):
         self.options = options_of(step, lang, views)
         self.trace = dict(trace) if scale.too_large(check(trace)) else with_layout(trace)
         self.step = step
@@ -264,7 +352,9 @@ class Frame:
         if scale.too_large(self.trace):
             return scale.as_html(scale.overview(self.trace), lang)
         plain = plain_table(self.trace, lang)
-        tall = 330 + round(min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"])))))
+        tall = 330 + round(
+            min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"]))))
+        )
         return framed(self.trace, title, plain, self.options, tall)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -282,20 +372,26 @@ def framed(shown: Any, title: str, plain: str, options: Mapping[str, Any], heigh
 
 
 def in_frame(document: str, title: str, summary: str, plain: str, height: int) -> str:
-    """A whole page in an iframe behind a plain table. The frame gets its page's height and the notebook's theme as soon as it is alive."""
+    """A whole page in an iframe behind a plain table. The frame gets its page's height and the
+    notebook's theme as soon as it is alive.
+    """
     inside, name = html.escape(document, quote=True), html.escape(title, quote=True)
     return (
-        f'<div class="minigrad-output"><details open><summary>{summary}</summary>{plain}</details>'
-        f'<iframe class="minigrad-frame" sandbox="allow-scripts" title="{name}" width="100%" height="{height}" frameborder="0" '
-        f'srcdoc="{inside}"></iframe>'
-        f"<script>{_HOST}</script></div>"
+        '<div class="minigrad-output"><details'
+        f' open><summary>{summary}</summary>{plain}</details><iframe class="minigrad-frame"'
+        f' sandbox="allow-scripts" title="{name}" width="100%" height="{height}" frameborder="0"'
+        f' srcdoc="{inside}"></iframe><script>{_HOST}</script></div>'
     )
 
 
-def iframe(trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> Frame:
-    """The stepper for a notebook cell without widgets: an object whose rich form is a plain table followed by the page in an iframe.
+def iframe(
+    trace: Mapping[str, Any], step: int = 0, lang: str = "en", views: Sequence[str] = ()
+) -> Frame:
+    """The stepper for a notebook cell without widgets: an object whose rich form is a plain table
+    followed by the page in an iframe.
 
-    In a trusted notebook the table folds away as soon as the viewer is alive; in an untrusted one, where scripts and frames are removed,
-    the table is what remains. The plain-text form is the text table.
+    In a trusted notebook the table folds away as soon as the viewer is alive; in an untrusted one,
+    where scripts and frames are removed, the table is what remains. The plain-text form is the text
+    table.
     """
     return Frame(trace, step, lang, views)

@@ -21,18 +21,27 @@ from minigrad.trace.text import accented, is_sign
 def check(trace: Any) -> Mapping[str, Any]:
     """Return ``trace`` if a picture can be drawn of it.
 
-    This asks less than :func:`minigrad.trace.validate`: a wrong engine's Trace, such as a student's with a bug in it, is to be seen too.
+    This asks less than :func:`minigrad.trace.validate`: a wrong engine's Trace, such as a student's
+    with a bug in it, is to be seen too.
 
     Raises:
-        TraceError: another schema, a missing part, or a reference to a node or edge that does not exist; the message names the place.
+        TraceError: another schema, a missing part, or a reference to a node or edge that does not
+        exist; the message names the place.
     """
     if not isinstance(trace, Mapping):
-        raise TraceError(f"a Trace is a dict (the JSON object {SCHEMA}), but got {type(trace).__name__}")
+        raise TraceError(
+            f"a Trace is a dict (the JSON object {SCHEMA}), but got {type(trace).__name__}"
+        )
     if trace.get("schema") != SCHEMA:
-        raise TraceError(f"this viewer reads {SCHEMA}, but the document says schema = {trace.get('schema')!r}")
+        raise TraceError(
+            f"this viewer reads {SCHEMA}, but the document says schema = {trace.get('schema')!r}"
+        )
     for part in ("nodes", "edges", "columns", "steps"):
         if not isinstance(trace.get(part), list):
-            raise TraceError(f"the Trace has no list {part!r}; see minigrad/design/0002-trace.md for the document's form")
+            raise TraceError(
+                f"the Trace has no list {part!r}; see minigrad/design/0002-trace.md for the"
+                " document's form"
+            )
     try:
         nodes = {n["id"] for n in trace["nodes"] if isinstance(n["label"]["base"], str)}
         edges = {e["id"] for e in trace["edges"]}
@@ -62,17 +71,24 @@ def _known(name: Any, known: Iterable[Any], where: str) -> None:
 def keeps(trace: Mapping[str, Any]) -> bool:
     """Whether values are kept for a pass backward: one runs in this Trace, or lets something go."""
     saved = any(node.get("saved") for node in trace["nodes"])
-    return saved and (any(column["key"] == "g" for column in trace["columns"]) or any(step.get("free") for step in trace["steps"]))
+    return saved and (
+        any(column["key"] == "g" for column in trace["columns"])
+        or any(step.get("free") for step in trace["steps"])
+    )
 
 
 def column_of(step: Mapping[str, Any]) -> str:
-    """The column (v, d or g) that gives a step its colour and dash: that of its first write, else that of its phase."""
+    """The column (v, d or g) that gives a step its colour and dash: that of its first write,
+    else that of its phase.
+    """
     writes = step.get("writes") or []
     return writes[0][1] if writes else PHASES.get(step.get("phase", ""), "v")
 
 
 def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> str:
-    """The column that colours a step in its picture, "" before the first; without adjoints nothing is purple."""
+    """The column that colours a step in its picture, "" before the first; without adjoints
+    nothing is purple.
+    """
     if step is None:
         return ""
     column, known = column_of(step), [c["key"] for c in trace["columns"]]
@@ -80,7 +96,9 @@ def shown_column(trace: Mapping[str, Any], step: Mapping[str, Any] | None) -> st
 
 
 class Run(NamedTuple):
-    """A piece of a line of mathematics: its text, whether it is slanted, and its level (0 baseline, -1 subscript, 1 superscript)."""
+    """A piece of a line of mathematics: its text, whether it is slanted, and its level (0
+    baseline, -1 subscript, 1 superscript).
+    """
 
     text: str
     italic: bool = False
@@ -110,9 +128,22 @@ def runs(tokens: Iterable[Mapping[str, Any]]) -> list[Run]:
             out.append(Run(short(token["value"])))
         elif kind == "op":
             text = str(token.get("text", ""))
-            out.append(Run(f" {text} " if text in SPACED and not is_sign(line, i) else ", " if text == "," else text))
+            out.append(
+                Run(
+                    f" {text} "
+                    if text in SPACED and not is_sign(line, i)
+                    else ", "
+                    if text == ","
+                    else text
+                )
+            )
         elif kind == "fn":
-            out.append(Run(str(token.get("text", "")) + ("" if i + 1 == len(line) or line[i + 1].get("text") == "(" else "\u2009")))
+            out.append(
+                Run(
+                    str(token.get("text", ""))
+                    + ("" if i + 1 == len(line) or line[i + 1].get("text") == "(" else "\u2009")
+                )
+            )
         elif kind == "frac":
             out += [*_grouped(token["num"]), Run("/"), *_grouped(token["den"])]
         elif kind == "sup":
@@ -155,7 +186,9 @@ def shape_label(shape: Sequence[int]) -> str:
 
 
 def caption(node: Mapping[str, Any]) -> str:
-    """The small second line of a card: the user's own name for the value, and the shape and dtype of an array."""
+    """The small second line of a card: the user's own name for the value, and the shape and
+    dtype of an array.
+    """
     label = plain(symbol_runs(node["label"]))
     name = str(node.get("name") or "")
     parts = [name if len(name) <= 22 else name[:21] + "…"] if name and name != label else []

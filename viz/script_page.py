@@ -1,4 +1,5 @@
-"""A script that calls ``viz.show`` has no place to show anything: the page goes to a file, and its place is printed.
+"""A script that calls ``viz.show`` has no place to show anything: the page goes to a file, and its
+place is printed.
 
 That happens in a program that is run by itself, not in a notebook, an interactive session, a test
 or a module that another program imports; and anywhere outside of notebooks when the caller asks for
@@ -20,16 +21,23 @@ from minigrad.viz.page import Frame, to_html
 
 
 def tell(shown: Any, caller: Mapping[str, Any], browser: bool) -> Any:
-    """Write what was shown to a temporary page and say where, if ``caller`` (a frame's globals) is a script or a browser is asked for.
+    """Write what was shown to a temporary page and say where, if ``caller`` (a frame's globals) is
+    a script or a browser is asked for.
 
     Returns ``shown``.
     """
-    script = caller.get("__name__") == "__main__" and "__file__" in caller and not sys.flags.interactive
+    script = (
+        caller.get("__name__") == "__main__" and "__file__" in caller and not sys.flags.interactive
+    )
     if isinstance(shown, Frame) and (script or browser) and not kernel_runs():
         handle, name = tempfile.mkstemp(prefix="minigrad-", suffix=".html")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(to_html(shown.trace, **shown.options))
-        print(f"viz.show: the stepper is in {name}; open it in a web browser, as viz.show(…, browser=True) does", file=sys.stderr)
+        print(
+            f"viz.show: the stepper is in {name}; open it in a web browser, as viz.show(…,"
+            " browser=True) does",
+            file=sys.stderr,
+        )
         if browser:
             webbrowser.open(Path(name).as_uri())
     return shown

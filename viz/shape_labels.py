@@ -1,8 +1,10 @@
-"""The shapes of what travels along the edges: where each is written so that it touches no edge and no card.
+"""The shapes of what travels along the edges: where each is written so that it touches no edge and
+no card.
 
-A shape stands above the first of the edges that it is about, between two of them, or below the last; in narrower letters
-where another edge crosses behind it; or else further along one of them. The viewer puts them at the same places
-(static/viewer/shape_labels.js); a browser test compares the two.
+A shape stands above the first of the edges that it is about, between two of them, or below the
+last; in narrower letters where another edge crosses behind it; or else further along one of them.
+The viewer puts them at the same places (static/viewer/shape_labels.js); a browser test compares the
+two.
 """
 
 from __future__ import annotations
@@ -19,11 +21,17 @@ from minigrad.viz.reading import shape_label
 
 LETTER = SHAPE["letter"]
 """The width of a letter."""
-LEAST_ROOM, SQUEEZED = SHAPE["room"], SHAPE["squeezed"]  # widths: the least one, and shares of the whole
+LEAST_ROOM, SQUEEZED = (
+    SHAPE["room"],
+    SHAPE["squeezed"],
+)  # widths: the least one, and shares of the whole
 ABOVE, BELOW, MIDDLE = SHAPE["above"], SHAPE["below"], SHAPE["middle"]  # of an edge, or between two
 ASCENT, DESCENT = SHAPE["ascent"], SHAPE["descent"]  # of a line of letters
 BEFORE, GAP = SHAPE["before"], SHAPE["gap"]  # before the letters; before and behind them together
-TIP_AFTER, TIP_ACROSS = SHAPE["tip"]["after"], SHAPE["tip"]["across"]  # an adjoint's arrow at an edge's beginning
+TIP_AFTER, TIP_ACROSS = (
+    SHAPE["tip"]["after"],
+    SHAPE["tip"]["across"],
+)  # an adjoint's arrow at an edge's beginning
 # above an edge that runs back between two lines: from its right end to the left, in so many shifts
 BACK, HIGHER, SHIFT, SHIFTS = (SHAPE[name] for name in ("back", "higher", "shift", "shifts"))
 STRIDE, FARTHEST = SHAPE["stride"], SHAPE["farthest"]  # along an edge, in points of it
@@ -31,7 +39,9 @@ CELL = SHAPE["cell"]
 
 
 class ShapeLabel(NamedTuple):
-    """A shape beside the beginning of an edge: its text, the node that the edge leaves, its place, and the room that its letters have."""
+    """A shape beside the beginning of an edge: its text, the node that the edge leaves, its
+    place, and the room that its letters have.
+    """
 
     text: str
     node: str
@@ -42,11 +52,18 @@ class ShapeLabel(NamedTuple):
     @property
     def box(self) -> Box:
         """What its letters cover."""
-        return Box(self.x, self.y - ASCENT, self.x + min(self.room, LETTER * len(self.text)), self.y + DESCENT)
+        return Box(
+            self.x,
+            self.y - ASCENT,
+            self.x + min(self.room, LETTER * len(self.text)),
+            self.y + DESCENT,
+        )
 
 
 class _Standing:
-    """What stands in a picture, found by its place: the edges, and the boxes of what a label should not meet."""
+    """What stands in a picture, found by its place: the edges, and the boxes of what a label
+    should not meet.
+    """
 
     def __init__(self, edges: Iterable[Sequence[Point]], boxes: Iterable[Box]) -> None:
         self._edges: dict[tuple[int, int], list[tuple[Box, int]]] = {}
@@ -54,7 +71,9 @@ class _Standing:
         self._points = list(edges)
         self._along: dict[int, list[Point]] = {}
         for i, points in enumerate(self._points):
-            for (a, b), (c, d) in pairwise(points):  # between two of its points an edge keeps to their box
+            for (a, b), (c, d) in pairwise(
+                points
+            ):  # between two of its points an edge keeps to their box
                 box = Box(min(a, c), min(b, d), max(a, c), max(b, d)).grown(1)
                 for cell in _cells(box):
                     self._edges.setdefault(cell, []).append((box, i))
@@ -66,9 +85,18 @@ class _Standing:
             self._boxes.setdefault(cell, []).append(box)
 
     def cost(self, box: Box) -> int:
-        """0 where nothing stands; else how much of it: each box counts like five points of an edge."""
-        edges = {i for cell in _cells(box) for piece, i in self._edges.get(cell, ()) if piece.meets(box)}
-        boxes = {id(other) for cell in _cells(box) for other in self._boxes.get(cell, ()) if other.meets(box)}
+        """0 where nothing stands; else how much of it: each box counts like five points of an
+        edge.
+        """
+        edges = {
+            i for cell in _cells(box) for piece, i in self._edges.get(cell, ()) if piece.meets(box)
+        }
+        boxes = {
+            id(other)
+            for cell in _cells(box)
+            for other in self._boxes.get(cell, ())
+            if other.meets(box)
+        }
         return 5 * len(boxes) + sum(box.holds(point) for i in edges for point in self._waypoints(i))
 
     def _waypoints(self, i: int) -> list[Point]:
@@ -79,7 +107,11 @@ class _Standing:
 
 def _cells(box: Box) -> list[tuple[int, int]]:
     columns = range(math.floor(box.x0 / CELL), math.floor(box.x1 / CELL) + 1)
-    return [(i, j) for i in columns for j in range(math.floor(box.y0 / CELL), math.floor(box.y1 / CELL) + 1)]
+    return [
+        (i, j)
+        for i in columns
+        for j in range(math.floor(box.y0 / CELL), math.floor(box.y1 / CELL) + 1)
+    ]
 
 
 def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
@@ -90,10 +122,18 @@ def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
     for edge in trace["edges"]:
         src, points = edge["src"], layout["edges"][edge["id"]]["points"]
         both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
-        of.setdefault(src, []).append((points, both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else ""))
+        of.setdefault(src, []).append(
+            (
+                points,
+                both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else "",
+            )
+        )
     if not any(text for edges in of.values() for _, text in edges):
         return []
-    cards = (Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2) for b in layout["nodes"].values())
+    cards = (
+        Box(b["x"] - b["w"] / 2, b["y"] - b["h"] / 2, b["x"] + b["w"] / 2, b["y"] + b["h"] / 2)
+        for b in layout["nodes"].values()
+    )
     tips = (_tip(*points[0]) for edges in of.values() for points, _ in edges)
     standing = _Standing((points for edges in of.values() for points, _ in edges), (*cards, *tips))
     return [label for src, edges in of.items() for label in _of_node(src, edges, standing)]
@@ -116,7 +156,9 @@ def _of_node(node: str, edges: Sequence[tuple[Any, str]], standing: _Standing) -
         first, turn = together[0], turn_of(together[0])
         if turn == 2:
             left, level = first[turn][0] - BACK - LETTER * len(text), first[turn][1] - HIGHER
-            found = (ShapeLabel(text, node, left - SHIFT * k, level, math.inf) for k in range(SHIFTS))
+            found = (
+                ShapeLabel(text, node, left - SHIFT * k, level, math.inf) for k in range(SHIFTS)
+            )
         else:
             x = first[0][0] + BEFORE
             room = max(LEAST_ROOM, min(points[1][0] for points in together) - x + BEFORE - GAP)
@@ -124,14 +166,23 @@ def _of_node(node: str, edges: Sequence[tuple[Any, str]], standing: _Standing) -
             rooms = [room, *(max(LEAST_ROOM, long * share) for share in SQUEEZED)]
             levels = _levels([points[0][1] for points in together], ports, 0 < i == len(groups) - 1)
             near = (ShapeLabel(text, node, x, level, room) for room in rooms for level in levels)
-            found = chain(near, (ShapeLabel(text, node, *place, math.inf) for points in together for place in _beside(points)))
+            found = chain(
+                near,
+                (
+                    ShapeLabel(text, node, *place, math.inf)
+                    for points in together
+                    for place in _beside(points)
+                ),
+            )
         out.append(_first_clear(found, standing))
         standing.add(out[-1].box)
     return out
 
 
 def _levels(own: Sequence[float], ports: Sequence[float], last: bool) -> list[float]:
-    """Heights at which a label may stand, the best first. own: where its edges begin, ports: where all of the node's do, from above."""
+    """Heights at which a label may stand, the best first. own: where its edges begin, ports:
+    where all of the node's do, from above.
+    """
     outer = [own[-1] + BELOW, own[0] - ABOVE] if last else [own[0] - ABOVE, own[-1] + BELOW]
     inside = [(a + b) / 2 + MIDDLE for a, b in pairwise(own)]
     beside = [(a + b) / 2 + MIDDLE for a, b in pairwise(ports) if a in own or b in own]

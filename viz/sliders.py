@@ -1,4 +1,5 @@
-"""Inputs that can be dragged: with a kernel the function is traced again at once, in a static page the Traces of a grid are held ready.
+"""Inputs that can be dragged: with a kernel the function is traced again at once, in a static page
+the Traces of a grid are held ready.
 
 This is how a grid of Traces fits into a page: the Traces of one program differ only in their
 numbers and sentences, so one of them is kept whole (the template), with the places that ever differ
@@ -23,14 +24,16 @@ Path = tuple[str | int, ...]
 
 
 def sliders(
-    f: Callable[..., Any], *, mode: str = "both", points: int = POINTS, live: bool | None = None, step: int = 0, lang: str = "en",
+    f: Callable[..., Any], *, mode: str = "both", points: int = POINTS, live: bool | None = None,
+    step: int = 0, lang: str = "en",
     views: Sequence[str] = (), title: str | None = None, tangents: Any = None, **ranges: Any
 ) -> Any:  # fmt: skip
     """Show ``f`` with a slider for each input.
 
     Args:
         f: a function of numbers.
-        ranges: for each argument by name ``(low, high)`` or ``(low, high, start)``; a single number stays fixed.
+        ranges: for each argument by name ``(low, high)`` or ``(low, high, start)``; a single number
+        stays fixed.
         mode, tangents, title: as for :func:`minigrad.watch.trace_function`.
         points: places of each slider in a static page.
         live: trace again at every move (a widget, needs a kernel) or hold a grid ready; by default
@@ -40,15 +43,21 @@ def sliders(
         A :class:`minigrad.viz.widget.Sliders` or a :class:`Grid`.
 
     Raises:
-        ValueError: no range; a range whose ends are no two different finite numbers in order; more than 2,000 points in a static page.
+        ValueError: no range; a range whose ends are no two different finite numbers in order; more
+        than 2,000 points in a static page.
     """
     spans = {name: _span(name, given) for name, given in ranges.items()}
     if not any(isinstance(s, tuple) for s in spans.values()):
         raise ValueError("sliders: give a range for at least one argument, such as x1=(0.1, 5)")
 
     def trace(values: Mapping[str, float]) -> dict[str, Any]:
-        at = {name: values.get(name, span[2] if isinstance(span, tuple) else span) for name, span in spans.items()}
-        return trace_function(f, *at.values(), mode=mode, names=list(at), title=title, tangents=tangents)
+        at = {
+            name: values.get(name, span[2] if isinstance(span, tuple) else span)
+            for name, span in spans.items()
+        }
+        return trace_function(
+            f, *at.values(), mode=mode, names=list(at), title=title, tangents=tangents
+        )
 
     moving = {name: span for name, span in spans.items() if isinstance(span, tuple)}
     if kernel_runs() if live is None else live:
@@ -61,24 +70,46 @@ def sliders(
 def _span(name: str, given: Any) -> tuple[float, float, float] | float:
     if isinstance(given, int | float):
         return float(given)
-    ends = [float(v) for v in given] if isinstance(given, tuple | list) and len(given) in (2, 3) else []
+    ends = (
+        [float(v) for v in given]
+        if isinstance(given, tuple | list) and len(given) in (2, 3)
+        else []
+    )
     if not ends or not -1e300 < ends[0] < ends[1] < 1e300 or not ends[0] <= ends[-1] <= ends[1]:
-        raise ValueError(f"sliders: the range of {name} must be (low, high) or (low, high, start) with low < high, got {given!r}")
+        raise ValueError(
+            f"sliders: the range of {name} must be (low, high) or (low, high, start) with low <"
+            f" high, got {given!r}"
+        )
     return ends[0], ends[1], ends[2] if len(ends) == 3 else (ends[0] + ends[1]) / 2
 
 
 class Grid(Shown):
     """The Traces of a grid of inputs behind sliders, in one page that needs no kernel."""
 
-    def __init__(self, trace: Callable[[Mapping[str, float]], dict[str, Any]], moving: Mapping[str, Any], points: int, **options: Any):
+    def __init__(
+        self,
+        trace: Callable[[Mapping[str, float]], dict[str, Any]],
+        moving: Mapping[str, Any],
+        points: int,
+        **options: Any,
+    ):
         if points < 2 or points ** len(moving) > MOST:
             raise ValueError(
-                f"sliders: {points} places for each of {len(moving)} inputs are {points ** len(moving):,} Traces; a page holds at most "
-                f"{MOST:,} (and needs two places); give fewer points"
+                f"sliders: {points} places for each of {len(moving)} inputs are"
+                f" {points ** len(moving):,} Traces; a page holds at most {MOST:,} (and needs two"
+                " places); give fewer points"
             )
-        axes = {name: [low + (high - low) * k / (points - 1) for k in range(points)] for name, (low, high, _) in moving.items()}
-        traces = [trace(dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
-        start = [min(range(points), key=lambda k, n=n: abs(axes[n][k] - moving[n][2])) for n in axes]  # type: ignore[misc]
+        axes = {
+            name: [low + (high - low) * k / (points - 1) for k in range(points)]
+            for name, (low, high, _) in moving.items()
+        }
+        traces = [
+            trace(dict(zip(axes, values, strict=True)))
+            for values in itertools.product(*axes.values())
+        ]
+        start = [
+            min(range(points), key=lambda k, n=n: abs(axes[n][k] - moving[n][2])) for n in axes
+        ]  # type: ignore[misc]
         templates, packed = pack([with_layout(one) for one in traces])
         document = {
             "schema": "minigrad.grid/1",
@@ -94,9 +125,11 @@ class Grid(Shown):
 
 
 def pack(traces: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[list[Any]]]:
-    """Documents as templates with holes, and for each document its template's number followed by what fills the holes.
+    """Documents as templates with holes, and for each document its template's number followed by
+    what fills the holes.
 
-    Documents of the same form (the same keys and lengths everywhere) share a template; ``unpack`` undoes it exactly.
+    Documents of the same form (the same keys and lengths everywhere) share a template; ``unpack``
+    undoes it exactly.
     """
     families: dict[Any, list[int]] = {}
     leaves = [dict(_leaves(one)) for one in traces]
@@ -105,7 +138,14 @@ def pack(traces: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], lis
     templates, points = [], [[] for _ in traces]  # type: list[dict[str, Any]], list[list[Any]]
     for paths, members in families.items():
         first = leaves[members[0]]
-        holes = [p for p in paths if any(type(leaves[i][p]) is not type(first[p]) or leaves[i][p] != first[p] for i in members)]
+        holes = [
+            p
+            for p in paths
+            if any(
+                type(leaves[i][p]) is not type(first[p]) or leaves[i][p] != first[p]
+                for i in members
+            )
+        ]
         for i in members:
             points[i] = [len(templates), *(leaves[i][p] for p in holes)]
         templates.append({"trace": traces[members[0]], "holes": [list(p) for p in holes]})

@@ -1,4 +1,5 @@
-"""What a Trace says in words: the sentence of a step, the pass that it belongs to, the seeds of the passes.
+"""What a Trace says in words: the sentence of a step, the pass that it belongs to, the seeds of the
+passes.
 
 A Trace brings its sentences in English. For other languages they are rebuilt from what the step
 says as data, as ``static/viewer/speech.js`` does (a browser test holds the two together).
@@ -30,17 +31,24 @@ def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str
     phase, said = step.get("phase"), str(step.get("say") or "")
     if not t.foreign:
         return said
-    written, part = (step.get("writes") or [[None, None, None]])[0], (step.get("contribs") or [None])[0]
+    written, part = (
+        (step.get("writes") or [[None, None, None]])[0],
+        (step.get("contribs") or [None])[0],
+    )
     value, node = short(written[2]), names.get(step["node"], step["node"])
     if phase == "seed":
         return t("say_seed_d" if written[1] == "d" else "say_seed_g", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
-        return t(f"say_{phase}", node=node, value=value, part=short(part["product"]) if part else value)
+        return t(
+            f"say_{phase}", node=node, value=value, part=short(part["product"]) if part else value
+        )
     return t(f"say_{phase}", node=node, value=value) if phase in TOLD else said
 
 
 def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:
-    """Which pass a step belongs to, where a Trace holds several: "Reverse mode, pass 2 of 3, seeded with 1 at v2"; else nothing."""
+    """Which pass a step belongs to, where a Trace holds several: "Reverse mode, pass 2 of 3,
+    seeded with 1 at v2"; else nothing.
+    """
     found = pass_place(trace, index)
     if found is None:
         return ""
@@ -48,20 +56,35 @@ def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:
 
 
 def titled(trace: Mapping[str, Any], t: Words) -> str:
-    """The Trace's title. The one word that a title of our own may have, a Jacobian's, is said in the language; the user's are kept."""
+    """The Trace's title. The one word that a title of our own may have, a Jacobian's, is said in
+    the language; the user's are kept.
+    """
     title, own = str(trace.get("title") or ""), words()("view_jacobian") + ": "
-    return t("view_jacobian") + ": " + title.removeprefix(own) if trace.get("jacobian") and title.startswith(own) else title
+    return (
+        t("view_jacobian") + ": " + title.removeprefix(own)
+        if trace.get("jacobian") and title.startswith(own)
+        else title
+    )
 
 
 def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
-    """The document that a still in this language is drawn from, before its nodes are grouped: a sentence names nodes that a group hides.
+    """The document that a still in this language is drawn from, before its nodes are grouped: a
+    sentence names nodes that a group hides.
 
-    Its sentences and columns are those of the language, and ``"seeded"`` holds for each mode of a Trace of single passes the words
-    ("Forward mode, seed") and the seeds as tokens (ẋ1 = 1, ẋ2 = 0).
+    Its sentences and columns are those of the language, and ``"seeded"`` holds for each mode of a
+    Trace of single passes the words ("Forward mode, seed") and the seeds as tokens (ẋ1 = 1, ẋ2 =
+    0).
     """
     names = names_of(trace)
-    steps = [{**step, "say": sentence(step, t, names)} for step in trace["steps"]] if t.foreign else trace["steps"]
-    columns = [{**column, "label": t(column["key"]) if column["key"] in "vdg" else column.get("label", "")} for column in trace["columns"]]
+    steps = (
+        [{**step, "say": sentence(step, t, names)} for step in trace["steps"]]
+        if t.foreign
+        else trace["steps"]
+    )
+    columns = [
+        {**column, "label": t(column["key"]) if column["key"] in "vdg" else column.get("label", "")}
+        for column in trace["columns"]
+    ]
     return {
         **trace,
         "title": titled(trace, t),
@@ -72,11 +95,15 @@ def spoken(trace: Mapping[str, Any], t: Words) -> dict[str, Any]:
 
 
 def difference(trace: Mapping[str, Any], found: Divergence | None, t: Words) -> str:
-    """Where two Traces part, or that they do not, in the language of ``t``. trace: the first of the two."""
+    """Where two Traces part, or that they do not, in the language of ``t``. trace: the first of
+    the two.
+    """
     if found is None:
         return t("pairSame")
     said = _difference(trace, found, t) if t.foreign else found.say
-    return t("pairIs", say=said) if found.step is None else t("pairAt", step=found.step + 1, say=said)
+    return (
+        t("pairIs", say=said) if found.step is None else t("pairAt", step=found.step + 1, say=said)
+    )
 
 
 def _difference(trace: Mapping[str, Any], found: Divergence, t: Words) -> str:
@@ -88,25 +115,59 @@ def _difference(trace: Mapping[str, Any], found: Divergence, t: Words) -> str:
     sender = along and along["dst" if along["src"] == found.node else "src"]
     blanks = {"node": found.node, "column": t(found.column), "sender": sender}
     blanks |= {"expected": short(found.expected), "got": short(found.got)}
-    number = isinstance(found.expected, int | float) and not isinstance(found.expected, bool) and found.expected != 0
+    number = (
+        isinstance(found.expected, int | float)
+        and not isinstance(found.expected, bool)
+        and found.expected != 0
+    )
     sign = f" {t('pairSign')}" if number and found.got == -found.expected else ""
-    return t("pairMissing" if found.kind == "missing" else "pairEdge" if along else "pairValue", **blanks) + sign
+    return (
+        t(
+            "pairMissing" if found.kind == "missing" else "pairEdge" if along else "pairValue",
+            **blanks,
+        )
+        + sign
+    )
 
 
 def beginning(trace: Mapping[str, Any], t: Words) -> str:
-    """What a picture of the beginning says. (The viewer says there which keys take the first step; a picture has no keys.)"""
+    """What a picture of the beginning says. (The viewer says there which keys take the first
+    step; a picture has no keys.)
+    """
     steps = len(trace["steps"])
     return t("stillStartOne" if steps == 1 else "stillStart", n=steps) if steps else t("empty")
 
 
 def table_words(t: Words) -> dict[str, str] | None:
-    """The words of the text tables (:func:`minigrad.trace.table`) in another language; None for English, which they have themselves."""
+    """The words of the text tables (:func:`minigrad.trace.table`) in another language; None for
+    English, which they have themselves.
+    """
     if not t.foreign:
         return None
     kinds = {kind: t(kind) for kind in ("input", "const", "param")}
-    heads = {"node": t("node"), "is": t("made"), "v": t("v"), "d": t("d"), "g": t("g"), "step": t("slider"), "jacobian": t("view_jacobian")}
-    parts = {"values": t("table"), "both": f"{t('table')}，{t('forward')}", "forward": t("forward"), "reverse": t("reverse")}
-    return {**kinds, **heads, **parts, "seeded": _blanks(t, "seeded"), "pass": _blanks(t, "passPlain"), "pass at": _blanks(t, "passSeeded")}
+    heads = {
+        "node": t("node"),
+        "is": t("made"),
+        "v": t("v"),
+        "d": t("d"),
+        "g": t("g"),
+        "step": t("slider"),
+        "jacobian": t("view_jacobian"),
+    }
+    parts = {
+        "values": t("table"),
+        "both": f"{t('table')}，{t('forward')}",
+        "forward": t("forward"),
+        "reverse": t("reverse"),
+    }
+    return {
+        **kinds,
+        **heads,
+        **parts,
+        "seeded": _blanks(t, "seeded"),
+        "pass": _blanks(t, "passPlain"),
+        "pass at": _blanks(t, "passSeeded"),
+    }
 
 
 def _blanks(t: Words, name: str) -> str:

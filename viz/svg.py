@@ -28,7 +28,9 @@ MARGIN, LINE, LEGEND = 16.0, 22.0, 22.0
 """Around the words; heights of a line of words and of the legend."""
 
 
-def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto", lang: str = "en") -> str:
+def to_svg(
+    trace: Mapping[str, Any], step: int | None = None, *, groups: str = "auto", lang: str = "en"
+) -> str:
     """The state after ``step`` steps as an SVG document (default: after the last step).
 
     groups: Modules, and stretches of a large graph, as single boxes as the viewer shows them at
@@ -52,7 +54,9 @@ def to_svg(trace: Mapping[str, Any], step: int | None = None, *, groups: str = "
     count = len(shown["steps"])
     at = count if step is None else step
     if not 0 <= at <= count:
-        raise ValueError(f"to_svg: step {step} does not exist; this Trace has the states 0 to {count}")
+        raise ValueError(
+            f"to_svg: step {step} does not exist; this Trace has the states 0 to {count}"
+        )
     title = f"{shown.get('title') or t('untitled')} · {t('slider')} {t('counter', k=at, n=count)}"
     marks, width, height = _still(shown, at, t)
     return svg(marks, width, height, title=title, lang=t.lang)
@@ -84,7 +88,9 @@ def _width(entry: Entry) -> float:
     return SPACE + sum(12 if measure.is_wide(letter) else 7 for letter in entry.words)
 
 
-def _lines(trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words) -> list[list[Run]]:
+def _lines(
+    trace: Mapping[str, Any], step: Mapping[str, Any] | None, at: int, t: Words
+) -> list[list[Run]]:
     """The lines above the graph: the title or the step's formula and sentence; always the seeds, or
     the pass."""
     seeded: list[Run] = []

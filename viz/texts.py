@@ -27,15 +27,20 @@ def texts() -> dict[str, dict[str, str]]:
     """The table: ``{language: {name: text with {blanks}}}``."""
     table = (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
     return {
-        lang: {name: "".join(map(json.loads, re.findall(_STRING, text))) for name, text in _ENTRY.findall(_COMMENT.sub("", part))}
+        lang: {
+            name: "".join(map(json.loads, re.findall(_STRING, text)))
+            for name, text in _ENTRY.findall(_COMMENT.sub("", part))
+        }
         for lang, part in _SECTION.findall(table)
     }
 
 
 class Words:
-    """The texts of one language: ``t("counter", k=1, n=9)`` is one of them with its blanks filled in.
+    """The texts of one language: ``t("counter", k=1, n=9)`` is one of them with its blanks filled
+    in.
 
-    What the language lacks is said in English; what English lacks too is the name itself, which keeps another engine's own words readable.
+    What the language lacks is said in English; what English lacks too is the name itself, which
+    keeps another engine's own words readable.
     """
 
     def __init__(self, lang: str) -> None:
@@ -47,12 +52,18 @@ class Words:
         return self.lang != "en"
 
     def __call__(self, name: str, /, **blanks: object) -> str:
-        return re.sub(r"\{(\w+)\}", lambda blank: str(blanks.get(blank[1], "")), self._texts[name]) if name in self._texts else name
+        return (
+            re.sub(r"\{(\w+)\}", lambda blank: str(blanks.get(blank[1], "")), self._texts[name])
+            if name in self._texts
+            else name
+        )
 
 
 @cache
 def words(lang: str = "en") -> Words:
     """The words of a language. Raises ValueError for one that the table does not have."""
     if lang not in LANGUAGES:
-        raise ValueError(f"there are no texts in {lang!r}; the languages are {', '.join(LANGUAGES)}")
+        raise ValueError(
+            f"there are no texts in {lang!r}; the languages are {', '.join(LANGUAGES)}"
+        )
     return Words(lang)

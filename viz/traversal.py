@@ -1,4 +1,6 @@
-"""Walks through graphs that pictures need: by loops, as graphs can be millions deep, and with an end to what a picture can show."""
+"""Walks through graphs that pictures need: by loops, as graphs can be millions deep, and with an
+end to what a picture can show.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,12 @@ from typing import Any
 from minigrad.core.graph import Node
 
 
-def operands_first(roots: Iterable[Any], operands: Callable[[Any], Iterable[Any]], limit: int, complaint: str) -> list[Any]:
-    """All values behind the roots, each after its operands. Raises ValueError with `complaint` where there are more than `limit`."""
+def operands_first(
+    roots: Iterable[Any], operands: Callable[[Any], Iterable[Any]], limit: int, complaint: str
+) -> list[Any]:
+    """All values behind the roots, each after its operands. Raises ValueError with `complaint`
+    where there are more than `limit`.
+    """
     order: list[Any] = []
     done: set[int] = set()
     stack: list[tuple[Any, bool]] = [(root, False) for root in reversed(list(roots))]
@@ -24,12 +30,18 @@ def operands_first(roots: Iterable[Any], operands: Callable[[Any], Iterable[Any]
                 raise ValueError(complaint)
             continue
         stack.append((node, True))
-        stack += [(operand, False) for operand in reversed(list(operands(node))) if id(operand) not in done]
+        stack += [
+            (operand, False)
+            for operand in reversed(list(operands(node)))
+            if id(operand) not in done
+        ]
     return order
 
 
 def oldest_first(roots: Iterable[Node], limit: int, complaint: str) -> list[Node]:
-    """The engine's nodes behind `roots`, themselves included, by age. Raises ValueError with `complaint` above `limit`."""
+    """The engine's nodes behind `roots`, themselves included, by age. Raises ValueError with
+    `complaint` above `limit`.
+    """
     found = {id(root): root for root in roots}
     stack = list(found.values())
     while stack:

@@ -1,4 +1,5 @@
-"""The stepper as a live widget: JupyterLab, Notebook 7, and every host that speaks the anywidget protocol.
+"""The stepper as a live widget: JupyterLab, Notebook 7, and every host that speaks the anywidget
+protocol.
 
 A widget adds little: the current step is shared with Python, so a cell can set ``stepper.step =
 12`` or link two steppers, and read where the reader stands. The Trace goes to the page once,
@@ -21,8 +22,9 @@ try:
     import traitlets
 except ImportError as problem:
     raise ModuleNotFoundError(
-        f'the stepper widget needs the package {problem.name or "anywidget"!r}, which is not installed; run: pip install "minigrad[viz]" '
-        "(without it, viz.page.iframe(trace) shows the same stepper)"
+        f"the stepper widget needs the package {problem.name or 'anywidget'!r}, which is not"
+        ' installed; run: pip install "minigrad[viz]" (without it, viz.page.iframe(trace) shows'
+        " the same stepper)"
     ) from problem
 
 
@@ -36,18 +38,21 @@ class Stepper(anywidget.AnyWidget):
     Attributes:
         trace: the document shown. Assigning another one shows that, from its start.
         packed: the same in the form in which the page gets it; rebuilt with it.
-        step: the number of steps done; changes when the reader moves, and moves the reader when assigned.
-        answers: what the reader answered in predict mode, a list of ``{"step", "node", "column", "answer", "correct"}`` (step: index of
-            the Trace's step, from 0; of an array also ``"asked"``: ``"shape"``, or an element's index; of several passes also ``"pass"``).
-            The grader reads it.
+        step: the number of steps done; changes when the reader moves, and moves the reader when
+        assigned.
+        answers: what the reader answered in predict mode, a list of ``{"step", "node", "column",
+            "answer", "correct"}`` (step: index of the Trace's step, from 0; of an array also
+            ``"asked"``: ``"shape"``, or an element's index; of several passes also ``"pass"``). The
+            grader reads it.
         views: the further views that are open at first. lang: the interface's language.
-        reader: what the reader has opened and chosen (views, groups, columns and more), so that it is there when the notebook draws the
-            output anew.
+        reader: what the reader has opened and chosen (views, groups, columns and more), so that it
+            is there when the notebook draws the output anew.
 
     Raises:
         minigrad.viz.reading.TraceError: the document is not a Trace.
         traitlets.TraitError: a step that does not exist.
-        ValueError: an unknown view or language; :class:`minigrad.viz.scale.TooLarge` for a graph beyond full detail.
+        ValueError: an unknown view or language; :class:`minigrad.viz.scale.TooLarge` for a graph
+        beyond full detail.
     """
 
     _esm = compact(script())
@@ -63,7 +68,9 @@ class Stepper(anywidget.AnyWidget):
     inputs = traitlets.Dict().tag(sync=True)
     reader = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, trace: Any, step: int = 0, lang: str = "en", views: Any = (), **options: Any):
+    def __init__(
+        self, trace: Any, step: int = 0, lang: str = "en", views: Any = (), **options: Any
+    ):
         options_of(step, lang, views)
         super().__init__(trace=self._shown(trace, lang), lang=lang, views=list(views), **options)
         self.step = step
@@ -93,14 +100,18 @@ class Stepper(anywidget.AnyWidget):
     def _exists(self, proposal: Any) -> int:
         step, last = proposal["value"], self._length()
         if not 0 <= step <= last:
-            raise traitlets.TraitError(f"step {step} does not exist: this Trace has the states 0 to {last}")
+            raise traitlets.TraitError(
+                f"step {step} does not exist: this Trace has the states 0 to {last}"
+            )
         return int(step)
 
     def __repr__(self) -> str:
         return text_table(self.trace, self.lang)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, with the text table and the iframe page as static forms for readers and tools that show no widgets."""
+        """The widget, with the text table and the iframe page as static forms for readers and
+        tools that show no widgets.
+        """
         bundle = super()._repr_mimebundle_(**options)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         if not data:
@@ -112,7 +123,8 @@ class Stepper(anywidget.AnyWidget):
 
 
 class Sliders(Stepper):
-    """A stepper whose function is traced again whenever an input is dragged. Made by :func:`minigrad.viz.sliders`.
+    """A stepper whose function is traced again whenever an input is dragged. Made by
+    :func:`minigrad.viz.sliders`.
 
     Attributes:
         inputs: the values at present; assigning others traces again.
@@ -122,7 +134,10 @@ class Sliders(Stepper):
     def __init__(self, trace_at: Any, moving: Any, **options: Any):
         self._trace_at = trace_at
         start = {name: span[2] for name, span in moving.items()}
-        ranges = [{"name": name, "min": low, "max": high, "value": value} for name, (low, high, value) in moving.items()]
+        ranges = [
+            {"name": name, "min": low, "max": high, "value": value}
+            for name, (low, high, value) in moving.items()
+        ]
         super().__init__(trace_at(start), ranges=ranges, inputs=start, **options)
         self.observe(self._again, "inputs")
 
@@ -141,7 +156,12 @@ class Pair(Stepper):
     def __init__(self, comparison: Any):
         self._comparison = comparison
         options = comparison.options
-        super().__init__(comparison.document, options["step"], options.get("lang", "en"), options.get("views", []))
+        super().__init__(
+            comparison.document,
+            options["step"],
+            options.get("lang", "en"),
+            options.get("views", []),
+        )
 
     @property
     def divergence(self) -> Any:

@@ -1,1 +1,3 @@
-"""The two trainings that the documents show, run from beginning to end: `python -m benchmarks.trainings disc` and `... digits`."""
+"""The two trainings that the documents show, run from beginning to end: `python -m
+benchmarks.trainings disc` and `... digits`.
+"""

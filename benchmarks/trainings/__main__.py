@@ -1,6 +1,8 @@
-"""`python -m benchmarks.trainings disc|digits`: runs a training of the documents and prints its figures.
+"""`python -m benchmarks.trainings disc|digits`: runs a training of the documents and prints its
+figures.
 
-As in `python -m benchmarks`, threads are set before anything is imported that might load a linear-algebra library.
+As in `python -m benchmarks`, threads are set before anything is imported that might load a
+linear-algebra library.
 """
 
 import argparse
@@ -14,19 +16,49 @@ from benchmarks import machine
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.trainings", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.trainings", description=__doc__.partition("\n")[0]
+    )
     commands = parser.add_subparsers(dest="name", required=True, metavar="disc|digits")
-    disc = commands.add_parser("disc", help="Autogradlib's 2-25-25-25-2 network, against PyTorch where it is installed")
+    disc = commands.add_parser(
+        "disc", help="Autogradlib's 2-25-25-25-2 network, against PyTorch where it is installed"
+    )
     disc.add_argument("--repeats", type=int, default=20, metavar="N", help="default: %(default)s")
     disc.add_argument("--epochs", type=int, default=500, metavar="N", help="default: %(default)s")
-    disc.add_argument("--curves", type=Path, metavar="DIR", help="draw the learning curves there, as trainings_disc.png")
-    digits = commands.add_parser("digits", help="SINGA's convolutional network on scikit-learn's digits")
+    disc.add_argument(
+        "--curves",
+        type=Path,
+        metavar="DIR",
+        help="draw the learning curves there, as trainings_disc.png",
+    )
+    digits = commands.add_parser(
+        "digits", help="SINGA's convolutional network on scikit-learn's digits"
+    )
     digits.add_argument("--epochs", type=int, default=8, metavar="N", help="default: %(default)s")
-    digits.add_argument("--seed", type=int, default=0, metavar="N", help="of parameters, split and batches (default: %(default)s)")
-    digits.add_argument("--save", type=Path, metavar="FILE", help="keep the run there after each epoch, and go on from there")
+    digits.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of parameters, split and batches (default: %(default)s)",
+    )
+    digits.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE",
+        help="keep the run there after each epoch, and go on from there",
+    )
     for command in (disc, digits):
-        command.add_argument("--threads", type=int, default=1, metavar="N", help="of the numerical libraries (default: %(default)s)")
-        command.add_argument("--out", type=Path, metavar="DIR", help="also keep the figures there, in trainings.md")
+        command.add_argument(
+            "--threads",
+            type=int,
+            default=1,
+            metavar="N",
+            help="of the numerical libraries (default: %(default)s)",
+        )
+        command.add_argument(
+            "--out", type=Path, metavar="DIR", help="also keep the figures there, in trainings.md"
+        )
     options = parser.parse_args(argv)
     if min(options.epochs, options.threads, getattr(options, "repeats", 1)) < 1:
         parser.error("--repeats, --epochs and --threads are whole numbers from 1 on")
@@ -55,7 +87,12 @@ def _disc(options: argparse.Namespace) -> str:
         import torch
 
         engines["torch"] = torch
-    results = disc.run(engines, options.repeats, options.epochs, lambda repeats: minigrad.training.progress(repeats, unit="repeat"))
+    results = disc.run(
+        engines,
+        options.repeats,
+        options.epochs,
+        lambda repeats: minigrad.training.progress(repeats, unit="repeat"),
+    )
     if options.curves:
         options.curves.mkdir(parents=True, exist_ok=True)
         disc.draw_curves(results["minigrad"], options.curves / "trainings_disc.png")
@@ -72,7 +109,9 @@ def _digits(options: argparse.Namespace) -> str:
 
 
 def keep(folder: Path, name: str, text: str) -> Path:
-    """Put `text` under the heading `name` in the folder's trainings.md; the other trainings' sections stay."""
+    """Put `text` under the heading `name` in the folder's trainings.md; the other trainings'
+    sections stay.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "trainings.md"
     sections = {}
@@ -81,7 +120,10 @@ def keep(folder: Path, name: str, text: str) -> Path:
             heading, _, rest = section.partition("\n")
             sections[heading] = rest.strip()
     sections[name] = text.strip()
-    path.write_text("\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in sorted(sections)) + "\n", encoding="utf-8")
+    path.write_text(
+        "\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in sorted(sections)) + "\n",
+        encoding="utf-8",
+    )
     return path
 
 

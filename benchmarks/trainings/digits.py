@@ -1,6 +1,8 @@
-"""SINGA's convolutional network, with the document's layers and calls, on scikit-learn's 8 x 8 digits instead of MNIST's 28 x 28.
+"""SINGA's convolutional network, with the document's layers and calls, on scikit-learn's 8 x 8
+digits instead of MNIST's 28 x 28.
 
-The document's `linear` has 32 · 28 · 28 inputs; here 32 · 8 · 8. One fifth of the digits, drawn by seed, is kept for testing.
+The document's `linear` has 32 · 28 · 28 inputs; here 32 · 8 · 8. One fifth of the digits, drawn by
+seed, is kept for testing.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,9 @@ Forward = Callable[[mg.Tensor, mg.Tensor], tuple[mg.Tensor, mg.Tensor]]
 
 
 def network() -> tuple[Forward, dict[str, mg.nn.Module]]:
-    """The document's forward function, (images, labels) -> (loss, scores), and by name the layers that have parameters."""
+    """The document's forward function, (images, labels) -> (loss, scores), and by name the
+    layers that have parameters.
+    """
     conv1 = autograd.Conv2d(1, 32, 3, padding=1, bias=False)
     bn1 = autograd.BatchNorm2d(32)
     pooling1 = autograd.MaxPool2d(3, 1, padding=1)
@@ -41,13 +45,24 @@ def network() -> tuple[Forward, dict[str, mg.nn.Module]]:
         y = linear(autograd.flatten(y))
         return autograd.softmax_cross_entropy(y, t), y
 
-    return forward, {"conv1": conv1, "bn1": bn1, "conv21": conv21, "conv22": conv22, "bn2": bn2, "linear": linear}
+    return forward, {
+        "conv1": conv1,
+        "bn1": bn1,
+        "conv21": conv21,
+        "conv22": conv22,
+        "bn2": bn2,
+        "linear": linear,
+    }
 
 
-def train(count: int, seed: int = 0, tell: Callable[[str], None] | None = None, save: Path | None = None) -> float:
-    """Train for `count` epochs, telling loss and test accuracy after each; returns the last test accuracy, a share of 1.
+def train(
+    count: int, seed: int = 0, tell: Callable[[str], None] | None = None, save: Path | None = None
+) -> float:
+    """Train for `count` epochs, telling loss and test accuracy after each; returns the last test
+    accuracy, a share of 1.
 
-    tell: what is called with a line after each epoch (default: print it). save: the file that an interrupted training goes on from.
+    tell: what is called with a line after each epoch (default: print it). save: the file that an
+    interrupted training goes on from.
     """
     mg.manual_seed(seed)
     data = digits()
@@ -73,7 +88,10 @@ def train(count: int, seed: int = 0, tell: Callable[[str], None] | None = None, 
                 _, y = forward(x, t)
             accuracy = float((y.numpy().argmax(1) == t.numpy()).mean())
             history["accuracy"].append(accuracy)
-            line = f"epoch {epoch + 1:2}: mean training loss {np.mean(losses):.4f}, test accuracy {accuracy:.2%}, {seconds:.1f} s"
+            line = (
+                f"epoch {epoch + 1:2}: mean training loss {np.mean(losses):.4f}, test accuracy"
+                f" {accuracy:.2%}, {seconds:.1f} s"
+            )
             (tell or run.tell)(line)
     finally:
         autograd.training = before
@@ -83,7 +101,8 @@ def train(count: int, seed: int = 0, tell: Callable[[str], None] | None = None, 
 def report(epochs: int, accuracy: float, seconds: float) -> str:
     """The figure in words, in Markdown."""
     return (
-        f"The document's CNN (two parallel convolutions, 8 x 8 input) on scikit-learn's digits, {epochs} epochs of SGD (rate {RATE}, "
-        f"momentum {MOMENTUM}, batches of {BATCH}), float32.\n\n"
-        f"**Test accuracy {accuracy:.2%}** on {TEST} digits that were not trained on; {seconds:.0f} s in all.\n"
+        "The document's CNN (two parallel convolutions, 8 x 8 input) on scikit-learn's digits,"
+        f" {epochs} epochs of SGD (rate {RATE}, momentum {MOMENTUM}, batches of {BATCH}),"
+        f" float32.\n\n**Test accuracy {accuracy:.2%}** on {TEST} digits that were not trained on;"
+        f" {seconds:.0f} s in all.\n"
     )

@@ -1,10 +1,12 @@
-"""One training step of document 000's convolutional network: 28 x 28 images, batch 64, cross entropy, SGD with momentum.
+"""One training step of document 000's convolutional network: 28 x 28 images, batch 64, cross
+entropy, SGD with momentum.
 
-    conv 3x3 to 32 channels, relu, batch norm, max pool 3x3; two conv 3x3 to 16 channels side by side; relu, batch norm, average pool 3x3;
-    linear to 10 classes
+    conv 3x3 to 32 channels, relu, batch norm, max pool 3x3; two conv 3x3 to 16 channels side by
+    side; relu, batch norm, average pool 3x3; linear to 10 classes
 
-All pools have stride 1, so all images keep their size. The same lines run in every engine, with the engine's own layers and optimiser, from
-the same parameters. Images are random: time does not depend on what they show.
+All pools have stride 1, so all images keep their size. The same lines run in every engine, with the
+engine's own layers and optimiser, from the same parameters. Images are random: time does not depend
+on what they show.
 """
 
 from typing import Any
@@ -18,7 +20,9 @@ RATE, MOMENTUM = 0.01, 0.9
 
 
 def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
-    """The network with parameters from a fixed seed, images (batch, 1, 28, 28) float32 and labels (batch,)."""
+    """The network with parameters from a fixed seed, images (batch, 1, 28, 28) float32 and
+    labels (batch,).
+    """
     nn = engine.nn
 
     class Network(nn.Module):
@@ -28,7 +32,10 @@ def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
             self.norm1 = nn.BatchNorm2d(32)
             self.left, self.right = nn.Conv2d(32, 16, 3, padding=1), nn.Conv2d(32, 16, 3, padding=1)
             self.norm2 = nn.BatchNorm2d(32)
-            self.largest, self.average = nn.MaxPool2d(3, 1, padding=1), nn.AvgPool2d(3, 1, padding=1)
+            self.largest, self.average = (
+                nn.MaxPool2d(3, 1, padding=1),
+                nn.AvgPool2d(3, 1, padding=1),
+            )
             self.linear = nn.Linear(32 * 28 * 28, 10)
 
         def forward(self, x: Any) -> Any:
@@ -41,9 +48,17 @@ def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
     model = Network()
     with engine.no_grad():
         for _, parameter in sorted(model.named_parameters()):
-            values = random.uniform(-1, 1, tuple(parameter.shape)) / max(1, np.prod(parameter.shape[1:])) ** 0.5
-            parameter.copy_(engine.tensor(values.astype(np.float32)) + (1.0 if parameter.ndim == 1 else 0.0))
-    images, labels = engine.tensor(random.random((batch, 1, 28, 28)).astype(np.float32)), engine.tensor(random.integers(0, 10, batch))
+            values = (
+                random.uniform(-1, 1, tuple(parameter.shape))
+                / max(1, np.prod(parameter.shape[1:])) ** 0.5
+            )
+            parameter.copy_(
+                engine.tensor(values.astype(np.float32)) + (1.0 if parameter.ndim == 1 else 0.0)
+            )
+    images, labels = (
+        engine.tensor(random.random((batch, 1, 28, 28)).astype(np.float32)),
+        engine.tensor(random.integers(0, 10, batch)),
+    )
     return model.to(device), images.to(device), labels.to(device)
 
 
@@ -88,7 +103,10 @@ def torch(batch: int = BATCH) -> Run:
 WORKLOADS = (
     Workload(
         name="cnn_step",
-        title=f"Training step of a network with 3 convolutions, 2 batch norms, 2 pools, 1 linear layer, float32, {BATCH} images of 28 x 28",
+        title=(
+            "Training step of a network with 3 convolutions, 2 batch norms, 2 pools, 1 linear"
+            f" layer, float32, {BATCH} images of 28 x 28"
+        ),
         unit="one step of SGD with momentum: forward, backward, update",
         peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
         tolerance=1e-3,

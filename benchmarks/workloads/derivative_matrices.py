@@ -1,7 +1,8 @@
 """Whole matrices of derivatives: the Jacobian of a layer, and the Hessian of a power sum.
 
-The reference is what PyTorch offers under the same name, `torch.autograd.functional`, which goes row by row; `torch.func`, which batches
-the rows, is a peer of its own. HIPS autograd goes row by row too; JAX batches the rows and compiles. MyGrad has neither matrix.
+The reference is what PyTorch offers under the same name, `torch.autograd.functional`, which goes
+row by row; `torch.func`, which batches the rows, is a peer of its own. HIPS autograd goes row by
+row too; JAX batches the rows and compiles. MyGrad has neither matrix.
 """
 
 from functools import partial
@@ -15,7 +16,9 @@ WIDTH, POWERS = 200, 100
 
 
 def layer(engine: Any, array: Any, width: int = WIDTH) -> tuple[Any, Any]:
-    """tanh(W x), from R^width to R^width, and a point. `array`: what makes a NumPy array one of the engine's."""
+    """tanh(W x), from R^width to R^width, and a point. `array`: what makes a NumPy array one of
+    the engine's.
+    """
     random = np.random.default_rng(0)
     weight = array(random.normal(size=(width, width)) / width**0.5)
     return lambda x: engine.tanh(weight @ x), array(random.normal(size=width))
@@ -84,7 +87,19 @@ WORKLOADS = tuple(
         tolerance=1e-10,
     )
     for derivative, named, size, problem, title in (
-        ("jacobian", "jacrev", WIDTH, layer, "Jacobian of tanh(W x), against torch.autograd.functional and torch.func"),
-        ("hessian", "hessian", POWERS, power_sum, "Hessian of sum(x^3) sum(x), against torch.autograd.functional and torch.func"),
+        (
+            "jacobian",
+            "jacrev",
+            WIDTH,
+            layer,
+            "Jacobian of tanh(W x), against torch.autograd.functional and torch.func",
+        ),
+        (
+            "hessian",
+            "hessian",
+            POWERS,
+            power_sum,
+            "Hessian of sum(x^3) sum(x), against torch.autograd.functional and torch.func",
+        ),
     )
 )

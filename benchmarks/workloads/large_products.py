@@ -1,6 +1,8 @@
-"""A chain of products of large matrices: nearly all of it is spent in the linear-algebra library, so an engine can only lose here.
+"""A chain of products of large matrices: nearly all of it is spent in the linear-algebra library,
+so an engine can only lose here.
 
-One run multiplies four square matrices in a row and differentiates the sum of the result with respect to each of them.
+One run multiplies four square matrices in a row and differentiates the sum of the result with
+respect to each of them.
 """
 
 from functools import partial
@@ -29,7 +31,9 @@ def _sum_of_product(matrices: list[Any]) -> Any:
 
 
 def products(engine: Any, size: int, device: str = "cpu") -> Run:
-    """One chain a run, forward and backward. From another device than the CPU only the first row of a gradient comes back."""
+    """One chain a run, forward and backward. From another device than the CPU only the first row
+    of a gradient comes back.
+    """
     matrices = [engine.tensor(matrix, device=device, requires_grad=True) for matrix in data(size)]
 
     def run() -> list[np.ndarray]:
@@ -64,9 +68,16 @@ def functional(size: int = SIZE) -> tuple[peers.Function, list[np.ndarray]]:
 WORKLOADS = (
     Workload(
         name="large_products",
-        title=f"{FACTORS} matrices of {SIZE} x {SIZE} in float32 multiplied in a row, forward and backward",
+        title=(
+            f"{FACTORS} matrices of {SIZE} x {SIZE} in float32 multiplied in a row, forward and"
+            " backward"
+        ),
         unit=f"{3 * (FACTORS - 1)} products of {SIZE} x {SIZE} matrices",
-        peers={"minigrad": partial(minigrad, SIZE), "torch": partial(torch, SIZE), **peers.differentiating(functional)},
+        peers={
+            "minigrad": partial(minigrad, SIZE),
+            "torch": partial(torch, SIZE),
+            **peers.differentiating(functional),
+        },
         tolerance=1e-4,
         rounds=10,
     ),

@@ -1,8 +1,10 @@
-"""A small network in plain operations: 2-25-25-25-2 with relu, softmax and mean squared error, and gradient descent on 1,000 points.
+"""A small network in plain operations: 2-25-25-25-2 with relu, softmax and mean squared error, and
+gradient descent on 1,000 points.
 
-Two coordinates in, whether the point lies in a disk out. One run is one epoch on the full batch: forward, backward and the update of all
-eight parameters. The same lines run in every engine; no layer, loss or optimiser of any is used. The parameters go on from run to run,
-so the engines are compared on their first epoch, from the same initial parameters.
+Two coordinates in, whether the point lies in a disk out. One run is one epoch on the full batch:
+forward, backward and the update of all eight parameters. The same lines run in every engine; no
+layer, loss or optimiser of any is used. The parameters go on from run to run, so the engines are
+compared on their first epoch, from the same initial parameters.
 """
 
 from itertools import pairwise
@@ -19,7 +21,9 @@ RATE = 0.1
 
 
 def data(points: int, dtype: type) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Inputs (points, 2), one-hot targets (points, 2), and weights and biases in turn, from a fixed seed."""
+    """Inputs (points, 2), one-hot targets (points, 2), and weights and biases in turn, from a
+    fixed seed.
+    """
     random = np.random.default_rng(0)
     x = random.random((points, 2))
     inside = ((x - 0.5) ** 2).sum(1) < 1 / (2 * np.pi)
@@ -27,7 +31,11 @@ def data(points: int, dtype: type) -> tuple[np.ndarray, np.ndarray, list[np.ndar
     for before, after in pairwise(SIZES):
         bound = np.sqrt(6 / (before + after))  # Glorot and Bengio 2010, equation 16
         parameters += [random.uniform(-bound, bound, (before, after)), np.zeros(after)]
-    return x.astype(dtype), np.eye(2, dtype=dtype)[inside.astype(int)], [p.astype(dtype) for p in parameters]
+    return (
+        x.astype(dtype),
+        np.eye(2, dtype=dtype)[inside.astype(int)],
+        [p.astype(dtype) for p in parameters],
+    )
 
 
 def _loss(relu: Any, exp: Any, row_sums: Any, x: Any, target: Any, parameters: list[Any]) -> Any:
@@ -39,15 +47,26 @@ def _loss(relu: Any, exp: Any, row_sums: Any, x: Any, target: Any, parameters: l
     return (difference * difference).mean()
 
 
-def training(engine: Any, points: int, dtype: type, compile: Any = lambda step: step, device: str = "cpu") -> Run:
-    """One epoch a run. On another device than the CPU it gives the loss alone: a run ends when that is known on the host."""
+def training(
+    engine: Any, points: int, dtype: type, compile: Any = lambda step: step, device: str = "cpu"
+) -> Run:
+    """One epoch a run. On another device than the CPU it gives the loss alone: a run ends when
+    that is known on the host.
+    """
     inputs, targets, initial = data(points, dtype)
     x, target = engine.tensor(inputs, device=device), engine.tensor(targets, device=device)
     parameters = [engine.tensor(p, device=device, requires_grad=True) for p in initial]
 
     @compile
     def step() -> Any:
-        loss = _loss(engine.relu, engine.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
+        loss = _loss(
+            engine.relu,
+            engine.exp,
+            lambda scores: scores.sum(1, keepdim=True),
+            x,
+            target,
+            parameters,
+        )
         loss.backward()
         with engine.no_grad():
             for parameter in parameters:
@@ -82,12 +101,23 @@ def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
     return training(pt, points, dtype)
 
 
-def functional(points: int = POINTS, dtype: type = np.float32) -> tuple[peers.Function, list[np.ndarray], float]:
-    """The loss as a function of an engine with NumPy's names and of the parameters; the initial parameters; and the rate."""
+def functional(
+    points: int = POINTS, dtype: type = np.float32
+) -> tuple[peers.Function, list[np.ndarray], float]:
+    """The loss as a function of an engine with NumPy's names and of the parameters; the initial
+    parameters; and the rate.
+    """
     x, target, initial = data(points, dtype)
 
     def loss(engine: Any, parameters: list[Any]) -> Any:
-        return _loss(peers.relu, engine.exp, lambda scores: scores.sum(1, keepdims=True), x, target, parameters)
+        return _loss(
+            peers.relu,
+            engine.exp,
+            lambda scores: scores.sum(1, keepdims=True),
+            x,
+            target,
+            parameters,
+        )
 
     return loss, initial, RATE
 
@@ -95,10 +125,19 @@ def functional(points: int = POINTS, dtype: type = np.float32) -> tuple[peers.Fu
 WORKLOADS = (
     Workload(
         name="network_2_25",
-        title=f"{'-'.join(map(str, SIZES))} network, relu, softmax, mean squared error in plain operations, float32, {POINTS:,} points",
+        title=(
+            f"{'-'.join(map(str, SIZES))} network, relu, softmax, mean squared error in plain"
+            f" operations, float32, {POINTS:,} points"
+        ),
         unit="one epoch of gradient descent on the full batch",
-        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch, **peers.descending(functional)},
-        # The last bias's gradient is a sum of 1,000 float32 terms that nearly cancel. In float64 a test asks for 1e-11.
+        peers={
+            "minigrad": minigrad,
+            "minigrad compiled": minigrad_compiled,
+            "torch": torch,
+            **peers.descending(functional),
+        },
+        # The last bias's gradient is a sum of 1,000 float32 terms that nearly cancel. In float64 a
+        # test asks for 1e-11.
         tolerance=1e-3,
     ),
 )

@@ -1,9 +1,12 @@
-"""A chain of scalar operations: how much an engine adds to each tiny operation. Nothing but bookkeeping is measured here.
+"""A chain of scalar operations: how much an engine adds to each tiny operation. Nothing but
+bookkeeping is measured here.
 
-x -> 0.9 sin(x) + 0.1, again and again: three operations a link. One run builds the chain from a leaf and differentiates it.
+x -> 0.9 sin(x) + 0.1, again and again: three operations a link. One run builds the chain from a
+leaf and differentiates it.
 
-JAX is there with `lax.fori_loop` under `jit`, which is what its users write here: it compiles one link and runs it in a loop, so its figure
-is that of compiled arithmetic. Unrolled, it took 54 seconds to compile; its operations one by one, without `jit`, took 2 seconds a run.
+JAX is there with `lax.fori_loop` under `jit`, which is what its users write here: it compiles one
+link and runs it in a loop, so its figure is that of compiled arithmetic. Unrolled, it took 54
+seconds to compile; its operations one by one, without `jit`, took 2 seconds a run.
 """
 
 from functools import partial
@@ -17,7 +20,9 @@ from benchmarks.harness import Run, Workload
 OPERATIONS = 10_000
 START = 0.5
 LONGEST_COMPILED = 100_000
-"""A longer chain takes minutes to be recorded, checked and written as Python: 0.28 ms an operation, once."""
+"""A longer chain takes minutes to be recorded, checked and written as Python: 0.28 ms an
+operation, once.
+"""
 
 
 def _chain(sin: Any, x: Any, operations: int) -> Any:
@@ -86,16 +91,29 @@ def jax_loop(operations: int) -> Run:
 
 
 def workload(operations: int, rounds: int | None = None) -> Workload:
-    """The chain with so many operations. The further engines are there at `OPERATIONS`, the compiled one up to `LONGEST_COMPILED`."""
-    others = {name: build for name, build in peers.differentiating(partial(functional, operations)).items() if name != "jax jit"}
+    """The chain with so many operations. The further engines are there at `OPERATIONS`, the
+    compiled one up to `LONGEST_COMPILED`.
+    """
+    others = {
+        name: build
+        for name, build in peers.differentiating(partial(functional, operations)).items()
+        if name != "jax jit"
+    }
     others["jax jit loop"] = partial(jax_loop, operations)
     return Workload(
         name="scalar_chain" if operations == OPERATIONS else f"scalar_chain_{operations:_}",
-        title=f"{operations:,} scalar operations in float64, x -> 0.9 sin(x) + 0.1 repeated, forward and backward",
+        title=(
+            f"{operations:,} scalar operations in float64, x -> 0.9 sin(x) + 0.1 repeated, forward"
+            " and backward"
+        ),
         unit=f"{operations:,} operations forward and backward",
         peers={
             "minigrad": partial(minigrad, operations),
-            **({"minigrad compiled": partial(minigrad_compiled, operations)} if operations <= LONGEST_COMPILED else {}),
+            **(
+                {"minigrad compiled": partial(minigrad_compiled, operations)}
+                if operations <= LONGEST_COMPILED
+                else {}
+            ),
             "torch": partial(torch, operations),
             **(others if operations == OPERATIONS else {}),
         },

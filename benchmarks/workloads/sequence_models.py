@@ -1,9 +1,13 @@
-"""Training steps of two sequence models: an LSTM that goes step by step, and a transformer block that sees the whole sequence at once.
+"""Training steps of two sequence models: an LSTM that goes step by step, and a transformer block
+that sees the whole sequence at once.
 
-    LSTM         16 sequences of 20 steps of 16 numbers, 32 hidden units, the last state to 10 classes
-    transformer  8 sequences of 32 steps of 64 numbers, 4 heads; attention and a 64-128-64 network, each with a residual and layer norm
+    LSTM         16 sequences of 20 steps of 16 numbers, 32 hidden units, the last state to 10
+                 classes
+    transformer  8 sequences of 32 steps of 64 numbers, 4 heads; attention and a 64-128-64 network,
+                 each with a residual and layer norm
 
-The same lines run in every engine, with the engine's own layers and Adam, from the same parameters; dropout is off.
+The same lines run in every engine, with the engine's own layers and Adam, from the same parameters;
+dropout is off.
 """
 
 from functools import partial
@@ -57,7 +61,9 @@ def _training(engine: Any, name: str, compile: Any = lambda step: step) -> Run:
     random = np.random.default_rng(0)
     with engine.no_grad():
         for _, parameter in sorted(model.named_parameters()):
-            parameter.copy_(engine.tensor(random.uniform(-0.2, 0.2, tuple(parameter.shape)).astype(np.float32)))
+            parameter.copy_(
+                engine.tensor(random.uniform(-0.2, 0.2, tuple(parameter.shape)).astype(np.float32))
+            )
     x = engine.tensor(random.normal(size=shape).astype(np.float32))
     labels = engine.tensor(random.integers(0, CLASSES, shape[0]))
     optimizer = engine.optim.Adam(model.parameters(), lr=1e-3)

@@ -1,6 +1,8 @@
-"""Chains of one small operation: what an engine adds to each call when there is next to nothing to compute.
+"""Chains of one small operation: what an engine adds to each call when there is next to nothing to
+compute.
 
-Each chain starts from four numbers in float32 and applies one operation a hundred times; one run builds the chain and differentiates it.
+Each chain starts from four numbers in float32 and applies one operation a hundred times; one run
+builds the chain and differentiates it.
 """
 
 from collections.abc import Callable
@@ -23,7 +25,9 @@ LINKS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sum": lambda engine, x, c: x.sum() * c,
     "matmul": lambda engine, x, c: x @ c,
 }
-"""One link of a chain, from x and a constant c: one operation, or two where one alone would grow without bound or change its shape."""
+"""One link of a chain, from x and a constant c: one operation, or two where one alone would grow
+without bound or change its shape.
+"""
 CALLS = {"add": 1, "multiply": 1, "exp": 3, "sum": 2, "matmul": 1}
 """Operations in a link."""
 
@@ -73,7 +77,10 @@ def torch(name: str) -> Run:
 WORKLOADS = tuple(
     Workload(
         name=f"small_{name}",
-        title=f"A chain of {LENGTH} links of {name} ({calls} small operation(s) a link) on 4 numbers in float32, forward and backward",
+        title=(
+            f"A chain of {LENGTH} links of {name} ({calls} small operation(s) a link) on 4 numbers"
+            " in float32, forward and backward"
+        ),
         unit=f"{LENGTH * calls} operations forward and backward",
         peers={
             "minigrad": partial(minigrad, name),

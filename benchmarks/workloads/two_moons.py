@@ -1,7 +1,8 @@
-"""Two moons: a 2-16-16-1 network with relu, a maximum-margin loss and weight decay, as tensors (micrograd's demonstration).
+"""Two moons: a 2-16-16-1 network with relu, a maximum-margin loss and weight decay, as tensors
+(micrograd's demonstration).
 
-Two interleaved half circles of 100 points, labels -1 and 1. One run is one step of gradient descent on the full batch: nearly all of it is
-the cost of an operation, not of its arithmetic.
+Two interleaved half circles of 100 points, labels -1 and 1. One run is one step of gradient descent
+on the full batch: nearly all of it is the cost of an operation, not of its arithmetic.
 """
 
 from itertools import pairwise
@@ -27,7 +28,11 @@ def data(points: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     for before, after in pairwise(SIZES):
         parameters += [random.uniform(-1, 1, (before, after)) / before**0.5, np.zeros(after)]
     labels = np.where(upper, 1.0, -1.0)[:, None]
-    return x.astype(np.float32), labels.astype(np.float32), [p.astype(np.float32) for p in parameters]
+    return (
+        x.astype(np.float32),
+        labels.astype(np.float32),
+        [p.astype(np.float32) for p in parameters],
+    )
 
 
 def _loss(relu: Any, x: Any, labels: Any, parameters: list[Any]) -> Any:
@@ -80,7 +85,9 @@ def torch(points: int = POINTS) -> Run:
 
 
 def functional(points: int = POINTS) -> tuple[peers.Function, list[np.ndarray], float]:
-    """The loss as a function of an engine with NumPy's names and of the parameters; the initial parameters; and the rate."""
+    """The loss as a function of an engine with NumPy's names and of the parameters; the initial
+    parameters; and the rate.
+    """
     x, labels, initial = data(points)
     return lambda _, parameters: _loss(peers.relu, x, labels, parameters), initial, RATE
 
@@ -88,9 +95,17 @@ def functional(points: int = POINTS) -> tuple[peers.Function, list[np.ndarray], 
 WORKLOADS = (
     Workload(
         name="two_moons",
-        title=f"{'-'.join(map(str, SIZES))} network on two moons, maximum-margin loss, weight decay, float32, {POINTS} points",
+        title=(
+            f"{'-'.join(map(str, SIZES))} network on two moons, maximum-margin loss, weight decay,"
+            f" float32, {POINTS} points"
+        ),
         unit="one step of gradient descent on the full batch",
-        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch, **peers.descending(functional)},
+        peers={
+            "minigrad": minigrad,
+            "minigrad compiled": minigrad_compiled,
+            "torch": torch,
+            **peers.descending(functional),
+        },
         tolerance=1e-3,
     ),
 )

@@ -1,4 +1,6 @@
-"""What lesson 6 hands to the student's side: functions for `hessian_times`, and how `Sigmoid` is called. It knows no answers."""
+"""What lesson 6 hands to the student's side: functions for `hessian_times`, and how `Sigmoid` is
+called. It knows no answers.
+"""
 
 import minigrad as mg
 
@@ -32,7 +34,9 @@ class _Listener:
 
 
 def own_function(answers, call, part, x, g):
-    """A subclass of Function, used: its value, its gradient for the cotangent g, or the gradient of that (part)."""
+    """A subclass of Function, used: its value, its gradient for the cotangent g, or the gradient
+    of that (part).
+    """
     if not (isinstance(answers[call], type) and issubclass(answers[call], mg.autograd.Function)):
         raise ValueError("it should be a class, made with `class Sigmoid(mg.autograd.Function):`")
     x = mg.tensor(x, requires_grad=True)
@@ -41,7 +45,9 @@ def own_function(answers, call, part, x, g):
     y = answers[call].apply(x)
     if part == "value":
         return y
-    (gradient,) = mg.autograd.grad(y, x, mg.tensor(g), create_graph=part == "again", allow_unused=True)
+    (gradient,) = mg.autograd.grad(
+        y, x, mg.tensor(g), create_graph=part == "again", allow_unused=True
+    )
     if gradient is None:  # backward returns nothing yet
         return None
     return gradient if part == "gradient" else mg.autograd.grad(gradient.sum(), x)[0]

@@ -1,4 +1,6 @@
-"""What lesson 7 hands to the student's side: operations with their pullbacks, and how rules and options are called. It knows no answers."""
+"""What lesson 7 hands to the student's side: operations with their pullbacks, and how rules and
+options are called. It knows no answers.
+"""
 
 import numpy as np
 
@@ -9,7 +11,10 @@ RULES = {
     "sin": (np.sin, lambda x, d: d * np.cos(x)),
     "cos": (np.cos, lambda x, d: -d * np.sin(x)),
     "square": (np.square, lambda x, d: 2 * x * d),
-    "add up": (np.cumsum, lambda x, d: np.cumsum(d[::-1])[::-1]),  # the sums of the first one, two, three … numbers
+    "add up": (
+        np.cumsum,
+        lambda x, d: np.cumsum(d[::-1])[::-1],
+    ),  # the sums of the first one, two, three … numbers
     "double": (lambda x: 2 * x, lambda x, d: 2 * d),
 }
 
@@ -21,13 +26,18 @@ def k(name):
 
 
 def chained(answers, call, names, points, dout):
-    """chain([K(f), K(g), …]), run at all points before the first pullback is called: [[result, pulled], …]."""
+    """chain([K(f), K(g), …]), run at all points before the first pullback is called: [[result,
+    pulled], …].
+    """
     chain = answers[call]([k(name) for name in names])
     if chain is None:
         return None
     runs = [chain(x) if callable(chain) else None for x in points]
     if not all(isinstance(run, tuple) and len(run) == 2 and callable(run[1]) for run in runs):
-        raise ValueError("it should return a function of x that returns a pair: the result, and the pullback, which is a function.")
+        raise ValueError(
+            "it should return a function of x that returns a pair: the result, and the pullback,"
+            " which is a function."
+        )
     return [[y, bprop(dout)] for y, bprop in runs]
 
 
@@ -49,7 +59,9 @@ class Scaled(nn.Cell):
 
 
 def chosen(answers, call, row, w, b, x, y, g):
-    """The GradOperation of a row, used on a network at (x, y), with g where it takes one: what it returns."""
+    """The GradOperation of a row, used on a network at (x, y), with g where it takes one: what
+    it returns.
+    """
     if not isinstance(answers[call], dict):
         raise ValueError("it should be a dictionary from the letters a to e to GradOperations.")
     choice = answers[call].get(row, ...)

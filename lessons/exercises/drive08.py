@@ -1,4 +1,6 @@
-"""What lesson 8 hands to the student's side: maps that may be linear, and functions to push tangents through. It knows no answers."""
+"""What lesson 8 hands to the student's side: maps that may be linear, and functions to push
+tangents through. It knows no answers.
+"""
 
 import numpy as np
 

@@ -1,6 +1,8 @@
-"""What runs on the student's side in lesson 11's last exercise: graphs, gradients and some epochs by the student's engine.
+"""What runs on the student's side in lesson 11's last exercise: graphs, gradients and some epochs
+by the student's engine.
 
-A drive gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain values. It knows no answers.
+A drive gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain
+values. It knows no answers.
 """
 
 import numpy as np
@@ -20,12 +22,16 @@ OPERATIONS = {
 
 
 def by_own_engine(answers, call, what, *given):
-    """what: "graph" or "deep", gradients by the engine's pieces themselves; "network", by the functions that use them."""
+    """what: "graph" or "deep", gradients by the engine's pieces themselves; "network", by the
+    functions that use them.
+    """
     return {"graph": graph, "deep": deep, "network": network}[what](answers, call, *given)
 
 
 def pieces(answers):
-    """The engine's pieces, by name, from the notebook in which the student's function was defined."""
+    """The engine's pieces, by name, from the notebook in which the student's function was
+    defined.
+    """
     scope = getattr(answers["loss_and_gradients"], "__globals__", {})
     if missing := [name for name in PIECES if name not in scope]:
         raise NameError(f"name {missing[0]!r} is not defined: the engine is not in this notebook")
@@ -36,39 +42,58 @@ def built(engine, nodes, rows):
     """The nodes of some rows, by name, put to those that are there already."""
     nodes = dict(nodes)
     for name, op, operands in rows:
-        nodes[name] = (engine["relu"] if op == "relu" else OPERATIONS[op])(*(nodes[o] for o in operands))
+        nodes[name] = (engine["relu"] if op == "relu" else OPERATIONS[op])(
+            *(nodes[o] for o in operands)
+        )
     return nodes
 
 
 def graph(answers, call, inputs, rows, before, passes):
-    """The gradients of the last row by every node, after so many passes. before: rows on the same inputs, differentiated first."""
+    """The gradients of the last row by every node, after so many passes. before: rows on the
+    same inputs, differentiated first.
+    """
     engine = pieces(answers)
     leaves = {name: engine["Tensor"](np.array(value)) for name, value in inputs.items()}
     if before:
         earlier = built(engine, leaves, before)
-        engine["gradients"](engine["topological_order"](earlier[before[-1][0]]), list(earlier.values()))
+        engine["gradients"](
+            engine["topological_order"](earlier[before[-1][0]]), list(earlier.values())
+        )
     nodes = built(engine, leaves, rows)
     for _ in range(passes):
-        found = engine["gradients"](engine["topological_order"](nodes[rows[-1][0]]), list(nodes.values()))
+        found = engine["gradients"](
+            engine["topological_order"](nodes[rows[-1][0]]), list(nodes.values())
+        )
     return {name: np.asarray(plain(g), dtype=float) for name, g in zip(nodes, found, strict=True)}
 
 
 def deep(answers, call, shape, n):
-    """The gradients of n operations on x and b, by x and b. "chain": adds b again and again; "ladder": adds each sum to itself."""
+    """The gradients of n operations on x and b, by x and b. "chain": adds b again and again;
+    "ladder": adds each sum to itself.
+    """
     engine = pieces(answers)
     x, b = engine["Tensor"](np.array([1.0])), engine["Tensor"](np.array([0.5]))
     y = x + b
     for _ in range(n - 1):
         y = y + (b if shape == "chain" else y)
     found = engine["gradients"](engine["topological_order"](y.sum()), [x, b])
-    return {"x": np.asarray(plain(found[0]), dtype=float), "b": np.asarray(plain(found[1]), dtype=float)}
+    return {
+        "x": np.asarray(plain(found[0]), dtype=float),
+        "b": np.asarray(plain(found[1]), dtype=float),
+    }
 
 
 def network(answers, call, values, x, target, count=0):
-    """loss_and_gradients(values, x, target) once, or own_step(values, states, x, target) so many times; None while it is the stub."""
+    """loss_and_gradients(values, x, target) once, or own_step(values, states, x, target) so many
+    times; None while it is the stub.
+    """
     values, states, losses = [np.array(v) for v in values], [{} for _ in values], []
     for _ in range(max(count, 1)):
-        given = (values, states, np.array(x), np.array(target)) if count else (values, np.array(x), np.array(target))
+        given = (
+            (values, states, np.array(x), np.array(target))
+            if count
+            else (values, np.array(x), np.array(target))
+        )
         found = answers[call](*given)
         if found is None or found is ...:
             return None

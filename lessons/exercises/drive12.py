@@ -1,4 +1,6 @@
-"""What lesson 12 hands to the student's side: a long chain of stages, and a look at the memory that it takes. It knows no answers."""
+"""What lesson 12 hands to the student's side: a long chain of stages, and a look at the memory
+that it takes. It knows no answers.
+"""
 
 import tracemalloc
 
@@ -14,7 +16,9 @@ class Stage:
         self.counts, self.number = counts, number
 
     def __call__(self, x):
-        """A hyperbolic sine or an arctangent, as its number is even or odd; each keeps its input, and neither forgets where it began."""
+        """A hyperbolic sine or an arctangent, as its number is even or odd; each keeps its
+        input, and neither forgets where it began.
+        """
         self.counts[self.number] += 1
         return mg.sinh(x) if self.number % 2 == 0 else mg.atan(x)
 
@@ -42,7 +46,9 @@ def looked_at(run, stages, x):
 
 
 def frugal(answers, call, n, length, seed):
-    """frugal(stages, x) on n stages: result, gradient, its peak and the plain one in bytes, and the runs of the stage that ran most."""
+    """frugal(stages, x) on n stages: result, gradient, its peak and the plain one in bytes, and
+    the runs of the stage that ran most.
+    """
     x, counts = np.random.default_rng(seed).uniform(-1, 1, length), [0] * n
     stages = [Stage(counts, i) for i in range(n)]
     usual = looked_at(plain, stages, x)[2]
@@ -51,4 +57,10 @@ def frugal(answers, call, n, length, seed):
     if found is None:
         return None
     result, gradient, peak = found
-    return {"result": result, "gradient": gradient, "peak": peak, "plain": usual, "runs": max(counts)}
+    return {
+        "result": result,
+        "gradient": gradient,
+        "peak": peak,
+        "plain": usual,
+        "runs": max(counts),
+    }

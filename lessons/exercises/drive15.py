@@ -1,4 +1,5 @@
-"""A device without hardware, to practise on where there is no GPU, and how a student's function is run on it.
+"""A device without hardware, to practise on where there is no GPU, and how a student's function is
+run on it.
 
     x = mg.ones(3).to("pretend")         from now on the engine treats its numbers as foreign
     x + mg.ones(3)                       DeviceError: both devices are named
@@ -33,14 +34,22 @@ class PretendArray(np.lib.mixins.NDArrayOperatorsMixin):
         self._memory, self.base = np.asarray(memory), base
 
     def __array__(self, dtype=None, copy=None):
-        raise TypeError("The pretend device does not hand out its memory by itself; move it with .cpu().")
+        raise TypeError(
+            "The pretend device does not hand out its memory by itself; move it with .cpu()."
+        )
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **settings):
         if any(isinstance(a, np.ndarray) for a in inputs):
-            raise TypeError("The pretend device got an array of the host's memory; move it there first.")
+            raise TypeError(
+                "The pretend device got an array of the host's memory; move it there first."
+            )
         if out is not None:
             settings["out"] = tuple(_open(a) for a in out)
-        result = _closed(getattr(ufunc, method)(*map(_open, inputs), **{k: _open(v) for k, v in settings.items()}))
+        result = _closed(
+            getattr(ufunc, method)(
+                *map(_open, inputs), **{k: _open(v) for k, v in settings.items()}
+            )
+        )
         return out[0] if out is not None else result
 
     def get(self):
@@ -83,14 +92,22 @@ class _Library:
     def asarray(self, a, *args, **settings):
         """From the host to the device (counted), or an array that is there already."""
         if isinstance(a, PretendArray):
-            return a if not (args or settings) else PretendArray(np.asarray(a._memory, *args, **settings))
+            return (
+                a
+                if not (args or settings)
+                else PretendArray(np.asarray(a._memory, *args, **settings))
+            )
         memory = np.array(a, *args, **settings)
         moved["there"] += memory.nbytes
         return PretendArray(memory)
 
     def __getattr__(self, name):
         found = getattr(np, name)
-        return _Wrapped(found) if isinstance(found, ModuleType) or (callable(found) and not isinstance(found, type)) else found
+        return (
+            _Wrapped(found)
+            if isinstance(found, ModuleType) or (callable(found) and not isinstance(found, type))
+            else found
+        )
 
 
 def _open(value):
@@ -112,30 +129,38 @@ def _closed(value):
 
 
 class _Wrapped:
-    """A function of NumPy (or a part of it, such as `linalg`) that takes and gives arrays behind the wall."""
+    """A function of NumPy (or a part of it, such as `linalg`) that takes and gives arrays behind
+    the wall.
+    """
 
     def __init__(self, inside):
         self._inside = inside
 
     def __call__(self, *args, **settings):
-        return _closed(self._inside(*map(_open, args), **{k: _open(v) for k, v in settings.items()}))
+        return _closed(
+            self._inside(*map(_open, args), **{k: _open(v) for k, v in settings.items()})
+        )
 
     def __getattr__(self, name):
         return _Wrapped(getattr(self._inside, name))
 
 
-_there = next((m for m in backend.MODULES.values() if getattr(m, "__name__", "") == "pretend"), None)
+_there = next(
+    (m for m in backend.MODULES.values() if getattr(m, "__name__", "") == "pretend"), None
+)
 if _there is None:
     _there = _Library()
     backend.register_array_type(PretendArray, _there)
 moved = _there.moved  # a grader runs this file a second time; there is one device, and one count
 
 
-# ------------------------------------------------------------------------------------------------------- what a drive asks
+# -------------------------------------------------------------------------------- what a drive asks
 
 
 def on_both(answers, call, x):
-    """function(tensor) on the CPU and on the pretend device: values and gradients, and where the second result was."""
+    """function(tensor) on the CPU and on the pretend device: values and gradients, and where the
+    second result was.
+    """
     found = {}
     for device in ("cpu", "pretend"):
         leaf = mg.tensor(np.array(x), dtype=mg.float64, device=device, requires_grad=True)

@@ -1,7 +1,8 @@
-"""The exercises of lesson 1, as data: difference quotients and their steps, the swell of formulas, a checker of derivatives.
+"""The exercises of lesson 1, as data: difference quotients and their steps, the swell of formulas,
+a checker of derivatives.
 
-Right answers are not written here: a quotient is held against the function itself, a step against all other steps, a derivative against
-the engine, the size of a formula against SymPy.
+Right answers are not written here: a quotient is held against the function itself, a step against
+all other steps, a derivative against the engine, the size of a formula against SymPy.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ EPSILON = sys.float_info.epsilon
 DRIVE = "minigrad.lessons.exercises.students_side:difference"
 
 
-def _mistake(name: str, say: str, wrong: Callable[..., Any], *others: Callable[..., Any]) -> Misconception:
-    """A mistake as a function of the case's arguments by name; others: the same mistake in other forms."""
+def _mistake(
+    name: str, say: str, wrong: Callable[..., Any], *others: Callable[..., Any]
+) -> Misconception:
+    """A mistake as a function of the case's arguments by name; others: the same mistake in other
+    forms.
+    """
 
     def of(f: Callable[..., Any]) -> Callable[[Case], Any]:
         return lambda case: f(**case.args)
@@ -37,16 +42,21 @@ def _mistake(name: str, say: str, wrong: Callable[..., Any], *others: Callable[.
 
 def _number(got: Any) -> str:
     """Why this is no finite number; "" if it is one."""
-    if type(got) not in (int, float) and not (isinstance(got, np.ndarray) and got.shape == () and got.dtype.kind in "if"):
+    if type(got) not in (int, float) and not (
+        isinstance(got, np.ndarray) and got.shape == () and got.dtype.kind in "if"
+    ):
         return "what was returned should be a number."
     return "" if math.isfinite(float(got)) else "what was returned is not a finite number."
 
 
-# ---------------------------------------------------------------------------------------------------- the difference quotient
+# -------------------------------------------------------------------------- the difference quotient
 
 
 def _quotients(rng: np.random.Generator) -> Iterator[Case]:
-    for group, names in {"polynomials": ("x²", "x³ + 2x"), "other functions": ("exp(x)", "ln(x)", "√x")}.items():
+    for group, names in {
+        "polynomials": ("x²", "x³ + 2x"),
+        "other functions": ("exp(x)", "ln(x)", "√x"),
+    }.items():
         for name in names:
             yield Case(group, f=name, x=float(rng.uniform(1.5, 3)), h=float(rng.uniform(0.1, 0.5)))
     yield Case("polynomials", f="x²", x=3.0, h=0.5)
@@ -59,7 +69,14 @@ def _is_quotient(case: Case, got: Any) -> str:
         return problem
     reached, wanted = f(x) + float(got) * h, f(x + h)
     right = abs(reached - wanted) <= 1e-9 * max(1.0, abs(wanted))
-    return "" if right else f"the slope {shown(float(got))} is not that of the line through the two points of the curve, at x and at x + h."
+    return (
+        ""
+        if right
+        else (
+            f"the slope {shown(float(got))} is not that of the line through the two points of the"
+            " curve, at x and at x + h."
+        )
+    )
 
 
 difference_quotient = told_by(
@@ -68,20 +85,39 @@ difference_quotient = told_by(
     {"polynomials": 1, "other functions": 1},
     _quotients,
     drive=DRIVE,
-    present=lambda case: f"difference_quotient(f, {case.args['x']:.4g}, {case.args['h']:.4g}) with f(x) = {case.args['f']}",
+    present=lambda case: (
+        f"difference_quotient(f, {case.args['x']:.4g}, {case.args['h']:.4g}) with f(x) ="
+        f" {case.args['f']}"
+    ),
     checked="The line through (x, f(x)) with your slope must meet the curve again at x + h.",
     hints=(
-        "Draw a curve, and on it the two points at x and at x + h. What is the slope of the line through them?",
+        (
+            "Draw a curve, and on it the two points at x and at x + h. What is the slope of the"
+            " line through them?"
+        ),
         "Slope is rise over run. The run is h. The rise is the difference of the two heights.",
         "The height at the left point is f(x); the printed formula has something else there.",
     ),
     misconceptions=(
-        _mistake("the misprint", "that is still the printed formula.", lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(h)) / h),
-        _mistake("no run", "you forgot to divide by h.", lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x)),
-        _mistake("sign", "the two heights are swapped: right minus left.", lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x + h)) / h),
+        _mistake(
+            "the misprint",
+            "that is still the printed formula.",
+            lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(h)) / h,
+        ),
+        _mistake(
+            "no run",
+            "you forgot to divide by h.",
+            lambda f, x, h: of_numbers(f)(x + h) - of_numbers(f)(x),
+        ),
+        _mistake(
+            "sign",
+            "the two heights are swapped: right minus left.",
+            lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x + h)) / h,
+        ),
         _mistake(
             "central",
-            "you made a central difference. It is the better one, and comes later; here the points are x and x + h.",
+            "you made a central difference. It is the better one, and comes later; here the points"
+            " are x and x + h.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
         ),
         _mistake(
@@ -89,12 +125,16 @@ difference_quotient = told_by(
             "you divide by 2h, but the points are only h apart.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x)) / (2 * h),
         ),
-        _mistake("backward", "you took the points x − h and x.", lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x - h)) / h),
+        _mistake(
+            "backward",
+            "you took the points x − h and x.",
+            lambda f, x, h: (of_numbers(f)(x) - of_numbers(f)(x - h)) / h,
+        ),
     ),
 )
 
 
-# ----------------------------------------------------------------------------------------------------------------- the step
+# ----------------------------------------------------------------------------------------- the step
 
 
 def one_sided_error(h: Any, f: float, f2: float, eps: float) -> Any:
@@ -107,11 +147,17 @@ def central_error(h: Any, f: float, f3: float, eps: float) -> Any:
     return f3 * h**2 / 6 + eps * f / h
 
 
-ERRORS: dict[str, Callable[..., Any]] = {"best_step": one_sided_error, "best_central_step": central_error}
+ERRORS: dict[str, Callable[..., Any]] = {
+    "best_step": one_sided_error,
+    "best_central_step": central_error,
+}
 
 
 def _steps(rng: np.random.Generator) -> Iterator[Case]:
-    for call, group, third in (("best_step", "one-sided", "f2"), ("best_central_step", "central", "f3")):
+    for call, group, third in (
+        ("best_step", "one-sided", "f2"),
+        ("best_central_step", "central", "f3"),
+    ):
         for eps in (EPSILON, 2.0**-23, 2.0**-10):
             sizes = {"f": float(10 ** rng.uniform(-2, 2)), third: float(10 ** rng.uniform(-2, 2))}
             yield Case.of(group, {**sizes, "eps": eps}, call=call)
@@ -126,7 +172,14 @@ def _is_best(case: Case, got: Any) -> str:
     error = ERRORS[case.call]
     least = error(10 ** np.linspace(-25, 10, 7001), **case.args).min()
     ratio = error(float(got), **case.args) / least
-    return "" if ratio <= 1.05 else f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with the best one."
+    return (
+        ""
+        if ratio <= 1.05
+        else (
+            f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with"
+            " the best one."
+        )
+    )
 
 
 best_step = told_by(
@@ -137,12 +190,19 @@ best_step = told_by(
     answers=("best_step", "best_central_step"),
     checked="Your step is held against seven thousand others; no derivative is needed for that.",
     hints=(
-        "One part of the error grows with h, the other shrinks. The sum is smallest where its derivative by h is zero.",
+        (
+            "One part of the error grows with h, the other shrinks. The sum is smallest where its"
+            " derivative by h is zero."
+        ),
         "One-sided: the derivative is f2/2 − 2·eps·f/h². Central: f3·h/3 − eps·f/h².",
         "One-sided: h² = 4·eps·f/f2. Central: h³ = 3·eps·f/f3.",
     ),
     misconceptions=(
-        _mistake("epsilon itself", "you took eps itself: at such a step all digits are lost.", lambda f, eps, f2=0.0, f3=0.0: eps),
+        _mistake(
+            "epsilon itself",
+            "you took eps itself: at such a step all digits are lost.",
+            lambda f, eps, f2=0.0, f3=0.0: eps,
+        ),
         _mistake(
             "no root",
             "you forgot the root: the equation gives a power of h.",
@@ -151,22 +211,29 @@ best_step = told_by(
         _mistake(
             "square root for both",
             "For the central difference the equation has h³, so a cube root is to be taken.",
-            lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3),
+            lambda f, eps, f2=0.0, f3=0.0: (
+                2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3)
+            ),
         ),
         _mistake(
             "upside down",
-            "the quotient is upside down: a strongly curved function wants a smaller step, a large one a larger.",
-            lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps * f2 / f) if f2 else (3 * eps * f3 / f) ** (1 / 3),
+            "the quotient is upside down: a strongly curved function wants a smaller step, a large"
+            " one a larger.",
+            lambda f, eps, f2=0.0, f3=0.0: (
+                2 * math.sqrt(eps * f2 / f) if f2 else (3 * eps * f3 / f) ** (1 / 3)
+            ),
         ),
         _mistake(
             "forgets the function's sizes",
-            "your step depends on eps alone; the sizes of the function and of its derivative matter too.",
+            "your step depends on eps alone; the sizes of the function and of its derivative matter"
+            " too.",
             lambda f, eps, f2=0.0, f3=0.0: math.sqrt(eps) if f2 else eps ** (1 / 3),
             lambda f, eps, f2=0.0, f3=0.0: 2 * math.sqrt(eps) if f2 else (3 * eps) ** (1 / 3),
         ),
         Misconception(
             "a constant factor",
-            "a constant factor is lost on the way; the dependence on f, its derivative and eps is right.",
+            "a constant factor is lost on the way; the dependence on f, its derivative and eps is"
+            " right.",
             lambda case: _unit(**case.args),
             fitted=lambda pairs: _a_factor(pairs),
         ),
@@ -187,7 +254,7 @@ def _a_factor(pairs: Sequence[tuple[Case, Any]]) -> tuple[str, Callable[[Case], 
     return "", lambda case: shares[0] * _unit(**case.args)
 
 
-# --------------------------------------------------------------------------------------------------------------- the checker
+# -------------------------------------------------------------------------------------- the checker
 
 ACCURACY = {"x of moderate size": 5e-9, "large and small x": 1e-6, "x = 0": 1e-6}
 """The relative errors that are allowed. The first is out of reach of one-sided differences."""
@@ -208,7 +275,9 @@ def _points(rng: np.random.Generator) -> Iterator[Case]:
 def _slope(case: Case) -> float:
     """The derivative, by the engine."""
     f = FUNCTIONS[case.args["f"]]
-    return float(mg.func.grad(lambda x: f(x, mg))(mg.tensor(case.args["x"], dtype=mg.float64)).item())
+    return float(
+        mg.func.grad(lambda x: f(x, mg))(mg.tensor(case.args["x"], dtype=mg.float64)).item()
+    )
 
 
 def _is_derivative(case: Case, got: Any) -> str:
@@ -231,8 +300,14 @@ Pairs = list[tuple[Case, Any]]
 
 
 def _both_sides(pairs: Pairs) -> bool:
-    """Whether f was asked for on both sides of each x that is not so large that a step could be lost in it."""
-    return all(min(h) < 0 < max(h) for h in (got["steps"] for case, got in pairs if abs(case.args["x"]) < 10) if h)
+    """Whether f was asked for on both sides of each x that is not so large that a step could be
+    lost in it.
+    """
+    return all(
+        min(h) < 0 < max(h)
+        for h in (got["steps"] for case, got in pairs if abs(case.args["x"]) < 10)
+        if h
+    )
 
 
 def _largest(got: Any) -> float:
@@ -249,11 +324,17 @@ def _far_off(case: Case, got: Any) -> bool:
 
 def _times(factor: float) -> Callable[[Pairs], bool]:
     """Whether all values are so many times the derivative, as exactly as a difference can be."""
-    return lambda pairs: all(abs(got["value"] / (factor * _slope(case)) - 1) < 1e-4 for case, got in _moderate(pairs))
+    return lambda pairs: all(
+        abs(got["value"] / (factor * _slope(case)) - 1) < 1e-4 for case, got in _moderate(pairs)
+    )
 
 
-def _seen(name: str, say: str, is_so: Callable[[Pairs], bool], wrong: Callable[..., float]) -> Misconception:
-    """A mistake that shows in the points at which f was asked for; wrong(f, x): one that makes it."""
+def _seen(
+    name: str, say: str, is_so: Callable[[Pairs], bool], wrong: Callable[..., float]
+) -> Misconception:
+    """A mistake that shows in the points at which f was asked for; wrong(f, x): one that makes
+    it.
+    """
 
     def found(pairs: Pairs) -> tuple[str, None] | None:
         return ("", None) if is_so(pairs) else None
@@ -281,36 +362,52 @@ central_difference = told_by(
     forbid=(DERIVATIVES,),
     rtol=0.0,  # what a mistake gives is told by where it asked for f, to the last digit
     atol=0.0,
-    present=lambda case: f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}",
-    checked="Your numbers are held against automatic differentiation, and f notes where you asked for it.",
+    present=lambda case: (
+        f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}"
+    ),
+    checked=(
+        "Your numbers are held against automatic differentiation, and f notes where you asked"
+        " for it."
+    ),
     hints=(
         "Evaluate f on both sides of x, at equal distances. How far apart are the two points?",
-        "With f and f‴ of size 1 the best step is near 10⁻⁵. A large x wants a larger step, and a small x a smaller one: the same "
-        "fraction of x.",
-        "h = 1e-5 * abs(x) serves everywhere except at x = 0, where it would be zero; there take 1e-5.",
+        (
+            "With f and f‴ of size 1 the best step is near 10⁻⁵. A large x wants a larger step, and"
+            " a small x a smaller one: the same fraction of x."
+        ),
+        (
+            "h = 1e-5 * abs(x) serves everywhere except at x = 0, where it would be zero; there"
+            " take 1e-5."
+        ),
     ),
     misconceptions=(
         _seen(
             "one-sided",
-            "You asked for f on one side of x only: the error then shrinks with h, that of the central difference with h².",
-            lambda pairs: all(h and (min(h) >= 0 or max(h) <= 0) for h in (got["steps"] for _, got in pairs)),
+            "You asked for f on one side of x only: the error then shrinks with h, that of the"
+            " central difference with h².",
+            lambda pairs: all(
+                h and (min(h) >= 0 or max(h) <= 0) for h in (got["steps"] for _, got in pairs)
+            ),
             lambda f, x: (f(x + 1e-5) - f(x)) / 1e-5,
         ),
         _seen(
             "sign",
-            "the two values are subtracted the wrong way round: the sign of every derivative is turned.",
+            "the two values are subtracted the wrong way round: the sign of every derivative is"
+            " turned.",
             lambda pairs: _both_sides(pairs) and _times(-1.0)(pairs),
             lambda f, x: -_central(_hundred_thousandth)(f, x),
         ),
         _seen(
             "run of h",
-            "you divide by h, but the two points are 2h apart: every value is twice the derivative.",
+            "you divide by h, but the two points are 2h apart: every value is twice the"
+            " derivative.",
             lambda pairs: _both_sides(pairs) and _times(2.0)(pairs),
             lambda f, x: 2 * _central(_hundred_thousandth)(f, x),
         ),
         _seen(
             "run of 4h",
-            "you divide by more than the distance of the two points: every value is half the derivative.",
+            "you divide by more than the distance of the two points: every value is half the"
+            " derivative.",
             lambda pairs: _both_sides(pairs) and _times(0.5)(pairs),
             lambda f, x: _central(_hundred_thousandth)(f, x) / 2,
         ),
@@ -329,24 +426,36 @@ central_difference = told_by(
         ),
         _seen(
             "one step for all",
-            "Your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it leaps over everything.",
+            "Your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it"
+            " leaps over everything.",
             lambda pairs: _both_sides(pairs) and _same_step(pairs),
             _central(lambda x: 1e-5),
         ),
         _seen(
             "larger than x",
-            "Near 0 your step is larger than x itself, so it leaps over everything that happens there.",
+            "Near 0 your step is larger than x itself, so it leaps over everything that happens"
+            " there.",
             lambda pairs: (
-                _both_sides(pairs) and any(0 < abs(case.args["x"]) <= _largest(got) for case, got in pairs if _far_off(case, got))
+                _both_sides(pairs)
+                and any(
+                    0 < abs(case.args["x"]) <= _largest(got)
+                    for case, got in pairs
+                    if _far_off(case, got)
+                )
             ),
             _central(lambda x: 1e-5 * max(1.0, abs(x))),
         ),
         _seen(
             "too small a step",
-            "your step is so small that rounding eats the digits: nearer to x is not always better.",
+            "your step is so small that rounding eats the digits: nearer to x is not always"
+            " better.",
             lambda pairs: (
                 _both_sides(pairs)
-                and any(_largest(got) < 1e-7 * abs(case.args["x"]) for case, got in _moderate(pairs) if _far_off(case, got))
+                and any(
+                    _largest(got) < 1e-7 * abs(case.args["x"])
+                    for case, got in _moderate(pairs)
+                    if _far_off(case, got)
+                )
             ),
             _central(lambda x: 1e-9 * (abs(x) or 1.0)),
         ),
@@ -355,7 +464,11 @@ central_difference = told_by(
             "your step is so large that the curve bends in between.",
             lambda pairs: (
                 _both_sides(pairs)
-                and any(_largest(got) > 1e-4 * abs(case.args["x"]) for case, got in _moderate(pairs) if _far_off(case, got))
+                and any(
+                    _largest(got) > 1e-4 * abs(case.args["x"])
+                    for case, got in _moderate(pairs)
+                    if _far_off(case, got)
+                )
             ),
             _central(lambda x: 1e-2 * (abs(x) or 1.0)),
         ),
@@ -369,24 +482,30 @@ def _same_step(pairs: Pairs) -> bool:
     return bool(steps) and max(steps) < 1.01 * min(steps)
 
 
-# ----------------------------------------------------------------------------------------------------------- the predictions
+# ---------------------------------------------------------------------------------- the predictions
 
 
 @cache
 def nodes_of_derivative(depth: int, order: int = 1) -> float:
-    """The nodes of SymPy's derivative by w1 of soft ReLU nested so deep, written out as a tree; order 0: of the function itself."""
+    """The nodes of SymPy's derivative by w1 of soft ReLU nested so deep, written out as a tree;
+    order 0: of the function itself.
+    """
     import sympy as sp
 
     h = sp.Symbol("x", real=True)
     for k in range(1, depth + 1):
         w, b = sp.symbols(f"w{k} b{k}", real=True)
         h = sp.log(1 + sp.exp(w * h + b))
-    return float(sum(1 for _ in sp.preorder_traversal(sp.diff(h, sp.Symbol("w1", real=True), order))))
+    return float(
+        sum(1 for _ in sp.preorder_traversal(sp.diff(h, sp.Symbol("w1", real=True), order)))
+    )
 
 
 def _digits() -> float:
     """The digits that are left at the best step, where f, f′ and f″ have the size 1."""
-    return float(-np.log10(one_sided_error(10 ** np.linspace(-16, 0, 2000), 1.0, 1.0, EPSILON).min()))
+    return float(
+        -np.log10(one_sided_error(10 ** np.linspace(-16, 0, 2000), 1.0, 1.0, EPSILON).min())
+    )
 
 
 _ALL: tuple[Exercise, ...] = (
@@ -398,13 +517,25 @@ _ALL: tuple[Exercise, ...] = (
         answer=_digits,
         because="At the best step about half of the digits are right: 7 or 8 of the 16.",
         slips=(
-            ("Each value of f has 16 digits. But the first ones are equal, and go away in the difference.", lambda: 16.0),
+            (
+                (
+                    "Each value of f has 16 digits. But the first ones are equal, and go away in"
+                    " the difference."
+                ),
+                lambda: 16.0,
+            ),
             ("Not that bad: some step is neither too large nor too small.", lambda: 0.0),
             ("A central difference gets that far; the one-sided one does not.", lambda: 11.0),
         ),
         hints=(
-            "If h is 10⁻⁸, in how many digits do f(x) and f(x + h) agree, so that they go away in the difference?",
-            "The error from the curve's bend is about h, that from rounding about 10⁻¹⁶/h. Try h = 10⁻⁴, 10⁻⁸, 10⁻¹².",
+            (
+                "If h is 10⁻⁸, in how many digits do f(x) and f(x + h) agree, so that they go away"
+                " in the difference?"
+            ),
+            (
+                "The error from the curve's bend is about h, that from rounding about 10⁻¹⁶/h. Try"
+                " h = 10⁻⁴, 10⁻⁸, 10⁻¹²."
+            ),
             "At h = 10⁻⁸ both errors are about 10⁻⁸.",
         ),
         tolerance=0.2,
@@ -417,11 +548,31 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: float(1000 + 1),
         because="One at the point itself, and one with each input moved in turn.",
         slips=(
-            ("Almost: the value at the point itself, f(x), is needed too. Once is enough.", lambda: 1000.0),
-            ("f(x) is the same in all quotients, so it is computed once. (Central differences would take 2000.)", lambda: 2000.0),
-            ("All inputs cannot be moved at once: then you would see the sum of their influences.", lambda: 2.0),
+            (
+                "Almost: the value at the point itself, f(x), is needed too. Once is enough.",
+                lambda: 1000.0,
+            ),
+            (
+                (
+                    "f(x) is the same in all quotients, so it is computed once. (Central"
+                    " differences would take 2000.)"
+                ),
+                lambda: 2000.0,
+            ),
+            (
+                (
+                    "All inputs cannot be moved at once: then you would see the sum of their"
+                    " influences."
+                ),
+                lambda: 2.0,
+            ),
         ),
-        hints=("Which values of f does the quotient for the first input need? And which new ones that for the second?",),
+        hints=(
+            (
+                "Which values of f does the quotient for the first input need? And which new ones"
+                " that for the second?"
+            ),
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -429,23 +580,40 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the nodes of the derivative at depth 8",
         variable="nodes_at_depth_8",
         answer=lambda: nodes_of_derivative(8),
-        because="Twice the depth, between three and four times the nodes: the derivative is a product with a factor for each layer, and "
-        "each factor holds all the layers below it.",
+        because=(
+            "Twice the depth, between three and four times the nodes: the derivative is a product"
+            " with a factor for each layer, and each factor holds all the layers below it."
+        ),
         slips=(
             ("That is the size of f itself at depth 8.", lambda: nodes_of_derivative(8, 0)),
             (
-                "That would be so if each layer added the same number of nodes. Look how the length of a factor grows with its layer.",
+                (
+                    "That would be so if each layer added the same number of nodes. Look how the"
+                    " length of a factor grows with its layer."
+                ),
                 lambda: 2 * nodes_of_derivative(4),
             ),
             (
-                "Not as bad as that here, where each layer is used once: each factor grows in proportion to its layer, not by doubling.",
+                (
+                    "Not as bad as that here, where each layer is used once: each factor grows in"
+                    " proportion to its layer, not by doubling."
+                ),
                 lambda: 16 * nodes_of_derivative(4),
             ),
         ),
         hints=(
-            "The chain rule gives a product with one factor for each layer. How long is the factor of layer k?",
-            "Layer k's factor contains the formula of all layers below, so its length is proportional to k. Add up 1 + 2 + … + 8.",
-            "1 + … + 8 = 36, and 1 + … + 4 = 10. The factor is a little smaller, because of what does not grow.",
+            (
+                "The chain rule gives a product with one factor for each layer. How long is the"
+                " factor of layer k?"
+            ),
+            (
+                "Layer k's factor contains the formula of all layers below, so its length is"
+                " proportional to k. Add up 1 + 2 + … + 8."
+            ),
+            (
+                "1 + … + 8 = 36, and 1 + … + 4 = 10. The factor is a little smaller, because of"
+                " what does not grow."
+            ),
         ),
         tolerance=0.2,
     ),

@@ -1,4 +1,5 @@
-"""The exercises of lesson 3, as data: the reverse-mode algorithm on a small class of nodes, for y = eˣ · (eˣ + 1) and others.
+"""The exercises of lesson 3, as data: the reverse-mode algorithm on a small class of nodes, for y =
+eˣ · (eˣ + 1) and others.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -49,7 +50,12 @@ def _at(node: str, column: str) -> float:
 
 def _sent(to: str, number: int) -> float:
     """The contribution with this number that reaches a node."""
-    parts = [c["product"] for s in _trace()["steps"] if s["node"] == to and s["phase"] in ("adjoint", "accumulate") for c in s["contribs"]]
+    parts = [
+        c["product"]
+        for s in _trace()["steps"]
+        if s["node"] == to and s["phase"] in ("adjoint", "accumulate")
+        for c in s["contribs"]
+    ]
     return float(parts[number])
 
 
@@ -58,13 +64,22 @@ PREDICTIONS = (
         "parts-of-x2",
         "Prediction: how many numbers stand in the list grad[x2] at the end",
         variable="numbers_in_list",
-        answer=lambda: float(sum(s["node"] == "v1" for s in _trace()["steps"] if s["phase"] in ("adjoint", "accumulate"))),
+        answer=lambda: float(
+            sum(
+                s["node"] == "v1"
+                for s in _trace()["steps"]
+                if s["phase"] in ("adjoint", "accumulate")
+            )
+        ),
         because="x2 is used twice, by x3 and by x4, and each of them sends one part.",
         slips=(
             ("x2 has two arrows that leave it; each of them brings a part back.", lambda: 1.0),
             ("Only those who use x2 send it something. x1 is what x2 is made of.", lambda: 3.0),
         ),
-        hints=("Who uses x2? Look at the right-hand sides of the rows.", "Each use sends one part back."),
+        hints=(
+            "Who uses x2? Look at the right-hand sides of the rows.",
+            "Each use sends one part back.",
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -74,8 +89,14 @@ PREDICTIONS = (
         answer=lambda: _at("x2", "g"),
         because="x4 sends x3 = e + 1, and x3 sends x2's share of the product, e; together 2e + 1.",
         slips=(
-            ("That is what x4 sends. x3 sends a part as well, and the two are added.", lambda: _sent("v1", 0)),
-            ("That is what x3 sends. x4 sends a part as well, and the two are added.", lambda: _sent("v1", 1)),
+            (
+                "That is what x4 sends. x3 sends a part as well, and the two are added.",
+                lambda: _sent("v1", 0),
+            ),
+            (
+                "That is what x3 sends. x4 sends a part as well, and the two are added.",
+                lambda: _sent("v1", 1),
+            ),
             ("The parts are added, not multiplied.", lambda: _sent("v1", 0) * _sent("v1", 1)),
             ("That is the adjoint of x1, one step further.", lambda: _at("x1", "g")),
             ("That is the value of x4.", lambda: _at("x4", "v")),
@@ -91,10 +112,21 @@ PREDICTIONS = (
         "Prediction: the adjoint of x1 by your colleague's program",
         variable="colleagues_gradient",
         answer=lambda: _sent("v1", 1) * _at("x2", "v"),
-        because="The part e from x3 took the place of the part e + 1 from x4, and went on alone: e · e.",
+        because=(
+            "The part e from x3 took the place of the part e + 1 from x4, and went on alone: e · e."
+        ),
         slips=(
-            ("That is the right gradient. The colleague's program loses one of the two parts of x2.", lambda: _at("x1", "g")),
-            ("Which part arrives last? It is the one that stays; the first one is lost.", lambda: _sent("v1", 0) * _at("x2", "v")),
+            (
+                (
+                    "That is the right gradient. The colleague's program loses one of the two parts"
+                    " of x2."
+                ),
+                lambda: _at("x1", "g"),
+            ),
+            (
+                "Which part arrives last? It is the one that stays; the first one is lost.",
+                lambda: _sent("v1", 0) * _at("x2", "v"),
+            ),
             ("That is what is left at x2. One step is missing, to x1.", lambda: _sent("v1", 1)),
         ),
         hints=(
@@ -120,10 +152,16 @@ def colleague() -> dict[str, Any]:
             grad.update(zip(node.parents, node.pull(grad[node]), strict=True))
         return [grad[x1]]
 
-    return recorded(x4, [x1], run, names={"x1": x1, "x2": x2, "x3": x3, "x4": x4}, title="f(x1) at x1 = 1 · by a colleague's program")
+    return recorded(
+        x4,
+        [x1],
+        run,
+        names={"x1": x1, "x2": x2, "x3": x3, "x4": x4},
+        title="f(x1) at x1 = 1 · by a colleague's program",
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- the engine
+# --------------------------------------------------------------------------------------- the engine
 
 
 def _with_long_chain(order: Exercise) -> Exercise:
@@ -151,9 +189,16 @@ ORDER = _with_long_chain(
         ),
         hints=(
             "Start with the output: what must stand before it in the list?",
-            "Put a node into the list when all its parents are in it, and not before; and no node twice.",
-            "Python allows about 1000 calls inside one another, so keep a list `waiting` with pairs (node, ready). Take the last; if it is "
-            "ready, append the node; else, if it is not done, put (node, True) back, and on top of it (parent, False) for each parent.",
+            (
+                "Put a node into the list when all its parents are in it, and not before; and no"
+                " node twice."
+            ),
+            (
+                "Python allows about 1000 calls inside one another, so keep a list `waiting` with"
+                " pairs (node, ready). Take the last; if it is ready, append the node; else, if it"
+                " is not done, put (node, True) back, and on top of it (parent, False) for each"
+                " parent."
+            ),
         ),
     )
 )
@@ -168,13 +213,21 @@ def _with_bystanders(asked: Exercise) -> Exercise:
         def all_cases(rng: np.random.Generator) -> Iterator[Case]:
             yield from cases(rng)
             for op in ("exp", "sin"):
-                inputs = {"x1": float(round(rng.uniform(0.5, 2), 1)), "x2": float(round(rng.uniform(0.5, 2), 1))}
+                inputs = {
+                    "x1": float(round(rng.uniform(0.5, 2), 1)),
+                    "x2": float(round(rng.uniform(0.5, 2), 1)),
+                }
                 graph = {"inputs": inputs, "rows": [["v1", op, ["x1"]], ["v2", "sin", ["v1"]]]}
                 yield Case.of("no influence", {"before": None, **graph}, size=30)
 
         return all_cases
 
-    return replace(asked, make_cases=more(drawn), practice=more(practised), points={**asked.points, "no influence": 1.0})
+    return replace(
+        asked,
+        make_cases=more(drawn),
+        practice=more(practised),
+        points={**asked.points, "no influence": 1.0},
+    )
 
 
 GRADIENTS = replace(
@@ -184,10 +237,18 @@ GRADIENTS = replace(
             ops=("add", "sub", "mul", "exp", "sin"),
             points={"single operations": 1, "shared nodes": 2, "random graphs": 1},
             hints=(
-                "Go through `order` from the end. When a node's turn comes, all parts for it have arrived: add them up.",
-                "`node.pull(adjoint)` gives one part for each of `node.parents`, in their order. A node without parents has none.",
-                "`parts.setdefault(parent, []).append(part)` makes the list when the first part arrives. A wanted node that got no part "
-                "has the gradient 0.",
+                (
+                    "Go through `order` from the end. When a node's turn comes, all parts for it"
+                    " have arrived: add them up."
+                ),
+                (
+                    "`node.pull(adjoint)` gives one part for each of `node.parents`, in their"
+                    " order. A node without parents has none."
+                ),
+                (
+                    "`parts.setdefault(parent, []).append(part)` makes the list when the first part"
+                    " arrives. A wanted node that got no part has the gradient 0."
+                ),
             ),
         )
     ),
@@ -195,7 +256,7 @@ GRADIENTS = replace(
 )
 
 
-# ------------------------------------------------------------------------------------------------- rules that leave a graph
+# ------------------------------------------------------------------------- rules that leave a graph
 
 
 def _second(x: float, rows: list[Any], times: int) -> float:
@@ -227,7 +288,11 @@ GROUPS = ("value", "first derivative", "second derivative")
 def _cases(rng: np.random.Generator) -> Iterator[Case]:
     for times, group in enumerate(GROUPS):
         for _, rows in SHAPES:
-            yield Case.of(group, {"x": float(round(rng.uniform(0.3, 1.2), 2)), "rows": rows, "times": times}, size=10 * times + len(rows))
+            yield Case.of(
+                group,
+                {"x": float(round(rng.uniform(0.3, 1.2), 2)), "rows": rows, "times": times},
+                size=10 * times + len(rows),
+            )
 
 
 def _accept(case: Case, got: Any) -> str:
@@ -235,7 +300,10 @@ def _accept(case: Case, got: Any) -> str:
     if type(got) is not dict or set(got) != {"forgotten", "derivative"}:
         return "what came back is of no use."
     if got["forgotten"] is True:
-        return "the first derivative is a plain number: it does not know how it was made, so there is no second one."
+        return (
+            "the first derivative is a plain number: it does not know how it was made, so there is"
+            " no second one."
+        )
     return same(_second(**case.args), got["derivative"], 1e-9, 1e-9, f"the {what}")
 
 
@@ -245,7 +313,9 @@ def _in_a_rule(
     product: Callable[..., Any] = lambda g, a, b: (g * b, g * a),
     exponential: Callable[..., float] = lambda g, a: g * math.exp(a),
 ) -> Misconception:
-    """A wrong rule on numbers, told by the first derivatives; what comes of differentiating it again is left open."""
+    """A wrong rule on numbers, told by the first derivatives; what comes of differentiating it
+    again is left open.
+    """
 
     def mul(a: Any, b: Any) -> Any:
         a, b = (n if hasattr(n, "parents") else Node(n) for n in (a, b))
@@ -255,10 +325,18 @@ def _in_a_rule(
         return Node(math.exp(a.value), (a,), lambda g: (exponential(g, a.value),), "exp")
 
     def wrong(case: Case) -> Any:
-        return derivatives({"mul": mul, "exp": exp}, "mul", case.args["x"], case.args["rows"], min(case.args["times"], 1))
+        return derivatives(
+            {"mul": mul, "exp": exp},
+            "mul",
+            case.args["x"],
+            case.args["rows"],
+            min(case.args["times"], 1),
+        )
 
     def explains(case: Case, got: Any) -> bool:
-        return case.args["times"] == 2 or not same(wrong(case)["derivative"], got["derivative"], 1e-9, 1e-9)
+        return case.args["times"] == 2 or not same(
+            wrong(case)["derivative"], got["derivative"], 1e-9, 1e-9
+        )
 
     return Misconception(name, say, wrong, explains=explains)
 
@@ -272,23 +350,35 @@ GRAPH_RULES = told_by(
     drive="minigrad.lessons.exercises.nodes:derivatives",
     forbid=("derivatives",),
     hints=(
-        "`pull` gets a node `g` and gives nodes. Which functions of two nodes do you have that give a node?",
+        (
+            "`pull` gets a node `g` and gives nodes. Which functions of two nodes do you have that"
+            " give a node?"
+        ),
         "For the product: `mul(g, b)` is a node, `g.value * b.value` is only a number.",
-        "The derivative of the exponential is the exponential itself: the node that `exp` is about to return. Make it first, then give it "
-        "its `pull`: `y.pull = lambda g: …`.",
+        (
+            "The derivative of the exponential is the exponential itself: the node that `exp` is"
+            " about to return. Make it first, then give it its `pull`: `y.pull = lambda g: …`."
+        ),
     ),
     misconceptions=(
         Misconception(
             "forgets how it was made",
-            "`pull` computes with `.value`, so the gradient is a plain number and cannot be differentiated again. Use `mul` on nodes.",
-            lambda case: {"forgotten": case.args["times"] == 2, "derivative": 0.0 if case.args["times"] == 2 else _second(**case.args)},
+            "`pull` computes with `.value`, so the gradient is a plain number and cannot be"
+            " differentiated again. Use `mul` on nodes.",
+            lambda case: {
+                "forgotten": case.args["times"] == 2,
+                "derivative": 0.0 if case.args["times"] == 2 else _second(**case.args),
+            },
             fitted=lambda pairs: _forgets(pairs),
         ),
         Misconception(
             "the other operand",
             "the operands are swapped: what belongs to `a` was given to `b`.",
             lambda case: {"forgotten": False, "derivative": _by_rules(case, swapped=True)},
-            explains=lambda case, got: case.args["times"] == 2 or not same(_by_rules(case, swapped=True), got["derivative"], 1e-9, 1e-9),
+            explains=lambda case, got: (
+                case.args["times"] == 2
+                or not same(_by_rules(case, swapped=True), got["derivative"], 1e-9, 1e-9)
+            ),
         ),
         _in_a_rule(
             "the adjoint left out",
@@ -302,12 +392,14 @@ GRAPH_RULES = told_by(
         ),
         _in_a_rule(
             "exponential of the adjoint",
-            "the `pull` of `exp` takes the exponential of `g`. It multiplies g by the exponential of a.",
+            "the `pull` of `exp` takes the exponential of `g`. It multiplies g by the exponential"
+            " of a.",
             exponential=lambda g, a: math.exp(g),
         ),
         _in_a_rule(
             "the adjoint passed on",
-            "the `pull` of `exp` passes `g` on unchanged: multiply it by the node that `exp` returns.",
+            "the `pull` of `exp` passes `g` on unchanged: multiply it by the node that `exp`"
+            " returns.",
             exponential=lambda g, a: g,
         ),
         _in_a_rule(
@@ -317,27 +409,39 @@ GRAPH_RULES = told_by(
         ),
         Misconception(
             "the exponential as a constant",
-            "the `pull` of `exp` multiplies by a number. That number is a constant for the next derivative: multiply by the node itself.",
+            "the `pull` of `exp` multiplies by a number. That number is a constant for the next"
+            " derivative: multiply by the node itself.",
             lambda case: {"forgotten": False, "derivative": _by_rules(case, constant=True)},
         ),
     ),
-    present=lambda case: f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}",
+    present=lambda case: (
+        f"the {GROUPS[case.args['times']]} of {case.args['rows']} at x = {case.args['x']}"
+    ),
     checked="Compared with the engine's own derivatives of derivatives.",
 )
 
 
 def _forgets(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
-    """Whether some first derivative does not know how it was made, and all that comes before a second one is right."""
+    """Whether some first derivative does not know how it was made, and all that comes before a
+    second one is right.
+    """
     first = all(not _accept(case, got) for case, got in pairs if case.args["times"] < 2)
     return ("", None) if first and any(got["forgotten"] is True for _, got in pairs) else None
 
 
 def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> float:
-    """The derivatives if the two parts of a product change places, or if the exponential's own value is taken for a constant."""
+    """The derivatives if the two parts of a product change places, or if the exponential's own
+    value is taken for a constant.
+    """
 
     def mul(a: Any, b: Any) -> Any:
         a, b = (n if hasattr(n, "parents") else Node(n) for n in (a, b))
-        return Node(a.value * b.value, (a, b), lambda g: (mul(g, a), mul(g, b)) if swapped else (mul(g, b), mul(g, a)), "mul")
+        return Node(
+            a.value * b.value,
+            (a, b),
+            lambda g: (mul(g, a), mul(g, b)) if swapped else (mul(g, b), mul(g, a)),
+            "mul",
+        )
 
     def exp(a: Any) -> Any:
         y = Node(float(np.exp(a.value)), (a,), None, "exp")
@@ -353,4 +457,6 @@ TITLES = {
     "graph-rules": "Exercise 3 · Rules that leave a graph behind",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(
+    (*PREDICTIONS[:2], ORDER, GRADIENTS, PREDICTIONS[2], GRAPH_RULES), TITLES
+)

@@ -31,7 +31,10 @@ wrong_products = Number(
     "Prediction: how many of the eight gradients the table gets wrong",
     variable="wrong_gradients",
     answer=wrong,
-    because="One of two where one operand is transposed (that of the operand whose neighbour is), and both where both are: 1 + 1 + 2.",
+    because=(
+        "One of two where one operand is transposed (that of the operand whose neighbour is), and"
+        " both where both are: 1 + 1 + 2."
+    ),
     slips=(
         ("With neither transposed it is right: that is the ordinary rule.", lambda: 8.0),
         ("Where both are transposed, both gradients are wrong, not one.", lambda: 3.0),
@@ -40,11 +43,17 @@ wrong_products = Number(
             lambda: 6.0,
         ),
         (
-            "Where both are transposed it is wrong; but so is one gradient where only one operand is.",
+            (
+                "Where both are transposed it is wrong; but so is one gradient where only one"
+                " operand is."
+            ),
             lambda: 2.0,
         ),
         (
-            "Try trans_B alone: beside A stands Bᵀ, so the gradient of A is Ȳ B, and the table says Ȳ Bᵀ.",
+            (
+                "Try trans_B alone: beside A stands Bᵀ, so the gradient of A is Ȳ B, and the table"
+                " says Ȳ Bᵀ."
+            ),
             lambda: 0.0,
         ),
     ),

@@ -1,7 +1,8 @@
-"""The exercises of lesson 4, as data: Jacobians by columns and by rows, their cost, and sweeps that must not be slow.
+"""The exercises of lesson 4, as data: Jacobians by columns and by rows, their cost, and sweeps that
+must not be slow.
 
-Right answers are not written here: Jacobians come from the engine in the mode that was not asked for, costs from the engine's own count of
-what it multiplied.
+Right answers are not written here: Jacobians come from the engine in the mode that was not asked
+for, costs from the engine's own count of what it multiplied.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from .made import by_name, told_by
 from .students_side import MAPS
 
 DRIVE = "minigrad.lessons.exercises.students_side:jacobian"
-POINTS: dict[str, int] = {"polar coordinates": 2, "a matrix times x": 4, "one result": 3, "one input": 1, "each by itself": 3}
+POINTS: dict[str, int] = {
+    "polar coordinates": 2,
+    "a matrix times x": 4,
+    "one result": 3,
+    "one input": 1,
+    "each by itself": 3,
+}
 """How many inputs each map has."""
 
 
@@ -33,7 +40,7 @@ def lessons_f(a: Any, b: Any) -> tuple[Any, ...]:
     return mg.exp(t), mg.sin(t), mg.cos(t)
 
 
-# ------------------------------------------------------------------------------------------------------------- the Jacobian
+# ------------------------------------------------------------------------------------- the Jacobian
 
 
 def _maps(rng: np.random.Generator) -> Iterator[Case]:
@@ -48,7 +55,11 @@ def _matrix(case: Case, by: Callable[..., Any]) -> np.ndarray:
 
 def _accept(by: Callable[..., Any], one_for_each: str) -> Callable[[Case, Any], str]:
     def accept(case: Case, got: Any) -> str:
-        if type(got) is not dict or set(got) != {"jacobian", "runs"} or type(got["runs"]) is not int:
+        if (
+            type(got) is not dict
+            or set(got) != {"jacobian", "runs"}
+            or type(got["runs"]) is not int
+        ):
             return "what was returned is not a matrix."
         right = _matrix(case, by)
         if case.group == "values":
@@ -56,13 +67,25 @@ def _accept(by: Callable[..., Any], one_for_each: str) -> Callable[[Case, Any], 
         most = 1 + right.shape[one_for_each == "column"]
         if same(right, got["jacobian"]):
             return "as long as the matrix is wrong, its passes are not counted."
-        return "" if got["runs"] <= most else f"f ran {got['runs']} times; one pass for each {one_for_each} is enough."
+        return (
+            ""
+            if got["runs"] <= most
+            else f"f ran {got['runs']} times; one pass for each {one_for_each} is enough."
+        )
 
     return accept
 
 
-def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tuple[str, ...], hints: tuple[str, ...]) -> Exercise:
-    """The student writes name(f, x); by: the engine's function of the other mode, which says what is right."""
+def _jacobian(
+    name: str,
+    one_for_each: str,
+    by: Callable[..., Any],
+    forbid: tuple[str, ...],
+    hints: tuple[str, ...],
+) -> Exercise:
+    """The student writes name(f, x); by: the engine's function of the other mode, which says
+    what is right.
+    """
 
     def mistake(title: str, say: str, wrong: Callable[[np.ndarray], Any]) -> Misconception:
         def of(case: Case) -> Any:
@@ -80,11 +103,21 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
         _maps,
         drive=DRIVE,
         forbid=forbid,
-        present=lambda case: f"{name}(f, x) with {case.args['f']}, x = {np.array2string(case.args['x'], precision=3)}",
-        checked=f"Your matrix is held against the engine's, made {'by rows' if one_for_each == 'column' else 'by columns'}.",
+        present=lambda case: (
+            f"{name}(f, x) with {case.args['f']}, x ="
+            f" {np.array2string(case.args['x'], precision=3)}"
+        ),
+        checked=(
+            "Your matrix is held against the engine's, made"
+            f" {'by rows' if one_for_each == 'column' else 'by columns'}."
+        ),
         hints=hints,
         misconceptions=(
-            mistake("transposed", "rows and columns are swapped: a row belongs to a result, a column to an input.", lambda J: J.T),
+            mistake(
+                "transposed",
+                "rows and columns are swapped: a row belongs to a result, a column to an input.",
+                lambda J: J.T,
+            ),
             mistake(
                 "one seed of ones",
                 "you used one seed of ones for everything: that adds up all columns, or all rows.",
@@ -92,7 +125,8 @@ def _jacobian(name: str, one_for_each: str, by: Callable[..., Any], forbid: tupl
             ),
             mistake(
                 "the first only",
-                f"that is the first {one_for_each} alone; each {one_for_each} needs a pass of its own.",
+                f"that is the first {one_for_each} alone; each {one_for_each} needs a pass of its"
+                " own.",
                 lambda J: J[:, 0] if one_for_each == "column" else J[0],
             ),
             Misconception(
@@ -115,7 +149,11 @@ def _one_factor(pairs: list[tuple[np.ndarray, Any]]) -> tuple[str, None] | None:
     right = np.concatenate([matrix.ravel() for matrix, _ in pairs])
     got = np.concatenate([np.asarray(got["jacobian"], dtype=float).ravel() for _, got in pairs])
     factor = float(got @ right / (right @ right))
-    return (f" It is {shown(factor)}.", None) if np.allclose(got, factor * right, rtol=1e-9, atol=1e-9) else None
+    return (
+        (f" It is {shown(factor)}.", None)
+        if np.allclose(got, factor * right, rtol=1e-9, atol=1e-9)
+        else None
+    )
 
 
 WHOLE = ("minigrad.func.jacrev", "minigrad.func.jacfwd", "minigrad.autograd.functional.jacobian")
@@ -127,7 +165,10 @@ by_columns = _jacobian(
     (*WHOLE, "minigrad.func.vjp", "minigrad.func.grad"),
     (
         "The seed (1, 0, …, 0) gives the first column. Which seeds give the others?",
-        "`mg.eye(len(x), dtype=x.dtype)` holds all seeds, one in each row. Collect the tangents in a list.",
+        (
+            "`mg.eye(len(x), dtype=x.dtype)` holds all seeds, one in each row. Collect the tangents"
+            " in a list."
+        ),
         "Put the list together with `mg.stack(columns, dim=1)`: each tangent becomes a column.",
     ),
 )
@@ -138,13 +179,16 @@ by_rows = _jacobian(
     (*WHOLE, "minigrad.func.jvp"),
     (
         "Here the seeds belong to the results. How many results are there?",
-        "`y, pull = mg.func.vjp(f, x)` runs f once; `pull(seed)` can be called again and again, and returns a tuple with one entry.",
+        (
+            "`y, pull = mg.func.vjp(f, x)` runs f once; `pull(seed)` can be called again and again,"
+            " and returns a tuple with one entry."
+        ),
         "Put the rows together with `mg.stack(rows)`: each becomes a row.",
     ),
 )
 
 
-# ----------------------------------------------------------------------------------------------------------------- the cost
+# ----------------------------------------------------------------------------------------- the cost
 
 
 def _chain(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
@@ -160,8 +204,12 @@ def _chain(sizes: tuple[int, ...]) -> Callable[[Any], Any]:
 
 @cache
 def multiplications(sizes: tuple[int, ...], mode: str) -> int:
-    """What the engine multiplies in all passes of a mode for the Jacobian of a chain of matrices: its own count, "jvp" or "vjp"."""
-    one = mg.count_operations(_chain(sizes), mg.ones(sizes[0], dtype=mg.float64), mode=mode).derivative.mul
+    """What the engine multiplies in all passes of a mode for the Jacobian of a chain of
+    matrices: its own count, "jvp" or "vjp".
+    """
+    one = mg.count_operations(
+        _chain(sizes), mg.ones(sizes[0], dtype=mg.float64), mode=mode
+    ).derivative.mul
     return one * (sizes[0] if mode == "jvp" else sizes[-1])
 
 
@@ -169,7 +217,9 @@ def _sizes(rng: np.random.Generator) -> Iterator[Case]:
     for call, group in (("cost_by_columns", "by columns"), ("cost_by_rows", "by rows")):
         yield Case.of(group, {"sizes": [2, 3]}, call=call)
         for length in (3, 4, 6):
-            sizes = [int(k) for k in rng.permutation(np.arange(2, 13))[:length]]  # all different, so that none can stand for another
+            sizes = [
+                int(k) for k in rng.permutation(np.arange(2, 13))[:length]
+            ]  # all different, so that none can stand for another
             yield Case.of(group, {"sizes": sizes}, call=call)
 
 
@@ -178,11 +228,19 @@ def _mode(case: Case) -> str:
 
 
 def _is_cost(case: Case, got: Any) -> str:
-    return same(multiplications(tuple(case.args["sizes"]), _mode(case)), got, name=f"what `{case.call}` returned")
+    return same(
+        multiplications(tuple(case.args["sizes"]), _mode(case)),
+        got,
+        name=f"what `{case.call}` returned",
+    )
 
 
-def _wrong_cost(title: str, say: str, columns: Callable[[list[int]], Any], rows: Callable[[list[int]], Any]) -> Misconception:
-    return Misconception(title, say, lambda case: (columns if _mode(case) == "jvp" else rows)(case.args["sizes"]))
+def _wrong_cost(
+    title: str, say: str, columns: Callable[[list[int]], Any], rows: Callable[[list[int]], Any]
+) -> Misconception:
+    return Misconception(
+        title, say, lambda case: (columns if _mode(case) == "jvp" else rows)(case.args["sizes"])
+    )
 
 
 def _pass(sizes: list[int]) -> int:
@@ -197,7 +255,10 @@ cost_of_chain = told_by(
     answers=("cost_by_columns", "cost_by_rows"),
     checked="Your numbers are held against what the engine counted while it ran the passes.",
     hints=(
-        "First one pass: how many multiplications does a matrix of b rows and a columns times a vector take? Add up over all matrices.",
+        (
+            "First one pass: how many multiplications does a matrix of b rows and a columns times a"
+            " vector take? Add up over all matrices."
+        ),
         "A pass backward multiplies by the same matrices, transposed: the same number.",
         "Now multiply by the number of passes: sizes[0] for columns, sizes[-1] for rows.",
     ),
@@ -205,19 +266,22 @@ cost_of_chain = told_by(
         _wrong_cost("one pass", "that is a single pass.", _pass, _pass),
         _wrong_cost(
             "the other mode",
-            "columns and rows are swapped: there is a column for each input, and a row for each result.",
+            "columns and rows are swapped: there is a column for each input, and a row for each"
+            " result.",
             lambda s: s[-1] * _pass(s),
             lambda s: s[0] * _pass(s),
         ),
         _wrong_cost(
             "only the ends",
-            "only the first and the last size are in it; the matrices in between are multiplied too.",
+            "only the first and the last size are in it; the matrices in between are multiplied"
+            " too.",
             lambda s: s[0] * s[0] * s[-1],
             lambda s: s[-1] * s[0] * s[-1],
         ),
         _wrong_cost(
             "all sizes multiplied",
-            "you multiplied all sizes. The matrices follow one another: the products a·b of neighbours are added.",
+            "you multiplied all sizes. The matrices follow one another: the products a·b of"
+            " neighbours are added.",
             math.prod,
             math.prod,
         ),
@@ -243,17 +307,23 @@ cost_of_chain = told_by(
 )
 
 
-# --------------------------------------------------------------------------------------------------------------- the choice
+# --------------------------------------------------------------------------------------- the choice
 
 QUESTIONS: dict[str, tuple[str, int, int]] = {
     "robot": ("whole Jacobians", 3, 1000),
     "loss": ("whole Jacobians", 1_000_000, 1),
     "measurements": ("whole Jacobians", 50, 3),
     "constant": ("whole Jacobians", 1, 200),
-    "one_direction": ("products with a vector", 1, 1000),  # J·u: the point moves along a line, so there is one input
+    "one_direction": (
+        "products with a vector",
+        1,
+        1000,
+    ),  # J·u: the point moves along a line, so there is one input
     "one_combination": ("products with a vector", 1000, 1),  # wᵀ·J: there is one result
 }
-"""For each of the lesson's questions its group, and how many inputs and results there are, in effect."""
+"""For each of the lesson's questions its group, and how many inputs and results there are, in
+effect.
+"""
 
 
 def _questions(rng: np.random.Generator) -> Iterator[Case]:
@@ -269,7 +339,11 @@ def _fewer_passes(name: str) -> str:
 def _is_choice(case: Case, got: Any) -> str:
     if got not in ("forward", "reverse"):
         return f'`{case.call}` should be "forward" or "reverse".'
-    return "" if got == _fewer_passes(case.call) else f"for `{case.call}` the other mode needs fewer passes."
+    return (
+        ""
+        if got == _fewer_passes(case.call)
+        else f"for `{case.call}` the other mode needs fewer passes."
+    )
 
 
 choice = told_by(
@@ -281,27 +355,38 @@ choice = told_by(
     is_value=True,
     checked="For each question the passes of both modes are counted.",
     hints=(
-        "Count the passes of both modes: one for each input that has to move by itself, or one for each result that has to be asked.",
-        "A product J·u is what one forward pass computes, with the seed u. What does one reverse pass compute?",
+        (
+            "Count the passes of both modes: one for each input that has to move by itself, or one"
+            " for each result that has to be asked."
+        ),
+        (
+            "A product J·u is what one forward pass computes, with the seed u. What does one"
+            " reverse pass compute?"
+        ),
     ),
     misconceptions=(
         Misconception(
             "mixed up",
-            "the two modes are mixed up: forward mode has a pass for each input, reverse mode one for each result.",
+            "the two modes are mixed up: forward mode has a pass for each input, reverse mode one"
+            " for each result.",
             lambda case: "reverse" if _fewer_passes(case.call) == "forward" else "forward",
         ),
     ),
 )
 
 
-# ----------------------------------------------------------------------------------------------------------- the predictions
+# ---------------------------------------------------------------------------------- the predictions
 
 
 @cache
 def ratio_of_gradient(n: int = 1000) -> float:
-    """The arithmetic of the lesson's function together with its gradient in reverse mode, over that of the function alone."""
+    """The arithmetic of the lesson's function together with its gradient in reverse mode, over
+    that of the function alone.
+    """
     weights = mg.tensor(np.random.default_rng(0).normal(size=(10, n)) / np.sqrt(n))
-    counts = mg.count_operations(lambda x: mg.tanh(weights @ x).sum(), mg.zeros(n, dtype=mg.float64), mode="vjp")
+    counts = mg.count_operations(
+        lambda x: mg.tanh(weights @ x).sum(), mg.zeros(n, dtype=mg.float64), mode="vjp"
+    )
     return work(counts.total) / work(counts.forward)
 
 
@@ -316,11 +401,17 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the reverse passes for the Jacobian of F",
         variable="reverse_passes_of_F",
         answer=lambda: float(len(lessons_f(mg.tensor(1.0), mg.tensor(0.5)))),
-        because="One for each result, and each gives a row. Forward mode needs two passes, one for each input.",
+        because=(
+            "One for each result, and each gives a row. Forward mode needs two passes, one for each"
+            " input."
+        ),
         slips=(
             ("That is what forward mode needs: one pass for each input.", lambda: 2.0),
             ("One pass would do for one result; F has more.", lambda: 1.0),
-            ("That is the number of entries of the Jacobian. A pass gives a whole row of them.", lambda: 6.0),
+            (
+                "That is the number of entries of the Jacobian. A pass gives a whole row of them.",
+                lambda: 6.0,
+            ),
         ),
         hints=("In reverse mode a pass begins at a result. How many results has F?",),
         tolerance=1e-9,
@@ -333,19 +424,34 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the work of the function and its gradient together, over that of the function",
         variable="times_the_work",
         answer=ratio_of_gradient,
-        because="The pass backward multiplies by the same matrix, transposed: about as much work again. The number of inputs is not in it.",
+        because=(
+            "The pass backward multiplies by the same matrix, transposed: about as much work again."
+            " The number of inputs is not in it."
+        ),
         slips=(
-            ("That is what forward mode takes, one pass for each input. In reverse mode one pass gives all derivatives.", lambda: 1000.0),
+            (
+                (
+                    "That is what forward mode takes, one pass for each input. In reverse mode one"
+                    " pass gives all derivatives."
+                ),
+                lambda: 1000.0,
+            ),
             ("That is what differences take.", lambda: 1001.0),
             ("The pass backward is not free: it multiplies by the matrix too.", lambda: 1.0),
             (
-                "3 is what training costs: there the weights are differentiated as well, which is a third product. Here they are fixed.",
+                (
+                    "3 is what training costs: there the weights are differentiated as well, which"
+                    " is a third product. Here they are fixed."
+                ),
                 lambda: 3.0,
             ),
         ),
         hints=(
             "How many passes does reverse mode need for the gradient of one number?",
-            "Each operation of the pass forward has one in the pass backward. How much work is it, compared with it?",
+            (
+                "Each operation of the pass forward has one in the pass backward. How much work is"
+                " it, compared with it?"
+            ),
         ),
         tolerance=0.32,
     ),
@@ -353,7 +459,8 @@ _ALL: tuple[Exercise, ...] = (
     Cost(
         "fast_adjoints",
         form="tape",
-        n=100_000,  # to copy the tape in each round, which is quadratic, takes far longer than the limit
+        # to copy the tape in each round, which is quadratic, takes far longer than the limit
+        n=100_000,
         limit_s=12.0,
         checked="Each graph has about 100,000 operations.",
     ),

@@ -1,4 +1,5 @@
-"""The exercises of lesson 5, as data: pull rules of operations on arrays, for (x.t() − x.exp()).pow(2).sum() and for a layer of a network.
+"""The exercises of lesson 5, as data: pull rules of operations on arrays, for (x.t() −
+x.exp()).pow(2).sum() and for a layer of a network.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -46,7 +47,12 @@ def _sent_to_x(op: str) -> float:
     """The first element of what the operation sends to x."""
     (node,) = [n["id"] for n in _trace()["nodes"] if n.get("op") == op]
     edge = next(e["id"] for e in _trace()["edges"] if e["src"] == "x" and e["dst"] == node)
-    parts = [c["product"] for s in _trace()["steps"] for c in s.get("contribs", []) if c["edge"] == edge and s["node"] == "x"]
+    parts = [
+        c["product"]
+        for s in _trace()["steps"]
+        for c in s.get("contribs", [])
+        if c["edge"] == edge and s["node"] == "x"
+    ]
     return float(parts[-1]["sample"][0])
 
 
@@ -65,7 +71,10 @@ PREDICTIONS = (
         answer=lambda: _element("v4", "g", 0),
         because="The sum grows by as much as any one of its terms grows.",
         slips=(
-            ("The four squares have an adjoint each; they are not added up.", lambda: float(POINT.size)),
+            (
+                "The four squares have an adjoint each; they are not added up.",
+                lambda: float(POINT.size),
+            ),
             ("That would be the mean. The sum feels each term fully.", lambda: 1 / POINT.size),
             ("That is the derivative of the square, one step further down.", lambda: 2.0),
         ),
@@ -77,16 +86,33 @@ PREDICTIONS = (
         "Prediction: the upper left element of the gradient",
         variable="upper_left",
         answer=lambda: _element("x", "g", 0),
-        because="The transpose sends −2 and the exponential +2: both ways count, and here they cancel.",
+        because=(
+            "The transpose sends −2 and the exponential +2: both ways count, and here they cancel."
+        ),
         slips=(
-            ("That is what arrives through the transpose. What does the exponential send?", lambda: _sent_to_x("permute")),
-            ("That is what arrives through the exponential. What does the transpose send?", lambda: _sent_to_x("exp")),
-            ("The exponential is subtracted: its part has the other sign.", lambda: _sent_to_x("permute") - _sent_to_x("exp")),
+            (
+                "That is what arrives through the transpose. What does the exponential send?",
+                lambda: _sent_to_x("permute"),
+            ),
+            (
+                "That is what arrives through the exponential. What does the transpose send?",
+                lambda: _sent_to_x("exp"),
+            ),
+            (
+                "The exponential is subtracted: its part has the other sign.",
+                lambda: _sent_to_x("permute") - _sent_to_x("exp"),
+            ),
         ),
         hints=(
-            "On the diagonal the transpose moves nothing. The upper left difference is 0 − e⁰ = −1.",
+            (
+                "On the diagonal the transpose moves nothing. The upper left difference is 0 − e⁰"
+                " = −1."
+            ),
             "Its square sends 2 · (−1) = −2 to the difference.",
-            "The difference sends −2 to the transpose's element and +2 to the exponential's, and that one multiplies by e⁰ = 1.",
+            (
+                "The difference sends −2 to the transpose's element and +2 to the exponential's,"
+                " and that one multiplies by e⁰ = 1."
+            ),
         ),
         tolerance=1e-9,
     ),
@@ -99,14 +125,17 @@ PREDICTIONS = (
         slips=(
             ("b has 3 elements, but each of them is used in all 4 rows.", lambda: 1.0),
             ("Each element of b goes into one column, and a column has 4 elements.", lambda: 3.0),
-            ("That is all of m + b together; one element of b reaches one column only.", lambda: 12.0),
+            (
+                "That is all of m + b together; one element of b reaches one column only.",
+                lambda: 12.0,
+            ),
         ),
         hints=("Into how many elements of m + b does b[0] go?", "Each of them has the adjoint 1."),
         tolerance=1e-9,
     ),
 )
 
-# ------------------------------------------------------------------------------------------------------------------- rules
+# -------------------------------------------------------------------------------------------- rules
 
 
 def _matrices(*shapes: tuple[int, ...]) -> Draw:
@@ -133,7 +162,9 @@ PULL_EXP = replace(
             lambda x, g: g * x * np.exp(x - 1),
         ),
         Misconception.of(
-            "exponential of the adjoint", "you took the exponential of `g`. It belongs to the input x.", lambda x, g: np.exp(g)
+            "exponential of the adjoint",
+            "you took the exponential of `g`. It belongs to the input x.",
+            lambda x, g: np.exp(g),
         ),
     ),
 )
@@ -141,10 +172,16 @@ PULL_EXP = replace(
 _T = Vjp(
     "pull_t",
     lambda x: x.t(),
-    draws={"values": [_matrices((2, 2)), _matrices((3, 3))], "shapes": [_matrices((2, 3)), _matrices((1, 4)), _matrices((0, 2))]},
+    draws={
+        "values": [_matrices((2, 2)), _matrices((3, 3))],
+        "shapes": [_matrices((2, 3)), _matrices((1, 4)), _matrices((0, 2))],
+    },
     points={"values": 1, "shapes": 1},
     hints=(
-        "The transpose computes nothing, it only moves elements. Where does the adjoint of the element in row 0, column 1 have to go?",
+        (
+            "The transpose computes nothing, it only moves elements. Where does the adjoint of the"
+            " element in row 0, column 1 have to go?"
+        ),
         "The element x[i, j] became element [j, i] of the result, so its adjoint lies at g[j, i].",
         "The result has the shape of x: g has rows and columns the other way round.",
     ),
@@ -153,15 +190,32 @@ _T = Vjp(
 PULL_T = replace(
     _T,
     misconceptions=(
-        Misconception.of("not moved", "`g` comes back as it came: each of its elements has to be moved back.", lambda x, g: g),
-        Misconception.of("the value", "you transposed x. It is the adjoint `g` that has to be moved back.", lambda x, g: x.T),
-        Misconception.of("times the value", "you multiply by x. Moving elements does not change them.", lambda x, g: g * x.T),
+        Misconception.of(
+            "not moved",
+            "`g` comes back as it came: each of its elements has to be moved back.",
+            lambda x, g: g,
+        ),
+        Misconception.of(
+            "the value",
+            "you transposed x. It is the adjoint `g` that has to be moved back.",
+            lambda x, g: x.T,
+        ),
+        Misconception.of(
+            "times the value",
+            "you multiply by x. Moving elements does not change them.",
+            lambda x, g: g * x.T,
+        ),
         Misconception.of(
             "reshaped",
-            "you gave `g` another shape, but left its elements in their order: `reshape` does not move them.",
+            "you gave `g` another shape, but left its elements in their order: `reshape` does not"
+            " move them.",
             lambda x, g: np.reshape(g, x.shape),
         ),
-        *(m for m in _T.misconceptions if m.name not in ("forgets the local derivative", "value instead of derivative")),
+        *(
+            m
+            for m in _T.misconceptions
+            if m.name not in ("forgets the local derivative", "value instead of derivative")
+        ),
     ),
 )
 
@@ -179,7 +233,12 @@ def _sum_cases(rng: np.random.Generator) -> Iterator[Case]:
     ):
         for shape in shapes:
             x = np.asarray(rng.uniform(-2, 2, size=shape))
-            yield Case(group, x=x, axis=axis, g=np.asarray(rng.uniform(0.5, 2, size=np.sum(x, axis=axis).shape)))
+            yield Case(
+                group,
+                x=x,
+                axis=axis,
+                g=np.asarray(rng.uniform(0.5, 2, size=np.sum(x, axis=axis).shape)),
+            )
 
 
 PULL_SUM = Exercise(
@@ -190,32 +249,56 @@ PULL_SUM = Exercise(
     forbid=(DERIVATIVES,),
     hints=(
         "Each element of x went into exactly one sum. Which adjoint does it get?",
-        "If one axis was summed, g lacks that axis: `np.expand_dims(g, axis)` puts it back with length 1.",
-        "`np.broadcast_to(…, x.shape)` copies along it. With axis None, g is a single number and fits without more.",
+        (
+            "If one axis was summed, g lacks that axis: `np.expand_dims(g, axis)` puts it back with"
+            " length 1."
+        ),
+        (
+            "`np.broadcast_to(…, x.shape)` copies along it. With axis None, g is a single number"
+            " and fits without more."
+        ),
     ),
     verify=lambda case, got: same(
-        vjp_by_differences(_summed(case.args["axis"]), [case.args["x"]], case.args["g"])[0], got, 1e-5, 1e-6, "what `pull_sum` returned"
+        vjp_by_differences(_summed(case.args["axis"]), [case.args["x"]], case.args["g"])[0],
+        got,
+        1e-5,
+        1e-6,
+        "what `pull_sum` returned",
     ),
     misconceptions=(
-        Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda x, axis, g: np.ones_like(x)),
-        Misconception.of("no copies", "`g` comes back as it came: it needs the shape of x, a copy for each element.", lambda x, axis, g: g),
         Misconception.of(
-            "derivative by the values", "A sum's derivative is 1, whatever the values are.", lambda x, axis, g: x * _spread(x, axis, g)
+            "forgets the incoming adjoint",
+            "you left out `g`: multiply by it.",
+            lambda x, axis, g: np.ones_like(x),
+        ),
+        Misconception.of(
+            "no copies",
+            "`g` comes back as it came: it needs the shape of x, a copy for each element.",
+            lambda x, axis, g: g,
+        ),
+        Misconception.of(
+            "derivative by the values",
+            "A sum's derivative is 1, whatever the values are.",
+            lambda x, axis, g: x * _spread(x, axis, g),
         ),
         Misconception.of(
             "mean instead of sum",
             "you divide by the number of terms: that is the mean's rule.",
             lambda x, axis, g: _spread(x, axis, g) / (x.size if axis is None else x.shape[axis]),
         ),
-        Misconception.of("sign", "the sign is turned round.", lambda x, axis, g: -_spread(x, axis, g)),
+        Misconception.of(
+            "sign", "the sign is turned round.", lambda x, axis, g: -_spread(x, axis, g)
+        ),
         Misconception.of(
             "one sum for all",
-            "every element gets the sum of all adjoints. Each element went into one sum only, and gets that one's adjoint.",
+            "every element gets the sum of all adjoints. Each element went into one sum only, and"
+            " gets that one's adjoint.",
             lambda x, axis, g: np.full(x.shape, np.sum(g)),
         ),
         Misconception.of(
             "axis in front",
-            "you copy along a new axis in front; the summed one may be another. See `np.expand_dims`.",
+            "you copy along a new axis in front; the summed one may be another. See"
+            " `np.expand_dims`.",
             lambda x, axis, g: np.broadcast_to(g, x.shape),
         ),
     ),
@@ -234,7 +317,10 @@ def _(x: np.ndarray, axis: int | None, g: np.ndarray) -> Any:
 UNBROADCAST = Unbroadcast(
     "unbroadcast",
     hints=(
-        "Every copy of an element sends its own part, so the parts of its copies are added. Along which axes were copies made?",
+        (
+            "Every copy of an element sends its own part, so the parts of its copies are added."
+            " Along which axes were copies made?"
+        ),
         "New axes are always in front: g.ndim − len(shape) of them. Sum over them first.",
         "Then sum over each axis where `shape` has a 1 and g has more, with keepdims=True.",
     ),
@@ -263,7 +349,10 @@ _MATMUL = Vjp(
         "linear": _products(((2, 3), (3, 2))),
     },
     hints=(
-        "Let the shapes lead: a is (n, k), b is (k, m), g is (n, m). Which product of g and b has the shape of a?",
+        (
+            "Let the shapes lead: a is (n, k), b is (k, m), g is (n, m). Which product of g and b"
+            " has the shape of a?"
+        ),
         "(n, m) @ (m, k) gives (n, k), and b.T is (m, k). Do the same for b.",
         "For a: g @ b.T. For b: a.T @ g. Return both, a's first.",
     ),
@@ -271,13 +360,20 @@ _MATMUL = Vjp(
 PULL_MATMUL = replace(
     _MATMUL,
     misconceptions=(
-        *(m for m in _MATMUL.misconceptions if m.name != "no sum over broadcast axes"),  # nothing is broadcast here
+        *(
+            m for m in _MATMUL.misconceptions if m.name != "no sum over broadcast axes"
+        ),  # nothing is broadcast here
         _products_mistake(
             "matrix product untransposed",
-            "the other operand is not transposed: square matrices hide it, other shapes do not fit.",
+            "the other operand is not transposed: square matrices hide it, other shapes do not"
+            " fit.",
             lambda a, b, g: (g @ b, a @ g),
         ),
-        _products_mistake("order of the factors", "the factors stand in the wrong order.", lambda a, b, g: (b.T @ g, g @ a.T)),
+        _products_mistake(
+            "order of the factors",
+            "the factors stand in the wrong order.",
+            lambda a, b, g: (b.T @ g, g @ a.T),
+        ),
         _products_mistake(
             "element by element, transposed",
             "you use `*`, which multiplies element by element; a matrix product is `@`.",
@@ -299,4 +395,6 @@ TITLES = {
     "pull_matmul": "Exercise 5 · The matrix product",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS[:2], PULL_EXP, PULL_T, PULL_SUM, PREDICTIONS[2], UNBROADCAST, PULL_MATMUL), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(
+    (*PREDICTIONS[:2], PULL_EXP, PULL_T, PULL_SUM, PREDICTIONS[2], UNBROADCAST, PULL_MATMUL), TITLES
+)

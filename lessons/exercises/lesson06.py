@@ -1,4 +1,5 @@
-"""The exercises of lesson 6, as data: a tour of minigrad.autograd, with the example functions of PyTorch's page on torch.autograd.
+"""The exercises of lesson 6, as data: a tour of minigrad.autograd, with the example functions of
+PyTorch's page on torch.autograd.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -44,12 +45,20 @@ def _rows(rng: np.random.Generator, *shape: int) -> list[np.ndarray]:
 
 
 ROWS: dict[str, list[Any]] = {
-    "values": [lambda rng: _rows(rng, 2, 2), lambda rng: _rows(rng, 2, 3), lambda rng: _rows(rng, 3, 2)],
-    "shapes": [lambda rng: _rows(rng, 1, 4), lambda rng: _rows(rng, 4, 1), lambda rng: _rows(rng, 0, 3)],
+    "values": [
+        lambda rng: _rows(rng, 2, 2),
+        lambda rng: _rows(rng, 2, 3),
+        lambda rng: _rows(rng, 3, 2),
+    ],
+    "shapes": [
+        lambda rng: _rows(rng, 1, 4),
+        lambda rng: _rows(rng, 4, 1),
+        lambda rng: _rows(rng, 0, 3),
+    ],
 }
 
 
-# ------------------------------------------------------------------------------------------------------- zeros, None or error
+# ----------------------------------------------------------------------------- zeros, None or error
 
 
 def first(x, y):
@@ -81,15 +90,33 @@ WORDS = ("zeros", "None", "error")
 
 
 WHY_NOT = {
-    ("a", "None"): "`jacobian` gives a matrix in any case. Which numbers stand in it where nothing depends on y?",
-    ("a", "error"): "nothing is wrong here: the derivative of 2x with respect to y exists, and is a number.",
+    (
+        "a",
+        "None",
+    ): (
+        "`jacobian` gives a matrix in any case. Which numbers stand in it where nothing depends"
+        " on y?"
+    ),
+    (
+        "a",
+        "error",
+    ): "nothing is wrong here: the derivative of 2x with respect to y exists, and is a number.",
     ("b", "zeros"): "`strict=True` asks to be told where an input has no influence.",
     ("b", "None"): "`strict=True` asks to be told, and None is easy to overlook.",
-    ("c", "zeros"): "`grad` takes an input without influence for a slip, unless you say that there may be one.",
+    (
+        "c",
+        "zeros",
+    ): "`grad` takes an input without influence for a slip, unless you say that there may be one.",
     ("c", "None"): "that takes `allow_unused=True`.",
-    ("d", "zeros"): "`allow_unused=True` keeps “no influence at all” apart from a zero that was computed.",
+    (
+        "d",
+        "zeros",
+    ): "`allow_unused=True` keeps “no influence at all” apart from a zero that was computed.",
     ("d", "error"): "`allow_unused=True` allows just this.",
-    ("e", "None"): "`hessian` gives a matrix in any case. How does a constant gradient change when x does?",
+    (
+        "e",
+        "None",
+    ): "`hessian` gives a matrix in any case. How does a constant gradient change when x does?",
     ("e", "error"): "nothing is wrong with a constant gradient. How does it change when x does?",
 }
 
@@ -102,7 +129,11 @@ def _about_verdict(case: Case, got: Any) -> str:
         return f"row {row} has no word yet."
     if got[row] not in WORDS:
         return f"row {row} should be one of {', '.join(WORDS)}."
-    return "" if got[row] == verdicts()[row] else f"row {row} is not {got[row]!r}: {WHY_NOT[row, got[row]]}"
+    return (
+        ""
+        if got[row] == verdicts()[row]
+        else f"row {row} is not {got[row]!r}: {WHY_NOT[row, got[row]]}"
+    )
 
 
 @exercise(
@@ -111,25 +142,37 @@ def _about_verdict(case: Case, got: Any) -> str:
     is_value=True,
     verify=_about_verdict,
     hints=(
-        "What is the derivative of 2x by y, as mathematics? And of which of the five calls can you say that it answers just that?",
-        "`strict=True` asks to be told. `grad` assumes that an input without influence is a slip, unless you say that it may be unused.",
-        "The gradient of a sum of 3x is 3 everywhere, whatever x is. How does that change when x changes?",
+        (
+            "What is the derivative of 2x by y, as mathematics? And of which of the five calls can"
+            " you say that it answers just that?"
+        ),
+        (
+            "`strict=True` asks to be told. `grad` assumes that an input without influence is a"
+            " slip, unless you say that it may be unused."
+        ),
+        (
+            "The gradient of a sum of 3x is 3 everywhere, whatever x is. How does that change when"
+            " x changes?"
+        ),
     ),
     checked="Each row is held against what the engine does.",
     misconceptions=(
         Misconception(
             "None for a matrix",
-            "`jacobian` and `hessian` return None where nothing depends on an input. They return zeros, the right number.",
+            "`jacobian` and `hessian` return None where nothing depends on an input. They return"
+            " zeros, the right number.",
             lambda case: verdicts() | {"a": "None", "e": "None"},
         ),
         Misconception(
             "allow_unused gives zeros",
-            "`allow_unused=True` makes zeros. It gives None, so that you can tell “no influence at all” from a zero.",
+            "`allow_unused=True` makes zeros. It gives None, so that you can tell “no influence at"
+            " all” from a zero.",
             lambda case: verdicts() | {"d": "zeros"},
         ),
         Misconception(
             "grad is forgiving",
-            "`grad` overlooks an input that is not used. Without `allow_unused` it raises an error.",
+            "`grad` overlooks an input that is not used. Without `allow_unused` it raises an"
+            " error.",
             lambda case: verdicts() | {"c": "None"},
         ),
     ),
@@ -142,7 +185,7 @@ def told(rng: np.random.Generator) -> Iterator[Case]:
 told.accept(_about_verdict)
 
 
-# ------------------------------------------------------------------------------------------------------------ Hessian times v
+# ---------------------------------------------------------------------------------- Hessian times v
 
 
 def _gradient(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
@@ -150,12 +193,18 @@ def _gradient(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
 
 
 def _forward_over_reverse(which: str, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """How the gradient changes along v: a tangent pushed through one backward pass, so that no second one is trusted."""
-    return np.asarray(as_plain(mg.func.jvp(mg.func.grad(FUNCTIONS[which]), (mg.tensor(x),), (mg.tensor(v),))[1]))
+    """How the gradient changes along v: a tangent pushed through one backward pass, so that no
+    second one is trusted.
+    """
+    return np.asarray(
+        as_plain(mg.func.jvp(mg.func.grad(FUNCTIONS[which]), (mg.tensor(x),), (mg.tensor(v),))[1])
+    )
 
 
 EXACT = 1e-9
-"""So near must a product be: with differences of gradients no step comes so near for a quick wave and for a slow form at once."""
+"""So near must a product be: with differences of gradients no step comes so near for a quick
+wave and for a slow form at once.
+"""
 
 
 def _by_differences(h: float) -> Callable[[Case], Any]:
@@ -174,24 +223,42 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
     "hessian_times",
     points={"functions": 2, "linear in v": 1},
     drive="minigrad.lessons.exercises.drive06:hessian_times",
-    forbid=tuple(f"minigrad.autograd.functional.{name}" for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")),
+    forbid=tuple(
+        f"minigrad.autograd.functional.{name}"
+        for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")
+    ),
     rtol=EXACT,
     atol=EXACT,
-    verify=lambda case, got: same(_forward_over_reverse(**case.args), got, EXACT, EXACT, "what `hessian_times` returned"),
-    hints=(
-        "The Hessian is the Jacobian of the gradient. So you need the gradient, in such a form that it can be differentiated once more.",
-        "The first `grad` gets `create_graph=True`. The second one differentiates its result by x; what does `grad_outputs` do there?",
-        "`(slope,) = mg.autograd.grad(f(x), x, create_graph=True)`, and then `mg.autograd.grad(slope, x, grad_outputs=v)`.",
+    verify=lambda case, got: same(
+        _forward_over_reverse(**case.args), got, EXACT, EXACT, "what `hessian_times` returned"
     ),
-    checked="They are held against a tangent that is pushed through the gradient: forward mode over reverse mode.",
+    hints=(
+        (
+            "The Hessian is the Jacobian of the gradient. So you need the gradient, in such a form"
+            " that it can be differentiated once more."
+        ),
+        (
+            "The first `grad` gets `create_graph=True`. The second one differentiates its result by"
+            " x; what does `grad_outputs` do there?"
+        ),
+        (
+            "`(slope,) = mg.autograd.grad(f(x), x, create_graph=True)`, and then"
+            " `mg.autograd.grad(slope, x, grad_outputs=v)`."
+        ),
+    ),
+    checked=(
+        "They are held against a tangent that is pushed through the gradient: forward mode over"
+        " reverse mode."
+    ),
     misconceptions=(
         Misconception(
             "differences of gradients",
-            "you take the difference of two gradients: only some digits are right, and for the quick wave fewer or none. Differentiate the "
-            "gradient instead.",
+            "you take the difference of two gradients: only some digits are right, and for the"
+            " quick wave fewer or none. Differentiate the gradient instead.",
             _by_differences(1e-5),
             explains=lambda case, got: (
-                case.args["which"] == "a quick wave" or not same(_forward_over_reverse(**case.args), got, 1e-3, 1e-6)
+                case.args["which"] == "a quick wave"
+                or not same(_forward_over_reverse(**case.args), got, 1e-3, 1e-6)
             ),
         ),
         Misconception(
@@ -211,14 +278,20 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
         ),
         Misconception(
             "diagonal only",
-            "you use the Hessian's diagonal alone, as if no number had an influence on another one's slope.",
+            "you use the Hessian's diagonal alone, as if no number had an influence on another"
+            " one's slope.",
             lambda case: np.diag(_hessian(case.args["which"], case.args["x"])) * case.args["v"],
         ),
     ),
 )
 def hessian_times(rng: np.random.Generator) -> Iterator[Case]:
     for which in FUNCTIONS:
-        yield Case("functions", which=which, x=np.asarray(rng.uniform(0.5, 1.5, size=3)), v=np.asarray(rng.uniform(-2, 2, size=3)))
+        yield Case(
+            "functions",
+            which=which,
+            x=np.asarray(rng.uniform(0.5, 1.5, size=3)),
+            v=np.asarray(rng.uniform(-2, 2, size=3)),
+        )
     x, v = np.asarray(rng.uniform(0.5, 1.5, size=3)), np.asarray(rng.uniform(0.5, 2, size=3))
     for factor in (0.0, 1.0, -3.0):
         yield Case("linear in v", which="x.prod()", x=x, v=factor * v)
@@ -229,7 +302,7 @@ def _(which: str, x: np.ndarray, v: np.ndarray) -> Any:
     return vhp(FUNCTIONS[which], mg.tensor(x), mg.tensor(v))[1]
 
 
-# ------------------------------------------------------------------------------------------------------------------- Sigmoid
+# ------------------------------------------------------------------------------------------ Sigmoid
 
 
 def _sigmoid_parts(part: str, x: np.ndarray, g: np.ndarray) -> Any:
@@ -248,18 +321,28 @@ def _sigmoid_by_differences(part: str, x: np.ndarray, g: np.ndarray) -> np.ndarr
     h = {"value": 0.0, "gradient": 1e-5, "again": 1e-3}[part]
     if part == "value":
         return s(x)
-    return g * (s(x + h) - s(x - h)) / (2 * h) if part == "gradient" else g * (s(x + h) - 2 * s(x) + s(x - h)) / h**2
+    return (
+        g * (s(x + h) - s(x - h)) / (2 * h)
+        if part == "gradient"
+        else g * (s(x + h) - 2 * s(x) + s(x - h)) / h**2
+    )
 
 
 def _slip(name: str, say: str, rule: Callable[[Any, Any], Any]) -> Misconception:
-    """A wrong rule: rule(s, g), s being the sigmoid's value. Differentiated again, it serves for its own s as well."""
+    """A wrong rule: rule(s, g), s being the sigmoid's value. Differentiated again, it serves for
+    its own s as well.
+    """
 
     def value(case: Case) -> Any:
         s = mg.sigmoid(mg.tensor(case.args["x"])).requires_grad_()
         g = mg.tensor(case.args["g"])
         found = rule(s, g)
         if case.args["part"] == "again":
-            (by_s,) = mg.autograd.grad(found.sum(), s, allow_unused=True) if found.requires_grad else (None,)
+            (by_s,) = (
+                mg.autograd.grad(found.sum(), s, allow_unused=True)
+                if found.requires_grad
+                else (None,)
+            )
             return None if by_s is None else rule(s.detach(), by_s)
         return (s if case.args["part"] == "value" else found).detach()
 
@@ -275,35 +358,73 @@ PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradien
     answers=("Sigmoid",),
     drive="minigrad.lessons.exercises.drive06:own_function",
     forbid=("minigrad.sigmoid", "minigrad.functions.sigmoid", "minigrad.Tensor.sigmoid"),
-    verify=lambda case, got: same(_sigmoid_by_differences(**case.args), got, 1e-5, 1e-5, PARTS[case.args["part"]] + " of `Sigmoid`"),
+    verify=lambda case, got: same(
+        _sigmoid_by_differences(**case.args),
+        got,
+        1e-5,
+        1e-5,
+        PARTS[case.args["part"]] + " of `Sigmoid`",
+    ),
     hints=(
-        "`forward` computes 1 / (1 + e^(−x)) with `x`, a tensor, and keeps what `backward` will want.",
-        "With s for the result, the derivative of the sigmoid is s · (1 − s). So it is the result that is worth keeping.",
-        "`backward` gets the adjoint `g` of the result: `(s,) = ctx.saved_tensors`, then `return g * s * (1 - s)`.",
+        (
+            "`forward` computes 1 / (1 + e^(−x)) with `x`, a tensor, and keeps what `backward` will"
+            " want."
+        ),
+        (
+            "With s for the result, the derivative of the sigmoid is s · (1 − s). So it is the"
+            " result that is worth keeping."
+        ),
+        (
+            "`backward` gets the adjoint `g` of the result: `(s,) = ctx.saved_tensors`, then"
+            " `return g * s * (1 - s)`."
+        ),
     ),
     misconceptions=(
-        _slip("forgets the incoming adjoint", "`backward` leaves out `g`: multiply by it.", lambda s, g: s * (1 - s)),
-        _slip("forgets the local derivative", "`backward` passes `g` on unchanged.", lambda s, g: g),
+        _slip(
+            "forgets the incoming adjoint",
+            "`backward` leaves out `g`: multiply by it.",
+            lambda s, g: s * (1 - s),
+        ),
+        _slip(
+            "forgets the local derivative", "`backward` passes `g` on unchanged.", lambda s, g: g
+        ),
         _slip(
             "as for exp",
             "`backward` multiplies by s, as the rule of exp does; here it is s · (1 − s).",
             lambda s, g: g * s,
         ),
-        _slip("half of the rule", "one factor is missing: the derivative is s · (1 − s).", lambda s, g: g * (1 - s)),
-        _slip("square", "`backward` multiplies by s²; the derivative is s · (1 − s).", lambda s, g: g * s * s),
+        _slip(
+            "half of the rule",
+            "one factor is missing: the derivative is s · (1 − s).",
+            lambda s, g: g * (1 - s),
+        ),
+        _slip(
+            "square",
+            "`backward` multiplies by s²; the derivative is s · (1 − s).",
+            lambda s, g: g * s * s,
+        ),
         _slip("sign", "the sign of the gradient is turned round.", lambda s, g: -g * s * (1 - s)),
     ),
 )
 def sigmoid_function(rng: np.random.Generator) -> Iterator[Case]:
-    for group, part in (("value", "value"), ("gradient", "gradient"), ("differentiated again", "again")):
+    for group, part in (
+        ("value", "value"),
+        ("gradient", "gradient"),
+        ("differentiated again", "again"),
+    ):
         for shape in ((4,), (2, 3), ()):
-            yield Case(group, part=part, x=np.asarray(rng.uniform(-3, 3, size=shape)), g=np.asarray(rng.uniform(0.5, 2, size=shape)))
+            yield Case(
+                group,
+                part=part,
+                x=np.asarray(rng.uniform(-3, 3, size=shape)),
+                g=np.asarray(rng.uniform(0.5, 2, size=shape)),
+            )
 
 
 sigmoid_function.answer(_sigmoid_parts, call="Sigmoid")
 
 
-# ---------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 
 def _squared_twice() -> float:
@@ -328,11 +449,20 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the zeros in the Jacobian of exp_reducer",
         variable="zeros",
         answer=lambda: float((jacobian(exp_reducer, mg.ones(2, 2)) == 0).sum()),
-        because="Each of the two results hears of one row of x, and not of the other: 2 times 2 entries are zero.",
+        because=(
+            "Each of the two results hears of one row of x, and not of the other: 2 times 2 entries"
+            " are zero."
+        ),
         slips=(
             ("That is how many entries there are in all. Half of them are not zero.", lambda: 8.0),
             ("That is the number of zeros of one result. There are two results.", lambda: 2.0),
-            ("Result 0 is made of row 0 of x alone. So what is its derivative by a number in row 1?", lambda: 0.0),
+            (
+                (
+                    "Result 0 is made of row 0 of x alone. So what is its derivative by a number in"
+                    " row 1?"
+                ),
+                lambda: 0.0,
+            ),
         ),
         hints=(
             "How many numbers has the Jacobian in all?",
@@ -347,12 +477,24 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: float(sum(j.sum() for j in jacobian(adder, pair()))),
         because="Two times the identity has 2 + 2 on its diagonal, three times the identity 3 + 3.",
         slips=(
-            ("Each Jacobian is a 2 × 2 matrix. Which of its four entries are not zero?", lambda: 5.0),
-            ("Result 0 is 2 · x[0] + 3 · y[0]; it knows nothing of x[1]. So not all entries are 2 (or 3).", lambda: 20.0),
+            (
+                "Each Jacobian is a 2 × 2 matrix. Which of its four entries are not zero?",
+                lambda: 5.0,
+            ),
+            (
+                (
+                    "Result 0 is 2 · x[0] + 3 · y[0]; it knows nothing of x[1]. So not all entries"
+                    " are 2 (or 3)."
+                ),
+                lambda: 20.0,
+            ),
             ("That is the Jacobian by x alone.", lambda: 4.0),
             ("That is the Jacobian by y alone.", lambda: 6.0),
         ),
-        hints=("Write down result 0 and result 1 as formulas.", "The Jacobian by x is 2 on the diagonal and 0 beside it."),
+        hints=(
+            "Write down result 0 and result 1 as formulas.",
+            "The Jacobian by x is 2 on the diagonal and 0 beside it.",
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -366,7 +508,12 @@ _ALL: tuple[Exercise, ...] = (
             ("x moves too: the vector has ones for both inputs.", lambda: 3.0),
             ("That is the sum over both results; only the first one is asked for.", lambda: 10.0),
         ),
-        hints=("Forward mode: how fast does 2 · x[0] + 3 · y[0] move when x[0] and y[0] both move with speed one?",),
+        hints=(
+            (
+                "Forward mode: how fast does 2 · x[0] + 3 · y[0] move when x[0] and y[0] both move"
+                " with speed one?"
+            ),
+        ),
         tolerance=1e-9,
     ),
     Vjp(
@@ -376,8 +523,14 @@ _ALL: tuple[Exercise, ...] = (
         points={"values": 1, "shapes": 1},
         hints=(
             "g has one number for each row of x, and the result has the shape of x.",
-            "The adjoint of row i of x is g[i] times the derivative of each entry: spread g over the columns.",
-            "`g[:, None] * np.exp(x)`: the None makes a column out of g, which broadcasting spreads.",
+            (
+                "The adjoint of row i of x is g[i] times the derivative of each entry: spread g"
+                " over the columns."
+            ),
+            (
+                "`g[:, None] * np.exp(x)`: the None makes a column out of g, which broadcasting"
+                " spreads."
+            ),
         ),
     ),
     Jvp(
@@ -387,7 +540,10 @@ _ALL: tuple[Exercise, ...] = (
         points={"values": 1, "shapes": 1},
         hints=(
             "dx has the shape of x, and the result has one number for each row.",
-            "Each entry of x moves its own exponential; the sum of a row moves by the sum of these.",
+            (
+                "Each entry of x moves its own exponential; the sum of a row moves by the sum of"
+                " these."
+            ),
             "`(np.exp(x) * dx).sum(axis=1)`",
         ),
     ),
@@ -397,7 +553,10 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the product of (0, 1) with the Hessian of pow_adder_reducer",
         variable="number_for_y",
         answer=lambda: float(vhp(pow_adder_reducer, pair(), (mg.zeros(2), mg.ones(2)))[1][1][0]),
-        because="The second derivative of 3y² is 6. For x we get 0: x has no part in v, and no second derivative mixes x with y.",
+        because=(
+            "The second derivative of 3y² is 6. For x we get 0: x has no part in v, and no second"
+            " derivative mixes x with y."
+        ),
         slips=(
             ("That is the second derivative by x. In v only y's part is not zero.", lambda: 4.0),
             ("The derivative of 3y² is 6y. Now differentiate that.", lambda: 3.0),
@@ -415,10 +574,19 @@ _ALL: tuple[Exercise, ...] = (
         because="The second call has added another 6 to the 6 of the first.",
         slips=(
             ("That is what one call leaves. The second one adds to it.", lambda: 6.0),
-            ("backward() does not differentiate the gradient. It computes the same 6 again, and then?", lambda: 2.0),
+            (
+                (
+                    "backward() does not differentiate the gradient. It computes the same 6 again,"
+                    " and then?"
+                ),
+                lambda: 2.0,
+            ),
             ("Nothing is multiplied by the old gradient: contributions are added.", lambda: 36.0),
         ),
-        hints=("What does one call leave in x.grad?", "`.grad` is accumulated: what does the second call do with what it finds there?"),
+        hints=(
+            "What does one call leave in x.grad?",
+            "`.grad` is accumulated: what does the second call do with what it finds there?",
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -428,12 +596,18 @@ _ALL: tuple[Exercise, ...] = (
         answer=_hooked,
         because="∂y/∂a = 2a = 12 arrives at a, the hook makes 6 of it, and ∂a/∂x = 3 makes 18.",
         slips=(
-            ("That is without the hook. What a hook returns takes the place of the adjoint.", lambda: 36.0),
+            (
+                "That is without the hook. What a hook returns takes the place of the adjoint.",
+                lambda: 36.0,
+            ),
             ("That is the adjoint of a after the hook. It still has to pass a = 3x.", lambda: 6.0),
             ("That is the adjoint of a before the hook.", lambda: 12.0),
             ("The hook halves the adjoint once, not twice.", lambda: 9.0),
         ),
-        hints=("First without the hook: which adjoint arrives at a?", "The hook halves it. Then go on from a to x."),
+        hints=(
+            "First without the hook: which adjoint arrives at a?",
+            "The hook halves it. Then go on from a to x.",
+        ),
         tolerance=1e-9,
     ),
     sigmoid_function,
@@ -455,32 +629,46 @@ EXERCISES = {name: exercise for name, exercise in EVERY.items() if name not in L
 EXERCISES["exp_reducer_vjp"].misconceptions += (
     Misconception(
         "spread along the wrong axis",
-        "g is spread over the rows, as NumPy does by itself. It has a number for each row: make a column of it.",
+        "g is spread over the rows, as NumPy does by itself. It has a number for each row: make a"
+        " column of it.",
         lambda case: case.args["g"] * np.exp(case.args["x"]),
     ),
     Misconception.of(
         "the mean's rule",
-        "you divide by the number of columns: that is the rule of a mean. exp_reducer takes the sum of each row.",
+        "you divide by the number of columns: that is the rule of a mean. exp_reducer takes the sum"
+        " of each row.",
         lambda x, g: g[:, None] * np.exp(x) / max(x.shape[1], 1),
     ),
-    Misconception.of("no exponential", "g is spread over the row as it is: the derivative eˣ is missing.", lambda x, g: g[:, None] + 0 * x),
+    Misconception.of(
+        "no exponential",
+        "g is spread over the row as it is: the derivative eˣ is missing.",
+        lambda x, g: g[:, None] + 0 * x,
+    ),
 )
 EXERCISES["exp_reducer_jvp"].misconceptions += (
     Misconception.of(
         "product of sums",
-        "you multiply two sums. Each entry's derivative is multiplied by its own tangent first; then the row is summed.",
+        "you multiply two sums. Each entry's derivative is multiplied by its own tangent first;"
+        " then the row is summed.",
         lambda x, dx: np.exp(x).sum(axis=1) * dx.sum(axis=1),
     ),
-    Misconception.of("not summed", "the sum over each row is missing.", lambda x, dx: np.exp(x) * dx),
+    Misconception.of(
+        "not summed", "the sum over each row is missing.", lambda x, dx: np.exp(x) * dx
+    ),
     Misconception.of(
         "the other axis",
         "you sum over the columns' entries, axis 0; each row has its sum: axis 1.",
         lambda x, dx: (np.exp(x) * dx).sum(axis=0),
     ),
-    Misconception.of("tangents alone", "the tangents are summed as they are: the derivative eˣ is missing.", lambda x, dx: dx.sum(axis=1)),
+    Misconception.of(
+        "tangents alone",
+        "the tangents are summed as they are: the derivative eˣ is missing.",
+        lambda x, dx: dx.sum(axis=1),
+    ),
     Misconception.of(
         "exponential of the tangents",
-        "you took the exponential of the tangents. It belongs to x; a tangent is only ever multiplied.",
+        "you took the exponential of the tangents. It belongs to x; a tangent is only ever"
+        " multiplied.",
         lambda x, dx: np.exp(dx).sum(axis=1),
     ),
 )

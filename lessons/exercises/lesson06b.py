@@ -1,4 +1,6 @@
-"""The exercises of lesson 6b: backward(), hooks and an operation of one's own. They are made in lesson06.py."""
+"""The exercises of lesson 6b: backward(), hooks and an operation of one's own. They are made in
+lesson06.py.
+"""
 
 from __future__ import annotations
 

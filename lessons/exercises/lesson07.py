@@ -1,4 +1,5 @@
-"""The exercises of lesson 7, as data: the operator K, GradOperation, rules in the form (x, out, dout), and the gradient as a network.
+"""The exercises of lesson 7, as data: the operator K, GradOperation, rules in the form (x, out,
+dout), and the gradient as a network.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -32,7 +33,7 @@ def _slope(x: float) -> float:
     return float(mg.func.grad(net)(mg.tensor(x, dtype=mg.float64)))
 
 
-# ------------------------------------------------------------------------------------------------------------------- a chain
+# ------------------------------------------------------------------------------------------ a chain
 
 
 def _value(names: list[str], x: np.ndarray) -> np.ndarray:
@@ -42,7 +43,9 @@ def _value(names: list[str], x: np.ndarray) -> np.ndarray:
 
 
 def _pulled(names: list[str], x: np.ndarray, dout: np.ndarray, order: int = -1) -> np.ndarray:
-    """The pullbacks of a chain, called from the last to the first (or, order=1, the wrong way round)."""
+    """The pullbacks of a chain, called from the last to the first (or, order=1, the wrong way
+    round).
+    """
     inputs = [_value(names[:i], x) for i in range(len(names))]
     for name, at in list(zip(names, inputs, strict=True))[::order]:
         dout = RULES[name][1](at, dout)
@@ -55,15 +58,24 @@ def _through_all(names: list[str], points: list[np.ndarray], dout: np.ndarray) -
     return dout
 
 
-def _by_differences(names: list[str], points: list[np.ndarray], dout: np.ndarray) -> list[list[np.ndarray]]:
+def _by_differences(
+    names: list[str], points: list[np.ndarray], dout: np.ndarray
+) -> list[list[np.ndarray]]:
     found, h = [], 1e-6
     for x in points:
-        slopes = [np.sum(dout * (_value(names, x + h * e) - _value(names, x - h * e))) / (2 * h) for e in np.eye(len(x))]
+        slopes = [
+            np.sum(dout * (_value(names, x + h * e) - _value(names, x - h * e))) / (2 * h)
+            for e in np.eye(len(x))
+        ]
         found.append([_value(names, x), np.array(slopes)])
     return found
 
 
-def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.ndarray], int, np.ndarray], np.ndarray]) -> Misconception:
+def _slip_in_chain(
+    name: str,
+    say: str,
+    pulled: Callable[[list[str], list[np.ndarray], int, np.ndarray], np.ndarray],
+) -> Misconception:
     def wrong(case: Case) -> Any:
         names, points, dout = case.args["names"], case.args["points"], case.args["dout"]
         return [[_value(names, x), pulled(names, points, i, dout)] for i, x in enumerate(points)]
@@ -76,17 +88,29 @@ def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.nda
     points={"one operation": 1, "several": 2, "two runs": 1},
     drive="minigrad.lessons.exercises.drive07:chained",
     forbid=(DERIVATIVES,),
-    verify=lambda case, got: same(_by_differences(**case.args), got, 1e-5, 1e-6, "what `chain` makes"),
+    verify=lambda case, got: same(
+        _by_differences(**case.args), got, 1e-5, 1e-6, "what `chain` makes"
+    ),
     hints=(
-        "Forward, each function gets the result of the one before. What else does each of them return, and who will want it later?",
-        "Collect the pullbacks in a list while you go forward. The pullback of the chain goes through this list from its end.",
-        "The list belongs to one run: make it inside `k`, and define `bprop` there too, so that it remembers the list of its own run.",
+        (
+            "Forward, each function gets the result of the one before. What else does each of them"
+            " return, and who will want it later?"
+        ),
+        (
+            "Collect the pullbacks in a list while you go forward. The pullback of the chain goes"
+            " through this list from its end."
+        ),
+        (
+            "The list belongs to one run: make it inside `k`, and define `bprop` there too, so that"
+            " it remembers the list of its own run."
+        ),
     ),
     checked="They are held against central differences.",
     misconceptions=(
         _slip_in_chain(
             "first to last",
-            "the pullbacks are called from the first to the last. What comes out at the end has to be pulled back by the last one first.",
+            "the pullbacks are called from the first to the last. What comes out at the end has to"
+            " be pulled back by the last one first.",
             lambda names, points, i, dout: _pulled(names, points[i], dout, 1),
         ),
         _slip_in_chain(
@@ -96,12 +120,14 @@ def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.nda
         ),
         _slip_in_chain(
             "one list for all runs",
-            "one list of pullbacks serves all runs. When `k` is called a second time, the first run's pullbacks are mixed up with its own.",
+            "one list of pullbacks serves all runs. When `k` is called a second time, the first"
+            " run's pullbacks are mixed up with its own.",
             lambda names, points, i, dout: _through_all(names, points, dout),
         ),
         _slip_in_chain(
             "remembers the last run",
-            "there is one list of pullbacks, and it is the last run's. When `k` is called a second time, those of the first run are lost.",
+            "there is one list of pullbacks, and it is the last run's. When `k` is called a second"
+            " time, those of the first run are lost.",
             lambda names, points, i, dout: _pulled(names, points[-1], dout),
         ),
         _slip_in_chain(
@@ -114,7 +140,11 @@ def _slip_in_chain(name: str, say: str, pulled: Callable[[list[str], list[np.nda
 def chain(rng: np.random.Generator) -> Iterator[Case]:
     def case(group: str, names: list[str], runs: int = 1) -> Case:
         points = [np.asarray(rng.uniform(-1.2, 1.2, size=3)) for _ in range(runs)]
-        return Case.of(group, {"names": names, "points": points, "dout": np.asarray(rng.uniform(0.5, 2, size=3))}, size=len(names))
+        return Case.of(
+            group,
+            {"names": names, "points": points, "dout": np.asarray(rng.uniform(0.5, 2, size=3))},
+            size=len(names),
+        )
 
     for name in RULES:
         yield case("one operation", [name])
@@ -131,16 +161,32 @@ def _(names: list[str], points: list[np.ndarray], dout: np.ndarray) -> Any:
     return [[_value(names, x), _pulled(names, x, dout)] for x in points]
 
 
-# -------------------------------------------------------------------------------------------------------------- rules
+# -------------------------------------------------------------------------------------------- rules
 
 
-def Bprop(name: str, f: Callable[..., Any], inverse: Callable[..., Any], low: float, high: float, **options: Any) -> Exercise:
-    """name(x, out, dout) -> (dx,) for an operation whose derivative can be told from its result alone; inverse: from the result to x."""
+def Bprop(
+    name: str,
+    f: Callable[..., Any],
+    inverse: Callable[..., Any],
+    low: float,
+    high: float,
+    **options: Any,
+) -> Exercise:
+    """name(x, out, dout) -> (dx,) for an operation whose derivative can be told from its result
+    alone; inverse: from the result to x.
+    """
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for group, shapes in (("values", ((4,), (4,))), ("shapes", ((), (2, 3), (0,))), ("without x", ((3,), (3,)))):
+        for group, shapes in (
+            ("values", ((4,), (4,))),
+            ("shapes", ((), (2, 3), (0,))),
+            ("without x", ((3,), (3,))),
+        ):
             for shape in shapes:
-                x, dout = np.asarray(rng.uniform(low, high, size=shape)), np.asarray(rng.uniform(0.5, 2, size=shape))
+                x, dout = (
+                    np.asarray(rng.uniform(low, high, size=shape)),
+                    np.asarray(rng.uniform(0.5, 2, size=shape)),
+                )
                 out = np.asarray(as_plain(f(mg.tensor(x))))
                 yield Case(group, x=x * np.nan if group == "without x" else x, out=out, dout=dout)
 
@@ -155,13 +201,26 @@ def Bprop(name: str, f: Callable[..., Any], inverse: Callable[..., Any], low: fl
 
     def judged(case: Case, got: Any, expected: list[np.ndarray]) -> str:
         if type(got) is np.ndarray and got.shape == case.args["out"].shape:
-            return f"`{name}` should return a tuple with one gradient for each input: `return (dx,)`, with the comma."
-        if case.group == "without x" and type(got) in (list, tuple) and len(got) == 1 and np.isnan(np.asarray(got[0], dtype=float)).any():
-            return "the rule reads x, which was NaN in this case. It can do with `out`, so that the engine need not keep x."
+            return (
+                f"`{name}` should return a tuple with one gradient for each input: `return (dx,)`,"
+                " with the comma."
+            )
+        if (
+            case.group == "without x"
+            and type(got) in (list, tuple)
+            and len(got) == 1
+            and np.isnan(np.asarray(got[0], dtype=float)).any()
+        ):
+            return (
+                "the rule reads x, which was NaN in this case. It can do with `out`, so that the"
+                " engine need not keep x."
+            )
         return same(expected, got, 1e-5, 1e-6, f"what `{name}` returned")
 
     def slip(title: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-        return Misconception(title, say, lambda case: [wrong(case.args["out"], case.args["dout"], right(case)[0])])
+        return Misconception(
+            title, say, lambda case: [wrong(case.args["out"], case.args["dout"], right(case)[0])]
+        )
 
     made = Exercise(
         name,
@@ -171,16 +230,28 @@ def Bprop(name: str, f: Callable[..., Any], inverse: Callable[..., Any], low: fl
         forbid=(DERIVATIVES,),
         verify=lambda case, got: judged(case, got, by_differences(case)),
         misconceptions=(
-            slip("forgets the incoming adjoint", "`dout` is left out: multiply by it.", lambda out, dout, dx: dx / dout),
             slip(
-                "value instead of derivative",
-                "`dout` is multiplied by the result, which is not the derivative.",
-                lambda out, dout, dx: dout * out,
-            )
-            if f is not mg.exp
-            else slip("out alone", "`out` is returned without `dout`.", lambda out, dout, dx: out),
+                "forgets the incoming adjoint",
+                "`dout` is left out: multiply by it.",
+                lambda out, dout, dx: dx / dout,
+            ),
+            (
+                slip(
+                    "value instead of derivative",
+                    "`dout` is multiplied by the result, which is not the derivative.",
+                    lambda out, dout, dx: dout * out,
+                )
+                if f is not mg.exp
+                else slip(
+                    "out alone", "`out` is returned without `dout`.", lambda out, dout, dx: out
+                )
+            ),
             slip("sign", "the sign is turned round.", lambda out, dout, dx: -dx),
-            slip("forgets the local derivative", "`dout` passes unchanged.", lambda out, dout, dx: dout),
+            slip(
+                "forgets the local derivative",
+                "`dout` passes unchanged.",
+                lambda out, dout, dx: dout,
+            ),
         ),
         **options,
     )
@@ -188,9 +259,15 @@ def Bprop(name: str, f: Callable[..., Any], inverse: Callable[..., Any], low: fl
     return made
 
 
-# ------------------------------------------------------------------------------------------------------------------ options
+# ------------------------------------------------------------------------------------------ options
 
-ROWS = {"a": "x alone", "b": "x and y", "c": "w and b", "d": "x and y, and w and b", "e": "x and y, from a given g"}
+ROWS = {
+    "a": "x alone",
+    "b": "x and y",
+    "c": "w and b",
+    "d": "x and y, and w and b",
+    "e": "x and y, from a given g",
+}
 
 
 def _wanted(row: str, w: Any, b: Any, x: Any, y: Any, g: Any) -> Any:
@@ -199,7 +276,15 @@ def _wanted(row: str, w: Any, b: Any, x: Any, y: Any, g: Any) -> Any:
     _, bprop = fprop(network)(mg.tensor(x), mg.tensor(y))
     df, dinputs = bprop(mg.tensor(g if row == "e" else np.ones_like(g)))
     free = [df[network.w], df[network.b]]
-    return as_plain({"a": dinputs[0], "b": list(dinputs), "c": free, "d": [list(dinputs), free], "e": list(dinputs)}[row])
+    return as_plain(
+        {
+            "a": dinputs[0],
+            "b": list(dinputs),
+            "c": free,
+            "d": [list(dinputs), free],
+            "e": list(dinputs),
+        }[row]
+    )
 
 
 def _choice(case: Case, got: Any) -> str:
@@ -209,7 +294,11 @@ def _choice(case: Case, got: Any) -> str:
 
 def _flags(name: str, say: str, **rows: str) -> Misconception:
     """As if a row had been chosen as another one."""
-    return Misconception(name, say, lambda case: _wanted(**{**case.args, "row": rows.get(case.args["row"], case.args["row"])}))
+    return Misconception(
+        name,
+        say,
+        lambda case: _wanted(**{**case.args, "row": rows.get(case.args["row"], case.args["row"])}),
+    )
 
 
 @exercise(
@@ -218,27 +307,48 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
     drive="minigrad.lessons.exercises.drive07:chosen",
     verify=_choice,
     hints=(
-        "Three switches: all inputs or only the first (`get_all`), the parameters (`get_by_list`), your own cotangent (`sens_param`).",
+        (
+            "Three switches: all inputs or only the first (`get_all`), the parameters"
+            " (`get_by_list`), your own cotangent (`sens_param`)."
+        ),
         "In row d both inputs and parameters are wanted, so two switches are on.",
         "Row e: `mg.GradOperation(get_all=True, sens_param=True)`; the others follow.",
     ),
     checked="Each choice is used on a network with random numbers, and held against what K gives.",
     misconceptions=(
-        _flags("first input only", "where both inputs are asked for, you get the first alone: that is `get_all`.", b="a"),
-        _flags("inputs for parameters", "you get the gradients of the inputs where those of the parameters are asked for.", c="b"),
-        _flags("parameters only", "in row d the inputs are missing: two switches go together.", d="c"),
+        _flags(
+            "first input only",
+            "where both inputs are asked for, you get the first alone: that is `get_all`.",
+            b="a",
+        ),
+        _flags(
+            "inputs for parameters",
+            "you get the gradients of the inputs where those of the parameters are asked for.",
+            c="b",
+        ),
+        _flags(
+            "parameters only", "in row d the inputs are missing: two switches go together.", d="c"
+        ),
     ),
 )
 def choices(rng: np.random.Generator) -> Iterator[Case]:
     for row in ROWS:
         vectors = {name: np.asarray(rng.uniform(0.5, 2, size=3)) for name in "wxyg"}
-        yield Case(row, row=row, w=vectors["w"], b=np.asarray(rng.uniform(0.5, 2)), x=vectors["x"], y=vectors["y"], g=vectors["g"])
+        yield Case(
+            row,
+            row=row,
+            w=vectors["w"],
+            b=np.asarray(rng.uniform(0.5, 2)),
+            x=vectors["x"],
+            y=vectors["y"],
+            g=vectors["g"],
+        )
 
 
 choices.accept(_choice)
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 
 def _both_ways() -> float:
@@ -255,9 +365,18 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: _slope(1.0),
         because="The chain rule: −sin(sin 1) from the cosine, times cos 1 from the sine.",
         slips=(
-            ("The derivative of the cosine is minus the sine.", lambda: math.sin(math.sin(1.0)) * math.cos(1.0)),
-            ("Almost: the derivative of the inner function is missing.", lambda: -math.sin(math.sin(1.0))),
-            ("The outer derivative is taken at a = sin x, not at x.", lambda: -math.sin(1.0) * math.cos(1.0)),
+            (
+                "The derivative of the cosine is minus the sine.",
+                lambda: math.sin(math.sin(1.0)) * math.cos(1.0),
+            ),
+            (
+                "Almost: the derivative of the inner function is missing.",
+                lambda: -math.sin(math.sin(1.0)),
+            ),
+            (
+                "The outer derivative is taken at a = sin x, not at x.",
+                lambda: -math.sin(1.0) * math.cos(1.0),
+            ),
             (
                 "The inner function is the sine, so the outer derivative is taken at sin 1.",
                 lambda: -math.sin(math.cos(1.0)) * math.cos(1.0),
@@ -265,7 +384,10 @@ _ALL: tuple[Exercise, ...] = (
             ("That is the value of the network.", lambda: math.cos(math.sin(1.0))),
         ),
         hints=(
-            "The derivative of the outer function, at the value of the inner one, times the derivative of the inner function.",
+            (
+                "The derivative of the outer function, at the value of the inner one, times the"
+                " derivative of the inner function."
+            ),
             "The inner function is sin, at x = 1; the outer one is cos, at a = sin 1.",
             "`-math.sin(math.sin(1)) * math.cos(1)`",
         ),
@@ -277,10 +399,19 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: 10 * _slope(1.0),
         because="A pullback is linear: ten times the cotangent, ten times the gradient.",
         slips=(
-            ("That is the gradient, for dout = 1. Now dout is ten times as large.", lambda: _slope(1.0)),
-            ("The point did not change, only the cotangent: nothing is computed at 10.", lambda: _slope(10.0)),
+            (
+                "That is the gradient, for dout = 1. Now dout is ten times as large.",
+                lambda: _slope(1.0),
+            ),
+            (
+                "The point did not change, only the cotangent: nothing is computed at 10.",
+                lambda: _slope(10.0),
+            ),
         ),
-        hints=("What does each rule do with the `dout` that it gets?", "It multiplies by it. So what becomes of a factor 10?"),
+        hints=(
+            "What does each rule do with the `dout` that it gets?",
+            "It multiplies by it. So what becomes of a factor 10?",
+        ),
     ),
     chain,
     Number(
@@ -288,10 +419,16 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the operations that the reverse pass adds",
         variable="operations_added",
         answer=lambda: float(sum(n.op is not None for n in backward_network(net, 1.0).of_order(1))),
-        because="Three for the cosine (sin a, a sign, a product) and two for the sine (cos x, a product).",
+        because=(
+            "Three for the cosine (sin a, a sign, a product) and two for the sine (cos x, a"
+            " product)."
+        ),
         slips=(
             ("That is one for each rule. How many operations does each rule have?", lambda: 2.0),
-            ("That is all the nodes of the picture. Count those that the reverse pass adds.", lambda: 9.0),
+            (
+                "That is all the nodes of the picture. Count those that the reverse pass adds.",
+                lambda: 9.0,
+            ),
             ("The seed is given, not computed: it is no operation.", lambda: 6.0),
             ("The sign counts: −sin a is two operations.", lambda: 4.0),
         ),
@@ -331,11 +468,17 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the gradient of a parameter that is handed in as an input too",
         variable="total",
         answer=_both_ways,
-        because="x · w² with x = w is w³, whose derivative is 3w². As a free variable w gives 2w² = 18, as an input w² = 9.",
+        because=(
+            "x · w² with x = w is w³, whose derivative is 3w². As a free variable w gives 2w² = 18,"
+            " as an input w² = 9."
+        ),
         slips=(
             ("That is w as a free variable. It is also the input.", lambda: 18.0),
             ("That is w as the input. The function also uses it directly.", lambda: 9.0),
-            ("That is 2 · 3 · 3 + 3: as an input w counts with the factor w², not w.", lambda: 21.0),
+            (
+                "That is 2 · 3 · 3 + 3: as an input w counts with the factor w², not w.",
+                lambda: 21.0,
+            ),
         ),
         hints=("Write the function with x = w.", "The derivative of w³."),
         tolerance=1e-9,

@@ -1,4 +1,5 @@
-"""The exercises of lesson 8, as data: the Jacobian-vector product by two reverse passes, which nodes dangle, and what both ways cost.
+"""The exercises of lesson 8, as data: the Jacobian-vector product by two reverse passes, which
+nodes dangle, and what both ways cost.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -33,7 +34,7 @@ def wave(x):
     return x * mg.sin(x)
 
 
-# ----------------------------------------------------------------------------------------------------------------- linearity
+# ---------------------------------------------------------------------------------------- linearity
 
 
 def _is_linear(which: str) -> bool:
@@ -60,29 +61,45 @@ def _told(case: Case, got: Any) -> str:
     drive="minigrad.lessons.exercises.drive08:linear",
     verify=_told,
     hints=(
-        "Two things must hold: g(u + w) is g(u) + g(w), and g of a multiple is the multiple of g. Which maps have one and not the other?",
-        "Take a negative multiple too, or |v| gets through. And compare with `np.allclose`: the last digits differ by rounding.",
+        (
+            "Two things must hold: g(u + w) is g(u) + g(w), and g of a multiple is the multiple of"
+            " g. Which maps have one and not the other?"
+        ),
+        (
+            "Take a negative multiple too, or |v| gets through. And compare with `np.allclose`: the"
+            " last digits differ by rounding."
+        ),
         "`np.allclose(g(2 * u - 3 * w), 2 * g(u) - 3 * g(w))` asks for everything at once.",
     ),
     checked="They are held against the matrix that a linear map is.",
     misconceptions=(
-        Misconception("zero to zero", "you ask only whether zero goes to zero.", _by(lambda g, u, w: np.allclose(g(0 * u), 0))),
         Misconception(
-            "multiples only", "you ask for multiples only; sums can still go wrong.", _by(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)))
+            "zero to zero",
+            "you ask only whether zero goes to zero.",
+            _by(lambda g, u, w: np.allclose(g(0 * u), 0)),
+        ),
+        Misconception(
+            "multiples only",
+            "you ask for multiples only; sums can still go wrong.",
+            _by(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u))),
         ),
         Misconception(
             "multiples of both signs only",
-            "you ask for multiples only; sums can still go wrong. A cube root of a sum of cubes gets through.",
+            "you ask for multiples only; sums can still go wrong. A cube root of a sum of cubes"
+            " gets through.",
             _by(lambda g, u, w: np.allclose(g(-2 * u), -2 * g(u))),
         ),
         Misconception(
             "positive multiples only",
             "you use positive multiples only; a length, or |v|, gets through then.",
-            _by(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(2 * w), 2 * g(w))),
+            _by(
+                lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(2 * w), 2 * g(w))
+            ),
         ),
         Misconception(
             "exact",
-            "you ask for exact equality. Rounding spoils the last digit of linear maps too: use `np.allclose`.",
+            "you ask for exact equality. Rounding spoils the last digit of linear maps too: use"
+            " `np.allclose`.",
             _by(lambda g, u, w: np.array_equal(g(2 * u - 3 * w), 2 * g(u) - 3 * g(w))),
         ),
         Misconception("yes to all", "you say yes to every map.", lambda case: True),
@@ -100,7 +117,7 @@ looks_linear.answer(lambda which, u, w: _is_linear(which))
 looks_linear.accept(_told)
 
 
-# ------------------------------------------------------------------------------------------------------------- Jvp from Vjp
+# ------------------------------------------------------------------------------------- Jvp from Vjp
 
 
 def _columns_summed(which: str, x: np.ndarray) -> np.ndarray:
@@ -139,14 +156,25 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
         "what `jvp_from_vjp` returned",
     ),
     hints=(
-        "Compute y = f(x). The first pass needs a seed of y's shape that you can differentiate by: `mg.ones_like(y).requires_grad_()`.",
-        "The first `grad` gives g = Jᵀ v, with `create_graph=True`. The second one differentiates g by v. What is its `grad_outputs`?",
-        "`(g,) = mg.autograd.grad(y, x, grad_outputs=v, create_graph=True)`, and then `mg.autograd.grad(g, v, grad_outputs=u)`.",
+        (
+            "Compute y = f(x). The first pass needs a seed of y's shape that you can differentiate"
+            " by: `mg.ones_like(y).requires_grad_()`."
+        ),
+        (
+            "The first `grad` gives g = Jᵀ v, with `create_graph=True`. The second one"
+            " differentiates g by v. What is its `grad_outputs`?"
+        ),
+        (
+            "`(g,) = mg.autograd.grad(y, x, grad_outputs=v, create_graph=True)`, and then"
+            " `mg.autograd.grad(g, v, grad_outputs=u)`."
+        ),
     ),
     checked="They are held against central differences along u.",
     misconceptions=(
         Misconception(
-            "forgets u", "u is left out: what you return is J times ones.", lambda case: _columns_summed(case.args["which"], case.args["x"])
+            "forgets u",
+            "u is left out: what you return is J times ones.",
+            lambda case: _columns_summed(case.args["which"], case.args["x"]),
         ),
         Misconception(
             "one pass only",
@@ -155,7 +183,8 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
         ),
         Misconception(
             "by x",
-            "your second pass differentiates by x. By the seed v it should be: g is linear in v, and its slope is what you want.",
+            "your second pass differentiates by x. By the seed v it should be: g is linear in v,"
+            " and its slope is what you want.",
             lambda case: _by_x(case.args["which"], case.args["x"], case.args["u"]),
         ),
         Misconception(
@@ -168,7 +197,12 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
 def jvp_from_vjp(rng: np.random.Generator) -> Iterator[Case]:
     for which in FUNCTIONS:
         for _ in range(2):
-            yield Case("functions", which=which, x=np.asarray(rng.uniform(-1, 1, size=3)), u=np.asarray(rng.uniform(-2, 2, size=3)))
+            yield Case(
+                "functions",
+                which=which,
+                x=np.asarray(rng.uniform(-1, 1, size=3)),
+                u=np.asarray(rng.uniform(-2, 2, size=3)),
+            )
     x, u = np.asarray(rng.uniform(-1, 1, size=3)), np.asarray(rng.uniform(0.5, 2, size=3))
     for factor in (0.0, 1.0, -3.0):
         yield Case("linear in u", which="a layer", x=x, u=factor * u)
@@ -179,7 +213,7 @@ def _(which: str, x: np.ndarray, u: np.ndarray) -> Any:
     return pushed(FUNCTIONS[which], [x], [u])
 
 
-# ------------------------------------------------------------------------------------------------------------------ dangling
+# ----------------------------------------------------------------------------------------- dangling
 
 
 def _dangling(network: Network) -> set[str]:
@@ -194,10 +228,13 @@ def _about_marks(case: Case, got: Any) -> str:
         return f"there is no node {strange[0][:20]!r}."
     if wrong := [name for name in got if name not in _dangling(network)]:
         users = [n.id for n in network if wrong[0] in n.inputs and not n.dangling]
-        return f"{wrong[0]} does not dangle: " + (f"{users[0]} uses it, and that is needed." if users else "it is a result.")
+        return f"{wrong[0]} does not dangle: " + (
+            f"{users[0]} uses it, and that is needed." if users else "it is a result."
+        )
     missing = _dangling(network) - set(got)
     return (
-        f"so far every mark is right, but {counted(len(missing), 'more node')} {'dangles' if len(missing) == 1 else 'dangle'}."
+        f"so far every mark is right, but {counted(len(missing), 'more node')}"
+        f" {'dangles' if len(missing) == 1 else 'dangle'}."
         if missing
         else ""
     )
@@ -213,21 +250,33 @@ def _first_backward(case: Case) -> list[str]:
     is_value=True,
     verify=_about_marks,
     hints=(
-        "Begin at the end: the last node is what you want. Which nodes stand in its formula? And in theirs?",
-        "Go up from the last node and tick what is used. What has no tick at the top is dangling; the value of the function keeps its own.",
+        (
+            "Begin at the end: the last node is what you want. Which nodes stand in its formula?"
+            " And in theirs?"
+        ),
+        (
+            "Go up from the last node and tick what is used. What has no tick at the top is"
+            " dangling; the value of the function keeps its own."
+        ),
         "A node dangles if it depends on v. Which nodes do?",
     ),
     checked="They are held against the network that the engine has left.",
     misconceptions=(
         Misconception(
             "all of the first pass",
-            "you mark everything that the first pass computed, as the text says. But some of it does not depend on v, and is needed.",
+            "you mark everything that the first pass computed, as the text says. But some of it"
+            " does not depend on v, and is needed.",
             _first_backward,
         ),
         Misconception(
             "ends only",
-            "you mark only nodes that nobody uses. A node whose only users dangle is needed by nobody either.",
-            lambda case: [n.id for n in jvp_network(wave, 1.0).dangling if not any(n.id in m.inputs for m in jvp_network(wave, 1.0))],
+            "you mark only nodes that nobody uses. A node whose only users dangle is needed by"
+            " nobody either.",
+            lambda case: [
+                n.id
+                for n in jvp_network(wave, 1.0).dangling
+                if not any(n.id in m.inputs for m in jvp_network(wave, 1.0))
+            ],
         ),
         Misconception(
             "forgets the seed",
@@ -261,11 +310,15 @@ def _same_nodes(case: Case, got: Any) -> str:
     if len(set(got)) != len(got):
         return "a name is in the list twice."
     if extra := sorted(set(got) - right):
-        return f"{extra[0][:20]!r} is in the list, but " + ("an output needs it." if extra[0] in operands else "is no node.")
+        return f"{extra[0][:20]!r} is in the list, but " + (
+            "an output needs it." if extra[0] in operands else "is no node."
+        )
     return f"{min(right - set(got))!r} is missing." if right - set(got) else ""
 
 
-def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], list[str]], Any]) -> Misconception:
+def _slip_in_graph(
+    name: str, say: str, wrong: Callable[[dict[str, list[str]], list[str]], Any]
+) -> Misconception:
     return Misconception(name, say, lambda case: wrong(case.args["operands"], case.args["outputs"]))
 
 
@@ -274,14 +327,28 @@ def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], l
     points={"small graphs": 2, "jvp networks": 1, "a long chain": 1},
     verify=_same_nodes,
     present=lambda case: (
-        f"dangling({case.args['operands']}, {case.args['outputs']})" if len(case.args["operands"]) < 30 else "a long chain"
+        f"dangling({case.args['operands']}, {case.args['outputs']})"
+        if len(case.args["operands"]) < 30
+        else "a long chain"
     ),
     hints=(
-        "Ask the other way round: which nodes are needed? The outputs are; and whose operands are needed, then?",
-        "Collect the needed ones in a set, with a list of those whose operands are still to be looked at.",
-        "`waiting = list(outputs)`; take one out; each operand that is not yet in `needed` goes into both. At the end return the others.",
+        (
+            "Ask the other way round: which nodes are needed? The outputs are; and whose operands"
+            " are needed, then?"
+        ),
+        (
+            "Collect the needed ones in a set, with a list of those whose operands are still to be"
+            " looked at."
+        ),
+        (
+            "`waiting = list(outputs)`; take one out; each operand that is not yet in `needed` goes"
+            " into both. At the end return the others."
+        ),
     ),
-    checked="They are held against the definition: a node is needed if a way leads from it to an output.",
+    checked=(
+        "They are held against the definition: a node is needed if a way leads from it to an"
+        " output."
+    ),
     misconceptions=(
         _slip_in_graph(
             "ends only",
@@ -290,11 +357,18 @@ def _slip_in_graph(name: str, say: str, wrong: Callable[[dict[str, list[str]], l
         ),
         _slip_in_graph(
             "one step only",
-            "you go back by one step from the outputs. The operands of the operands are needed as well.",
-            lambda operands, outputs: [n for n in operands if n not in outputs and not any(n in operands[o] for o in outputs)],
+            "you go back by one step from the outputs. The operands of the operands are needed as"
+            " well.",
+            lambda operands, outputs: [
+                n
+                for n in operands
+                if n not in outputs and not any(n in operands[o] for o in outputs)
+            ],
         ),
         _slip_in_graph(
-            "the needed ones", "you return the nodes that are needed.", lambda operands, outputs: sorted(_needed(operands, outputs))
+            "the needed ones",
+            "you return the nodes that are needed.",
+            lambda operands, outputs: sorted(_needed(operands, outputs)),
         ),
         _slip_in_graph(
             "first output only",
@@ -309,10 +383,14 @@ def dangling(rng: np.random.Generator) -> Iterator[Case]:
         operands: dict[str, list[str]] = {}
         for k in range(size):
             count = int(rng.integers(1, 3)) if k > 1 else 0
-            operands[f"v{k + 1}"] = [f"v{int(j) + 1}" for j in rng.integers(0, max(k, 1), size=count)]
+            operands[f"v{k + 1}"] = [
+                f"v{int(j) + 1}" for j in rng.integers(0, max(k, 1), size=count)
+            ]
         outputs = sorted({f"v{int(j) + 1}" for j in rng.integers(size // 2, size, size=1 + i % 2)})
         yield _graph("small graphs", operands, outputs)
-    yield _graph("small graphs", {"x": [], "v1": ["x"], "v2": ["x", "x"], "v3": ["v2"]}, ["v1", "v2"])
+    yield _graph(
+        "small graphs", {"x": [], "v1": ["x"], "v2": ["x", "x"], "v3": ["v2"]}, ["v1", "v2"]
+    )
     for f in (net, wave):
         network = jvp_network(f, 1.0)
         yield _graph("jvp networks", {n.id: list(n.inputs) for n in network}, list(network.outputs))
@@ -327,7 +405,7 @@ def _graph(group: str, operands: dict[str, list[str]], outputs: list[str]) -> Ca
 dangling.accept(_same_nodes)
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 
 def _pushed_from(seed: float) -> float:
@@ -349,9 +427,18 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: J u when the first pass starts from 100",
         variable="product_from_100",
         answer=lambda: _pushed_from(100.0),
-        because="g is linear in v, so its derivative by v is the same at every v. The first seed has no influence.",
+        because=(
+            "g is linear in v, so its derivative by v is the same at every v. The first seed has no"
+            " influence."
+        ),
         slips=(
-            ("That is g(100), the result of the first pass. The second pass differentiates it by v.", lambda: 100 * _pushed_from(1.0)),
+            (
+                (
+                    "That is g(100), the result of the first pass. The second pass differentiates"
+                    " it by v."
+                ),
+                lambda: 100 * _pushed_from(1.0),
+            ),
             ("It does not become 1: the slope of g is the derivative of the net.", lambda: 1.0),
         ),
         hints=("g(v) = −0.4029 · v. What is the slope of g at v = 1? And at v = 100?",),
@@ -362,12 +449,18 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the dangling nodes of sin → cos",
         variable="number_dangling",
         answer=lambda: float(len(jvp_network(net, 1.0).dangling)),
-        because="v itself and the two products that it enters. sin a, −sin a and cos x do not depend on v; the second pass uses them.",
+        because=(
+            "v itself and the two products that it enters. sin a, −sin a and cos x do not depend on"
+            " v; the second pass uses them."
+        ),
         slips=(
             ("That is every blue node. Which of them does the second pass use?", lambda: 6.0),
             ("Nearly: the seed v counts as well; nobody needs it in the end.", lambda: 2.0),
             (
-                "What the second pass multiplies by has been computed in the first one: cos x, for instance. But not everything has.",
+                (
+                    "What the second pass multiplies by has been computed in the first one: cos x,"
+                    " for instance. But not everything has."
+                ),
                 lambda: 0.0,
             ),
         ),
@@ -385,9 +478,18 @@ _ALL: tuple[Exercise, ...] = (
         slips=(
             ("That is one pass. There are two.", lambda: _muls("jvp")),
             ("The signs, sines and cosines are not products.", lambda: 7.0),
-            ("The second pass does not multiply by anything new; it goes through the two products of the first one.", lambda: 6.0),
+            (
+                (
+                    "The second pass does not multiply by anything new; it goes through the two"
+                    " products of the first one."
+                ),
+                lambda: 6.0,
+            ),
         ),
-        hints=("How many products did the first pass add (lesson 7)?", "The second pass goes through those that depend on v, once each."),
+        hints=(
+            "How many products did the first pass add (lesson 7)?",
+            "The second pass goes through those that depend on v, once each.",
+        ),
         tolerance=1e-9,
     ),
 )

@@ -1,4 +1,5 @@
-"""The exercises of lesson 9, as data: what `backward` yields, two pull rules, a step of gradient descent, a training loop by operations.
+"""The exercises of lesson 9, as data: what `backward` yields, two pull rules, a step of gradient
+descent, a training loop by operations.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -30,7 +31,9 @@ def one_hot(labels: Any) -> np.ndarray:
 
 def _pairs(switch: str) -> float:
     """How many pairs `backward` yields for the lesson's network after a switch was turned."""
-    made = lambda *shape: mg.Tensor(data=np.full(shape, 0.3, dtype=np.float32), requires_grad=True, stores_grad=True)
+    made = lambda *shape: mg.Tensor(
+        data=np.full(shape, 0.3, dtype=np.float32), requires_grad=True, stores_grad=True
+    )
     x = mg.Tensor(data=np.array([[0.5, 1.0], [-1.0, 0.25]], dtype=np.float32))
     target = mg.Tensor(data=one_hot([0, 1]))
     w0, b0, w1, b1 = made(2, 3), made(1, 3), made(3, 2), made(1, 2)
@@ -49,13 +52,21 @@ PREDICTIONS = (
         "Prediction: the pairs that backward yields",
         variable="number_of_pairs",
         answer=lambda: _pairs(""),
-        because="w0, b0, w1 and b1: they alone store a gradient. h has one too, but it is only passed through.",
+        because=(
+            "w0, b0, w1 and b1: they alone store a gradient. h has one too, but it is only passed"
+            " through."
+        ),
         slips=(
-            ("The intermediate results have gradients as well, but they do not store them.", lambda: 5.0),
+            (
+                "The intermediate results have gradients as well, but they do not store them.",
+                lambda: 5.0,
+            ),
             ("The inputs and the targets are data: nobody asked for their gradients.", lambda: 6.0),
             ("Each layer has two parameters: a weight matrix and a bias.", lambda: 2.0),
         ),
-        hints=("A pair is yielded for a tensor with stores_grad. Which tensors were made with it?",),
+        hints=(
+            "A pair is yielded for a tensor with stores_grad. Which tensors were made with it?",
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -64,7 +75,10 @@ PREDICTIONS = (
         variable="pairs_with_h",
         answer=lambda: _pairs("feature"),
         because="The four parameters as before, and now h as well.",
-        slips=(("The parameters are still there; h comes in addition.", lambda: 1.0), ("One more than before: h itself.", lambda: 4.0)),
+        slips=(
+            ("The parameters are still there; h comes in addition.", lambda: 1.0),
+            ("One more than before: h itself.", lambda: 4.0),
+        ),
         hints=("The switch adds one tensor to those that store a gradient.",),
         tolerance=1e-9,
     ),
@@ -73,33 +87,50 @@ PREDICTIONS = (
         "Prediction: the pairs after w0 and b0 were frozen",
         variable="pairs_when_frozen",
         answer=lambda: _pairs("frozen"),
-        because="w1 and b1 are left. The sweep ends at the second layer: nothing below it requires a gradient.",
+        because=(
+            "w1 and b1 are left. The sweep ends at the second layer: nothing below it requires a"
+            " gradient."
+        ),
         slips=(
             ("A tensor that requires no gradient cannot store one.", lambda: 4.0),
             ("Both parameters of the first layer are frozen.", lambda: 3.0),
             ("The second layer is still there, with two parameters.", lambda: 0.0),
         ),
-        hints=("If stores_grad is True then requires_grad is True. What follows when requires_grad becomes False?",),
+        hints=(
+            (
+                "If stores_grad is True then requires_grad is True. What follows when requires_grad"
+                " becomes False?"
+            ),
+        ),
         tolerance=1e-9,
     ),
 )
 
 
-# ------------------------------------------------------------------------------------------------------------- pull rules
+# --------------------------------------------------------------------------------------- pull rules
 
 
 def _apart(*shape: int) -> Draw:
     """Values away from 0, where relu has no derivative."""
-    return lambda rng: [np.asarray(rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))]
+    return lambda rng: [
+        np.asarray(rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
+    ]
 
 
 _RELU = Vjp(
     "pull_relu",
     mg.relu,
-    draws={"values": [_apart(6), _apart(6)], "shapes": [_apart(), _apart(2, 3), _apart(0)], "linear": [_apart(4)]},
+    draws={
+        "values": [_apart(6), _apart(6)],
+        "shapes": [_apart(), _apart(2, 3), _apart(0)],
+        "linear": [_apart(4)],
+    },
     points={"values": 1, "shapes": 1, "linear in g": 1},
     hints=(
-        "Where x is positive relu lets it pass: slope 1. Where x is negative the result is 0, whatever x does: slope 0.",
+        (
+            "Where x is positive relu lets it pass: slope 1. Where x is negative the result is 0,"
+            " whatever x does: slope 0."
+        ),
         "`x > 0` is an array of True and False; multiplied, they count as 1 and 0.",
         "The cotangent of x is g · (x > 0).",
     ),
@@ -139,7 +170,9 @@ def _score_cases(rng: np.random.Generator) -> Iterator[Case]:
         ("large scores", (2, 3), 1.0),
     ):
         scores = np.asarray(rng.uniform(-2, 2, size=shape))
-        if group == "large scores":  # in all rows; and in one of two rows, where the largest score of the batch is none of the other's
+        # in all rows; and in one of two rows, where the largest score of the batch is none of the
+        # other's
+        if group == "large scores":
             scores += 1000.0 if shape == (3, 2) else np.array([[1000.0], [0.0]])
         target = np.eye(shape[1])[rng.integers(0, shape[1], size=shape[0])]
         yield Case(group, scores=scores, target=target, g=g)
@@ -165,12 +198,18 @@ def _but_for_nan(wrong: Any, case: Case, got: Any) -> bool:
     """Whether values come from a mistake, NaN included."""
     made = wrong(**case.args)
     holes = np.isnan(made)
-    return bool((np.isnan(got) == holes).all()) and np.allclose(got[~holes], made[~holes], rtol=1e-6, atol=1e-9)
+    return bool((np.isnan(got) == holes).all()) and np.allclose(
+        got[~holes], made[~holes], rtol=1e-6, atol=1e-9
+    )
 
 
 def _but_for_overflow(wrong: Any, case: Case, got: Any) -> bool:
     """Whether values come from a mistake, where large scores made them NaN."""
-    return bool(np.isnan(got).all()) if case.group == "large scores" else not same(wrong(**case.args), got)
+    return (
+        bool(np.isnan(got).all())
+        if case.group == "large scores"
+        else not same(wrong(**case.args), got)
+    )
 
 
 PULL_CROSS_ENTROPY = Exercise(
@@ -179,31 +218,52 @@ PULL_CROSS_ENTROPY = Exercise(
     _score_cases,
     forbid=(DERIVATIVES,),
     hints=(
-        "For one example the loss is −s_t + ln Σⱼ e^{sⱼ}, with t the right class. Differentiate that by s_t, and by another s_j.",
-        "The derivative of ln Σ e^{sⱼ} by sⱼ is e^{sⱼ} / Σ e^{sⱼ}: the softmax. Subtract 1 at the right class: that is where target is 1.",
-        "For a batch of n it is g · (softmax − target) / n. Subtract each row's maximum before np.exp: it cancels, and nothing overflows.",
+        (
+            "For one example the loss is −s_t + ln Σⱼ e^{sⱼ}, with t the right class. "
+            "Differentiate that by s_t, and by another s_j."
+        ),
+        (
+            "The derivative of ln Σ e^{sⱼ} by sⱼ is e^{sⱼ} / Σ e^{sⱼ}: the softmax. Subtract 1 "
+            "at the right class: that is where target is 1."
+        ),
+        (
+            "For a batch of n it is g · (softmax − target) / n. Subtract each row's maximum "
+            "before np.exp: it cancels, and nothing overflows."
+        ),
     ),
     verify=lambda case, got: same(
-        vjp_by_differences(_cross_entropy(case.args["target"]), [case.args["scores"]], case.args["g"])[0],
+        vjp_by_differences(_cross_entropy(case.args["target"]), [case.args["scores"]],
+            case.args["g"])[0],
         got, 1e-4, 1e-6, "what `pull_cross_entropy` returned",
     ),
     misconceptions=(
-        Misconception("mean over the batch", "the mean over the batch is forgotten: divide by the number of examples.",
-                      lambda case: _without_mean(**case.args), explains=lambda case, got: _but_for_overflow(_without_mean, case, got)),
-        Misconception("overflow", "np.exp overflows for large scores: subtract each row's largest score first.",
-                      lambda case: _naive(**case.args), explains=lambda case, got: _but_for_nan(_naive, case, got)),
+        Misconception("mean over the batch",
+            "the mean over the batch is forgotten: divide by the number of examples.",
+                      lambda case: _without_mean(**case.args), explains=lambda case,
+                      got: _but_for_overflow(_without_mean, case, got)),
+        Misconception("overflow",
+            "np.exp overflows for large scores: subtract each row's largest score first.",
+                      lambda case: _naive(**case.args), explains=lambda case,
+                      got: _but_for_nan(_naive, case, got)),
         Misconception.of("forgets the incoming adjoint", "you left out `g`: multiply by it.",
                          lambda scores, target, g: (_softmax(scores) - target) / len(scores)),
-        Misconception("one maximum for all", "you subtract the largest score of the whole batch: where all scores of a row are far below "
-                      "it, every exponential of that row is 0, and 0/0 is NaN. Each row has a largest score of its own.",
-                      lambda case: _one_maximum(**case.args), explains=lambda case, got: _but_for_nan(_one_maximum, case, got)),
-        Misconception.of("sign", "the sign is turned round.", lambda scores, target, g: g * (target - _softmax(scores)) / len(scores)),
+        Misconception("one maximum for all",
+            "you subtract the largest score of the whole batch: where all scores of a row are far "
+            "below "
+                      "it, every exponential of that row is 0, and 0/0 is NaN. Each row has a "
+                      "largest score of its own.",
+                      lambda case: _one_maximum(**case.args), explains=lambda case,
+                      got: _but_for_nan(_one_maximum, case, got)),
+        Misconception.of("sign", "the sign is turned round.", lambda scores, target,
+            g: g * (target - _softmax(scores)) / len(scores)),
         Misconception.of("no target", "the target is missing: subtract it from the softmax.",
                          lambda scores, target, g: g * _softmax(scores) / len(scores)),
-        Misconception.of("mean over all elements", "Divide by the number of examples, not of all elements.",
+        Misconception.of("mean over all elements",
+            "Divide by the number of examples, not of all elements.",
                          lambda scores, target, g: g * (_softmax(scores) - target) / scores.size),
         Misconception.of("the other axis", "The softmax goes over each row, not over each column.",
-                         lambda scores, target, g: g * (_softmax(scores.T).T - target) / len(scores)),
+                         lambda scores, target,
+                         g: g * (_softmax(scores.T).T - target) / len(scores)),
     ),
 )  # fmt: skip
 
@@ -213,14 +273,17 @@ def _(scores: np.ndarray, target: np.ndarray, g: float) -> Any:
     return pulled(_cross_entropy(target), [scores], np.asarray(g))[0]
 
 
-# ---------------------------------------------------------------------------------------------------------------- training
+# ----------------------------------------------------------------------------------------- training
 
 _SGD = Optimiser(
     "sgd",
     lambda p: mg.optim.SGD(p, lr=RATE),
     hints=(
         "The gradient says where the loss grows. Where do you want to go?",
-        "The step is the gradient times the rate. Plain gradient descent remembers nothing: `state` stays empty.",
+        (
+            "The step is the gradient times the rate. Plain gradient descent remembers nothing:"
+            " `state` stays empty."
+        ),
         f"The new parameter is parameter − {RATE} · gradient.",
     ),
     checked="The parameters after each step are held against those of minigrad's own optimiser.",
@@ -257,15 +320,29 @@ SGD = replace(
             "you return the step; subtract it from the parameter.",
             lambda parameters, gradients: [[RATE * g for g in step] for step in gradients],
         ),
-        Misconception.of("the sign of the gradient", "you use the sign of the gradient alone; its size belongs to the step.", _signed),
-        Misconception.of("no rate", f"the whole gradient is taken: multiply it by the rate {RATE}.", _with_rate(1.0)),
-        Misconception.of("another rate", f"your rate is ten times as large: it is to be {RATE}.", _with_rate(10 * RATE)),
+        Misconception.of(
+            "the sign of the gradient",
+            "you use the sign of the gradient alone; its size belongs to the step.",
+            _signed,
+        ),
+        Misconception.of(
+            "no rate",
+            f"the whole gradient is taken: multiply it by the rate {RATE}.",
+            _with_rate(1.0),
+        ),
+        Misconception.of(
+            "another rate",
+            f"your rate is ten times as large: it is to be {RATE}.",
+            _with_rate(10 * RATE),
+        ),
     ),
 )
 
 
 def network_loss(returned: Sequence[Any], x: np.ndarray, labels: np.ndarray, seed: int) -> float:
-    """The cross-entropy of the network with the parameters that a training returned, computed in NumPy."""
+    """The cross-entropy of the network with the parameters that a training returned, computed in
+    NumPy.
+    """
     w0, b0, w1, b1 = (np.asarray(p, dtype=np.float64) for p in returned)
     if w0.shape[0] != 2 or w1.shape[1] != 2:
         raise ValueError("not the parameters of this network")
@@ -288,8 +365,14 @@ TRAIN = Trains(
     points={"loss below the bar": 3},
     limit_s=20.0,
     hints=(
-        "It is the loop of section 3: the loss, then `for p, g in autograd.backward(loss): optimiser.update(p, g)`.",
-        "Ten steps of 0.05 do not get far. Try a rate of 0.5 and a few hundred steps, and print the loss now and then.",
+        (
+            "It is the loop of section 3: the loss, then `for p, g in autograd.backward(loss):"
+            " optimiser.update(p, g)`."
+        ),
+        (
+            "Ten steps of 0.05 do not get far. Try a rate of 0.5 and a few hundred steps, and print"
+            " the loss now and then."
+        ),
         "Return the four parameters as arrays: `return [p.detach().numpy() for p in parameters]`.",
     ),
 )
@@ -301,4 +384,6 @@ TITLES = {
     "pull_cross_entropy": "Exercise 4 · Softmax and cross-entropy, in one",
 }
 
-EXERCISES: dict[str, Exercise] = by_name((*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY), TITLES)
+EXERCISES: dict[str, Exercise] = by_name(
+    (*PREDICTIONS, SGD, TRAIN, PULL_RELU, PULL_CROSS_ENTROPY), TITLES
+)

@@ -1,6 +1,8 @@
-"""The exercises of lesson 10, as data: shapes in a convolutional network, and the backward rules of cat, max pooling and a batch's mean.
+"""The exercises of lesson 10, as data: shapes in a convolutional network, and the backward rules of
+cat, max pooling and a batch's mean.
 
-Right answers are not written here: shapes come from the network's own layers, cotangents from the engine.
+Right answers are not written here: shapes come from the network's own layers, cotangents from the
+engine.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from .made import by_name, equal_to, told_by
 nn, F = mg.nn, mg.nn.functional
 
 
-# -------------------------------------------------------------------------------------------------------------------- shapes
+# ------------------------------------------------------------------------------------------- shapes
 
 SIDE, IMAGES, CHANNELS = 8, 2, 32
 
@@ -42,10 +44,17 @@ def shapes() -> dict[str, tuple[int, ...]]:
         branch = nn.Conv2d(CHANNELS, CHANNELS // 2, 3, padding=1)(y)
         found |= {"conv21": branch.shape, "cat": mg.cat((branch, branch), 1).shape}
         y = mg.flatten(nn.AvgPool2d(3, 1, padding=1)(mg.cat((branch, branch), 1)), 1)
-        return {name: tuple(shape) for name, shape in {**found, "flatten": y.shape, "linear": (IMAGES, 10)}.items()}
+        return {
+            name: tuple(shape)
+            for name, shape in {**found, "flatten": y.shape, "linear": (IMAGES, 10)}.items()
+        }
 
 
-GROUPS = {"before the branches": ("conv1", "pooling1"), "branches": ("conv21", "cat"), "after them": ("flatten", "linear")}
+GROUPS = {
+    "before the branches": ("conv1", "pooling1"),
+    "branches": ("conv21", "cat"),
+    "after them": ("flatten", "linear"),
+}
 
 
 def _shape_cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -59,12 +68,26 @@ def _right_shapes(case: Case, got: Any) -> str:
     for name in GROUPS[case.group]:
         shape, right = got.get(name), shapes()[name]
         if type(shape) not in (tuple, list) or not all(type(n) is int for n in shape):
-            return f"the shape after `{name}` should be a tuple of whole numbers, such as (2, 1, 8, 8)."
+            return (
+                f"the shape after `{name}` should be a tuple of whole numbers, such as (2, 1,"
+                " 8, 8)."
+            )
         if len(shape) != len(right):
-            return f"the shape after `{name}` should have {len(right)} numbers; yours has {len(shape)}."
+            return (
+                f"the shape after `{name}` should have {len(right)} numbers; yours has"
+                f" {len(shape)}."
+            )
         if tuple(shape) != right:
-            place = next(i for i, (mine, theirs) in enumerate(zip(shape, right, strict=True)) if mine != theirs)
-            what = ("images", "channels", "rows", "columns") if len(right) == 4 else ("images", "numbers for each image")
+            place = next(
+                i
+                for i, (mine, theirs) in enumerate(zip(shape, right, strict=True))
+                if mine != theirs
+            )
+            what = (
+                ("images", "channels", "rows", "columns")
+                if len(right) == 4
+                else ("images", "numbers for each image")
+            )
             return f"after `{name}` the number of {what[place]} is not {shape[place]}."
     return ""
 
@@ -82,26 +105,45 @@ predicted_shapes = told_by(
     is_value=True,
     checked="They are held against what the layers give for two images of zeros.",
     hints=(
-        "A convolution's second setting is the number of channels that come out. What do 3 × 3 windows with a border of one do to rows and "
-        "columns?",
-        "With padding 1, each pixel has a full 3 × 3 window around it, so rows and columns stay. The same holds for pooling with stride 1.",
-        "cat along axis 1 puts the channels of its parts one after the other; flatten makes one row of an image's numbers, 32 · 8 · 8.",
+        (
+            "A convolution's second setting is the number of channels that come out. What do 3 × 3"
+            " windows with a border of one do to rows and columns?"
+        ),
+        (
+            "With padding 1, each pixel has a full 3 × 3 window around it, so rows and columns"
+            " stay. The same holds for pooling with stride 1."
+        ),
+        (
+            "cat along axis 1 puts the channels of its parts one after the other; flatten makes one"
+            " row of an image's numbers, 32 · 8 · 8."
+        ),
     ),
     misconceptions=(
         Misconception(
             "no padding",
             "you let the convolution eat the border: padding=1 puts it back.",
-            _with(conv1=(2, 32, 6, 6), pooling1=(2, 32, 4, 4), conv21=(2, 16, 2, 2), cat=(2, 32, 2, 2), flatten=(2, 128)),
+            _with(
+                conv1=(2, 32, 6, 6),
+                pooling1=(2, 32, 4, 4),
+                conv21=(2, 16, 2, 2),
+                cat=(2, 32, 2, 2),
+                flatten=(2, 128),
+            ),
             variants=(("", _with(conv1=(2, 32, 6, 6))),),
         ),
         Misconception(
             "pooling halves",
-            "you let pooling halve rows and columns. That is so with stride 2; here the stride is 1.",
-            _with(pooling1=(2, 32, 4, 4), conv21=(2, 16, 4, 4), cat=(2, 32, 4, 4), flatten=(2, 512)),
+            "you let pooling halve rows and columns. That is so with stride 2; here the stride"
+            " is 1.",
+            _with(
+                pooling1=(2, 32, 4, 4), conv21=(2, 16, 4, 4), cat=(2, 32, 4, 4), flatten=(2, 512)
+            ),
             variants=(("", _with(pooling1=(2, 32, 4, 4))),),
         ),
         Misconception(
-            "cat adds a dimension", "you stacked the branches; cat puts their channels one after the other.", _with(cat=(2, 2, 16, 8, 8))
+            "cat adds a dimension",
+            "you stacked the branches; cat puts their channels one after the other.",
+            _with(cat=(2, 2, 16, 8, 8)),
         ),
         Misconception(
             "cat keeps the channels",
@@ -110,20 +152,37 @@ predicted_shapes = told_by(
             variants=(("", _with(cat=(2, 16, 8, 8))),),
         ),
         Misconception(
-            "flattens the batch", "you flattened the two images into one row; each image keeps a row of its own.", _with(flatten=(4096,))
+            "flattens the batch",
+            "you flattened the two images into one row; each image keeps a row of its own.",
+            _with(flatten=(4096,)),
         ),
     ),
 )
 
 
 def _check_shapes(table: Any = None, *rest: Any) -> Feedback:
-    """As the common check, but a table that still has a `...` is not finished, rather than wrong."""
+    """As the common check, but a table that still has a `...` is not finished, rather than
+    wrong.
+    """
     e = predicted_shapes
-    empty = [name for name in shapes() if not isinstance(table, dict) or table.get(name) in (None, ...)]
+    empty = [
+        name for name in shapes() if not isinstance(table, dict) or table.get(name) in (None, ...)
+    ]
     if table is None or table is ... or (isinstance(table, dict) and empty):
-        begun = "Not finished" if isinstance(table, dict) and len(empty) < len(shapes()) else "Not started yet"
+        begun = (
+            "Not finished"
+            if isinstance(table, dict) and len(empty) < len(shapes())
+            else "Not started yet"
+        )
         say = f"{begun}: `{empty[0]}` is the next one to fill in, a tuple such as (2, 1, 8, 8)."
-        return Feedback(e.title, "unfinished", e.name, [Line("unfinished", say)], possible=e.max_points, hints=e.hints)
+        return Feedback(
+            e.title,
+            "unfinished",
+            e.name,
+            [Line("unfinished", say)],
+            possible=e.max_points,
+            hints=e.hints,
+        )
     cases = e.cases(0)
     judgement = judge_here(e, cases, run_cases(e, cases, {e.answers[0]: table}, 5.0))
     shown = feedback_of(e, judgement, len(cases))
@@ -134,7 +193,7 @@ def _check_shapes(table: Any = None, *rest: Any) -> Feedback:
 predicted_shapes.notebook = _check_shapes
 
 
-# -------------------------------------------------------------------------------------------------------------- backward of cat
+# ---------------------------------------------------------------------------------- backward of cat
 
 
 def _apart(g: np.ndarray, channels: Any) -> list[np.ndarray]:
@@ -163,9 +222,15 @@ adjoint_cat = equal_to(
     forbid=(DERIVATIVES,),
     checked="Your parts are held against the engine's.",
     hints=(
-        "Which of the channels of the result came from the first branch, and which from the second?",
+        (
+            "Which of the channels of the result came from the first branch, and which from the"
+            " second?"
+        ),
         "Each branch gets back the channels that are its own: a slice g[:, start : stop].",
-        "start is the sum of the channels of the branches before; stop is start plus the branch's own.",
+        (
+            "start is the sum of the channels of the branches before; stop is start plus the"
+            " branch's own."
+        ),
     ),
     misconceptions=(
         Misconception.of(
@@ -184,7 +249,9 @@ adjoint_cat = equal_to(
             lambda g, channels: _sized(g, channels, lambda i: 0),
         ),
         Misconception.of(
-            "wrong axis", "you cut along the images; axis 1 holds the channels.", lambda g, channels: [g[: int(n)] for n in channels]
+            "wrong axis",
+            "you cut along the images; axis 1 holds the channels.",
+            lambda g, channels: [g[: int(n)] for n in channels],
         ),
         Misconception.of(
             "turned round",
@@ -200,7 +267,7 @@ adjoint_cat = equal_to(
 )
 
 
-# ------------------------------------------------------------------------------------------------------- backward of max pooling
+# -------------------------------------------------------------------------- backward of max pooling
 
 
 def _pooled(x: np.ndarray) -> np.ndarray:
@@ -228,8 +295,12 @@ def _pool_cases(rng: np.random.Generator) -> Iterator[Case]:
         )
     yield Case("no ties", x=-rng.uniform(1, 2, size=(4, 2)), g=rng.normal(size=(2, 1)))
     yield Case("ties", x=np.ones((2, 2)), g=np.array([[3.0]]))
-    yield Case("ties", x=np.array([[0.0, 2.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]), g=np.array([[2.0, -1.0]]))
-    yield Case("ties", x=rng.integers(0, 3, size=(4, 6)).astype(float), g=rng.uniform(1, 2, size=(2, 3)))
+    yield Case(
+        "ties", x=np.array([[0.0, 2.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0]]), g=np.array([[2.0, -1.0]])
+    )
+    yield Case(
+        "ties", x=rng.integers(0, 3, size=(4, 6)).astype(float), g=rng.uniform(1, 2, size=(2, 3))
+    )
 
 
 def _last_winner(x: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -244,36 +315,65 @@ adjoint_max_pool = equal_to(
     forbid=(DERIVATIVES,),
     checked="Your array is held against the engine's.",
     hints=(
-        "In each window, which of the four numbers made it into the result? What does the result do if one of the others moves a little?",
-        "Start with zeros of x's shape. For each window of 2 × 2, put the window's g where the window's largest number stands.",
-        "window.argmax() counts in reading order and takes the first of several equal ones; divmod(place, 2) turns it into row and column.",
+        (
+            "In each window, which of the four numbers made it into the result? What does the"
+            " result do if one of the others moves a little?"
+        ),
+        (
+            "Start with zeros of x's shape. For each window of 2 × 2, put the window's g where the"
+            " window's largest number stands."
+        ),
+        (
+            "window.argmax() counts in reading order and takes the first of several equal ones;"
+            " divmod(place, 2) turns it into row and column."
+        ),
     ),
     misconceptions=(
-        Misconception.of("everyone gets it", "all four places of a window get g; three of them had no influence.", lambda x, g: _spread(g)),
-        Misconception.of("shared out", "you gave each place a quarter. That is the rule of average pooling.", lambda x, g: _spread(g) / 4),
         Misconception.of(
-            "times the value", "you multiplied by x. The winner passes through with the factor 1.", lambda x, g: x * _unpooled(x, g)
+            "everyone gets it",
+            "all four places of a window get g; three of them had no influence.",
+            lambda x, g: _spread(g),
         ),
         Misconception.of(
-            "forgets the incoming adjoint", "you left out g: the winner gets 1 instead.", lambda x, g: _unpooled(x, np.ones_like(g))
+            "shared out",
+            "you gave each place a quarter. That is the rule of average pooling.",
+            lambda x, g: _spread(g) / 4,
+        ),
+        Misconception.of(
+            "times the value",
+            "you multiplied by x. The winner passes through with the factor 1.",
+            lambda x, g: x * _unpooled(x, g),
+        ),
+        Misconception.of(
+            "forgets the incoming adjoint",
+            "you left out g: the winner gets 1 instead.",
+            lambda x, g: _unpooled(x, np.ones_like(g)),
         ),
         Misconception.of(
             "all that are equal",
-            "where several are equal you gave g to each of them; then more comes back than was sent. The first one gets it.",
+            "where several are equal you gave g to each of them; then more comes back than was"
+            " sent. The first one gets it.",
             lambda x, g: _spread(g) * (x == _spread(_pooled(x))),
         ),
-        Misconception.of("the last of several", "Where several are equal the first in reading order gets it, not the last.", _last_winner),
+        Misconception.of(
+            "the last of several",
+            "Where several are equal the first in reading order gets it, not the last.",
+            _last_winner,
+        ),
         Misconception.of(
             "one winner for all",
-            "you looked for the largest number of the whole array; each window has a winner of its own.",
-            lambda x, g: np.where(np.arange(x.size).reshape(x.shape) == x.argmax(), _spread(g), 0.0),
+            "you looked for the largest number of the whole array; each window has a winner of its"
+            " own.",
+            lambda x, g: np.where(
+                np.arange(x.size).reshape(x.shape) == x.argmax(), _spread(g), 0.0
+            ),
         ),
         Misconception.of("sign", "the sign is turned round.", lambda x, g: -_unpooled(x, g)),
     ),
 )
 
 
-# ---------------------------------------------------------------------------------------------------- backward of a batch's mean
+# ----------------------------------------------------------------------- backward of a batch's mean
 
 
 def _centred(x: Any) -> Any:
@@ -300,34 +400,72 @@ adjoint_centred = equal_to(
     forbid=(DERIVATIVES,),
     checked="Your array is held against the engine's.",
     hints=(
-        "Each x influences its own y directly, with the factor 1; and through the mean it influences every y of its column. How strongly?",
+        (
+            "Each x influences its own y directly, with the factor 1; and through the mean it"
+            " influences every y of its column. How strongly?"
+        ),
         "The mean moves by 1/N when one x moves by 1, and every y of the column moves against it.",
-        "So x gets its own g, less 1/N times the sum of all g of the column: g minus the mean of g.",
+        (
+            "So x gets its own g, less 1/N times the sum of all g of the column: g minus the mean"
+            " of g."
+        ),
     ),
     misconceptions=(
-        Misconception.of("the mean as a constant", "you treat the mean as a constant; but it is made of the x.", lambda g: g),
-        Misconception.of("the sum", "The sum of all g is to be divided by their number: the mean moves by 1/N.", lambda g: g - g.sum(0)),
-        Misconception.of("one mean for all", "you took the mean of the whole array; each column has its own.", lambda g: g - g.mean()),
-        Misconception.of("wrong axis", "you took the mean of each row. The batch is axis 0.", lambda g: g - g.mean(1, keepdims=True)),
-        Misconception.of("sign", "The way through the mean has a minus: a larger mean makes every y smaller.", lambda g: g + g.mean(0)),
         Misconception.of(
-            "only through the mean", "the direct way from x to its own y is missing.", lambda g: np.broadcast_to(-g.mean(0), g.shape)
+            "the mean as a constant",
+            "you treat the mean as a constant; but it is made of the x.",
+            lambda g: g,
         ),
         Misconception.of(
-            "factor", "The mean moves by 1/N when one x does: divide by N, and leave the direct way whole.", lambda g: g * (1 - 1 / len(g))
+            "the sum",
+            "The sum of all g is to be divided by their number: the mean moves by 1/N.",
+            lambda g: g - g.sum(0),
+        ),
+        Misconception.of(
+            "one mean for all",
+            "you took the mean of the whole array; each column has its own.",
+            lambda g: g - g.mean(),
+        ),
+        Misconception.of(
+            "wrong axis",
+            "you took the mean of each row. The batch is axis 0.",
+            lambda g: g - g.mean(1, keepdims=True),
+        ),
+        Misconception.of(
+            "sign",
+            "The way through the mean has a minus: a larger mean makes every y smaller.",
+            lambda g: g + g.mean(0),
+        ),
+        Misconception.of(
+            "only through the mean",
+            "the direct way from x to its own y is missing.",
+            lambda g: np.broadcast_to(-g.mean(0), g.shape),
+        ),
+        Misconception.of(
+            "factor",
+            "The mean moves by 1/N when one x does: divide by N, and leave the direct way whole.",
+            lambda g: g * (1 - 1 / len(g)),
         ),
     ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 
 def _sent_back() -> float:
     """How many contributions reach a value that goes into two convolutions."""
     left, right = (nn.Conv2d(1, 1, 1) for _ in range(2))
-    trace = trace_function(lambda y: mg.cat((left(y), right(y)), 1).sum(), mg.ones(1, 1, 2, 2), mode="reverse")
-    return float(sum(step["node"] == trace["inputs"][0] for step in trace["steps"] if step["phase"] in ("adjoint", "accumulate")))
+    trace = trace_function(
+        lambda y: mg.cat((left(y), right(y)), 1).sum(), mg.ones(1, 1, 2, 2), mode="reverse"
+    )
+    return float(
+        sum(
+            step["node"] == trace["inputs"][0]
+            for step in trace["steps"]
+            if step["phase"] in ("adjoint", "accumulate")
+        )
+    )
 
 
 def _reached(side: int) -> float:
@@ -337,7 +475,9 @@ def _reached(side: int) -> float:
 
 
 def _windows_won() -> float:
-    """How many 3 × 3 windows, one around every pixel, the largest pixel in the middle of an image wins."""
+    """How many 3 × 3 windows, one around every pixel, the largest pixel in the middle of an
+    image wins.
+    """
     (x,) = tensors([np.zeros((1, 1, 5, 5))])
     peak = mg.zeros(1, 1, 5, 5).numpy()
     peak[0, 0, 2, 2] = 1
@@ -356,7 +496,9 @@ def _kinds_of_filters() -> float:
     with mg.no_grad():
         nn.init.constant_(conv.weight, 0.1)
     head = mg.ones(4 * 4)
-    (mg.relu(conv(mg.tensor(np.arange(16.0).reshape(1, 1, 4, 4)))).reshape(-1) * head).sum().backward()
+    (
+        mg.relu(conv(mg.tensor(np.arange(16.0).reshape(1, 1, 4, 4)))).reshape(-1) * head
+    ).sum().backward()
     return float(len(np.unique(conv.weight.grad.numpy().reshape(4, -1), axis=0)))
 
 
@@ -365,12 +507,20 @@ _ALL: tuple[Exercise, ...] = (
         "conv1-parameters",
         "Prediction: the numbers that conv1 learns",
         variable="numbers_in_conv1",
-        answer=lambda: float(sum(p.numel() for p in nn.Conv2d(1, CHANNELS, 3, padding=1, bias=False).parameters())),
-        because="32 filters of 3 × 3 × 1. The size of the image does not matter: every place uses the same filter.",
+        answer=lambda: float(
+            sum(p.numel() for p in nn.Conv2d(1, CHANNELS, 3, padding=1, bias=False).parameters())
+        ),
+        because=(
+            "32 filters of 3 × 3 × 1. The size of the image does not matter: every place uses the"
+            " same filter."
+        ),
         slips=(
             ("There is no bias here: bias=False.", lambda: 320.0),
             ("That is one filter. There is one for each of the 32 channels.", lambda: 9.0),
-            ("The filters do not grow with the image: each of them slides over it.", lambda: 32.0 * 64),
+            (
+                "The filters do not grow with the image: each of them slides over it.",
+                lambda: 32.0 * 64,
+            ),
             ("The filters have 3 × 3 numbers each; count those of all.", lambda: 32.0),
         ),
         hints=(
@@ -385,10 +535,19 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the contributions to the adjoint of pooling1's result",
         variable="contributions",
         answer=_sent_back,
-        because="The value goes into conv21 and into conv22, and each of them sends one back. They are added.",
+        because=(
+            "The value goes into conv21 and into conv22, and each of them sends one back. They are"
+            " added."
+        ),
         slips=(
             ("The value is used twice. How many send something back?", lambda: 1.0),
-            ("Not one for each channel: a contribution is a whole array, of the shape of the value.", lambda: 32.0),
+            (
+                (
+                    "Not one for each channel: a contribution is a whole array, of the shape of the"
+                    " value."
+                ),
+                lambda: 32.0,
+            ),
         ),
         hints=("How many arrows leave pooling1 in the drawing above?",),
         tolerance=1e-9,
@@ -399,9 +558,18 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: pixels that get something back through max pooling by 2 × 2",
         variable="winners",
         answer=lambda: _reached(4),
-        because="There are four windows, and each has one winner. The other twelve pixels had no influence.",
+        because=(
+            "There are four windows, and each has one winner. The other twelve pixels had no"
+            " influence."
+        ),
         slips=(
-            ("Only the winner of a window has an influence on the result. How many windows are there?", lambda: 16.0),
+            (
+                (
+                    "Only the winner of a window has an influence on the result. How many windows"
+                    " are there?"
+                ),
+                lambda: 16.0,
+            ),
             ("That would be one winner in all. Each window has its own.", lambda: 1.0),
             ("Those are the losers.", lambda: 12.0),
         ),
@@ -413,9 +581,18 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the windows that one pixel can win",
         variable="windows_won",
         answer=_windows_won,
-        because="With a stride of 1 each pixel lies in nine windows. One that wins them all gets nine contributions, and they are added.",
+        because=(
+            "With a stride of 1 each pixel lies in nine windows. One that wins them all gets nine"
+            " contributions, and they are added."
+        ),
         slips=(
-            ("That is so where windows do not overlap. Here there is a window around every pixel.", lambda: 1.0),
+            (
+                (
+                    "That is so where windows do not overlap. Here there is a window around every"
+                    " pixel."
+                ),
+                lambda: 1.0,
+            ),
             ("Almost: its own window counts too.", lambda: 8.0),
             ("The window around a neighbour at a corner holds it as well.", lambda: 5.0),
         ),
@@ -431,23 +608,37 @@ _ALL: tuple[Exercise, ...] = (
         answer=_running_mean,
         because="One tenth of the new mean, nine tenths of the old one, which was 0.",
         slips=(
-            ("That is the mean of the batch. The running mean moves towards it by a tenth only.", lambda: 5.0),
+            (
+                "That is the mean of the batch. The running mean moves towards it by a tenth only.",
+                lambda: 5.0,
+            ),
             ("momentum is the weight of the new value here, not of the old one.", lambda: 4.5),
             ("In training mode it does move.", lambda: 0.0),
         ),
-        hints=("new running mean = (1 − momentum) · old running mean + momentum · mean of the batch", "The old one is 0, momentum is 0.1."),
+        hints=(
+            "new running mean = (1 − momentum) · old running mean + momentum · mean of the batch",
+            "The old one is 0, momentum is 0.1.",
+        ),
     ),
     Number(
         "equal-filters",
         "Prediction: different filters after a step from equal ones",
         variable="different_filters",
         answer=_kinds_of_filters,
-        because="Equal filters give equal channels, these get equal adjoints, and equal adjoints give equal steps. They never part.",
+        because=(
+            "Equal filters give equal channels, these get equal adjoints, and equal adjoints give"
+            " equal steps. They never part."
+        ),
         slips=(
             ("For that, something would have to tell the four apart. Nothing does.", lambda: 4.0),
             ("They do change. But do they become different from each other?", lambda: 0.0),
         ),
-        hints=("The four channels hold the same numbers. What do their adjoints look like, if the sum treats all of them alike?",),
+        hints=(
+            (
+                "The four channels hold the same numbers. What do their adjoints look like, if the"
+                " sum treats all of them alike?"
+            ),
+        ),
         tolerance=1e-9,
     ),
 )

@@ -1,4 +1,6 @@
-"""The exercises of lesson 10b: batch normalisation and initial values. They are made in lesson10.py."""
+"""The exercises of lesson 10b: batch normalisation and initial values. They are made in
+lesson10.py.
+"""
 
 from __future__ import annotations
 

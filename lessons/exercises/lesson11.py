@@ -1,5 +1,6 @@
-"""The exercises of lesson 11, as data: the 2-25-25-25-2 network, a run that is interrupted, bands over seeds, early stopping, Adam, and
-the milestone of the course: the student's own engine trains that network.
+"""The exercises of lesson 11, as data: the 2-25-25-25-2 network, a run that is interrupted, bands
+over seeds, early stopping, Adam, and the milestone of the course: the student's own engine trains
+that network.
 
 Right answers are not written here: they are computed by the engine, or by NumPy, when a check runs.
 """
@@ -43,10 +44,24 @@ def network() -> Any:
 def _resumed_at() -> float:
     """Interrupt a run of the engine's own loop, and look where a second one begins."""
     with tempfile.TemporaryDirectory() as folder:
-        for epoch in mg.training.epochs(BROKEN + EVERY, save=Path(folder) / "run.npz", every=EVERY, show=False, seen=[]):
+        for epoch in mg.training.epochs(
+            BROKEN + EVERY, save=Path(folder) / "run.npz", every=EVERY, show=False, seen=[]
+        ):
             if epoch == BROKEN:
                 break
-        return float(next(iter(mg.training.epochs(BROKEN + EVERY, save=Path(folder) / "run.npz", every=EVERY, show=False, seen=[]))))
+        return float(
+            next(
+                iter(
+                    mg.training.epochs(
+                        BROKEN + EVERY,
+                        save=Path(folder) / "run.npz",
+                        every=EVERY,
+                        show=False,
+                        seen=[],
+                    )
+                )
+            )
+        )
 
 
 PREDICTIONS = (
@@ -55,11 +70,17 @@ PREDICTIONS = (
         "Prediction: the numbers that training may change",
         variable="number_of_parameters",
         answer=lambda: float(sum(p.numel() for p in network().parameters())),
-        because="75 + 650 + 650 + 52: in each layer a weight for each pair of neurons, and a bias for each neuron of its result.",
+        because=(
+            "75 + 650 + 650 + 52: in each layer a weight for each pair of neurons, and a bias "
+            "for each neuron of its result."
+        ),
         slips=(
-            ("The biases are missing: each layer has one for each neuron of its result.", lambda: float(WEIGHTS)),
-            ("Those are the neurons. Each layer has a weight for each pair of neurons.", lambda: float(sum(SIZES))),
-            ("The inputs have no bias; only results of layers have.", lambda: float(WEIGHTS + sum(SIZES))),
+            ("The biases are missing: each layer has one for each neuron of its result.",
+                lambda: float(WEIGHTS)),
+            ("Those are the neurons. Each layer has a weight for each pair of neurons.",
+                lambda: float(sum(SIZES))),
+            ("The inputs have no bias; only results of layers have.",
+                lambda: float(WEIGHTS + sum(SIZES))),
         ),
         hints=(
             "Go layer by layer: a layer from n to m neurons has a matrix of n · m weights.",
@@ -73,23 +94,33 @@ PREDICTIONS = (
         "Prediction: the epoch with which the second run begins",
         variable="first_epoch",
         answer=_resumed_at,
-        because="The last file was written after epoch 199, when 200 epochs were done; 200 to 216 are computed a second time.",
+        because=(
+            "The last file was written after epoch 199, when 200 epochs were done; 200 to 216 "
+            "are computed a second time."
+        ),
         slips=(
             ("What happened after the last file was written is lost.", lambda: float(BROKEN)),
-            ("Epochs count from 0: after epoch 199 exactly 200 are done, and the file is written.", lambda: BROKEN // EVERY * EVERY - 1.0),
+            ("Epochs count from 0: after epoch 199 exactly 200 are done, and the file is written.",
+                lambda: BROKEN // EVERY * EVERY - 1.0),
             ("Then the file would be of no use.", lambda: 0.0),
-            ("Look at the multiples of 50 again: which was the last before 217?", lambda: float((BROKEN // EVERY + 1) * EVERY)),
+            ("Look at the multiples of 50 again: which was the last before 217?",
+                lambda: float((BROKEN // EVERY + 1) * EVERY)),
         ),
-        hints=("After how many finished epochs was the file written for the last time?", "The first epoch that is not in it comes next."),
+        hints=("After how many finished epochs was the file written for the last time?",
+            "The first epoch that is not in it comes next."),
         tolerance=1e-9,
     ),
 )  # fmt: skip
 
-# ------------------------------------------------------------------------------------------------------------------- bands
+# -------------------------------------------------------------------------------------------- bands
 
 
 def _curves(rng: np.random.Generator) -> Iterator[Case]:
-    for group, shapes in (("one curve each", [(3, 1), (1, 4)]), ("many curves", [(5, 3), (4, 6), (20, 2)]), ("an outlier", [(5, 3)])):
+    for group, shapes in (
+        ("one curve each", [(3, 1), (1, 4)]),
+        ("many curves", [(5, 3), (4, 6), (20, 2)]),
+        ("an outlier", [(5, 3)]),
+    ):
         for shape in shapes:
             curves = rng.uniform(0.1, 1.0, size=shape)
             if group == "an outlier":
@@ -107,13 +138,17 @@ BANDS = equal_to(
     {"one curve each": 1, "many curves": 1, "an outlier": 1},
     _curves,
     hints=(
-        "`curves[s, e]` is seed s at epoch e. You want one number for each epoch: which axis goes away?",
+        (
+            "`curves[s, e]` is seed s at epoch e. You want one number for each epoch: which axis "
+            "goes away?"
+        ),
         "`np.median(curves, axis=…)` and `np.std(curves, axis=…)`.",
         "The seeds are axis 0. Return the pair (median, std).",
     ),
     checked="Compared with NumPy.",
     misconceptions=(
-        Misconception.of("mean instead of median", "you take the mean; the median does not feel a single bad run.",
+        Misconception.of("mean instead of median",
+            "you take the mean; the median does not feel a single bad run.",
                          lambda curves: [curves.mean(axis=0), curves.std(axis=0)]),
         Misconception.of("the other axis", "you summarise over the epochs; the seeds are axis 0.",
                          lambda curves: [np.median(curves, axis=1), curves.std(axis=1)]),
@@ -121,14 +156,21 @@ BANDS = equal_to(
                          lambda curves: [np.median(curves, axis=0), curves.var(axis=0)]),
         Misconception.of("exchanged", "the two are exchanged: the median comes first.",
                          lambda curves: [np.std(curves, axis=0), np.median(curves, axis=0)]),
-        Misconception.of("divided by n − 1", "you divide by n − 1 (`ddof=1`); here the standard deviation is that of these runs, `np.std`.",
-                         lambda curves: [np.median(curves, axis=0), curves.std(axis=0, ddof=1) if len(curves) > 1 else curves.std(axis=0)]),
-        Misconception.of("everything together", "one number for all comes out; one for each epoch is wanted.",
+        Misconception.of("divided by n − 1",
+            (
+                "you divide by n − 1 (`ddof=1`); here the standard deviation is that of these "
+                "runs, `np.std`."
+            ),
+                         lambda curves: [np.median(curves, axis=0),
+                             curves.std(axis=0, ddof=1) if len(curves) > 1
+                             else curves.std(axis=0)]),
+        Misconception.of("everything together",
+            "one number for all comes out; one for each epoch is wanted.",
                          lambda curves: [np.median(curves), curves.std()]),
     ),
 )  # fmt: skip
 
-# ---------------------------------------------------------------------------------------------------------- early stopping
+# ----------------------------------------------------------------------------------- early stopping
 
 
 def _search(losses: list[float], patience: int) -> tuple[int, int]:
@@ -178,7 +220,10 @@ def _rises(losses: list[float], patience: int) -> int:
 
 def _first_rise(losses: list[float]) -> int:
     """With no patience at all the search ends at the first loss that is no better."""
-    return next((epoch - 1 for epoch in range(1, len(losses)) if losses[epoch] >= losses[epoch - 1]), len(losses) - 1)
+    return next(
+        (epoch - 1 for epoch in range(1, len(losses)) if losses[epoch] >= losses[epoch - 1]),
+        len(losses) - 1,
+    )
 
 
 def _ties_count(losses: list[float], patience: int) -> int:
@@ -204,7 +249,12 @@ def _loss_curves(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("ties", losses=[0.5, 0.4, 0.4, 0.3, 0.6], patience=2)
     for _ in range(20):
         n = int(rng.integers(5, 30))
-        losses = [float(x) for x in np.round(1 / (1 + np.arange(n)) + np.arange(n) * 0.02 + rng.uniform(0, 0.3, n), 2)]
+        losses = [
+            float(x)
+            for x in np.round(
+                1 / (1 + np.arange(n)) + np.arange(n) * 0.02 + rng.uniform(0, 0.3, n), 2
+            )
+        ]
         yield Case("random curves", losses=losses, patience=int(rng.integers(1, 5)))
 
 
@@ -214,26 +264,44 @@ EARLY_STOP = equal_to(
     {"falling": 1, "patience": 1, "ties": 1, "random curves": 1},
     _loss_curves,
     hints=(
-        "Keep two things while you go through the losses: where the best one was, and for how many epochs there was no better one.",
-        "A loss that is better than the best so far: remember it and start counting anew. Else count one more.",
-        "When the count reaches `patience`, leave the loop. Return the index of the best, not the place where you stopped.",
+        (
+            "Keep two things while you go through the losses: where the best one was, and for "
+            "how many epochs there was no better one."
+        ),
+        (
+            "A loss that is better than the best so far: remember it and start counting anew. "
+            "Else count one more."
+        ),
+        (
+            "When the count reaches `patience`, leave the loop. Return the index of the best, "
+            "not the place where you stopped."
+        ),
     ),
     checked="Compared with a loop of our own.",
     misconceptions=(
-        Misconception.of("no patience", "you return the smallest loss of all; the training has stopped before it is reached.",
+        Misconception.of("no patience",
+            "you return the smallest loss of all; the training has stopped before it is reached.",
                          lambda losses, patience: int(np.argmin(losses))),
-        Misconception.of("where it stopped", "you return the epoch at which it stops; the best one came before it.", _when_stopped),
-        Misconception.of("never begins anew", "The count must start again at 0 when a better loss is found.", _never_reset),
-        Misconception.of("neighbours", "you compare with the epoch before; compare with the best so far.", _rises),
-        Misconception.of("one too few", "you stop one epoch too early: `patience` losses in a row must be no better.",
-                         lambda losses, patience: _stopped(losses, patience - 1) if patience > 1 else _first_rise(losses)),
-        Misconception.of("ties count", "an equal loss counts as better for you. Only a smaller one is: a tie is no better.",
+        Misconception.of("where it stopped",
+            "you return the epoch at which it stops; the best one came before it.", _when_stopped),
+        Misconception.of("never begins anew",
+            "The count must start again at 0 when a better loss is found.", _never_reset),
+        Misconception.of("neighbours",
+            "you compare with the epoch before; compare with the best so far.", _rises),
+        Misconception.of("one too few",
+            "you stop one epoch too early: `patience` losses in a row must be no better.",
+                         lambda losses, patience: _stopped(losses,
+                             patience - 1) if patience > 1 else _first_rise(losses)),
+        Misconception.of("ties count",
+            "an equal loss counts as better for you. Only a smaller one is: a tie is no better.",
                          _ties_count),
         Misconception.of("the loss", "you return the best loss; its epoch is asked for.",
                          lambda losses, patience: losses[_stopped(losses, patience)]),
-        Misconception.of("one further", "you return the epoch after the best one: epochs count from 0.",
+        Misconception.of("one further",
+            "you return the epoch after the best one: epochs count from 0.",
                          lambda losses, patience: _stopped(losses, patience) + 1),
-        Misconception.of("one too many", "you wait one epoch too long.", lambda losses, patience: _stopped(losses, patience + 1)),
+        Misconception.of("one too many", "you wait one epoch too long.", lambda losses,
+            patience: _stopped(losses, patience + 1)),
     ),
 )  # fmt: skip
 
@@ -242,9 +310,18 @@ _ADAM = Optimiser(
     "adam",
     lambda p: mg.optim.Adam(p, lr=RATE),
     hints=(
-        "Three things are kept in `state`: the number of steps, the mean m of the gradients, and the mean v of their squares.",
-        "`state.get('m', 0.0)` is 0 at the first step. Count the steps before you correct: the first step is t = 1.",
-        "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g²; parameter − 0.01 · (m / (1 − 0.9ᵗ)) / (√(v / (1 − 0.999ᵗ)) + 1e-8).",
+        (
+            "Three things are kept in `state`: the number of steps, the mean m of the gradients,"
+            " and the mean v of their squares."
+        ),
+        (
+            "`state.get('m', 0.0)` is 0 at the first step. Count the steps before you correct: the"
+            " first step is t = 1."
+        ),
+        (
+            "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g²; parameter − 0.01 · (m / (1 − 0.9ᵗ)) / (√(v"
+            " / (1 − 0.999ᵗ)) + 1e-8)."
+        ),
     ),
     checked="The parameters after each step are held against those of minigrad's own optimiser.",
 )
@@ -253,8 +330,16 @@ ADAM = replace(
     _ADAM,
     misconceptions=(
         *_ADAM.misconceptions,
-        *(Misconception.of(name, say, wrong_adam.path(step)) for name, (say, step) in wrong_adam.WRONG.items() if name != "no memory"),
-        Misconception.of("the step alone", "you return the step; subtract it from the parameter.", wrong_adam.steps_alone),
+        *(
+            Misconception.of(name, say, wrong_adam.path(step))
+            for name, (say, step) in wrong_adam.WRONG.items()
+            if name != "no memory"
+        ),
+        Misconception.of(
+            "the step alone",
+            "you return the step; subtract it from the parameter.",
+            wrong_adam.steps_alone,
+        ),
     ),
 )
 

@@ -27,14 +27,23 @@ ladder_arrivals = Number(
     "Prediction: how many times x gets a gradient on a ladder with 10 rungs",
     variable="arrivals_at_x",
     answer=paths,
-    because="Each rung doubles the number of paths: 2 · 2 · … · 2 = 2¹⁰ = 1024. With 60 rungs the program would not end.",
+    because=(
+        "Each rung doubles the number of paths: 2 · 2 · … · 2 = 2¹⁰ = 1024. With 60 rungs the"
+        " program would not end."
+    ),
     slips=(
         (
-            "That is once for each rung. But each rung passes on *every* gradient that it gets, twice.",
+            (
+                "That is once for each rung. But each rung passes on *every* gradient that it gets,"
+                " twice."
+            ),
             lambda: 10.0,
         ),
         (
-            "Two for each rung, added. They multiply: each visit of a rung makes two visits of the next.",
+            (
+                "Two for each rung, added. They multiply: each visit of a rung makes two visits of"
+                " the next."
+            ),
             lambda: 20.0,
         ),
         (
@@ -43,7 +52,10 @@ ladder_arrivals = Number(
         ),
         ("One doubling too few: the lowest rung is x + x.", lambda: 512.0),
         (
-            "In a sweep in topological order it would be once with the sum; a recursion passes on each gradient by itself.",
+            (
+                "In a sweep in topological order it would be once with the sum; a recursion passes"
+                " on each gradient by itself."
+            ),
             lambda: 1.0,
         ),
     ),

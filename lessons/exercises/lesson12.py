@@ -1,4 +1,5 @@
-"""The exercises of lesson 12, as data: which values are kept for the reverse pass, which must not be overwritten, and checkpoints.
+"""The exercises of lesson 12, as data: which values are kept for the reverse pass, which must not
+be overwritten, and checkpoints.
 
 Right answers are not written here: they are computed by the engine when a check runs.
 """
@@ -33,10 +34,14 @@ def chain(x):
 
 
 def _kept_names(function: Callable[..., Any], *point: Any) -> set[str]:
-    return {name for node in trace_function(function, *point, mode="reverse")["nodes"] for name in node.get("saved") or ()}
+    return {
+        name
+        for node in trace_function(function, *point, mode="reverse")["nodes"]
+        for name in node.get("saved") or ()
+    }
 
 
-# -------------------------------------------------------------------------------------------------------------- what is kept
+# ------------------------------------------------------------------------------------- what is kept
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "sin": mg.sin,
@@ -52,7 +57,11 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def keeps(operation: str) -> str:
     """What the engine keeps of y = operation(x): "x", "y" or "nothing"."""
     trace = trace_function(OPERATIONS[operation], 0.7, mode="reverse")
-    found = {"x" if name in trace["inputs"] else "y" for node in trace["nodes"] for name in node.get("saved") or ()}
+    found = {
+        "x" if name in trace["inputs"] else "y"
+        for node in trace["nodes"]
+        for name in node.get("saved") or ()
+    }
     return " and ".join(sorted(found)) or "nothing"
 
 
@@ -76,7 +85,11 @@ def _about_kept(case: Case, got: Any) -> str:
         return f"`{operation}` has no entry yet."
     if got[operation] not in ("x", "y", "nothing"):
         return f'the entry of `{operation}` should be "x", "y" or "nothing".'
-    return "" if got[operation] == keeps(operation) else f"the entry of `{operation}` is not right: {SLOPES[operation]}."
+    return (
+        ""
+        if got[operation] == keeps(operation)
+        else f"the entry of `{operation}` is not right: {SLOPES[operation]}."
+    )
 
 
 @exercise(
@@ -85,21 +98,32 @@ def _about_kept(case: Case, got: Any) -> str:
     is_value=True,
     verify=_about_kept,
     hints=(
-        "Write down the derivative of each operation. What occurs in it: x, or the result y, or neither?",
-        "Some derivatives can be written with y alone: that of e^x is y itself, that of √x is 1 / (2y). Then x need not be kept.",
+        (
+            "Write down the derivative of each operation. What occurs in it: x, or the result y, or"
+            " neither?"
+        ),
+        (
+            "Some derivatives can be written with y alone: that of e^x is y itself, that of √x is 1"
+            " / (2y). Then x need not be kept."
+        ),
         "tanh: 1 − y². log: 1 / x. square: 2x. triple: 3, whatever x is.",
     ),
     checked="Each entry is held against what the engine keeps.",
     misconceptions=(
         Misconception(
             "always the input",
-            "you let every operation keep its input. Where the derivative can be written with the result, that is what is kept.",
-            lambda case: {name: "nothing" if keeps(name) == "nothing" else "x" for name in OPERATIONS},
+            "you let every operation keep its input. Where the derivative can be written with the"
+            " result, that is what is kept.",
+            lambda case: {
+                name: "nothing" if keeps(name) == "nothing" else "x" for name in OPERATIONS
+            },
         ),
         Misconception(
             "always something",
             "you let every operation keep something. The derivative of 3x is 3, whatever x is.",
-            lambda case: {name: "x" if keeps(name) == "nothing" else keeps(name) for name in OPERATIONS},
+            lambda case: {
+                name: "x" if keeps(name) == "nothing" else keeps(name) for name in OPERATIONS
+            },
         ),
     ),
 )
@@ -111,7 +135,7 @@ def kept(rng: np.random.Generator) -> Iterator[Case]:
 kept.accept(_about_kept)
 
 
-# ------------------------------------------------------------------------------------------------------------- overwriting
+# -------------------------------------------------------------------------------------- overwriting
 
 
 def _exp_then_add(a, b):
@@ -191,9 +215,15 @@ def _about_fate(case: Case, got: Any) -> str:
     is_value=True,
     verify=_about_fate,
     hints=(
-        "Exercise 1 again: what does the rule of the operation read? And is it this that is overwritten?",
+        (
+            "Exercise 1 again: what does the rule of the operation read? And is it this that is"
+            " overwritten?"
+        ),
         "exp and tanh keep their result, sin its input, a product both operands, a sum nothing.",
-        "Only a value that is kept *and* overwritten is an error: rows a, b and e ask for just that.",
+        (
+            "Only a value that is kept *and* overwritten is an error: rows a, b and e ask for just"
+            " that."
+        ),
     ),
     checked="Each row is held against what the engine does.",
     misconceptions=(
@@ -204,7 +234,8 @@ def _about_fate(case: Case, got: Any) -> str:
         ),
         Misconception(
             "inputs always",
-            "you take every operation for one that needs its inputs. exp and tanh need their result, and a sum needs nothing.",
+            "you take every operation for one that needs its inputs. exp and tanh need their"
+            " result, and a sum needs nothing.",
             lambda case: {row: "fine" if row == "a" else "error" for row in PROGRAMS},
         ),
         Misconception(
@@ -222,14 +253,16 @@ def fates(rng: np.random.Generator) -> Iterator[Case]:
 fates.accept(_about_fate)
 
 
-# --------------------------------------------------------------------------------------------------------------- segments
+# ----------------------------------------------------------------------------------------- segments
 
 
 def kept_at_most(n: int, k: int) -> int:
-    """The most arrays that are kept at once for n stages in k equal pieces, the last one not checkpointed: gone through, and counted.
+    """The most arrays that are kept at once for n stages in k equal pieces, the last one not
+    checkpointed: gone through, and counted.
 
-    A stage keeps its input; a checkpointed piece keeps the input of its first stage, and those of the others while it is gone back through.
-    A test holds this against the bytes that Python measures.
+    A stage keeps its input; a checkpointed piece keeps the input of its first stage, and those of
+    the others while it is gone back through. A test holds this against the bytes that Python
+    measures.
     """
     piece = n // k
     held = {number * piece for number in range(k - 1)} | set(range((k - 1) * piece, n))
@@ -250,8 +283,14 @@ def _is_most(case: Case, got: Any) -> str:
     points={"one piece": 1, "several": 2},
     verify=_is_most,
     hints=(
-        "Take 16 stages in 4 pieces. At which moment is most kept: which inputs of pieces, and which values inside a piece?",
-        "Inside the piece that is gone through backward: n / k values. Of every other piece: the value it starts from.",
+        (
+            "Take 16 stages in 4 pieces. At which moment is most kept: which inputs of pieces, and"
+            " which values inside a piece?"
+        ),
+        (
+            "Inside the piece that is gone through backward: n / k values. Of every other piece:"
+            " the value it starts from."
+        ),
         "n / k of the one piece, and k − 1 of the others.",
     ),
     checked="They are held against going through the chain and counting.",
@@ -263,13 +302,17 @@ def _is_most(case: Case, got: Any) -> str:
         ),
         Misconception(
             "inputs only",
-            "you count the pieces' inputs. Inside a piece that is gone through, all its values are there.",
+            "you count the pieces' inputs. Inside a piece that is gone through, all its values are"
+            " there.",
             lambda case: case.args["k"],
         ),
-        Misconception("as without", "you count as if nothing were checkpointed.", lambda case: case.args["n"]),
+        Misconception(
+            "as without", "you count as if nothing were checkpointed.", lambda case: case.args["n"]
+        ),
         Misconception(
             "one input twice",
-            "you count one value twice: the input of the piece that is gone through is one of its n / k values.",
+            "you count one value twice: the input of the piece that is gone through is one of its n"
+            " / k values.",
             lambda case: case.args["n"] // case.args["k"] + case.args["k"],
         ),
     ),
@@ -312,15 +355,24 @@ def _about_segments(case: Case, got: Any) -> str:
     points={"square numbers": 1, "others": 2},
     verify=_about_segments,
     hints=(
-        "Few pieces are long; many pieces have many inputs. Try all numbers of pieces that divide n.",
+        (
+            "Few pieces are long; many pieces have many inputs. Try all numbers of pieces that"
+            " divide n."
+        ),
         "Use what you found in exercise 3: which k makes `most_kept(n, k)` smallest?",
         "`min((k for k in range(1, n + 1) if n % k == 0), key=lambda k: n // k + k)`",
     ),
     checked="They are held against the smallest number among all divisors.",
     misconceptions=(
-        Misconception("half", "you cut the chain in two. More pieces keep less.", lambda case: 2 if case.args["n"] % 2 == 0 else 1),
         Misconception(
-            "every stage", "you checkpoint every stage by itself. Then all of their inputs are kept.", lambda case: case.args["n"]
+            "half",
+            "you cut the chain in two. More pieces keep less.",
+            lambda case: 2 if case.args["n"] % 2 == 0 else 1,
+        ),
+        Misconception(
+            "every stage",
+            "you checkpoint every stage by itself. Then all of their inputs are kept.",
+            lambda case: case.args["n"],
         ),
         Misconception(
             "rounded root",
@@ -340,14 +392,19 @@ best_segments.answer(lambda n: min(_divisors(n), key=lambda k: kept_at_most(n, k
 best_segments.accept(_about_segments)
 
 
-# ------------------------------------------------------------------------------------------------------------------- frugal
+# ------------------------------------------------------------------------------------------- frugal
 
 SHARE = 1 / 3
-"""The share of the plain peak that is asked for. With √n pieces a chain of 64 stages needs about a quarter."""
+"""The share of the plain peak that is asked for. With √n pieces a chain of 64 stages needs about
+a quarter.
+"""
 
 
 def _about_run(case: Case, got: Any) -> str:
-    n, x = case.args["n"], np.random.default_rng(case.args["seed"]).uniform(-1, 1, case.args["length"])
+    n, x = (
+        case.args["n"],
+        np.random.default_rng(case.args["seed"]).uniform(-1, 1, case.args["length"]),
+    )
     if type(got) is not dict or not {"result", "gradient", "peak", "plain", "runs"} <= set(got):
         return "`frugal` should return the result of the last stage, a tensor."
     if case.group == "memory":
@@ -356,8 +413,15 @@ def _about_run(case: Case, got: Any) -> str:
             return "the memory was not measured."
         share = f"the peak is {peak / max(usual, 1):.0%} of the plain one"
         if peak > 0.9 * usual:
-            return f"{share}. Nothing is gained without a checkpoint, with one around everything, or with one around each stage."
-        return "" if peak <= SHARE * usual else f"{share}; a third is asked for. How many pieces are best?"
+            return (
+                f"{share}. Nothing is gained without a checkpoint, with one around everything, or"
+                " with one around each stage."
+            )
+        return (
+            ""
+            if peak <= SHARE * usual
+            else f"{share}; a third is asked for. How many pieces are best?"
+        )
     if case.group == "work":
         runs = got["runs"]
         return (
@@ -369,7 +433,9 @@ def _about_run(case: Case, got: Any) -> str:
     result = plain([Stage([0] * n, i) for i in range(n)], point)
     result.sum().backward()
     right = as_plain({"result": result, "gradient": point.grad})
-    return same(right["result"], got["result"], name="the result") or same(right["gradient"], got["gradient"], name="the gradient")
+    return same(right["result"], got["result"], name="the result") or same(
+        right["gradient"], got["gradient"], name="the gradient"
+    )
 
 
 @exercise(
@@ -389,13 +455,15 @@ def frugal(rng: np.random.Generator) -> Iterator[Case]:
     for group in ("result and gradient", "memory", "work"):
         for n in (36, 64) if group == "result and gradient" else (64,):
             length = 40 if group == "result and gradient" else 50_000
-            yield Case.of(group, {"n": n, "length": length, "seed": int(rng.integers(0, 10**6))}, size=n)
+            yield Case.of(
+                group, {"n": n, "length": length, "seed": int(rng.integers(0, 10**6))}, size=n
+            )
 
 
 frugal.accept(_about_run)
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 _ALL: tuple[Exercise, ...] = (
     Number(
@@ -403,11 +471,29 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: how many different values are kept for f",
         variable="different_values",
         answer=lambda: float(len(_kept_names(f, 2.0, 5.0))),
-        because="x1 (by the logarithm and the product) and x2 (by the product and the sine). The sum and the difference keep nothing.",
+        because=(
+            "x1 (by the logarithm and the product) and x2 (by the product and the sine). The sum"
+            " and the difference keep nothing."
+        ),
         slips=(
-            ("That is one for each of the five operations. Two of them need nothing for their rules, and the others share.", lambda: 5.0),
-            ("You count x1 and x2 twice: they are kept by two operations each, but they are the same values.", lambda: 4.0),
-            ("You count a value for each operation that keeps one. Are they all different?", lambda: 3.0),
+            (
+                (
+                    "That is one for each of the five operations. Two of them need nothing for"
+                    " their rules, and the others share."
+                ),
+                lambda: 5.0,
+            ),
+            (
+                (
+                    "You count x1 and x2 twice: they are kept by two operations each, but they are"
+                    " the same values."
+                ),
+                lambda: 4.0,
+            ),
+            (
+                "You count a value for each operation that keeps one. Are they all different?",
+                lambda: 3.0,
+            ),
         ),
         hints=(
             "Write down the derivative of each operation. Which values occur in it?",
@@ -421,15 +507,26 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the bytes kept for eight sines",
         variable="bytes_at_peak",
         answer=lambda: float(sum(_bytes_kept())),
-        because="Each of the eight sines keeps its input: eight arrays of three numbers, 8 bytes each.",
+        because=(
+            "Each of the eight sines keeps its input: eight arrays of three numbers, 8 bytes each."
+        ),
         slips=(
             ("That is the number of arrays. How many bytes has each?", lambda: 8.0),
             ("You left out x, which the first sine keeps.", lambda: 168.0),
-            ("You count the result of the last sine as well. Nobody needs it: the sum keeps nothing.", lambda: 216.0),
+            (
+                (
+                    "You count the result of the last sine as well. Nobody needs it: the sum keeps"
+                    " nothing."
+                ),
+                lambda: 216.0,
+            ),
             ("A number of the dtype float64 takes 8 bytes, not 4.", lambda: 96.0),
             ("That is one number for each sine; the arrays have three.", lambda: 64.0),
         ),
-        hints=("What does a sine keep? How many of them are there?", "An array of three float64 numbers takes 3 · 8 = 24 bytes."),
+        hints=(
+            "What does a sine keep? How many of them are there?",
+            "An array of three float64 numbers takes 3 · 8 = 24 bytes.",
+        ),
         tolerance=1e-9,
     ),
     Number(
@@ -437,14 +534,26 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the arrays that a list of losses holds",
         variable="arrays_held",
         answer=lambda: float(10 * (len(_kept_names(_five, [1.0, 2.0, 3.0])) - 1)),
-        because="Each loss holds its graph, and the graph four arrays: the inputs of the second to fifth sine. The first one keeps x.",
+        because=(
+            "Each loss holds its graph, and the graph four arrays: the inputs of the second to"
+            " fifth sine. The first one keeps x."
+        ),
         slips=(
             ("Each loss is a single number. But what does its history hold?", lambda: 10.0),
-            ("Nearly: the input of the first sine is x, which is there anyway, and the same for all ten.", lambda: 50.0),
+            (
+                (
+                    "Nearly: the input of the first sine is x, which is there anyway, and the same"
+                    " for all ten."
+                ),
+                lambda: 50.0,
+            ),
             ("That is one round. Does the next round let go of it?", lambda: 4.0),
             ("Losses are small, but they have a history.", lambda: 0.0),
         ),
-        hints=("What does a graph of five sines hold? And is x counted?", "Ten rounds, none of them let go."),
+        hints=(
+            "What does a graph of five sines hold? And is x counted?",
+            "Ten rounds, none of them let go.",
+        ),
         tolerance=1e-9,
     ),
     fates,
@@ -463,7 +572,11 @@ def _five(x):
 def _bytes_kept() -> list[int]:
     trace = trace_function(chain, [0.1, 0.2, 0.3], mode="reverse")
     kept = _kept_names(chain, [0.1, 0.2, 0.3])
-    return [int(np.prod(node["shape"])) * np.dtype(node["dtype"]).itemsize for node in trace["nodes"] if node["id"] in kept]
+    return [
+        int(np.prod(node["shape"])) * np.dtype(node["dtype"]).itemsize
+        for node in trace["nodes"]
+        if node["id"] in kept
+    ]
 
 
 TITLES = {

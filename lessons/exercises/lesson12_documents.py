@@ -32,10 +32,16 @@ number_of_leaves = Number(
     "Prediction: how many of the six tensors are leaves",
     variable="number_of_leaves",
     answer=leaves,
-    because="b and c were made by an operation from a tensor that requires grad. d has no history, and e and f begin one.",
+    because=(
+        "b and c were made by an operation from a tensor that requires grad. d has no history, and"
+        " e and f begin one."
+    ),
     slips=(
         (
-            "Two of them were made by an operation from a tensor that requires grad: those have a history.",
+            (
+                "Two of them were made by an operation from a tensor that requires grad: those have"
+                " a history."
+            ),
             lambda: 6.0,
         ),
         (
@@ -43,11 +49,17 @@ number_of_leaves = Number(
             lambda: 3.0,
         ),
         (
-            "`.cuda()` copies, and copying a tensor that requires grad is an operation, recorded like the sum.",
+            (
+                "`.cuda()` copies, and copying a tensor that requires grad is an operation,"
+                " recorded like the sum."
+            ),
             lambda: 5.0,
         ),
         (
-            "For d and e nothing was recorded when they were copied: they required no gradient then.",
+            (
+                "For d and e nothing was recorded when they were copied: they required no gradient"
+                " then."
+            ),
             lambda: 2.0,
         ),
     ),

@@ -1,6 +1,8 @@
-"""The exercises of lesson 13, as data: operations of one's own, with rules for both modes and for the second derivative.
+"""The exercises of lesson 13, as data: operations of one's own, with rules for both modes and for
+the second derivative.
 
-Right answers are not written here: the engine has operations that compute the same, and differentiates them by its own rules.
+Right answers are not written here: the engine has operations that compute the same, and
+differentiates them by its own rules.
 """
 
 from __future__ import annotations
@@ -42,7 +44,13 @@ def _right(f: Callable[..., Any], what: str, inputs: list[Any], seeds: list[Any]
     return mg.func.grad(lambda x: mg.func.vjp(f, x)[1](seed)[0].sum())(points[0])
 
 
-def _own(name: str, f: Callable[..., Any], points: dict[str, float], make_cases: Callable[..., Any], **options: Any) -> Exercise:
+def _own(
+    name: str,
+    f: Callable[..., Any],
+    points: dict[str, float],
+    make_cases: Callable[..., Any],
+    **options: Any,
+) -> Exercise:
     made = Exercise(
         name,
         points,
@@ -60,14 +68,22 @@ def _own(name: str, f: Callable[..., Any], points: dict[str, float], make_cases:
 
 def _as_graded(exercise: Exercise) -> Callable[[Case, Any], str]:
     """The notebook's verdict: the same as the grader's, for the engine is there too."""
-    return lambda case, got: same(exercise.expected(case), got, exercise.rtol, exercise.atol, f"the {case.args['what']}")
+    return lambda case, got: same(
+        exercise.expected(case), got, exercise.rtol, exercise.atol, f"the {case.args['what']}"
+    )
 
 
 def _present(name: str) -> Callable[[Case], str]:
     def present(case: Case) -> str:
-        of = ", ".join(np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["inputs"])
-        seeds = ", ".join(np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["seeds"])
-        return f"the {case.args['what']} of {name} at {of}" + (f" with the seed {seeds}" if seeds else "")
+        of = ", ".join(
+            np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["inputs"]
+        )
+        seeds = ", ".join(
+            np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["seeds"]
+        )
+        return f"the {case.args['what']} of {name} at {of}" + (
+            f" with the seed {seeds}" if seeds else ""
+        )
 
     return present
 
@@ -83,7 +99,7 @@ def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 2), (0,))
 
 
-# ------------------------------------------------------------------------------------------------------------------ softplus
+# ----------------------------------------------------------------------------------------- softplus
 
 
 def _softplus_cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -91,7 +107,11 @@ def _softplus_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield _case("values", "value", [_draw(rng, shape)], [])
         yield _case("gradients", "gradient", [_draw(rng, shape)], [_draw(rng, shape)])
     # At −40 the value is e⁻⁴⁰: 1 + e⁻⁴⁰ is 1 for a computer, and its logarithm 0.
-    for x in (np.array([800.0, -800.0]), np.array(float(rng.uniform(750, 1500))), np.array(-float(rng.uniform(38, 200)))):
+    for x in (
+        np.array([800.0, -800.0]),
+        np.array(float(rng.uniform(750, 1500))),
+        np.array(-float(rng.uniform(38, 200))),
+    ):
         yield _case("large inputs", "value", [x], [])
         yield _case("large inputs", "gradient", [x], [np.full_like(x, -2.0)])
 
@@ -100,7 +120,9 @@ def _softplus_but(gradient: Callable[[np.ndarray, np.ndarray], Any]) -> Callable
     """A Softplus whose value is right."""
 
     def wrong(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
-        return np.asarray(np.logaddexp(0, inputs[0]) if what == "value" else gradient(inputs[0], seeds[0]))
+        return np.asarray(
+            np.logaddexp(0, inputs[0]) if what == "value" else gradient(inputs[0], seeds[0])
+        )
 
     return wrong
 
@@ -113,13 +135,21 @@ def _as_written(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) ->
 
 
 def _absorbed(what: str, inputs: list[np.ndarray], seeds: list[np.ndarray]) -> Any:
-    """max(x, 0) + ln(1 + exp(−|x|)): nothing overflows, but a small exponential is lost beside the 1."""
+    """max(x, 0) + ln(1 + exp(−|x|)): nothing overflows, but a small exponential is lost beside
+    the 1.
+    """
     x = inputs[0]
-    return np.asarray(np.maximum(x, 0) + np.log(1 + np.exp(-np.abs(x))) if what == "value" else seeds[0] * _logistic(x))
+    return np.asarray(
+        np.maximum(x, 0) + np.log(1 + np.exp(-np.abs(x)))
+        if what == "value"
+        else seeds[0] * _logistic(x)
+    )
 
 
 def _overflows(case: Case, got: Any) -> bool:
-    """Whether all is right but for large inputs, at which something is infinite or not a number, or a small one is lost beside a 1."""
+    """Whether all is right but for large inputs, at which something is infinite or not a number,
+    or a small one is lost beside a 1.
+    """
     lost = not np.isfinite(got).all() or bool((case.args["inputs"][0] < 0).all())
     return not _as_graded(softplus)(case, got) or (case.group == "large inputs" and lost)
 
@@ -136,36 +166,60 @@ softplus = _own(
     forbid=("minigrad.softplus", "minigrad.nn.functional.softplus"),
     atol=0.0,  # where the value is small, all of its digits count
     hints=(
-        "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)), which `mg.sigmoid` computes for all x, large ones too.",
-        "For a large x, ln(1 + exp(x)) = x + ln(1 + exp(−x)), and there nothing overflows. For a small x the formula as it is serves.",
-        "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward` returns `g * mg.sigmoid(x)`.",
+        (
+            "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)), which `mg.sigmoid` computes for"
+            " all x, large ones too."
+        ),
+        (
+            "For a large x, ln(1 + exp(x)) = x + ln(1 + exp(−x)), and there nothing overflows. For"
+            " a small x the formula as it is serves."
+        ),
+        (
+            "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward`"
+            " returns `g * mg.sigmoid(x)`."
+        ),
     ),
     misconceptions=(
         Misconception(
             "overflow",
-            "you take the exponential of a large number, which is infinite for a computer. Of a large negative number it is 0.",
+            "you take the exponential of a large number, which is infinite for a computer. Of a"
+            " large negative number it is 0.",
             lambda case: _as_written(**case.args),
             explains=_overflows,
         ),
         Misconception(
             "1 + a small number",
-            "For x near −40 and below, 1 + exp(x) is just 1 for a computer, and its logarithm 0: all digits are lost. "
-            "`mg.log1p(…)` keeps them.",
+            "For x near −40 and below, 1 + exp(x) is just 1 for a computer, and its logarithm 0:"
+            " all digits are lost. `mg.log1p(…)` keeps them.",
             lambda case: _absorbed(**case.args),
             explains=lambda case, got: (
-                not _as_graded(softplus)(case, got) or (case.args["what"] == "value" and not same(_absorbed(**case.args), got, 1e-9, 1e-12))
+                not _as_graded(softplus)(case, got)
+                or (
+                    case.args["what"] == "value"
+                    and not same(_absorbed(**case.args), got, 1e-9, 1e-12)
+                )
             ),
         ),
         Misconception.of(
-            "forgets g", "you left out `g`, the adjoint that arrives: multiply by it.", _softplus_but(lambda x, g: _logistic(x))
+            "forgets g",
+            "you left out `g`, the adjoint that arrives: multiply by it.",
+            _softplus_but(lambda x, g: _logistic(x)),
         ),
-        Misconception.of("passes g on", "`g` passes unchanged: the derivative is missing.", _softplus_but(lambda x, g: g)),
+        Misconception.of(
+            "passes g on",
+            "`g` passes unchanged: the derivative is missing.",
+            _softplus_but(lambda x, g: g),
+        ),
         Misconception.of(
             "value instead of derivative",
             "you used the value instead of the derivative.",
             _softplus_but(lambda x, g: g * np.logaddexp(0, x)),
         ),
-        Misconception.of("sign", "the sign of x in the derivative is turned round.", _softplus_but(lambda x, g: g * _logistic(-x))),
+        Misconception.of(
+            "sign",
+            "the sign of x in the derivative is turned round.",
+            _softplus_but(lambda x, g: g * _logistic(-x)),
+        ),
         Misconception.of(
             "derivative at the result",
             "the derivative is taken at the result instead of at the input.",
@@ -175,7 +229,7 @@ softplus = _own(
 )
 
 
-# ------------------------------------------------------------------------------------------------ a length, and the hole in its rule
+# --------------------------------------------------------------- a length, and the hole in its rule
 
 
 def _norm_cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -186,7 +240,8 @@ def _norm_cases(rng: np.random.Generator) -> Iterator[Case]:
     yield gradient("other vectors", 1e-6 * _draw(rng, (3,)))
     for shape in ((3,), (1,), (2, 2), ()):
         yield gradient("the zero vector", np.zeros(shape))
-    # NaN that a choice hides comes back in the second derivative: it has none there, but NaN would spread to all else.
+    # NaN that a choice hides comes back in the second derivative: it has none there, but NaN would
+    # spread to all else.
     for group, x in (("other vectors", _draw(rng, (3,))), ("the zero vector", np.zeros(2))):
         yield _case(group, "second derivative", [x], [_draw(rng, ())])
 
@@ -202,10 +257,16 @@ def _norm_but(gradient: Callable[[np.ndarray, np.ndarray, Any], Any]) -> Callabl
 
 
 def _is_norm(case: Case, got: Any) -> str:
-    """As the engine's own length; at the zero vector any finite second derivative will do, for there is none."""
+    """As the engine's own length; at the zero vector any finite second derivative will do, for
+    there is none.
+    """
     if case.args["what"] == "second derivative" and _is_zero(case):
         finite = isinstance(got, np.ndarray) and got.dtype.kind == "f" and np.isfinite(got).all()
-        return "" if finite else "the gradient is right, but NaN comes back when it is differentiated once more."
+        return (
+            ""
+            if finite
+            else "the gradient is right, but NaN comes back when it is differentiated once more."
+        )
     return _as_graded(norm)(case, got)
 
 
@@ -222,7 +283,9 @@ def _twice_at_zero(case: Case) -> bool:
 
 
 def _a_little_small(case: Case, got: Any) -> bool:
-    """Whether a gradient is right but for a number that was added to the length; a short vector feels it more than a long one."""
+    """Whether a gradient is right but for a number that was added to the length; a short vector
+    feels it more than a long one.
+    """
     if case.args["what"] == "second derivative":
         return bool(np.isfinite(got).all())
     if _is_zero(case):
@@ -236,7 +299,9 @@ def _in_gradient(name: str, say: str, wrong: Callable[..., Any]) -> Misconceptio
     """A mistake that is told by its gradients, whatever comes of differentiating them."""
 
     def explains(case: Case, got: Any) -> bool:
-        return case.args["what"] == "second derivative" or not same(wrong(**case.args), got, 1e-9, 1e-12)
+        return case.args["what"] == "second derivative" or not same(
+            wrong(**case.args), got, 1e-9, 1e-12
+        )
 
     return Misconception(name, say, _of(wrong), explains=explains)
 
@@ -256,29 +321,44 @@ norm = _own(
             "the hole is still there",
             "0 is still divided by 0: NaN comes back from the zero vector.",
             _of(_norm_but(lambda x, g, y: g * x / y)),
-            explains=lambda case, got: bool(np.isnan(got).all()) if _is_zero(case) else not _as_graded(norm)(case, got),
+            explains=lambda case, got: (
+                bool(np.isnan(got).all()) if _is_zero(case) else not _as_graded(norm)(case, got)
+            ),
         ),
         Misconception(
             "chosen too late",
-            "x / y is still computed at the zero vector, and what is chosen after it only hides the NaN: differentiated "
-            "once more, it is back. Choose before dividing, so that the division is never 0/0.",
+            "x / y is still computed at the zero vector, and what is chosen after it only hides the"
+            " NaN: differentiated once more, it is back. Choose before dividing, so that the"
+            " division is never 0/0.",
             _of(_norm_but(lambda x, g, y: np.where(y > 0, g * x / y, 0.0))),
-            explains=lambda case, got: bool(np.isnan(got).all()) if _twice_at_zero(case) else not _is_norm(case, got),
+            explains=lambda case, got: (
+                bool(np.isnan(got).all()) if _twice_at_zero(case) else not _is_norm(case, got)
+            ),
         ),
         Misconception(
             "a small number",
-            "you add a small number to y, or under the root: NaN is gone, but all gradients are a little too small.",
+            "you add a small number to y, or under the root: NaN is gone, but all gradients are a"
+            " little too small.",
             _of(_norm_but(lambda x, g, y: g * x / (y + 1e-6))),
             explains=_a_little_small,
         ),
-        _in_gradient("forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))),
-        _in_gradient("not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)),
+        _in_gradient(
+            "forgets g", "you left out `g`.", _norm_but(lambda x, g, y: x / np.where(y > 0, y, 1.0))
+        ),
+        _in_gradient(
+            "not divided", "you forgot to divide by the length.", _norm_but(lambda x, g, y: g * x)
+        ),
         _in_gradient(
             "exchanged",
-            "x and y are exchanged: they come back in the order in which `forward` puts them aside.",
+            "x and y are exchanged: they come back in the order in which `forward` puts them"
+            " aside.",
             _norm_but(lambda x, g, y: g * y / np.where(x > 0, x, 1.0)),
         ),
-        _in_gradient("the square", "That is the rule of the sum of squares, without the root.", _norm_but(lambda x, g, y: 2 * g * x)),
+        _in_gradient(
+            "the square",
+            "That is the rule of the sum of squares, without the root.",
+            _norm_but(lambda x, g, y: 2 * g * x),
+        ),
         _in_gradient(
             "passes g on",
             "At the zero vector nothing should come back: the slope is 0 there.",
@@ -292,7 +372,7 @@ norm.accept(_is_norm)
 norm.verify = _is_norm
 
 
-# -------------------------------------------------------------------------------------------------------- the JVP of a length
+# ------------------------------------------------------------------------------ the JVP of a length
 
 
 def _hypotenuse_cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -301,7 +381,9 @@ def _hypotenuse_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield _case("tangents", "tangent", ab, seeds)
     for i in (0, 1):
         ab = [_draw(rng, (2,)), _draw(rng, (2,))]
-        yield _case("one input moves", "tangent", ab, [_draw(rng, (2,)) * float(k == i) for k in (0, 1)])
+        yield _case(
+            "one input moves", "tangent", ab, [_draw(rng, (2,)) * float(k == i) for k in (0, 1)]
+        )
 
 
 def _length_but(tangent: Callable[..., Any]) -> Callable[..., Any]:
@@ -326,7 +408,10 @@ hypotenuse = _own(
         Misconception.of(
             "a pair",
             "A tangent of the result is one number, the sum of both influences.",
-            lambda what, inputs, seeds: [inputs[0] * seeds[0] / np.hypot(*inputs), inputs[1] * seeds[1] / np.hypot(*inputs)],
+            lambda what, inputs, seeds: [
+                inputs[0] * seeds[0] / np.hypot(*inputs),
+                inputs[1] * seeds[1] / np.hypot(*inputs),
+            ],
         ),
         Misconception.of(
             "no derivative",
@@ -334,23 +419,42 @@ hypotenuse = _own(
             _length_but(lambda a, b, da, db, y: da + db),
         ),
         Misconception.of(
-            "length of the tangents", "you applied the operation to the tangents.", _length_but(lambda a, b, da, db, y: np.hypot(da, db))
+            "length of the tangents",
+            "you applied the operation to the tangents.",
+            _length_but(lambda a, b, da, db, y: np.hypot(da, db)),
         ),
-        Misconception.of("swapped", "the operands are swapped.", _length_but(lambda a, b, da, db, y: (b * da + a * db) / y)),
-        Misconception.of("not divided", "you forgot to divide by the length.", _length_but(lambda a, b, da, db, y: a * da + b * db)),
         Misconception.of(
-            "the square", "That is the tangent of a² + b², without the root.", _length_but(lambda a, b, da, db, y: 2 * (a * da + b * db))
+            "swapped",
+            "the operands are swapped.",
+            _length_but(lambda a, b, da, db, y: (b * da + a * db) / y),
         ),
-        Misconception.of("the first only", "the part of `db` is missing.", _length_but(lambda a, b, da, db, y: a * da / y)),
+        Misconception.of(
+            "not divided",
+            "you forgot to divide by the length.",
+            _length_but(lambda a, b, da, db, y: a * da + b * db),
+        ),
+        Misconception.of(
+            "the square",
+            "That is the tangent of a² + b², without the root.",
+            _length_but(lambda a, b, da, db, y: 2 * (a * da + b * db)),
+        ),
+        Misconception.of(
+            "the first only",
+            "the part of `db` is missing.",
+            _length_but(lambda a, b, da, db, y: a * da / y),
+        ),
     ),
 )
 
 
-# ------------------------------------------------------------------------------------------------------- the second derivative
+# ---------------------------------------------------------------------------- the second derivative
 
 
 def _cube_cases(rng: np.random.Generator) -> Iterator[Case]:
-    for group, what in (("first derivative", "gradient"), ("second derivative", "second derivative")):
+    for group, what in (
+        ("first derivative", "gradient"),
+        ("second derivative", "second derivative"),
+    ):
         for shape in SHAPES[:3]:
             yield _case(group, what, [_draw(rng, shape)], [_draw(rng, shape)])
 
@@ -369,23 +473,29 @@ cube = _own(
     {"first derivative": 1, "second derivative": 2},
     _cube_cases,
     hints=(
-        "What is computed inside `forward` is not recorded. From which value can `backward` start, to be differentiated again?",
+        (
+            "What is computed inside `forward` is not recorded. From which value can `backward`"
+            " start, to be differentiated again?"
+        ),
         "Keep the input itself: `ctx.save_for_backward(x)`. It comes back with its history.",
         "`(x,) = ctx.saved_tensors` in `backward`, and then `return g * 3 * x * x`.",
     ),
     misconceptions=(
         Misconception.of(
             "a constant slope",
-            "the second derivative is 0 everywhere: the slope reaches the engine as a constant. It was computed in "
-            "`forward`, or cut off on the way, as by `detach`.",
+            "the second derivative is 0 everywhere: the slope reaches the engine as a constant. It"
+            " was computed in `forward`, or cut off on the way, as by `detach`.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: 0 * x),
         ),
         Misconception.of(
             "half a constant",
-            "one of the factors of the slope is a constant for the engine: it was computed in `forward`, or cut off on the way.",
+            "one of the factors of the slope is a constant for the engine: it was computed in"
+            " `forward`, or cut off on the way.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
         ),
-        Misconception.of("forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)),
+        Misconception.of(
+            "forgets g", "you left out `g`.", _cube_but(lambda x, g: 3 * x * x, lambda x, g: 6 * x)
+        ),
         Misconception.of(
             "one derivative too many",
             "That is 6x, the second derivative of x³; `backward` needs the first.",
@@ -397,16 +507,20 @@ cube = _own(
             _cube_but(lambda x, g: g * 2 * x, lambda x, g: g * 2 + 0 * x),
         ),
         Misconception.of(
-            "no factor", "the factor 3 is missing: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * x * x, lambda x, g: g * 2 * x)
+            "no factor",
+            "the factor 3 is missing: the derivative of x³ is 3x².",
+            _cube_but(lambda x, g: g * x * x, lambda x, g: g * 2 * x),
         ),
         Misconception.of(
-            "power", "The power rule: the derivative of x³ is 3x².", _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x)
+            "power",
+            "The power rule: the derivative of x³ is 3x².",
+            _cube_but(lambda x, g: g * 3 * x, lambda x, g: g * 3 + 0 * x),
         ),
     ),
 )
 
 
-# ------------------------------------------------------------------------------------------------------------ the predictions
+# ---------------------------------------------------------------------------------- the predictions
 
 
 class _ConstantSlope(mg.autograd.Function):
@@ -431,7 +545,9 @@ class _Logistic(mg.autograd.Function):
 
 
 def _cards(f: Callable[..., Any]) -> float:
-    return float(sum(1 for node in trace_function(f, 0.5, mode="primal")["nodes"] if node.get("op")))
+    return float(
+        sum(1 for node in trace_function(f, 0.5, mode="primal")["nodes"] if node.get("op"))
+    )
 
 
 _ALL: tuple[Exercise, ...] = (
@@ -440,10 +556,19 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the operations of x · Logistic(x)",
         variable="operations",
         answer=lambda: _cards(lambda x: x * _Logistic.apply(x)),
-        because="Logistic is one operation, and the product is another. What happens inside `forward` is not recorded.",
+        because=(
+            "Logistic is one operation, and the product is another. What happens inside `forward`"
+            " is not recorded."
+        ),
         slips=(
-            ("That counts what happens inside `forward` too. It is not recorded.", lambda: _cards(lambda x: x / (1 + mg.exp(-x))) + 1),
-            ("That is what happens inside `forward`. It is not recorded.", lambda: _cards(lambda x: 1 / (1 + mg.exp(-x)))),
+            (
+                "That counts what happens inside `forward` too. It is not recorded.",
+                lambda: _cards(lambda x: x / (1 + mg.exp(-x))) + 1,
+            ),
+            (
+                "That is what happens inside `forward`. It is not recorded.",
+                lambda: _cards(lambda x: 1 / (1 + mg.exp(-x))),
+            ),
             ("That is Logistic alone; the product is an operation too.", lambda: 1.0),
             ("An input is a node, but no operation.", lambda: 3.0),
         ),
@@ -457,14 +582,31 @@ _ALL: tuple[Exercise, ...] = (
         "lost-derivative",
         "Prediction: the second derivative of this x³ at 2",
         variable="second_derivative",
-        answer=lambda: mg.func.grad(mg.func.grad(_ConstantSlope.apply))(mg.tensor(2.0, dtype=mg.float64)).item(),
-        because="For the engine the slope is a number that came from nowhere, so it does not change when x does. No error, and no warning.",
+        answer=lambda: mg.func.grad(mg.func.grad(_ConstantSlope.apply))(
+            mg.tensor(2.0, dtype=mg.float64)
+        ).item(),
+        because=(
+            "For the engine the slope is a number that came from nowhere, so it does not change"
+            " when x does. No error, and no warning."
+        ),
         slips=(
-            ("That is what it should be. But what does the engine know of how `ctx.slope` depends on x?", lambda: 12.0),
-            ("Half of it would remain if one factor of x were still recorded. Is one?", lambda: 6.0),
+            (
+                (
+                    "That is what it should be. But what does the engine know of how `ctx.slope`"
+                    " depends on x?"
+                ),
+                lambda: 12.0,
+            ),
+            (
+                "Half of it would remain if one factor of x were still recorded. Is one?",
+                lambda: 6.0,
+            ),
         ),
         hints=(
-            "The first derivative is g · slope. To differentiate it again, the engine must know how the slope depends on x.",
+            (
+                "The first derivative is g · slope. To differentiate it again, the engine must know"
+                " how the slope depends on x."
+            ),
             "Nothing that is computed inside `forward` is recorded.",
         ),
         tolerance=1e-9,

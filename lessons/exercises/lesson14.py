@@ -1,6 +1,8 @@
-"""The exercises of lesson 14, as data: rules that a check finds wrong, functions to mend, and a profile to read.
+"""The exercises of lesson 14, as data: rules that a check finds wrong, functions to mend, and a
+profile to read.
 
-Right answers are not written here: which rules are wrong says gradcheck, values and gradients come from the engine.
+Right answers are not written here: which rules are wrong says gradcheck, values and gradients come
+from the engine.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ..grading.judge import same, shown
 from ..grading.kinds import Number, Vjp
 from .made import by_name, told_by
 
-# --------------------------------------------------------------------------------------------------------- a colleague's rules
+# ------------------------------------------------------------------------------ a colleague's rules
 
 
 def _with_rule(value: Callable[..., Any], pull: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,18 +39,26 @@ def _with_rule(value: Callable[..., Any], pull: Callable[..., Any]) -> Callable[
 
 
 COLLEAGUES: dict[str, Callable[..., Any]] = {
-    "swish": _with_rule(lambda x: x * mg.sigmoid(x), lambda x, g: g * mg.sigmoid(x) * (1 - mg.sigmoid(x))),
+    "swish": _with_rule(
+        lambda x: x * mg.sigmoid(x), lambda x, g: g * mg.sigmoid(x) * (1 - mg.sigmoid(x))
+    ),
     "softsign": _with_rule(lambda x: x / (1 + mg.abs(x)), lambda x, g: g / (1 + mg.abs(x)) ** 2),
     "leaky": _with_rule(lambda x: mg.where(x > 0, x, 0.1 * x), lambda x, g: mg.where(x > 0, g, g)),
 }
-"""The three operations of the lesson, whose rules a colleague wrote; a hand-in is graded without this module."""
+"""The three operations of the lesson, whose rules a colleague wrote; a hand-in is graded without
+this module.
+"""
 
 
 @cache
 def _wrong() -> frozenset[str]:
     """Those that gradcheck refuses somewhere."""
     points = mg.tensor([-1.5, -0.4, 0.3, 2.0], dtype=mg.float64, requires_grad=True)
-    return frozenset(name for name, f in COLLEAGUES.items() if not mg.autograd.gradcheck(f, (points,), raise_exception=False))
+    return frozenset(
+        name
+        for name, f in COLLEAGUES.items()
+        if not mg.autograd.gradcheck(f, (points,), raise_exception=False)
+    )
 
 
 def _names(case: Case, got: Any) -> str:
@@ -77,13 +87,22 @@ wrong_rules = told_by(
     checked="gradcheck was asked at positive and at negative points.",
     hints=(
         "A check says something about the points that it was made at, and nothing about others.",
-        "Give gradcheck a vector with positive and negative numbers. Where does each of the three functions change its formula?",
+        (
+            "Give gradcheck a vector with positive and negative numbers. Where does each of the"
+            " three functions change its formula?"
+        ),
         "Take mg.tensor([-1.5, 0.3], dtype=mg.float64, requires_grad=True).",
     ),
     misconceptions=(
-        Misconception("positive points only", "you tried positive points only.", lambda case: ["swish"]),
+        Misconception(
+            "positive points only", "you tried positive points only.", lambda case: ["swish"]
+        ),
         Misconception("all of them", "One of the three is right.", lambda case: list(COLLEAGUES)),
-        Misconception("none", "Look at what gradcheck says: it raises an error where a rule is wrong.", lambda case: []),
+        Misconception(
+            "none",
+            "Look at what gradcheck says: it raises an error where a rule is wrong.",
+            lambda case: [],
+        ),
     ),
 )
 
@@ -91,7 +110,10 @@ _swish = Vjp(
     "adjoint_swish",
     lambda x: x * mg.sigmoid(x),
     hints=(
-        "swish is a product of x and sigmoid(x), and x occurs in both factors. What does the product rule say?",
+        (
+            "swish is a product of x and sigmoid(x), and x occurs in both factors. What does the"
+            " product rule say?"
+        ),
         "The derivative of the sigmoid s(x) = 1/(1 + exp(−x)) is s · (1 − s).",
         "The derivative of x · s(x) is s + x · s · (1 − s).",
     ),
@@ -106,21 +128,27 @@ adjoint_swish = replace(
     _swish,
     misconceptions=(
         *_swish.misconceptions,
-        Misconception.of("the first term only", "x occurs in both factors: the derivative of the sigmoid is missing.",
+        Misconception.of("the first term only",
+            "x occurs in both factors: the derivative of the sigmoid is missing.",
                          lambda x, g: g * _sigmoid(x)),
-        Misconception.of("the second term only", "x occurs in both factors: the derivative of the first one is missing.",
+        Misconception.of("the second term only",
+            "x occurs in both factors: the derivative of the first one is missing.",
                          lambda x, g: g * x * _sigmoid(x) * (1 - _sigmoid(x))),
-        Misconception.of("the colleague's rule", "that is the derivative of the sigmoid alone, as in the colleague's rule.",
+        Misconception.of("the colleague's rule",
+            "that is the derivative of the sigmoid alone, as in the colleague's rule.",
                          lambda x, g: g * _sigmoid(x) * (1 - _sigmoid(x))),
     ),
 )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------------------ functions to mend
+# -------------------------------------------------------------------------------- functions to mend
 
 
-def Mended(name: str, groups: dict[str, Callable[..., Any]], reference: Callable[..., Any], **options: Any) -> Exercise:
-    """The student mends a function of a tensor; its value and its gradient must be those of `reference`.
+def Mended(
+    name: str, groups: dict[str, Callable[..., Any]], reference: Callable[..., Any], **options: Any
+) -> Exercise:
+    """The student mends a function of a tensor; its value and its gradient must be those of
+    `reference`.
 
     groups: name -> a draw of inputs from rng. reference: x -> (value, gradient), arrays.
     """
@@ -134,7 +162,11 @@ def Mended(name: str, groups: dict[str, Callable[..., Any]], reference: Callable
         if type(got) is not dict or set(got) != {"value", "gradient"}:
             return f"`{name}` should return a tensor."
         for part, right in zip(("value", "gradient"), reference(case.args["x"]), strict=True):
-            if part == "gradient" and isinstance(got[part], np.ndarray) and np.isnan(got[part]).any():
+            if (
+                part == "gradient"
+                and isinstance(got[part], np.ndarray)
+                and np.isnan(got[part]).any()
+            ):
                 return "the value is right, but the gradient holds NaN."
             if said := same(np.asarray(right), got[part], name=f"the {part}"):
                 return said
@@ -165,7 +197,11 @@ def by_engine(f: Callable[..., Any]) -> Callable[[np.ndarray], tuple[Any, Any]]:
 
 
 def _mistake(name: str, say: str, f: Callable[..., Any]) -> Misconception:
-    return Misconception(name, say, lambda case: dict(zip(("value", "gradient"), by_engine(f)(case.args["x"]), strict=True)))
+    return Misconception(
+        name,
+        say,
+        lambda case: dict(zip(("value", "gradient"), by_engine(f)(case.args["x"]), strict=True)),
+    )
 
 
 def _vectors(rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -179,20 +215,34 @@ def _raised_exp(x: Any) -> Any:
 
 raised_exp = Mended(
     "raised_exp",
-    {"vectors": _vectors, "other shapes": lambda rng: [rng.uniform(-1, 1, size=shape) for shape in ((), (2, 2), (0,))]},
+    {
+        "vectors": _vectors,
+        "other shapes": lambda rng: [
+            rng.uniform(-1, 1, size=shape) for shape in ((), (2, 2), (0,))
+        ],
+    },
     by_engine(_raised_exp),
     hints=(
-        "Which of the three lines changes an array that somebody still needs? The error says whose rule needs what.",
+        (
+            "Which of the three lines changes an array that somebody still needs? The error says"
+            " whose rule needs what."
+        ),
         "Let the line make a new tensor, and leave the old one alone.",
         "y = y * 2.0",
     ),
     misconceptions=(
         _mistake(
-            "detached", "you detached y: the error is gone, and so is the gradient.", lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x
+            "detached",
+            "you detached y: the error is gone, and so is the gradient.",
+            lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x,
         ),
         _mistake("left out", "the factor 2 is gone.", lambda x: mg.exp(x) + 1.0),
         _mistake("the one left out", "the 1 is gone.", lambda x: mg.exp(x) * 2.0),
-        _mistake("factor on the input", "the factor now stands inside of exp.", lambda x: mg.exp(2.0 * x) + 1.0),
+        _mistake(
+            "factor on the input",
+            "the factor now stands inside of exp.",
+            lambda x: mg.exp(2.0 * x) + 1.0,
+        ),
     ),
 )
 
@@ -211,7 +261,9 @@ def _is_length(case: Case, got: Any) -> str:
 
 
 def _a_little_long(case: Case, got: Any) -> bool:
-    """Whether the squares of all lengths are too large by a number that is small beside them; for the zero vector it is all there is."""
+    """Whether the squares of all lengths are too large by a number that is small beside them;
+    for the zero vector it is all there is.
+    """
     more = float(got["value"] ** 2 - (case.args["x"] ** 2).sum())
     return -1e-15 < more < 1e-3 and bool(np.isfinite(got["gradient"]).all())
 
@@ -229,17 +281,31 @@ length = Mended(
     },
     _length,
     hints=(
-        "At zero the square root has an infinite slope. Whatever comes after it, 0 · ∞ is NaN: so the root must never be taken of zero.",
-        "Choose before the root, not after it: where s is 0, take the root of something harmless. Then choose once more after it.",
+        (
+            "At zero the square root has an infinite slope. Whatever comes after it, 0 · ∞ is "
+            "NaN: so the root must never be taken of zero."
+        ),
+        (
+            "Choose before the root, not after it: where s is 0, take the root of something "
+            "harmless. Then choose once more after it."
+        ),
         "safe = mg.where(s > 0, s, 1.0), and then mg.where(s > 0, mg.sqrt(safe), 0.0)",
     ),
     misconceptions=(
         replace(
-            _mistake("the root of zero", "the root is still taken of zero; a choice that comes after it comes too late.", _where_outside),
-            explains=lambda case, got: bool(np.isnan(got["gradient"]).all()) if not case.args["x"].any() else not _is_length(case, got),
+            _mistake("the root of zero",
+                "the root is still taken of zero; a choice that comes after it comes too late.",
+                _where_outside),
+            explains=lambda case, got: bool(np.isnan(got["gradient"]).all())
+            if not case.args["x"].any()
+            else not _is_length(case, got),
         ),
         replace(
-            _mistake("a small number", "you add a small number under the root: NaN is gone, but every length is a little wrong.",
+            _mistake("a small number",
+                (
+                    "you add a small number under the root: NaN is gone, but every length is a "
+                    "little wrong."
+                ),
                      _root_with(1e-6)),
             explains=_a_little_long,
         ),
@@ -276,7 +342,10 @@ skew = Mended(
     {"vectors": lambda rng: [rng.uniform(-2, 2, size=n) for n in (3, 4, 7)]},
     by_engine(reference_skew),
     hints=(
-        "The two agree in all values. Which adjoint is missing in the colleague's Trace, and which line of the source makes that node?",
+        (
+            "The two agree in all values. Which adjoint is missing in the colleague's Trace, and"
+            " which line of the source makes that node?"
+        ),
         "What does a `with mg.no_grad():` mean for the graph?",
         "Compute v outside of no_grad.",
     ),
@@ -288,19 +357,23 @@ skew = Mended(
 )
 
 
-# ---------------------------------------------------------------------------------------------------------------- the profile
+# -------------------------------------------------------------------------------------- the profile
 
 
 def _profiles(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("small", rows=[("exp", 2, 60.0, 60.0), ("sum", 1, 40.0, 40.0)])
-    yield Case("small", rows=[("step", 1, 5.0, 100.0), ("exp", 50, 75.0, 75.0), ("matmul", 1, 20.0, 20.0)])
+    yield Case(
+        "small", rows=[("step", 1, 5.0, 100.0), ("exp", 50, 75.0, 75.0), ("matmul", 1, 20.0, 20.0)]
+    )
     names = ["matmul", "exp", "sum", "getitem", "add", "reshape", "tanh"]
     for _ in range(4):
         rows, order = [], [str(name) for name in rng.permutation(names)[: int(rng.integers(3, 7))]]
         for name in order:
             own = float(round(rng.uniform(5, 500), 1))
             rows.append((name, int(rng.integers(1, 40)), own, own))
-        rows.insert(int(rng.integers(len(rows))), ("forward", 1, 3.0, 3.0 + sum(row[3] for row in rows)))
+        rows.insert(
+            int(rng.integers(len(rows))), ("forward", 1, 3.0, 3.0 + sum(row[3] for row in rows))
+        )
         yield Case("with a region", rows=rows)
 
 
@@ -322,7 +395,9 @@ def _misread(name: str, say: str, wrong: Callable[[Any], Any]) -> Misconception:
     return Misconception(name, say, lambda case: wrong(case.args["rows"]))
 
 
-def _most(rows: Any, key: Callable[[Any], float], whole: Callable[[Any], float]) -> tuple[str, float]:
+def _most(
+    rows: Any, key: Callable[[Any], float], whole: Callable[[Any], float]
+) -> tuple[str, float]:
     row = max(rows, key=key)
     return row[0], key(row) / sum(whole(r) for r in rows)
 
@@ -332,26 +407,39 @@ busiest = told_by(
     "busiest",
     {"small": 1, "with a region": 2},
     _profiles,
-    checked="The rows are made up for the check; in the lesson you use it on a profile of your own.",
+    checked=(
+        "The rows are made up for the check; in the lesson you use it on a profile of your own."
+    ),
     hints=(
-        "A region's total holds the time of everything inside it. Which column counts every microsecond once?",
+        (
+            "A region's total holds the time of everything inside it. Which column counts every "
+            "microsecond once?"
+        ),
         "Find the row with the largest own time, and divide that time by the sum of all own times.",
         "max(rows, key=lambda row: row[2])",
     ),
     misconceptions=(
-        _misread("total time", "you went by the total; a region's total is that of everything inside it.",
+        _misread("total time",
+            "you went by the total; a region's total is that of everything inside it.",
                  lambda r: _most(r, lambda x: x[3], lambda x: x[3])),
-        _misread("total as the whole", "The share is of the sum of own times; the totals count nested time twice.",
+        _misread("total as the whole",
+            "The share is of the sum of own times; the totals count nested time twice.",
                  lambda r: (_busiest(r)[0], max(x[2] for x in r) / sum(x[3] for x in r))),
-        _misread("most calls", "Many calls are not much time.", lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
-        _misread("time per call", "you went by the time of one call; a cheap operation that is called often can cost more.",
+        _misread("most calls", "Many calls are not much time.",
+            lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
+        _misread("time per call",
+            (
+                "you went by the time of one call; a cheap operation that is called often can "
+                "cost more."
+            ),
                  lambda r: _most(r, lambda x: x[2] / x[1], lambda x: x[2])),
-        _misread("percent", "The share is a number from 0 to 1, not percent.", lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
+        _misread("percent", "The share is a number from 0 to 1, not percent.",
+            lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
     ),
 )  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 
 def _hooked() -> float:
@@ -378,27 +466,50 @@ _ALL: tuple[Exercise, ...] = (
         answer=_hooked,
         because="The hook makes 0.5 of the adjoint 5, and x gets that times 2x = 6.",
         slips=(
-            ("That would be without the hook. It changes the adjoint before x gets its share.", lambda: 30.0),
-            ("That is what the hook leaves of y's adjoint. x gets it times the derivative of x².", lambda: 0.5),
+            (
+                "That would be without the hook. It changes the adjoint before x gets its share.",
+                lambda: 30.0,
+            ),
+            (
+                (
+                    "That is what the hook leaves of y's adjoint. x gets it times the derivative"
+                    " of x²."
+                ),
+                lambda: 0.5,
+            ),
             ("The hook works on the adjoint, not on y's value.", lambda: 4.5),
         ),
-        hints=("Without the hook: the adjoint of y is 5, and x gets 5 · 2x.", "The hook's result takes the place of the adjoint of y."),
+        hints=(
+            "Without the hook: the adjoint of y is 5, and x gets 5 · 2x.",
+            "The hook's result takes the place of the adjoint of y.",
+        ),
     ),
     Number(
         "nans",
         "Prediction: how many of the three gradients are NaN",
         variable="how_many_nan",
         answer=_nans,
-        because="`where` chooses among values that are there already: the root was taken of 0 and of −1 too. Backward it sends 0 there, "
-        "and 0 · ∞ is NaN.",
+        because=(
+            "`where` chooses among values that are there already: the root was taken of 0 and of −1"
+            " too. Backward it sends 0 there, and 0 · ∞ is NaN."
+        ),
         slips=(
-            ("The values are fine, as `where` chooses 0. But which roots were taken before it chose?", lambda: 0.0),
+            (
+                (
+                    "The values are fine, as `where` chooses 0. But which roots were taken before"
+                    " it chose?"
+                ),
+                lambda: 0.0,
+            ),
             ("The root of −1 was taken. And what is the slope of the root at 0?", lambda: 1.0),
             ("4 is a harmless number: its gradient is 1/4.", lambda: 3.0),
         ),
         hints=(
             "`where` gets both alternatives as finished tensors. Which roots were taken?",
-            "Backward, `where` sends 0 to the alternative that was not chosen. The root multiplies that by 1/(2√x).",
+            (
+                "Backward, `where` sends 0 to the alternative that was not chosen. The root"
+                " multiplies that by 1/(2√x)."
+            ),
         ),
         tolerance=1e-9,
     ),

@@ -1,7 +1,8 @@
-"""The exercises of lesson 15, as data: a function for every device, bytes that travel, when a move pays, and a queue of work.
+"""The exercises of lesson 15, as data: a function for every device, bytes that travel, when a move
+pays, and a queue of work.
 
-No exercise needs a GPU, and no figure of one stands here: rates and times are drawn anew for each check. What is right is computed step by
-step, where the students are asked for a formula.
+No exercise needs a GPU, and no figure of one stands here: rates and times are drawn anew for each
+check. What is right is computed step by step, where the students are asked for a formula.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..grading.judge import same, shown
 from ..grading.kinds import Number
 from .made import by_name, equal_to, told_by
 
-# -------------------------------------------------------------------------------------------------------------- every device
+# ------------------------------------------------------------------------------------- every device
 
 
 def _tables(rng: np.random.Generator) -> Iterator[Case]:
@@ -36,18 +37,27 @@ def _runs(case: Case, got: Any) -> str:
     x = case.args["x"]
     for device in ("cpu",) if case.group == "values" else ("cpu", "pretend"):
         for part, right in (("value", x * _weights(x)), ("gradient", _weights(x))):
-            if said := same(np.asarray(right), got[device].get(part), name=f"the {part} on {device}"):
+            if said := same(
+                np.asarray(right), got[device].get(part), name=f"the {part} on {device}"
+            ):
                 return said
     if case.group == "values":
         return ""
     if got["where"] != "pretend:0":
-        return f"x was on pretend:0, but the result is on {got['where']}: it should stay where x is."
+        return (
+            f"x was on pretend:0, but the result is on {got['where']}: it should stay where x is."
+        )
     if got["back"]:
-        return f"{got['back']} bytes were moved to the host on the way; nothing has to leave the device."
+        return (
+            f"{got['back']} bytes were moved to the host on the way; nothing has to leave the"
+            " device."
+        )
     return ""
 
 
-def _result(where: str = "pretend:0", back: int = 0, factor: float = 1.0, turned: bool = False) -> Callable[..., Any]:
+def _result(
+    where: str = "pretend:0", back: int = 0, factor: float = 1.0, turned: bool = False
+) -> Callable[..., Any]:
     def of(x: np.ndarray) -> Any:
         weights = _weights(x[::-1])[::-1] if turned else factor * _weights(x)
         part = {"value": x * weights, "gradient": np.array(weights)}
@@ -72,7 +82,10 @@ weighted = told_by(
     {"values": 1, "on another device": 2},
     _tables,
     drive="minigrad.lessons.exercises.drive15:on_both",
-    checked="Your function is called with a tensor on the CPU and with one on the pretend device, and differentiated.",
+    checked=(
+        "Your function is called with a tensor on the CPU and with one on the pretend device, and"
+        " differentiated."
+    ),
     present=lambda case: f"weighted(mg.tensor({shown(case.args['x'])}))",
     hints=(
         "Where is the tensor that your function makes itself? Print its .device.",
@@ -81,7 +94,9 @@ weighted = told_by(
     ),
     misconceptions=(
         Misconception.of(
-            "moves everything to the CPU", "you moved x to the CPU. Move what you made yourself to x instead.", _result("cpu", 1)
+            "moves everything to the CPU",
+            "you moved x to the CPU. Move what you made yourself to x instead.",
+            _result("cpu", 1),
         ),
         Misconception(
             "moves x to the CPU more than once",
@@ -89,7 +104,11 @@ weighted = told_by(
             lambda case: _result("cpu", 2)(**case.args),
             explains=lambda case, got: got["where"] == "cpu" and got["back"] > 0,
         ),
-        Misconception.of("there and back", "you computed on the CPU and moved the result: x travels twice for nothing.", _result(back=1)),
+        Misconception.of(
+            "there and back",
+            "you computed on the CPU and moved the result: x travels twice for nothing.",
+            _result(back=1),
+        ),
         Misconception(
             "there and back, more than once",
             "you computed on the CPU and moved the result: x travels twice for nothing.",
@@ -100,18 +119,25 @@ weighted = told_by(
         Misconception(
             "one ahead",
             "The first row is to be divided by 1: your count begins at 2.",
-            lambda case: _result()(case.args["x"]) | {"cpu": _one_ahead(case.args["x"]), "pretend": _one_ahead(case.args["x"])},
+            lambda case: (
+                _result()(case.args["x"])
+                | {
+                    "cpu": _one_ahead(case.args["x"]),
+                    "pretend": _one_ahead(case.args["x"]),
+                }
+            ),
         ),
         Misconception(
             "no graph",
-            "the values are right, but nothing comes back to x: it was cut off from its history, as by `detach`.",
+            "the values are right, but nothing comes back to x: it was cut off from its history, as"
+            " by `detach`.",
             lambda case: _cut_off(case.args["x"]),
         ),
     ),
 )
 
 
-# -------------------------------------------------------------------------------------------------------------------- bytes
+# -------------------------------------------------------------------------------------------- bytes
 
 
 def _trainings(rng: np.random.Generator) -> Iterator[Case]:
@@ -148,49 +174,74 @@ bytes_moved = equal_to(
     atol=0.5,
     checked="The messages of each training are counted one by one.",
     hints=(
-        "Write down the messages of one step: what goes there, what comes back? And which are sent once only?",
-        "A message has as many bytes as it has numbers, times itemsize. A batch has math.prod(shape) numbers.",
-        "Each step: the batch and one number. The model: twice in all if it stays, twice in each step if it travels.",
+        (
+            "Write down the messages of one step: what goes there, what comes back? And which "
+            "are sent once only?"
+        ),
+        (
+            "A message has as many bytes as it has numbers, times itemsize. A batch has "
+            "math.prod(shape) numbers."
+        ),
+        (
+            "Each step: the batch and one number. The model: twice in all if it stays, twice in "
+            "each step if it travels."
+        ),
     ),
     misconceptions=(
-        Misconception.of("numbers for bytes", "you counted numbers; each of them has itemsize bytes.",
+        Misconception.of("numbers for bytes",
+            "you counted numbers; each of them has itemsize bytes.",
                          lambda itemsize, **a: _travelled(itemsize=1, **a)),
         Misconception.of("the loss forgotten", "One number comes back in each step: the loss.",
                          lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
-        Misconception.of("the way back forgotten", "The parameters (or their gradients) also come back.",
-                         lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"] * (1 if a["stays"] else a["steps"])),
+        Misconception.of("the way back forgotten",
+            "The parameters (or their gradients) also come back.",
+                         lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"]
+                         * (1 if a["stays"] else a["steps"])),
         Misconception.of("always travelling", "A model that stays is moved once, not in each step.",
                          lambda stays, **a: _travelled(stays=False, **a)),
         Misconception.of("one batch only", "Each step moves a batch of its own.",
-                         lambda **a: _travelled(**a) - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
-        Misconception.of("sum of the shape", "The number of elements is the product of the shape, not its sum.",
+                         lambda **a: _travelled(**a)
+                         - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
+        Misconception.of("sum of the shape",
+            "The number of elements is the product of the shape, not its sum.",
                          lambda shape, **a: _travelled(shape=(sum(shape),), **a)),
     ),
 )  # fmt: skip
 
 
-# ----------------------------------------------------------------------------------------------------------- when a move pays
+# --------------------------------------------------------------------------------- when a move pays
 
 
 def _machines(rng: np.random.Generator) -> Iterator[Case]:
-    for call, group in (("smallest_size", "matrix product"), ("elementwise_pays", "element by element")):
+    for call, group in (
+        ("smallest_size", "matrix product"),
+        ("elementwise_pays", "element by element"),
+    ):
         for k in range(6):
             cpu = float(10 ** rng.uniform(9, 11))
             gpu = cpu * float(10 ** rng.uniform(0.3, 2.5))
             # for additions near the point where the answer turns round, on either side of it
             turning = 12 / (1 / cpu - 1 / gpu)
-            link = turning * float(10 ** rng.uniform(0.2, 1)) ** (1 if k % 2 else -1) if k < 4 else float(10 ** rng.uniform(9, 11))
+            link = (
+                turning * float(10 ** rng.uniform(0.2, 1)) ** (1 if k % 2 else -1)
+                if k < 4
+                else float(10 ** rng.uniform(9, 11))
+            )
             yield Case.of(group, {"cpu": cpu, "gpu": gpu, "link": link}, call=call)
 
 
 def product_times(n: float, cpu: float, gpu: float, link: float) -> tuple[float, float]:
-    """Seconds for an n × n matrix product in float32: here; and with two matrices going there and one coming back."""
+    """Seconds for an n × n matrix product in float32: here; and with two matrices going there
+    and one coming back.
+    """
     work, travel = 2 * n**3, 3 * n**2 * 4
     return work / cpu, work / gpu + travel / link
 
 
 def addition_times(cpu: float, gpu: float, link: float, n: float = 1e6) -> tuple[float, float]:
-    """Seconds for the sum of two vectors: here; and with two vectors going there and one coming back."""
+    """Seconds for the sum of two vectors: here; and with two vectors going there and one coming
+    back.
+    """
     return n / cpu, n / gpu + 12 * n / link
 
 
@@ -207,7 +258,8 @@ def _pays(case: Case, got: Any) -> str:
         return ""
     longer = "longer" if there > here else "shorter"
     return (
-        f"for {_shown(case)} the way over the device takes {max(there, here) / min(there, here):.3g} times {longer} at your size than here."
+        f"for {_shown(case)} the way over the device takes"
+        f" {max(there, here) / min(there, here):.3g} times {longer} at your size than here."
     )
 
 
@@ -236,8 +288,14 @@ pays = told_by(
     present=lambda case: f"{case.call}({_shown(case)})",
     checked="At your size the two ways must take equally long.",
     hints=(
-        "Write down two times for each: the work done here; the work done there, and the bytes of three arrays on the way.",
-        "Product: 2n³/cpu = 2n³/gpu + 12n²/link. Addition, for each element: 1/cpu against 1/gpu + 12/link.",
+        (
+            "Write down two times for each: the work done here; the work done there, and the "
+            "bytes of three arrays on the way."
+        ),
+        (
+            "Product: 2n³/cpu = 2n³/gpu + 12n²/link. Addition, for each element: 1/cpu against "
+            "1/gpu + 12/link."
+        ),
         "Divide the first equation by 2n²: n · (1/cpu − 1/gpu) = 6/link.",
     ),
     misconceptions=(
@@ -245,17 +303,20 @@ pays = told_by(
                       _by_call(lambda **a: _size(**a, factor=4.0), lambda **a: _adds(**a))),
         Misconception("numbers for bytes", "A float32 has four bytes.",
                       _by_call(lambda **a: _size(**a, factor=1.5), lambda **a: _adds(**a))),
-        Misconception("n³ for 2n³", "A product of n × n matrices takes n³ multiplications and as many additions.",
+        Misconception("n³ for 2n³",
+            "A product of n × n matrices takes n³ multiplications and as many additions.",
                       _by_call(lambda **a: _size(**a, factor=12.0), lambda **a: _adds(**a))),
-        Misconception("the device's own time", "The device needs time for the work, too: 1/gpu is missing.",
+        Misconception("the device's own time",
+            "The device needs time for the work, too: 1/gpu is missing.",
                       _by_call(lambda cpu, gpu, link: 6 * cpu / link, lambda **a: _adds(**a))),
-        Misconception("a fast device always pays", "For additions the way may cost more than the work, however fast the device is.",
+        Misconception("a fast device always pays",
+            "For additions the way may cost more than the work, however fast the device is.",
                       _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: gpu > cpu)),
     ),
 )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------------------------- the queue
+# ---------------------------------------------------------------------------------------- the queue
 
 
 def _queues(rng: np.random.Generator) -> Iterator[Case]:
@@ -263,12 +324,18 @@ def _queues(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(group, count=1, launch=5.0, run=20.0, wait_each=wait)
         for slow in (True, False, True, False):
             launch = float(rng.integers(2, 10))
-            run = launch * float(rng.uniform(2, 6)) if slow else launch * float(rng.uniform(0.1, 0.8))
-            yield Case(group, count=int(rng.integers(2, 60)), launch=launch, run=run, wait_each=wait)
+            run = (
+                launch * float(rng.uniform(2, 6)) if slow else launch * float(rng.uniform(0.1, 0.8))
+            )
+            yield Case(
+                group, count=int(rng.integers(2, 60)), launch=launch, run=run, wait_each=wait
+            )
 
 
 def _ends(count: int, launch: float, run: float, wait_each: bool) -> float:
-    """When everything is done: the host hands over one job after the other, the device works on them one by one."""
+    """When everything is done: the host hands over one job after the other, the device works on
+    them one by one.
+    """
     host = device = 0.0
     for _ in range(count):
         host += launch
@@ -286,26 +353,46 @@ finished = equal_to(
     atol=1e-9,
     checked="The queue is played through job by job.",
     hints=(
-        "Draw two lines, the host's and the device's, and put in three jobs. Who waits for whom if run is longer? And if launch is?",
-        "With waiting, nothing overlaps. Without, the longer of the two sets the pace, and the other one counts once.",
-        "Without waiting: run · count + launch if run is longer, launch · count + run if launch is.",
+        (
+            "Draw two lines, the host's and the device's, and put in three jobs. Who waits for "
+            "whom if run is longer? And if launch is?"
+        ),
+        (
+            "With waiting, nothing overlaps. Without, the longer of the two sets the pace, and "
+            "the other one counts once."
+        ),
+        (
+            "Without waiting: run · count + launch if run is longer, launch · count + run if "
+            "launch is."
+        ),
     ),
     misconceptions=(
-        Misconception.of("the launches only", "That is when the host has handed over the last job; the device is not done then.",
+        Misconception.of("the launches only",
+            "That is when the host has handed over the last job; the device is not done then.",
                          lambda count, launch, run, wait_each: count * launch),
-        Misconception.of("nothing overlaps", "Without waiting the host hands over the next job while the device works.",
+        Misconception.of("nothing overlaps",
+            "Without waiting the host hands over the next job while the device works.",
                          lambda count, launch, run, wait_each: count * (launch + run)),
-        Misconception.of("the device only", "The first job has to be handed over before the device can begin.",
+        Misconception.of("the device only",
+            "The first job has to be handed over before the device can begin.",
                          lambda count, launch, run, wait_each: count * run),
-        Misconception.of("the device is always slower", "Where handing over takes longer than the job, the device waits for the host.",
-                         lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
-        Misconception.of("the pace alone", "The pace is right, but before the first job (or after the last) the other one counts once.",
-                         lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
+        Misconception.of("the device is always slower",
+            "Where handing over takes longer than the job, the device waits for the host.",
+                         lambda count, launch, run,
+                         wait_each: count * (launch + run) if wait_each else launch + count * run),
+        Misconception.of("the pace alone",
+            (
+                "The pace is right, but before the first job (or after the last) the other one "
+                "counts once."
+            ),
+                         lambda count, launch, run,
+                         wait_each: count * (launch + run) if wait_each else count * max(launch,
+                             run)),
     ),
 )  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------------------------- predictions
+# -------------------------------------------------------------------------------------- predictions
 
 _ALL: tuple[Exercise, ...] = (
     Number(
@@ -315,8 +402,14 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: float(np.zeros((64, 1, 28, 28), dtype=np.float32).nbytes),
         because="50,176 numbers, four bytes each: 200 kB.",
         slips=(
-            ("Those are the numbers. A float32 has 32 bits, which are four bytes.", lambda: 64.0 * 28 * 28),
-            ("That is what float64 takes: eight bytes for each number.", lambda: 8.0 * 64 * 28 * 28),
+            (
+                "Those are the numbers. A float32 has 32 bits, which are four bytes.",
+                lambda: 64.0 * 28 * 28,
+            ),
+            (
+                "That is what float64 takes: eight bytes for each number.",
+                lambda: 8.0 * 64 * 28 * 28,
+            ),
             ("That is one image.", lambda: 4.0 * 28 * 28),
             ("Those are bits; a byte has eight.", lambda: 32.0 * 64 * 28 * 28),
         ),
@@ -333,11 +426,17 @@ _ALL: tuple[Exercise, ...] = (
         answer=lambda: 100 * 5.0,
         because="It measures how long it took to hand the work over, and nothing of the work.",
         slips=(
-            ("That is when the work is done. But the stopwatch was stopped before.", lambda: _ends(100, 5.0, 20.0, False)),
+            (
+                "That is when the work is done. But the stopwatch was stopped before.",
+                lambda: _ends(100, 5.0, 20.0, False),
+            ),
             ("That is what the work takes; the stopwatch did not wait for it.", lambda: 2000.0),
             ("That is one call.", lambda: 5.0),
         ),
-        hints=("What does the host do while the device works?", "Each call returns after 5 microseconds."),
+        hints=(
+            "What does the host do while the device works?",
+            "Each call returns after 5 microseconds.",
+        ),
         tolerance=1e-9,
     ),
     finished,

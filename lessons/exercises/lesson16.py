@@ -1,7 +1,8 @@
-"""The exercises of the bug zoo, as data: for each of six engines, name its bug, and mend the part that has it.
+"""The exercises of the bug zoo, as data: for each of six engines, name its bug, and mend the part
+that has it.
 
-The engines are in zoo.py. What is right is not written here: which bug an engine has follows from the part in which it differs from the
-sound engine, and the gradients come from minigrad.
+The engines are in zoo.py. What is right is not written here: which bug an engine has follows from
+the part in which it differs from the sound engine, and the gradients come from minigrad.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from .made import told_by
 Graph = dict[str, Any]
 
 INPUTS = {"x": [0.0, 1.0], "b": 0.5}
-ROWS = [("v1", "exp", ["x"]), ("v2", "sub", ["v1", "x"]), ("v3", "mul", ["v1", "v2"]), ("v4", "add", ["v3", "b"]), ("v5", "sum", ["v4"])]
+ROWS = [
+    ("v1", "exp", ["x"]),
+    ("v2", "sub", ["v1", "x"]),
+    ("v3", "mul", ["v1", "v2"]),
+    ("v4", "add", ["v3", "b"]),
+    ("v5", "sum", ["v4"]),
+]
 """The graph of `f` below, for the zoo's engines."""
 
 
@@ -32,28 +39,37 @@ def f(x, b):
     return (u * (u - x) + b).sum()
 
 
-# -------------------------------------------------------------------------------------------------------------------- traces
+# ------------------------------------------------------------------------------------------- traces
 
 
 def reference() -> dict[str, Any]:
     """minigrad's Trace of f, at the zoo's point."""
-    return trace_function(f, *(mg.tensor(value, dtype=mg.float64) for value in INPUTS.values()), mode="reverse")
+    return trace_function(
+        f, *(mg.tensor(value, dtype=mg.float64) for value in INPUTS.values()), mode="reverse"
+    )
 
 
 def watched(letter: str) -> dict[str, Any]:
-    """The Trace of what an engine of the zoo does with f, in the second of two passes over the same graph."""
+    """The Trace of what an engine of the zoo does with f, in the second of two passes over the
+    same graph.
+    """
     return trace_of(zoo.engine(letter), f"engine {letter}")
 
 
 def broken_part(letter: str, diagnosis: Any) -> str:
     """The text of an engine's broken part, once its bug has been named."""
     if diagnosis != BUGS[_part(letter)][0]:
-        return f"Find the bug first: the broken part of engine {letter} is shown here once its name above is right."
+        return (
+            f"Find the bug first: the broken part of engine {letter} is shown here once its name"
+            " above is right."
+        )
     return zoo.source(letter)
 
 
 def trace_of(engine: zoo.Engine, title: str) -> dict[str, Any]:
-    """The second of two passes over the graph of f by an engine of the zoo, as it happens, right or wrong."""
+    """The second of two passes over the graph of f by an engine of the zoo, as it happens, right
+    or wrong.
+    """
     nodes = zoo.build(INPUTS, ROWS)
     output = nodes[ROWS[-1][0]]
     writer = Writer(title)
@@ -64,17 +80,27 @@ def trace_of(engine: zoo.Engine, title: str) -> dict[str, Any]:
             writer.input(name, node.value)
     zoo.backward(output, engine)
     writer.seed(output.name, np.ones_like(output.value))
-    zoo.backward(output, engine, lambda node, slot, part, after: writer.send(node.name, slot, part, after=after))
+    zoo.backward(
+        output,
+        engine,
+        lambda node, slot, part, after: writer.send(node.name, slot, part, after=after),
+    )
     return writer.document([output.name])
 
 
-# ----------------------------------------------------------------------------------------------------------------- diagnoses
+# ---------------------------------------------------------------------------------------- diagnoses
 
 BUGS = {
-    "accumulate": ("fan-out", "at a node that is used twice, the second part takes the place of the first"),
+    "accumulate": (
+        "fan-out",
+        "at a node that is used twice, the second part takes the place of the first",
+    ),
     "order": ("order", "a node passes its gradient on before all parts of it have arrived"),
     "start": ("stale", "gradients of an earlier pass are still there and are added to"),
-    "pull_add": ("broadcast", "an operand that was stretched gets a gradient of the stretched shape"),
+    "pull_add": (
+        "broadcast",
+        "an operand that was stretched gets a gradient of the stretched shape",
+    ),
     "pull_mul": ("operand", "in a product each operand is given the other one's gradient"),
     "pull_sub": ("sign", "in a difference the second operand's part lacks its minus"),
 }
@@ -83,11 +109,26 @@ BUGS = {
 NAMES = {name: what for name, what in BUGS.values()}
 
 WHERE_TO_LOOK = {
-    "accumulate": "Go to x or to v1: both are used twice, so two parts arrive. What does the step with the second part make of the first?",
-    "order": "Follow v1. How many parts have arrived when it sends something on to x, and how many later?",
-    "start": "Look at the first step that writes to b, or to x. What arrives, and what stands there afterwards?",
-    "pull_add": "Compare the shapes of values and adjoints, node by node. All adjoints should have the shape of their values.",
-    "pull_mul": "All adjoints down to v3 are right. What does the product v3 = v1 · v2 send to v2? With which factor?",
+    "accumulate": (
+        "Go to x or to v1: both are used twice, so two parts arrive. What does the step with the"
+        " second part make of the first?"
+    ),
+    "order": (
+        "Follow v1. How many parts have arrived when it sends something on to x, and how many"
+        " later?"
+    ),
+    "start": (
+        "Look at the first step that writes to b, or to x. What arrives, and what stands there"
+        " afterwards?"
+    ),
+    "pull_add": (
+        "Compare the shapes of values and adjoints, node by node. All adjoints should have the"
+        " shape of their values."
+    ),
+    "pull_mul": (
+        "All adjoints down to v3 are right. What does the product v3 = v1 · v2 send to v2? With"
+        " which factor?"
+    ),
     "pull_sub": "v2 = v1 − x. What arrives at v2, and what is sent to v1 and to x?",
 }
 
@@ -116,16 +157,25 @@ def Diagnosis(letter: str) -> Exercise:
         answers=(f"bug_{letter}",),
         is_value=True,
         title=f"Diagnosis of engine {letter}",
-        checked="Whatever is wrong with an engine is wrong in one of its parts; the others are sound.",
+        checked=(
+            "Whatever is wrong with an engine is wrong in one of its parts; the others are sound."
+        ),
         hints=(
-            "Compare the adjoints with the right ones, from the output backward. Which is the first that differs?",
+            (
+                "Compare the adjoints with the right ones, from the output backward. Which is the"
+                " first that differs?"
+            ),
             WHERE_TO_LOOK[_part(letter)],
-            "viz.compare(reference(), watched(…)) plays both on one clock and shows the first difference.",
+            (
+                "viz.compare(reference(), watched(…)) plays both on one clock and shows the first"
+                " difference."
+            ),
         ),
         misconceptions=tuple(
             Misconception(
                 name,
-                f"The name {name!r} belongs to another bug: {what}. Look for the first step that is wrong, from the output backward.",
+                f"The name {name!r} belongs to another bug: {what}. Look for the first step that is"
+                " wrong, from the output backward.",
                 lambda case, name=name: name,
             )
             for name, what in NAMES.items()
@@ -137,9 +187,11 @@ def Diagnosis(letter: str) -> Exercise:
 def _why_not(part: str, guess: str) -> str:
     """What speaks against a wrong diagnosis, in the engine's own Trace."""
     sound = {
-        "fan-out": "where two parts arrive at a node, both are in its adjoint."
-        if part != "start"
-        else "no part gets lost; there is too much.",
+        "fan-out": (
+            "where two parts arrive at a node, both are in its adjoint."
+            if part != "start"
+            else "no part gets lost; there is too much."
+        ),
         "order": "each node has all its parts before it sends anything.",
         "stale": "the first part that arrives at a node stands there alone.",
         "broadcast": "every adjoint has the shape of its value.",
@@ -149,7 +201,7 @@ def _why_not(part: str, guess: str) -> str:
     return sound[guess]
 
 
-# ------------------------------------------------------------------------------------------------------------------ the mends
+# ---------------------------------------------------------------------------------------- the mends
 
 
 def _others(rng: np.random.Generator) -> Iterator[tuple[Graph, list[Any]]]:
@@ -180,12 +232,22 @@ def _others(rng: np.random.Generator) -> Iterator[tuple[Graph, list[Any]]]:
     )
     yield (
         {"a": np.asarray(rng.uniform(0.5, 1.5)), "b": np.asarray(rng.uniform(0.5, 1.5))},
-        [("p", "add", ["a", "a"]), ("q", "mul", ["p", "p"]), ("r", "sub", ["p", "b"]), ("s", "mul", ["p", "r"]), ("y", "sub", ["q", "s"])],
+        [
+            ("p", "add", ["a", "a"]),
+            ("q", "mul", ["p", "p"]),
+            ("r", "sub", ["p", "b"]),
+            ("s", "mul", ["p", "r"]),
+            ("y", "sub", ["q", "s"]),
+        ],
     )
 
 
 def _graphs(rng: np.random.Generator) -> Iterator[Case]:
-    yield Case("the function of the zoo", inputs={n: np.asarray(v, dtype=float) for n, v in INPUTS.items()}, rows=[list(r) for r in ROWS])
+    yield Case(
+        "the function of the zoo",
+        inputs={n: np.asarray(v, dtype=float) for n, v in INPUTS.items()},
+        rows=[list(r) for r in ROWS],
+    )
     for inputs, rows in _others(rng):
         yield Case("other functions", inputs=inputs, rows=[list(row) for row in rows])
 
@@ -194,7 +256,10 @@ OPERATIONS = {"add": mg.add, "sub": mg.sub, "mul": mg.mul, "exp": mg.exp, "sum":
 
 
 def _by_minigrad(inputs: Graph, rows: list[Any]) -> dict[str, np.ndarray]:
-    nodes = {name: mg.tensor(np.array(value), dtype=mg.float64, requires_grad=True) for name, value in inputs.items()}
+    nodes = {
+        name: mg.tensor(np.array(value), dtype=mg.float64, requires_grad=True)
+        for name, value in inputs.items()
+    }
     for name, op, operands in rows:
         nodes[name] = OPERATIONS[op](*(nodes[o] for o in operands))
     found = mg.autograd.grad(nodes[rows[-1][0]], list(nodes.values()))
@@ -202,14 +267,18 @@ def _by_minigrad(inputs: Graph, rows: list[Any]) -> dict[str, np.ndarray]:
 
 
 def Mend(letter: str) -> Exercise:
-    """The student writes the sound form of an engine's broken part; it is put into the engine, which must give minigrad's gradients."""
+    """The student writes the sound form of an engine's broken part; it is put into the engine,
+    which must give minigrad's gradients.
+    """
     part, name = _part(letter), f"mended_{letter}"
 
     def accept(case: Case, got: Any) -> str:
         right = _by_minigrad(**case.args)
         if type(got) is not dict or set(got) != set(right):
             return f"the engine with your `{name}` gave no gradients."
-        said = next((p for n in right if (p := same(right[n], got[n], name=f"the gradient by {n}"))), "")
+        said = next(
+            (p for n in right if (p := same(right[n], got[n], name=f"the gradient by {n}"))), ""
+        )
         return f"with your `{name}` in the engine, {said}" if said else ""
 
     return told_by(
@@ -221,10 +290,17 @@ def Mend(letter: str) -> Exercise:
         drive="minigrad.lessons.exercises.zoo:gradients",
         title=f"Mending engine {letter}",
         forbid=(DERIVATIVES,),
-        checked="Your part is put into the engine, and its gradients after two passes are held against minigrad's.",
-        present=lambda case: f"two passes over {[(name, op, operands) for name, op, operands in case.args['rows']]}",
+        checked=(
+            "Your part is put into the engine, and its gradients after two passes are held against"
+            " minigrad's."
+        ),
+        present=lambda case: (
+            f"two passes over {[(name, op, operands) for name, op, operands in case.args['rows']]}"
+        ),
         hints=MENDS[part],
-        misconceptions=(Misconception("unchanged", "this is the broken part as it was.", _broken(letter)),),
+        misconceptions=(
+            Misconception("unchanged", "this is the broken part as it was.", _broken(letter)),
+        ),
     )
 
 
@@ -240,8 +316,14 @@ MENDS = {
         "node.grad = part if node.grad is None else node.grad + part",
     ),
     "order": (
-        "A node may come only when all nodes that use it have come. Who is always born later: a node, or the nodes that use it?",
-        "Every node knows when it was born: node.born. All nodes are found already; only their order is wrong.",
+        (
+            "A node may come only when all nodes that use it have come. Who is always born later: a"
+            " node, or the nodes that use it?"
+        ),
+        (
+            "Every node knows when it was born: node.born. All nodes are found already; only their"
+            " order is wrong."
+        ),
         "return sorted(found, key=lambda node: node.born, reverse=True)",
     ),
     "start": (
@@ -251,7 +333,10 @@ MENDS = {
     ),
     "pull_add": (
         "a or b may have been stretched. Which shape must the part have that is sent to each?",
-        "summed_to(g, shape) adds up what stretching has multiplied. It does nothing where the shapes agree.",
+        (
+            "summed_to(g, shape) adds up what stretching has multiplied. It does nothing where the"
+            " shapes agree."
+        ),
         "return summed_to(g, a.shape), summed_to(g, b.shape)",
     ),
     "pull_mul": (
@@ -266,7 +351,9 @@ MENDS = {
     ),
 }
 
-_ALL: tuple[Exercise, ...] = tuple(made(letter) for letter in zoo.ANIMALS for made in (Diagnosis, Mend))
+_ALL: tuple[Exercise, ...] = tuple(
+    made(letter) for letter in zoo.ANIMALS for made in (Diagnosis, Mend)
+)
 
 EXERCISES: dict[str, Exercise] = {e.name: e for e in _ALL}
 

@@ -1,4 +1,5 @@
-"""How the lessons' exercises are made, where no kind of `minigrad.lessons.grading.kinds` does it: two constructors, and the headings.
+"""How the lessons' exercises are made, where no kind of `minigrad.lessons.grading.kinds` does it:
+two constructors, and the headings.
 
 In these exercises one function judges both the check in the notebook and the hand-in, because it
 needs no answer key (it asks the engine, or plays through what is asked for).
@@ -17,8 +18,11 @@ from ..grading.judge import returned_by, same
 Cases = Callable[[np.random.Generator], Iterator[Case]]
 
 
-def told_by(accept: Accept, name: str, points: Mapping[str, float], cases: Cases, **options: Any) -> Exercise:
-    """An exercise with many right answers: accept(case, got) gives "" for a right one, else the reason why it is not.
+def told_by(
+    accept: Accept, name: str, points: Mapping[str, float], cases: Cases, **options: Any
+) -> Exercise:
+    """An exercise with many right answers: accept(case, got) gives "" for a right one, else the
+    reason why it is not.
 
     options: the other fields of `Exercise`.
     """
@@ -27,8 +31,11 @@ def told_by(accept: Accept, name: str, points: Mapping[str, float], cases: Cases
     return made
 
 
-def equal_to(right: Answer, name: str, points: Mapping[str, float], cases: Cases, **options: Any) -> Exercise:
-    """An exercise with one right answer, which anybody can compute: `right`, of the case's arguments by their names.
+def equal_to(
+    right: Answer, name: str, points: Mapping[str, float], cases: Cases, **options: Any
+) -> Exercise:
+    """An exercise with one right answer, which anybody can compute: `right`, of the case's
+    arguments by their names.
 
     options: the other fields of `Exercise`; rtol and atol say how exact numbers must be.
     """
@@ -44,7 +51,8 @@ def equal_to(right: Answer, name: str, points: Mapping[str, float], cases: Cases
 def by_name(exercises: Iterable[Exercise], titles: Mapping[str, str]) -> dict[str, Exercise]:
     """The exercises of a lesson by their names, each under the heading that it has in the notebook.
 
-    titles: by name; those that are not in it (predictions) keep their own. Raises KeyError for a title that belongs to no exercise.
+    titles: by name; those that are not in it (predictions) keep their own. Raises KeyError for a
+    title that belongs to no exercise.
     """
     found = {exercise.name: exercise for exercise in exercises}
     for name, title in titles.items():

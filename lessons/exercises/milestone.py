@@ -1,4 +1,5 @@
-"""The milestone of the course, as data: the student's own engine differentiates graphs of every kind, and trains a network.
+"""The milestone of the course, as data: the student's own engine differentiates graphs of every
+kind, and trains a network.
 
 Right answers are not written here: they are computed by minigrad when a check runs.
 """
@@ -26,7 +27,14 @@ from ..grading.feedback import Feedback, Line
 from ..grading.graphs import Graph, by_engine, close, evaluate, first_wrong, formula, renamed, tame
 from ..grading.judge import same
 from ..grading.kinds.backward import agree, concerns, verdict
-from ..grading.misconceptions import MISTAKES, Mistake, in_some_rules, right_parts, rule_mistake, sweep
+from ..grading.misconceptions import (
+    MISTAKES,
+    Mistake,
+    in_some_rules,
+    right_parts,
+    rule_mistake,
+    sweep,
+)
 from ..workshop import recorded
 from . import wrong_adam
 from .made import told_by
@@ -34,20 +42,35 @@ from .made import told_by
 SIZES = (2, 25, 25, 25, 2)
 RATE = wrong_adam.RATE
 
-# ------------------------------------------------------------------------------------------------ any graph, by the student's engine
+# --------------------------------------------------------------- any graph, by the student's engine
 
-RULES = ("add", "sub", "matmul", "exp", "t", "square", "sum", "relu", "sum over rows", "sum over columns")
+RULES = (
+    "add",
+    "sub",
+    "matmul",
+    "exp",
+    "t",
+    "square",
+    "sum",
+    "relu",
+    "sum over rows",
+    "sum over columns",
+)
 """The operations that a student's engine has in lesson 11."""
 DEEP = 20_000
 
 
 def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Numbers with two digits after the point, away from 0."""
-    return np.asarray(np.round(rng.uniform(0.2, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape), 2))
+    return np.asarray(
+        np.round(rng.uniform(0.2, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape), 2)
+    )
 
 
 def _summed(inputs: Mapping[str, np.ndarray], rows: list[Any]) -> Graph:
-    """A graph whose last row is a number: the squares of what the rows come to, added up, so that each element's adjoint is its own."""
+    """A graph whose last row is a number: the squares of what the rows come to, added up, so
+    that each element's adjoint is its own.
+    """
     n = 1 + max(int(row[0][1:]) for row in rows)
     last = [[f"v{n}", "square", [rows[-1][0]]], [f"v{n + 1}", "sum", [f"v{n}"]]]
     return {"inputs": dict(inputs), "rows": [*rows, *last]}
@@ -58,39 +81,76 @@ def _alone(rng: np.random.Generator) -> Iterator[Graph]:
     a, square = _draw(rng, 2, 3), _draw(rng, 2, 2)
     yield {"inputs": {"x1": a}, "rows": [["v1", "sum", ["x1"]]]}
     yield {"inputs": {"x1": a}, "rows": [["v1", "square", ["x1"]], ["v2", "sum", ["v1"]]]}
-    # After relu an exponential: the slope of a square would be 0 where relu gives 0, and hide what comes back.
-    yield {"inputs": {"x1": a}, "rows": [["v1", "relu", ["x1"]], ["v2", "exp", ["v1"]], ["v3", "sum", ["v2"]]]}
+    # After relu an exponential: the slope of a square would be 0 where relu gives 0, and hide what
+    # comes back.
+    yield {
+        "inputs": {"x1": a},
+        "rows": [["v1", "relu", ["x1"]], ["v2", "exp", ["v1"]], ["v3", "sum", ["v2"]]],
+    }
     for op in ("exp", "t", "sum over rows", "sum over columns"):
         yield _summed({"x1": a}, [["v1", op, ["x1"]]])
     yield _summed({"x1": square, "x2": _draw(rng, 2, 2)}, [["v1", "matmul", ["x1", "x2"]]])
     yield _summed({"x1": a, "x2": _draw(rng, 3, 4)}, [["v1", "matmul", ["x1", "x2"]]])
     for op in ("add", "sub"):
-        for shapes in (((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((2, 1), (1, 3)), ((), (2, 2))):
+        for shapes in (
+            ((2, 3), (2, 3)),
+            ((2, 3), (3,)),
+            ((3,), (2, 3)),
+            ((2, 1), (2, 3)),
+            ((2, 1), (1, 3)),
+            ((), (2, 2)),
+        ):
             inputs = {f"x{i + 1}": _draw(rng, *shape) for i, shape in enumerate(shapes)}
             yield _summed(inputs, [["v1", op, ["x1", "x2"]]])
 
 
 def _forked(rng: np.random.Generator) -> Iterator[Graph]:
-    """Nodes that are used more than once: twice by one operation, on a long way and a short one, as a shared weight, as a shortcut."""
+    """Nodes that are used more than once: twice by one operation, on a long way and a short one,
+    as a shared weight, as a shortcut.
+    """
     x, w, b = _draw(rng, 3, 2), _draw(rng, 2, 2), _draw(rng, 2)
     yield _summed({"x1": x}, [["v1", "add", ["x1", "x1"]]])
     yield _summed({"x1": x}, [["v1", "exp", ["x1"]], ["v2", "sub", ["v1", "x1"]]])
-    yield _summed({"x1": w}, [["v1", "exp", ["x1"]], ["v2", "matmul", ["v1", "x1"]], ["v3", "add", ["v2", "v1"]]])
+    yield _summed(
+        {"x1": w},
+        [["v1", "exp", ["x1"]], ["v2", "matmul", ["v1", "x1"]], ["v3", "add", ["v2", "v1"]]],
+    )
     yield _summed({"x1": w}, [["v1", "matmul", ["x1", "x1"]]])
-    yield _summed({"x1": w}, [["v1", "t", ["x1"]], ["v2", "sub", ["v1", "x1"]], ["v3", "add", ["v2", "v1"]], ["v4", "sub", ["v1", "v3"]]])
-    shared = [["v1", "matmul", ["x1", "x2"]], ["v2", "add", ["v1", "x3"]], ["v3", "exp", ["v2"]], ["v4", "matmul", ["v3", "x2"]]]
+    yield _summed(
+        {"x1": w},
+        [
+            ["v1", "t", ["x1"]],
+            ["v2", "sub", ["v1", "x1"]],
+            ["v3", "add", ["v2", "v1"]],
+            ["v4", "sub", ["v1", "v3"]],
+        ],
+    )
+    shared = [
+        ["v1", "matmul", ["x1", "x2"]],
+        ["v2", "add", ["v1", "x3"]],
+        ["v3", "exp", ["v2"]],
+        ["v4", "matmul", ["v3", "x2"]],
+    ]
     yield _summed({"x1": x / 4, "x2": w / 2, "x3": b}, [*shared, ["v5", "add", ["v4", "x3"]]])
-    yield _summed({"x1": x / 4, "x2": w / 2, "x3": b}, [*shared, ["v5", "add", ["v4", "v3"]], ["v6", "add", ["v5", "x1"]]])
+    yield _summed(
+        {"x1": x / 4, "x2": w / 2, "x3": b},
+        [*shared, ["v5", "add", ["v4", "v3"]], ["v6", "add", ["v5", "x1"]]],
+    )
 
 
 def _drawn(rng: np.random.Generator) -> Graph:
-    """Ten to fourteen operations on matrices of one shape; their names tell nothing of their order."""
+    """Ten to fourteen operations on matrices of one shape; their names tell nothing of their
+    order.
+    """
     while True:
         inputs = {"x1": _draw(rng, 2, 2), "x2": _draw(rng, 2, 2), "x3": _draw(rng, 1, 2)}
         known, unused, rows = ["x1", "x2", "v0"], ["v0"], [["v0", "add", ["x1", "x3"]]]
         for i in range(1, int(rng.integers(8, 12))):
             op = str(rng.choice(["add", "sub", "add", "sub", "matmul", "t", "relu", "exp"]))
-            operands = [known[int(rng.integers(len(known)))] for _ in range(2 if op in ("add", "sub", "matmul") else 1)]
+            operands = [
+                known[int(rng.integers(len(known)))]
+                for _ in range(2 if op in ("add", "sub", "matmul") else 1)
+            ]
             rows.append([f"v{i}", op, operands])
             known.append(f"v{i}")
             unused = [u for u in [*unused, f"v{i}"] if u not in operands]
@@ -114,7 +174,10 @@ def _graphs(rng: np.random.Generator) -> Iterator[Case]:
     fork = list(_forked(rng))[2]
     yield case("again, and deep", fork, passes=2)
     yield case("again, and deep", fork, before=[["w1", "exp", ["x1"]], ["w2", "sum", ["w1"]]])
-    for shape, n in (("chain", DEEP + int(rng.integers(100))), ("ladder", 50 + int(rng.integers(10)))):
+    for shape, n in (
+        ("chain", DEEP + int(rng.integers(100))),
+        ("ladder", 50 + int(rng.integers(10))),
+    ):
         given = {"what": "deep", "shape": shape, "n": n}
         yield Case.of("again, and deep", given, call="loss_and_gradients", size=n + 10_000)
 
@@ -128,13 +191,17 @@ def _is_differentiated(case: Case, got: Any) -> str:
     if case.args["what"] == "graph":
         graph = _graph_of(case)
         said = verdict("your engine", graph, _right(case), got)
-        return f"in the graph {formula({'inputs': {}, 'rows': graph['rows']})}, {said}" if said else ""
+        return (
+            f"in the graph {formula({'inputs': {}, 'rows': graph['rows']})}, {said}" if said else ""
+        )
     said = same(_deep(**case.args), got, 1e-9, 1e-9, "the dictionary of the gradients")
     return f"for {_told(case)}, {said}" if said else ""
 
 
 def _deep(what: str, shape: str, n: int) -> dict[str, np.ndarray]:
-    """The gradients of a chain, in which b is added n times, and of a ladder, on which n − 1 doublings follow x + b."""
+    """The gradients of a chain, in which b is added n times, and of a ladder, on which n − 1
+    doublings follow x + b.
+    """
     by_x, by_b = (1.0, float(n)) if shape == "chain" else (2.0 ** (n - 1),) * 2
     return {"x": np.array([by_x]), "b": np.array([by_b])}
 
@@ -149,16 +216,28 @@ def _told(case: Case) -> str:
     """A case as text."""
     args = case.args
     if args["what"] == "graph":
-        times = ", twice" if args["passes"] == 2 else ", after another graph of the same inputs" if args["before"] else ""
+        times = (
+            ", twice"
+            if args["passes"] == 2
+            else ", after another graph of the same inputs"
+            if args["before"]
+            else ""
+        )
         return f"your engine on {formula(_graph_of(case))}{times}"
     if args["what"] == "deep":
-        each = "adds b to the one before" if args["shape"] == "chain" else "adds the one before to itself"
+        each = (
+            "adds b to the one before"
+            if args["shape"] == "chain"
+            else "adds the one before to itself"
+        )
         return f"your engine on {args['n']} operations, of which each {each}"
     trained = f", {args['count']} epochs" if case.call == "own_step" else ""
-    return f"{case.call}, with {len(args['values']) // 2} layer(s), {len(args['x'])} point(s){trained}"
+    return (
+        f"{case.call}, with {len(args['values']) // 2} layer(s), {len(args['x'])} point(s){trained}"
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------------- what is wrong with it
+# ---------------------------------------------------------------------------- what is wrong with it
 
 Pairs = Sequence[tuple[Case, Any]]
 
@@ -177,7 +256,9 @@ def _about_graphs(pairs: Pairs) -> list[tuple[Graph, Graph | None, Any]]:
 def _told_by_graphs(mistake: Mistake) -> Misconception:
     """A classic mistake of engines, told by the graphs, whatever it does to the networks."""
 
-    def agrees(run: Callable[[Graph, Graph | None], Any], graphs: list[tuple[Graph, Graph | None, Any]]) -> bool:
+    def agrees(
+        run: Callable[[Graph, Graph | None], Any], graphs: list[tuple[Graph, Graph | None, Any]]
+    ) -> bool:
         return all(agree(run(graph, before), got) for graph, before, got in graphs)
 
     def found(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
@@ -185,7 +266,11 @@ def _told_by_graphs(mistake: Mistake) -> Misconception:
         for say, run in (("", mistake.run), *mistake.variants):
             if graphs and agrees(run, graphs):
                 return say, None
-        if mistake.explains is not None and graphs and all(mistake.explains(graph, got) for graph, _, got in graphs):
+        if (
+            mistake.explains is not None
+            and graphs
+            and all(mistake.explains(graph, got) for graph, _, got in graphs)
+        ):
             return "", None
         return None if mistake.pull is None else _in_rules(mistake, graphs)
 
@@ -199,14 +284,18 @@ def _told_by_graphs(mistake: Mistake) -> Misconception:
 
 
 def _in_rules(mistake: Mistake, graphs: Any) -> tuple[str, None] | None:
-    """The mistake in the rules of just those operations in which a graph of one operation shows it."""
+    """The mistake in the rules of just those operations in which a graph of one operation shows
+    it.
+    """
     pull = mistake.pull
     assert pull is not None
     shown = []
     for op in mistake.ops:
         run = in_some_rules(pull, [op])
         alone = [g for g in graphs if _of_one_operation(g[0]) and g[0]["rows"][0][1] == op]
-        if any(not agree(run(g, b), sweep(g)) for g, b, _ in alone) and all(agree(run(g, b), got) for g, b, got in alone):
+        if any(not agree(run(g, b), sweep(g)) for g, b, _ in alone) and all(
+            agree(run(g, b), got) for g, b, got in alone
+        ):
             shown.append(op)
     run = in_some_rules(pull, shown)
     if shown and all(agree(run(graph, before), got) for graph, before, got in graphs):
@@ -232,13 +321,21 @@ def _of_one_operation(graph: Graph) -> str:
     if [row[1] for row in rest] not in ends:
         return ""
     values = evaluate(graph)
-    stretched = first[1] in ("add", "sub") and any(np.shape(values[o]) != np.shape(values[first[0]]) for o in first[2])
+    stretched = first[1] in ("add", "sub") and any(
+        np.shape(values[o]) != np.shape(values[first[0]]) for o in first[2]
+    )
     twice = len(set(first[2])) < len(first[2])
-    return "" if twice else WRITTEN.get(first[1], f"`{first[1]}`") + (" and broadcasting" if stretched else "")
+    return (
+        ""
+        if twice
+        else WRITTEN.get(first[1], f"`{first[1]}`") + (" and broadcasting" if stretched else "")
+    )
 
 
 def _by_size(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
-    """What the graphs show from the smallest to the largest: at first single operations, then forks, many nodes, and second passes."""
+    """What the graphs show from the smallest to the largest: at first single operations, then
+    forks, many nodes, and second passes.
+    """
     alone, others = dict[str, bool](), dict[str, bool]()
     for graph, before, got in _about_graphs(pairs):
         expected = by_engine(graph)
@@ -253,19 +350,30 @@ def _by_size(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
         wrong.remove("`relu`")  # its graph ends in an exponential
     if first:
         say = (
-            f"Already the graph of {first} alone comes out wrong, and all others end in it: look at that rule, and at how the loop begins."
+            f"Already the graph of {first} alone comes out wrong, and all others end in it: look at"
+            " that rule, and at how the loop begins."
         )
     elif wrong:
-        say = f"Of the graphs of one operation, those with {_listed(wrong)} come out wrong, and the others right: look at these rules."
+        say = (
+            f"Of the graphs of one operation, those with {_listed(wrong)} come out wrong, and the"
+            " others right: look at these rules."
+        )
     elif not others.get("fork", True):
         say = (
-            "Each operation by itself is right. Where a node is used more than once, something is lost or comes twice: "
-            "look at the order of the nodes, and at how the loop puts parts together."
+            "Each operation by itself is right. Where a node is used more than once, something is"
+            " lost or comes twice: look at the order of the nodes, and at how the loop puts parts"
+            " together."
         )
     elif not others.get("many", True):
-        say = "Small graphs are right, and large ones with many forks are not. Look at the order of the nodes first."
+        say = (
+            "Small graphs are right, and large ones with many forks are not. Look at the order of"
+            " the nodes first."
+        )
     elif not others.get("again", True):
-        say = "The first pass is right, and a second one is not: something of the first is still there."
+        say = (
+            "The first pass is right, and a second one is not: something of the first is still"
+            " there."
+        )
     else:
         return None
     return f" {say}", None
@@ -305,10 +413,16 @@ OWN_MISTAKES = (
         _wrong_half,
         ["relu"],
     ),
-    rule_mistake("a factor 2 too many", "a contribution is twice as large as it should be.", _twice_too_much, RULES),
+    rule_mistake(
+        "a factor 2 too many",
+        "a contribution is twice as large as it should be.",
+        _twice_too_much,
+        RULES,
+    ),
     rule_mistake(
         "mean instead of sum",
-        "a sum is pulled back as if it were a mean: each element gets the whole adjoint, undivided.",
+        "a sum is pulled back as if it were a mean: each element gets the whole adjoint,"
+        " undivided.",
         _divided,
         ["sum", "sum over rows", "sum over columns"],
     ),
@@ -327,18 +441,24 @@ def _engine_mistakes() -> Iterator[Misconception]:
     yield Misconception(
         "one rule",
         "The smallest graphs tell where to look.",
-        lambda case: _told_by_graphs(replace(OWN_MISTAKES[2], run=in_some_rules(_twice_too_much, ["exp"]))).wrong(case),
+        lambda case: _told_by_graphs(
+            replace(OWN_MISTAKES[2], run=in_some_rules(_twice_too_much, ["exp"]))
+        ).wrong(case),
         fitted=_by_size,
     )
 
 
-# ----------------------------------------------------------------------------------------- the milestone: one's own engine trains
+# ----------------------------------------------------------- the milestone: one's own engine trains
 
 
 def _one_operation(target: Any) -> Callable[[Any], Any]:
-    """The mean cross-entropy as one operation, as the student's engine has it; so the two Traces have the same nodes."""
+    """The mean cross-entropy as one operation, as the student's engine has it; so the two Traces
+    have the same nodes.
+    """
 
-    class cross_entropy(mg.autograd.Function):  # a Trace calls an operation by the name of its class
+    class cross_entropy(
+        mg.autograd.Function
+    ):  # a Trace calls an operation by the name of its class
         @staticmethod
         def forward(ctx: Any, scores: Any) -> Any:
             ctx.save_for_backward(scores)
@@ -352,7 +472,9 @@ def _one_operation(target: Any) -> Callable[[Any], Any]:
     return cross_entropy.apply
 
 
-def scores_of(x: Any, parameters: Sequence[Any], last: Callable[[Any], Any] = lambda scores: scores) -> Any:
+def scores_of(
+    x: Any, parameters: Sequence[Any], last: Callable[[Any], Any] = lambda scores: scores
+) -> Any:
     """The lesson's network of weights and biases in turn; last: what is done to the scores."""
     for i in range(0, len(parameters), 2):
         x = x @ parameters[i].t() + parameters[i + 1]
@@ -366,8 +488,13 @@ def _names(count: int) -> list[str]:
 
 
 def reference(values: Sequence[Any], x: Any, target: Any) -> dict[str, Any]:
-    """minigrad's Trace of the network's loss and its gradients, node for node as the student's engine computes them."""
-    points, cross_entropy = mg.tensor(np.array(x, dtype=float)), _one_operation(mg.tensor(np.array(target, dtype=float)))
+    """minigrad's Trace of the network's loss and its gradients, node for node as the student's
+    engine computes them.
+    """
+    points, cross_entropy = (
+        mg.tensor(np.array(x, dtype=float)),
+        _one_operation(mg.tensor(np.array(target, dtype=float))),
+    )
     return trace_function(
         lambda *parameters: cross_entropy(scores_of(points, parameters)),
         *(mg.tensor(np.array(v, dtype=float)) for v in values),
@@ -377,7 +504,9 @@ def reference(values: Sequence[Any], x: Any, target: Any) -> dict[str, Any]:
     )
 
 
-def _loss_of(parameters: Sequence[Any], x: Any, target: Any, last: Any = None, reduction: str = "mean") -> Any:
+def _loss_of(
+    parameters: Sequence[Any], x: Any, target: Any, last: Any = None, reduction: str = "mean"
+) -> Any:
     scores = scores_of(mg.tensor(np.array(x)), parameters, *([last] if last else []))
     return nn.functional.cross_entropy(scores, mg.tensor(np.array(target)), reduction=reduction)
 
@@ -386,7 +515,10 @@ def _differentiated(values: Any, x: Any, target: Any, **options: Any) -> Any:
     """The loss and its gradients by minigrad."""
     parameters = [mg.tensor(np.array(v)).requires_grad_() for v in values]
     loss = _loss_of(parameters, x, target, **options)
-    return {"loss": loss.item(), "gradients": [np.array(g.numpy()) for g in mg.autograd.grad(loss, parameters)]}
+    return {
+        "loss": loss.item(),
+        "gradients": [np.array(g.numpy()) for g in mg.autograd.grad(loss, parameters)],
+    }
 
 
 def _trained(values: Any, x: Any, target: Any, count: int, make: Any = None, **options: Any) -> Any:
@@ -416,9 +548,17 @@ def _networks(rng: np.random.Generator) -> Iterator[Case]:
         values = []
         for before, after in pairwise(sizes):
             bound = (6 / before) ** 0.5
-            values += [np.asarray(rng.uniform(-bound, bound, size=(after, before))), np.asarray(rng.uniform(-0.5, 0.5, size=after))]
+            values += [
+                np.asarray(rng.uniform(-bound, bound, size=(after, before))),
+                np.asarray(rng.uniform(-0.5, 0.5, size=after)),
+            ]
         x = np.asarray(rng.uniform(-1, 1, size=(points, sizes[0])))
-        given = {"what": "network", "values": values, "x": x, "target": np.eye(sizes[-1])[rng.integers(0, sizes[-1], size=points)]}
+        given = {
+            "what": "network",
+            "values": values,
+            "x": x,
+            "target": np.eye(sizes[-1])[rng.integers(0, sizes[-1], size=points)],
+        }
         call = "own_step" if count else "loss_and_gradients"
         size = 1000.0 + sum(map(np.size, values)) + points + count
         yield Case.of(group, given | ({"count": count} if count else {}), call=call, size=size)
@@ -449,22 +589,42 @@ def _is_trained(case: Case, got: Any) -> str:
         return _is_differentiated(case, got)
     parts = ("losses", "values") if case.call == "own_step" else ("loss", "gradients")
     if type(got) is not dict or set(got) != set(parts):
-        pair = "the list of the new values, and the loss" if case.call == "own_step" else "the loss, and the list of the gradients"
+        pair = (
+            "the list of the new values, and the loss"
+            if case.call == "own_step"
+            else "the loss, and the list of the gradients"
+        )
         return f"`{case.call}` should return a pair: {pair}."
     if case.call != "own_step":
         right = _right(case)
         said = same(right["loss"], got["loss"], 1e-6, 1e-9, "the loss")
-        return said or same(right["gradients"], got["gradients"], 1e-6, 1e-9, "the list of the gradients")
+        return said or same(
+            right["gradients"], got["gradients"], 1e-6, 1e-9, "the list of the gradients"
+        )
     right = _right(case)
     if said := same(right["losses"], got["losses"], 1e-8, 1e-10, "the list of the losses"):
         first = same(right["losses"][0], got["losses"][0], 1e-6, 1e-9, "the first loss")
-        return f"{first[:-1]}; it is that before any step." if first else f"the first loss is right, but {said}"
+        return (
+            f"{first[:-1]}; it is that before any step."
+            if first
+            else f"the first loss is right, but {said}"
+        )
     # Adam hardly feels a factor in the gradients: it is seen in the seventh digit and later.
     return same(right["values"], got["values"], 1e-8, 1e-10, "the list of the new values")
 
 
-def _stepped(step: wrong_adam.Step, values: Any, x: Any, target: Any, count: int, late: bool = False, one: bool = False) -> Any:
-    """Epochs with another step than Adam's. late: the losses after the steps; one: one `state` for all parameters."""
+def _stepped(
+    step: wrong_adam.Step,
+    values: Any,
+    x: Any,
+    target: Any,
+    count: int,
+    late: bool = False,
+    one: bool = False,
+) -> Any:
+    """Epochs with another step than Adam's. late: the losses after the steps; one: one `state`
+    for all parameters.
+    """
     values, losses = [np.array(v) for v in values], []
     states: list[Any] = [{} for _ in values]
     states = [states[0]] * len(states) if one else states
@@ -476,19 +636,32 @@ def _stepped(step: wrong_adam.Step, values: Any, x: Any, target: Any, count: int
 
 
 def _in_steps(name: str, say: str, step: wrong_adam.Step, **how: bool) -> Misconception:
-    return Misconception(name, say, lambda case: _stepped(step, **_of_network(case), **how) if case.call == "own_step" else None)
+    return Misconception(
+        name,
+        say,
+        lambda case: (
+            _stepped(step, **_of_network(case), **how) if case.call == "own_step" else None
+        ),
+    )
 
 
 def _pushed_back(values: Any, x: Any, target: Any, adjoint: Callable[[Any, Any], Any]) -> Any:
-    """The right loss, and the gradients that come of another adjoint of the scores; adjoint(softmax, target)."""
+    """The right loss, and the gradients that come of another adjoint of the scores;
+    adjoint(softmax, target).
+    """
     parameters = [mg.tensor(np.array(v)).requires_grad_() for v in values]
     scores = scores_of(mg.tensor(np.array(x)), parameters)
     back = adjoint(mg.softmax(scores.detach(), 1).numpy(), np.array(target))
     found = mg.autograd.grad(scores, parameters, mg.tensor(np.array(back)))
-    return {"loss": _differentiated(values, x, target)["loss"], "gradients": [np.array(g.numpy()) for g in found]}
+    return {
+        "loss": _differentiated(values, x, target)["loss"],
+        "gradients": [np.array(g.numpy()) for g in found],
+    }
 
 
-def _in_networks(name: str, say: str, wrong: Callable[..., Any], alone: bool = False) -> Misconception:
+def _in_networks(
+    name: str, say: str, wrong: Callable[..., Any], alone: bool = False
+) -> Misconception:
     """A mistake around the engine: the graphs are right, and the networks tell it."""
 
     def made(case: Case) -> Any:
@@ -500,11 +673,16 @@ def _in_networks(name: str, say: str, wrong: Callable[..., Any], alone: bool = F
 
 
 def _outside(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
-    """Whether the graphs and the losses are right, so that what the network's gradients lack is in the cross-entropy or the function."""
+    """Whether the graphs and the losses are right, so that what the network's gradients lack is
+    in the cross-entropy or the function.
+    """
     graphs = [(case, got) for case, got in pairs if case.args["what"] != "network"]
     networks = [(case, got) for case, got in pairs if case.args["what"] == "network"]
     sound = all(not _is_differentiated(case, got) for case, got in graphs)
-    losses = all(type(got) is dict and not same(_right(case)["loss"], got.get("loss"), 1e-6, 1e-9) for case, got in networks)
+    losses = all(
+        type(got) is dict and not same(_right(case)["loss"], got.get("loss"), 1e-6, 1e-9)
+        for case, got in networks
+    )
     return ("", None) if sound and losses and networks else None
 
 
@@ -521,8 +699,8 @@ def _reversed_gradients(found: dict[str, Any]) -> dict[str, Any]:
 
 
 AFTER = (
-    "The loss before the first step is right, and the one after it is not: look at what becomes of the gradients, "
-    "which of the values are changed, and by what."
+    "The loss before the first step is right, and the one after it is not: look at what becomes of"
+    " the gradients, which of the values are changed, and by what."
 )
 
 
@@ -540,17 +718,35 @@ def _mistakes() -> Iterator[Misconception]:
     )
     rule = "`pull_cross_entropy`"
     for name, say, adjoint in (
-        ("mean over the points forgotten", f"{rule} does not divide by the number of points.", lambda p, t: p - t),
+        (
+            "mean over the points forgotten",
+            f"{rule} does not divide by the number of points.",
+            lambda p, t: p - t,
+        ),
         (
             "mean over all elements",
             f"{rule} divides by the number of elements, not of points.",
             lambda p, t: (p - t) / p.size,
         ),
-        ("no target", f"{rule} leaves out the target: subtract it from the softmax.", lambda p, t: p / len(p)),
-        ("no softmax", f"{rule} leaves out the softmax: it is softmax − target.", lambda p, t: -t / len(p)),
-        ("sign of the scores", f"the sign in {rule} is turned round: it is softmax − target.", lambda p, t: (t - p) / len(p)),
+        (
+            "no target",
+            f"{rule} leaves out the target: subtract it from the softmax.",
+            lambda p, t: p / len(p),
+        ),
+        (
+            "no softmax",
+            f"{rule} leaves out the softmax: it is softmax − target.",
+            lambda p, t: -t / len(p),
+        ),
+        (
+            "sign of the scores",
+            f"the sign in {rule} is turned round: it is softmax − target.",
+            lambda p, t: (t - p) / len(p),
+        ),
     ):
-        yield _in_networks(name, say, lambda adjoint=adjoint, **given: _pushed_back(**given, adjoint=adjoint))
+        yield _in_networks(
+            name, say, lambda adjoint=adjoint, **given: _pushed_back(**given, adjoint=adjoint)
+        )
     yield _in_networks(
         "the order of the gradients",
         "the gradients come in another order than the values.",
@@ -577,7 +773,11 @@ def _mistakes() -> Iterator[Misconception]:
     )
     together = "all parameters share one dictionary: each has its own in `states`."
     yield _in_steps("one dictionary for all", together, wrong_adam.RIGHT, one=True)
-    yield _in_steps("no step", "the values come back as they were: return what `adam` returns.", lambda p, g, state: p)
+    yield _in_steps(
+        "no step",
+        "the values come back as they were: return what `adam` returns.",
+        lambda p, g, state: p,
+    )
     yield _in_steps(
         "loss after the step",
         "you return the loss after the step; the loss of this epoch is the one before it.",
@@ -610,25 +810,41 @@ OWN_STEP = told_by(
     drive="minigrad.lessons.exercises.drive11:by_own_engine",
     forbid=(DERIVATIVES, "minigrad.optim"),
     where=_first_wrong,
-    checked="Your engine differentiates graphs with forks, shared weights, shortcuts and 20,000 operations; then losses, gradients and "
-    "trained parameters are held against those of minigrad, from the same first numbers.",
+    checked=(
+        "Your engine differentiates graphs with forks, shared weights, shortcuts and 20,000"
+        " operations; then losses, gradients and trained parameters are held against those of"
+        " minigrad, from the same first numbers."
+    ),
     present=_told,
     limit_s=15.0,
     hints=(
-        "A NameError? Run the cell with unpack() twice: it brings your engine. Then: nodes, loss, order, gradients; and the step.",
-        "parameters = [Tensor(v) for v in values], and x becomes a Tensor too. `gradients` wants an order, and the list of parameters.",
-        "loss = cross_entropy(scores_of(Tensor(x), parameters), target), and gradients(topological_order(loss), parameters). "
-        "The step: [adam(v, g, s) for v, g, s in zip(values, found, states)].",
+        (
+            "A NameError? Run the cell with unpack() twice: it brings your engine. Then: nodes,"
+            " loss, order, gradients; and the step."
+        ),
+        (
+            "parameters = [Tensor(v) for v in values], and x becomes a Tensor too. `gradients`"
+            " wants an order, and the list of parameters."
+        ),
+        (
+            "loss = cross_entropy(scores_of(Tensor(x), parameters), target), and"
+            " gradients(topological_order(loss), parameters). The step: [adam(v, g, s) for v, g, s"
+            " in zip(values, found, states)]."
+        ),
     ),
     misconceptions=tuple(_mistakes()),
 )
 
 
 def _check_own_step(*answers: Any) -> Feedback:
-    """As the common check; where the student's rules or loop are to blame, with the first wrong step of them in the viewer."""
+    """As the common check; where the student's rules or loop are to blame, with the first wrong
+    step of them in the viewer.
+    """
     feedback = check_exercise(replace(OWN_STEP, notebook=None), answers)
     if feedback.status == "wrong":
-        with suppress(StudentProblem, KeyError, TypeError, AttributeError, ValueError):  # nothing to be shown: the verdict stands alone
+        with suppress(
+            StudentProblem, KeyError, TypeError, AttributeError, ValueError
+        ):  # nothing to be shown: the verdict stands alone
             _show_on_trace(getattr(answers[0], "__globals__", {}), feedback)
     return feedback
 
@@ -639,16 +855,28 @@ def _show_on_trace(written: dict[str, Any], feedback: Feedback) -> None:
     names = dict(zip(_names(len(parameters)), parameters, strict=True))
 
     def loss_of() -> Any:
-        return written["cross_entropy"](written["scores_of"](written["Tensor"](case["x"]), parameters), case["target"])
+        return written["cross_entropy"](
+            written["scores_of"](written["Tensor"](case["x"]), parameters), case["target"]
+        )
 
     loss = Caller().call(loss_of, (), "your engine")
     run = lambda: written["gradients"](written["topological_order"](loss), parameters)
     trace = recorded(loss, parameters, run, names=names, title="a network 2-3-2 by your engine")
     parting = first_divergence(reference(case["values"], case["x"], case["target"]), trace)
     if parting is not None and parting.node is not None:
-        own = [i for i, step in enumerate(trace["steps"]) if [parting.node, parting.column] in [[n, c] for n, c, _ in step["writes"]]]
+        own = [
+            i
+            for i, step in enumerate(trace["steps"])
+            if [parting.node, parting.column] in [[n, c] for n, c, _ in step["writes"]]
+        ]
         feedback.trace, feedback.step = trace, own[-1] + 1 if own else len(trace["steps"])
-        feedback.lines.append(Line("note", f"In a network 2-3-2 by your engine the first wrong node is {parting.node}: {parting.say}"))
+        feedback.lines.append(
+            Line(
+                "note",
+                f"In a network 2-3-2 by your engine the first wrong node is {parting.node}:"
+                f" {parting.say}",
+            )
+        )
 
 
 OWN_STEP.notebook = _check_own_step

@@ -1,7 +1,9 @@
-"""What runs on the student's side for lesson 3's exercises: graphs are built of a small class of nodes, and the student's code walks them.
+"""What runs on the student's side for lesson 3's exercises: graphs are built of a small class of
+nodes, and the student's code walks them.
 
 The file gives no answer away: it builds what it is told, calls the student's functions, and sends
-their numbers. It needs NumPy and the standard library only, for its source is all that the student's side gets.
+their numbers. It needs NumPy and the standard library only, for its source is all that the
+student's side gets.
 """
 
 import math
@@ -36,17 +38,25 @@ def build(inputs, rows):
 
 
 def order(answers, call, parents, output):
-    """topological_order(output) on a graph that is given as {name: operands}: the names of what it returns."""
+    """topological_order(output) on a graph that is given as {name: operands}: the names of what
+    it returns.
+    """
     nodes = {name: Node(0.0, (), None, name) for name in parents}
     for name, operands in parents.items():
         nodes[name].parents = tuple(nodes[o] for o in operands)
     names = {id(node): name for name, node in nodes.items()}
     found = answers[call](nodes[output])
-    return None if found is None else [names.get(id(node), "something that is no node") for node in found]
+    return (
+        None
+        if found is None
+        else [names.get(id(node), "something that is no node") for node in found]
+    )
 
 
 def gradients(answers, call, before, inputs, rows):
-    """gradients(order, wanted), with all nodes wanted: name -> gradient. `before` is None: the function keeps nothing between calls."""
+    """gradients(order, wanted), with all nodes wanted: name -> gradient. `before` is None: the
+    function keeps nothing between calls.
+    """
     nodes = build(inputs, rows)
     output = list(nodes.values())[-1]
     reached = {id(output)}
@@ -57,22 +67,33 @@ def gradients(answers, call, before, inputs, rows):
     if found is None:
         return None
     if not isinstance(found, list | tuple) or len(found) != len(nodes):
-        got = f"one of length {len(found)}" if isinstance(found, list | tuple) else f"something of the type {type(found).__name__}"
-        raise ValueError(f"it should return a list with one gradient for each of the {len(nodes)} wanted nodes, but returned {got}")
+        got = (
+            f"one of length {len(found)}"
+            if isinstance(found, list | tuple)
+            else f"something of the type {type(found).__name__}"
+        )
+        raise ValueError(
+            f"it should return a list with one gradient for each of the {len(nodes)} wanted nodes,"
+            f" but returned {got}"
+        )
     return dict(zip(nodes, found, strict=True))
 
 
-# ---------------------------------------------------------------------------------------------------- rules that leave a graph
+# ------------------------------------------------------------------------- rules that leave a graph
 
 
 def plus(a, b):
     """The sum of two nodes, as a node of the student's class; the rule that lesson 3 gives."""
-    a, b = (n if hasattr(n, "parents") else type(a if hasattr(a, "parents") else b)(n) for n in (a, b))
+    a, b = (
+        n if hasattr(n, "parents") else type(a if hasattr(a, "parents") else b)(n) for n in (a, b)
+    )
     return type(a)(a.value + b.value, (a, b), lambda g: (g, g), "add")
 
 
 def swept(output, wanted):
-    """The gradient of a node as what the pulls give: a node, or a number where they gave a number."""
+    """The gradient of a node as what the pulls give: a node, or a number where they gave a
+    number.
+    """
     found, waiting, done = [], [(output, False)], set()
     while waiting:
         node, ready = waiting.pop()
@@ -87,12 +108,15 @@ def swept(output, wanted):
             for parent, part in zip(node.parents, node.pull(sums[id(node)]), strict=True):
                 before = sums.get(id(parent))
                 nodes = hasattr(before, "parents") or hasattr(part, "parents")
-                sums[id(parent)] = part if before is None else plus(before, part) if nodes else before + part
+                sums[id(parent)] = (
+                    part if before is None else plus(before, part) if nodes else before + part
+                )
     return sums.get(id(wanted), 0.0)
 
 
 def derivatives(answers, call, x, rows, times):
-    """The value of the last row at x (times=0), its first or its second derivative, by the student's mul and exp.
+    """The value of the last row at x (times=0), its first or its second derivative, by the
+    student's mul and exp.
 
     The nodes are of the student's own class: that of which a product of two numbers is made.
     """

@@ -1,4 +1,5 @@
-"""What runs on the student's side in the exercises of lessons 1, 4 and 13: the functions that a student's code is called with.
+"""What runs on the student's side in the exercises of lessons 1, 4 and 13: the functions that a
+student's code is called with.
 
 The file gives no answer away: it holds functions to be differentiated, and no derivatives. A drive
 gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain values.
@@ -50,7 +51,9 @@ MATRIX = [[1.0, -2.0, 0.5, 3.0], [0.0, 1.5, -1.0, 2.0]]
 
 # Of a tensor of the shape (n,); the result has the shape (m,).
 MAPS = {
-    "polar coordinates": lambda x: mg.stack([x[0] * mg.cos(x[1]), x[0] * mg.sin(x[1]), x[0] * x[0]]),
+    "polar coordinates": lambda x: mg.stack(
+        [x[0] * mg.cos(x[1]), x[0] * mg.sin(x[1]), x[0] * x[0]]
+    ),
     "a matrix times x": lambda x: mg.tensor(MATRIX, dtype=x.dtype) @ x,
     "one result": lambda x: mg.sin(x).prod().reshape(1),
     "one input": lambda x: mg.exp(mg.tensor([0.5, -1.0, 0.25, 0.1], dtype=x.dtype) * x),
@@ -69,21 +72,28 @@ def jacobian(answers, call, name, x):
     found = answers[call](f, mg.tensor(x))
     if found is None or found is ...:
         return found
-    return {"jacobian": found.detach().numpy() if hasattr(found, "detach") else np.asarray(found), "runs": len(runs)}
+    return {
+        "jacobian": found.detach().numpy() if hasattr(found, "detach") else np.asarray(found),
+        "runs": len(runs),
+    }
 
 
-# ------------------------------------------------------------------------------------------------- operations of one's own
+# -------------------------------------------------------------------------- operations of one's own
 
 
 def own_operation(answers, call, what, inputs, seeds):
-    """A student's Function at a point. what: "value", "tangent", or of its one input "gradient" or "second derivative".
+    """A student's Function at a point. what: "value", "tangent", or of its one input "gradient" or
+    "second derivative".
 
-    seeds: the cotangent of the result, or a tangent for each input. None where a method returned nothing: it is not written yet. Raises
-    ValueError for what is no Function.
+    seeds: the cotangent of the result, or a tangent for each input. None where a method returned
+    nothing: it is not written yet. Raises ValueError for what is no Function.
     """
     kind, told = answers[call], []
     if not (isinstance(kind, type) and issubclass(kind, mg.autograd.Function)):
-        raise ValueError(f"it should be a class derived from `Function`, which begins with `class {call}(Function):`")
+        raise ValueError(
+            "it should be a class derived from `Function`, which begins with `class"
+            f" {call}(Function):`"
+        )
 
     def told_by(rule):
         def run(ctx, *given):
@@ -94,19 +104,25 @@ def own_operation(answers, call, what, inputs, seeds):
 
     rule = "jvp" if what == "tangent" else "backward"
     watched = kind if what == "value" else type(kind.__name__, (kind,), {rule: told_by(rule)})
-    points = [mg.tensor(x).requires_grad_(what in ("gradient", "second derivative")) for x in inputs]
+    points = [
+        mg.tensor(x).requires_grad_(what in ("gradient", "second derivative")) for x in inputs
+    ]
     if what == "tangent":
         try:
             _, found = mg.func.jvp(watched.apply, tuple(points), tuple(mg.tensor(t) for t in seeds))
         except mg.AutogradError:
-            if told and isinstance(told[-1], tuple | list):  # a tangent for each input; the engine wants one, for the result
+            if told and isinstance(
+                told[-1], tuple | list
+            ):  # a tangent for each input; the engine wants one, for the result
                 return list(told[-1])
             raise
         return None if any(one is None for one in told) else found
     y = watched.apply(*points)
     if what == "value" or y is None:
         return y
-    grads = mg.autograd.grad(y, points, mg.tensor(seeds[0]), create_graph=what != "gradient", allow_unused=True)
+    grads = mg.autograd.grad(
+        y, points, mg.tensor(seeds[0]), create_graph=what != "gradient", allow_unused=True
+    )
     if any(one is None for one in told):
         return None
     if what == "gradient":

@@ -1,4 +1,5 @@
-"""A small engine in six exchangeable parts, and six engines in each of which one part has a bug: the animals of `bug_zoo.ipynb`.
+"""A small engine in six exchangeable parts, and six engines in each of which one part has a bug:
+the animals of `bug_zoo.ipynb`.
 
     x, b = Node([0.0, 1.0], name="x"), Node(0.5, name="b")
     u = apply("exp", x)
@@ -21,10 +22,17 @@ FORWARD = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "exp": np.exp,
 
 
 class Node:
-    """A value: its number or array, the operation and the nodes that it was made from, when it was born, and its gradient."""
+    """A value: its number or array, the operation and the nodes that it was made from, when it
+    was born, and its gradient.
+    """
 
     def __init__(self, value, op="", parents=(), name=""):
-        self.value, self.op, self.parents, self.name = np.asarray(value, dtype=float), op, parents, name
+        self.value, self.op, self.parents, self.name = (
+            np.asarray(value, dtype=float),
+            op,
+            parents,
+            name,
+        )
         self.born, self.grad = next(_births), None
 
 
@@ -34,7 +42,9 @@ def apply(op, *parents, name=""):
 
 
 def backward(output, engine, tell=None):
-    """The gradients of `output` by all nodes behind it, in their .grad. tell: is told what is sent to whom (for the viewer)."""
+    """The gradients of `output` by all nodes behind it, in their .grad. tell: is told what is
+    sent to whom (for the viewer).
+    """
     nodes = engine.order(output)
     engine.start(nodes)
     output.grad = np.ones_like(output.value)
@@ -48,7 +58,7 @@ def backward(output, engine, tell=None):
                     tell(node, slot, part, parent.grad)
 
 
-# --------------------------------------------------------------------------------------------------------- the parts, sound
+# --------------------------------------------------------------------------------- the parts, sound
 
 
 def order(output):
@@ -112,7 +122,7 @@ class Engine:
         self.__dict__.update({part.__name__: part for part in sound} | parts)
 
 
-# ---------------------------------------------------------------------------------------------------------------- the animals
+# -------------------------------------------------------------------------------------- the animals
 
 
 def _a():
@@ -172,7 +182,9 @@ def _f():
 
 
 ANIMALS = {letter: part() for letter, part in zip("ABCDEF", (_a, _b, _c, _d, _e, _f), strict=True)}
-"""The broken part of each engine; its name says which part of a sound engine it takes the place of."""
+"""The broken part of each engine; its name says which part of a sound engine it takes the place
+of.
+"""
 
 
 def engine(letter):
@@ -185,7 +197,7 @@ def source(letter):
     return inspect.cleandoc("\n" + inspect.getsource(ANIMALS[letter])).strip()
 
 
-# --------------------------------------------------------------------------------------------------------------- what is asked
+# ------------------------------------------------------------------------------------ what is asked
 
 
 def build(inputs, rows):
@@ -197,7 +209,8 @@ def build(inputs, rows):
 
 
 def gradients(answers, call, inputs, rows, passes=2):
-    """The gradients of all nodes after so many passes, by an engine with the student's part in it. A drive of the grader.
+    """The gradients of all nodes after so many passes, by an engine with the student's part in it.
+    A drive of the grader.
 
     call: mended_A and so on, by its last letter.
     """
@@ -206,7 +219,10 @@ def gradients(answers, call, inputs, rows, passes=2):
         return None
     for _ in range(passes):
         backward(nodes[rows[-1][0]], Engine(**{part: answers[call]}))
-    return {name: np.zeros_like(node.value) if node.grad is None else np.array(node.grad) for name, node in nodes.items()}
+    return {
+        name: np.zeros_like(node.value) if node.grad is None else np.array(node.grad)
+        for name, node in nodes.items()
+    }
 
 
 def is_stub(part, name):
@@ -215,6 +231,8 @@ def is_stub(part, name):
     b = Node(2.0, "exp", (a,))
     a.grad = b.grad = np.asarray(3.0)
     g = np.ones(2)
-    arguments = {"order": (b,), "start": ([b, a],), "accumulate": (a, np.asarray(1.0))}.get(name, (g, g, g))
+    arguments = {"order": (b,), "start": ([b, a],), "accumulate": (a, np.asarray(1.0))}.get(
+        name, (g, g, g)
+    )
     returned = part(*arguments)
     return returned is None and a.grad is not None and b.grad is not None and float(a.grad) == 3.0

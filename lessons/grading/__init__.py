@@ -1,24 +1,30 @@
-"""What the notebooks call: `check` for an exercise, `predict` for a question, `hint` for the next hint.
+"""What the notebooks call: `check` for an exercise, `predict` for a question, `hint` for the next
+hint.
 
     check("sin", tangent_sin, adjoint_sin)      right or not, and if not: where it first goes wrong
     predict("forward-v4", my_prediction)        at once, before the next cell reveals it
     hint("sin", 2)                              the second hint
 
-Each returns a `Feedback`, which shows itself in a notebook and in a terminal, and none of them raises: a red traceback in a check
-cell teaches nothing. An exercise is data and two small functions, and the same one is checked here and graded in batch:
+Each returns a `Feedback`, which shows itself in a notebook and in a terminal, and none of them
+raises: a red traceback in a check cell teaches nothing. An exercise is data and two small
+functions, and the same one is checked here and graded in batch:
 
     exercise.py        what an exercise is: cases, and a way to tell a right answer
-    kinds/             constructors of exercises; misconceptions.py: classic mistakes; graphs.py: small computations as data
-    checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py: what the student sees
-    local.py           runs cases in this process; drives.py: what a plain call cannot ask; stubs.py: what is not written yet
-    judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises, and whether it is fit to grade with
+    kinds/             constructors of exercises; misconceptions.py: classic mistakes; graphs.py:
+                       small computations as data
+    checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py:
+                       what the student sees
+    local.py           runs cases in this process; drives.py: what a plain call cannot ask;
+                       stubs.py: what is not written yet
+    judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises,
+                       and whether it is fit to grade with
     pages.py           feedback for a student as one HTML file and one Markdown file
     student_trace.py   the engine's Trace recomputed with the student's code, and the first step
-    where the two part
+                       where the two part
 
-The check in the notebook runs beside the student's code, in one process: it helps the student and proves nothing to an instructor.
-The other side, which runs hand-ins and trusts no submission, begins in run.py. The exercises
-themselves are in lessons/exercises/.
+The check in the notebook runs beside the student's code, in one process: it helps the student and
+proves nothing to an instructor. The other side, which runs hand-ins and trusts no submission,
+begins in run.py. The exercises themselves are in lessons/exercises/.
 """
 
 import contextlib
@@ -37,20 +43,26 @@ __all__ = ["Feedback", "check", "hint", "known", "predict"]
 
 
 def known() -> "dict[str, Exercise]":
-    """The exercises that a check can name: those of a `sheet.py` in the current folder, or else those of the lessons."""
+    """The exercises that a check can name: those of a `sheet.py` in the current folder, or else
+    those of the lessons.
+    """
     sheet = importlib.import_module("minigrad.lessons.grading.sheet")
     own = Path("sheet.py")
     if own.is_file():
         return dict(sheet.public_exercises(own.resolve()))
     found: dict[str, Exercise] = {}
     for path in sorted((Path(__file__).parents[1] / "exercises").glob("lesson[0-9]*.py")):
-        with contextlib.suppress(ModuleNotFoundError):  # what another lesson needs is no reason to fail in this one
+        with contextlib.suppress(
+            ModuleNotFoundError
+        ):  # what another lesson needs is no reason to fail in this one
             found |= importlib.import_module(f"minigrad.lessons.exercises.{path.stem}").EXERCISES
     return found
 
 
 def check(name: str, *answer: object) -> Feedback:
-    """Check the answer to an exercise: the function or functions that it asks for, or a table. Never raises."""
+    """Check the answer to an exercise: the function or functions that it asks for, or a table.
+    Never raises.
+    """
     return _guarded(name, lambda e: _check(e, answer, "check"))
 
 
@@ -64,16 +76,28 @@ OUR_FAULT = "The check itself failed"
 
 
 def hint(name: str, number: int = 1) -> Feedback:
-    """The hints of an exercise up to this number: where to look, then what to use, then the formula. Never raises."""
-    return _guarded(name, lambda e: Feedback(f"Hints for {name}", name=name, hints=e.hints, hints_open=number))
+    """The hints of an exercise up to this number: where to look, then what to use, then the
+    formula. Never raises.
+    """
+    return _guarded(
+        name, lambda e: Feedback(f"Hints for {name}", name=name, hints=e.hints, hints_open=number)
+    )
 
 
 def _check(exercise: "Exercise", answers: tuple[object, ...], called: str) -> Feedback:
     if len(answers) < len(exercise.answers):
         call = f'{called}("{exercise.name}", {", ".join(exercise.answers)})'
         say = f"The answer is to be given too, behind the exercise's name: `{call}`"
-        return Feedback(exercise.title or exercise.name, "unfinished", exercise.name, [Line("unfinished", say)], hints=exercise.hints)
-    feedback: Feedback = importlib.import_module("minigrad.lessons.grading.checking").check_exercise(exercise, answers)
+        return Feedback(
+            exercise.title or exercise.name,
+            "unfinished",
+            exercise.name,
+            [Line("unfinished", say)],
+            hints=exercise.hints,
+        )
+    feedback: Feedback = importlib.import_module(
+        "minigrad.lessons.grading.checking"
+    ).check_exercise(exercise, answers)
     return feedback
 
 
@@ -82,9 +106,17 @@ def _guarded(name: object, run: "Callable[[Exercise], Feedback]") -> Feedback:
         exercises = known()
         if not isinstance(name, str) or name not in exercises:
             near = difflib.get_close_matches(str(name), exercises, n=1)
-            hint_ = f"Did you mean `{near[0]}`?" if near else "The right name stands in the check cell as it came with the lesson."
+            hint_ = (
+                f"Did you mean `{near[0]}`?"
+                if near
+                else "The right name stands in the check cell as it came with the lesson."
+            )
             return trouble("No such exercise", f"There is no exercise {name!r}. {hint_}")
         return run(exercises[name])
     except Exception as error:  # our fault, not the student's
         what = f"{type(error).__name__}: {error}"
-        return trouble(f"Exercise {name}", f"{OUR_FAULT} ({what}). That is not your fault: please tell your instructor what you wrote.")
+        return trouble(
+            f"Exercise {name}",
+            f"{OUR_FAULT} ({what}). That is not your fault: please tell your instructor what you"
+            " wrote.",
+        )

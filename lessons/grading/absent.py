@@ -1,4 +1,6 @@
-"""What stands in the place of a function that an exercise asks for: it is not there to be called."""
+"""What stands in the place of a function that an exercise asks for: it is not there to be
+called.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _tell: Callable[[], object] | None = None
 
 
 def tell_of_the_first(tell: Callable[[], object]) -> None:
-    """`tell` is called as soon as something that is not there is called for the first time, whatever becomes of the exception."""
+    """`tell` is called as soon as something that is not there is called for the first time,
+    whatever becomes of the exception.
+    """
     global _tell
     _tell = tell
 

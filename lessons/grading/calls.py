@@ -4,10 +4,12 @@ A check survives a function that loops for ever, raises, prints a thousand lines
 something that is not a number. Each of these ends in a `StudentProblem`, whose text is written for
 the student.
 
-Time. All calls of one check share a few seconds. An alarm (`SIGALRM`) interrupts a loop between two of Python's instructions; where
-that signal does not exist, or the check does not run in the main thread, a watchdog thread asks the interpreter for the same. The
-interruption is an exception that `except Exception` does not catch, and if a bare `except:` swallows the alarm's, the next one is
-raised inside that very handler. Nothing here can interrupt a single long computation in C, such as `10 ** 10 ** 9`.
+Time. All calls of one check share a few seconds. An alarm (`SIGALRM`) interrupts a loop between two
+of Python's instructions; where that signal does not exist, or the check does not run in the main
+thread, a watchdog thread asks the interpreter for the same. The interruption is an exception that
+`except Exception` does not catch, and if a bare `except:` swallows the alarm's, the next one is
+raised inside that very handler. Nothing here can interrupt a single long computation in C, such as
+`10 ** 10 ** 9`.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class StudentProblem(Exception):
 
 
 class TimeUp(BaseException):
-    """Raised inside a student's function when its time is over. Not an `Exception`, so that `except Exception` lets it pass."""
+    """Raised inside a student's function when its time is over. Not an `Exception`, so that
+    `except Exception` lets it pass.
+    """
 
 
 class Caller:
@@ -64,7 +68,9 @@ class Caller:
         return self._printed.getvalue()
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str) -> Any:
-        """function(*args); shown: the call as text, such as "adjoint_sin(a=1, g=2)". Raises StudentProblem."""
+        """function(*args); shown: the call as text, such as "adjoint_sin(a=1, g=2)". Raises
+        StudentProblem.
+        """
         start = time.monotonic()
         try:
             with redirect_stdout(self._printed):
@@ -72,10 +78,14 @@ class Caller:
         except TimeUp:
             limit = f"all calls of one check get {SECONDS:g} seconds together"
             raise StudentProblem(
-                "time", f"`{shown}` took too long, so it was stopped ({limit}). Is there a loop that nothing ends?"
+                "time",
+                f"`{shown}` took too long, so it was stopped ({limit}). Is there a loop that"
+                " nothing ends?",
             ) from None
         except Absent as error:
-            raise StudentProblem("forbidden", f"`{shown}` called what it may not. {error}") from None
+            raise StudentProblem(
+                "forbidden", f"`{shown}` called what it may not. {error}"
+            ) from None
         except NotImplementedError:
             raise unfinished(shown) from None
         except KeyboardInterrupt:
@@ -91,36 +101,52 @@ class Caller:
         _need_something(result, shown, function)
         return as_number(result, f"`{shown}` returned")
 
-    def numbers(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str, count: int) -> tuple[float, ...]:
-        """The numbers that function(*args) returns: a tuple or list of `count`, or one number where count is 1. Raises StudentProblem."""
+    def numbers(
+        self, function: Callable[..., Any], args: tuple[Any, ...], shown: str, count: int
+    ) -> tuple[float, ...]:
+        """The numbers that function(*args) returns: a tuple or list of `count`, or one number
+        where count is 1. Raises StudentProblem.
+        """
         result = self.call(function, args, shown)
         _need_something(result, shown, function)
         if count == 1 and not isinstance(result, tuple | list):
             return (as_number(result, f"`{shown}` returned"),)
         if not isinstance(result, tuple | list):
             raise StudentProblem(
-                "type", f"`{shown}` should return {count} numbers, one for each input, but returned {a_kind(result)}. Write `return …, …`."
+                "type",
+                f"`{shown}` should return {count} numbers, one for each input, but returned"
+                f" {a_kind(result)}. Write `return …, …`.",
             )
         if len(result) != count:
             raise StudentProblem(
-                "type", f"`{shown}` should return {counted(count, 'number')}, one for each input, but returned {len(result)}."
+                "type",
+                f"`{shown}` should return {counted(count, 'number')}, one for each input, but"
+                f" returned {len(result)}.",
             )
         if any(is_blank(r) and r is not None for r in result):
             raise unfinished(shown)
-        return tuple(as_number(r, f"`{shown}` returned, as number {i},") for i, r in enumerate(result, 1))
+        return tuple(
+            as_number(r, f"`{shown}` returned, as number {i},") for i, r in enumerate(result, 1)
+        )
 
 
 def as_number(value: Any, place: str) -> float:
-    """A student's value as a float. place: where it comes from, as the start of a sentence, such as "Your prediction is".
+    """A student's value as a float. place: where it comes from, as the start of a sentence, such as
+    "Your prediction is".
 
     True, complex numbers, arrays and tensors are refused with the cure. Raises StudentProblem.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number{cure(value)}.")
+        raise StudentProblem(
+            "type", f"{place} {a_kind(value)}; it should be a plain number{cure(value)}."
+        )
     try:
         return float(value)
     except Exception as error:
-        raise StudentProblem("type", f"{place} {a_kind(value)}, which does not become a float ({type(error).__name__}).") from None
+        raise StudentProblem(
+            "type",
+            f"{place} {a_kind(value)}, which does not become a float ({type(error).__name__}).",
+        ) from None
 
 
 def need_function(function: Any, name: str) -> None:
@@ -133,7 +159,10 @@ def need_function(function: Any, name: str) -> None:
 
 def not_a_function(name: str, value: Any, what: str = "a function") -> str:
     """What is said of something that should be a function (what: or something else)."""
-    return f"`{name}` should be {what}, but it is {a_kind(value)}. Give its name to the check without calling it."
+    return (
+        f"`{name}` should be {what}, but it is {a_kind(value)}. Give its name to the check without"
+        " calling it."
+    )
 
 
 def _need_something(value: Any, shown: str, function: Any) -> None:
@@ -145,7 +174,10 @@ def _need_something(value: Any, shown: str, function: Any) -> None:
 
 def unfinished(shown: str) -> StudentProblem:
     """The function is still a stub, or says itself that it is not written yet."""
-    say = f"Not finished: `{shown}` returns nothing. Put your formula in the place of `...` and run its cell, then this one again."
+    say = (
+        f"Not finished: `{shown}` returns nothing. Put your formula in the place of `...` and run"
+        " its cell, then this one again."
+    )
     return StudentProblem("unfinished", say)
 
 
@@ -160,7 +192,9 @@ def describe(error: BaseException, function: Any) -> str:
 
 
 def describe_use(error: BaseException, name: str, answers: Iterable[Any]) -> str:
-    """An exception that came while a drive used an answer: the student's own, or the drive's, which could not use what it got."""
+    """An exception that came while a drive used an answer: the student's own, or the drive's,
+    which could not use what it got.
+    """
     answers = list(answers)
     for answer in answers:
         if _place(error, [answer]) is not None:
@@ -174,14 +208,22 @@ def describe_use(error: BaseException, name: str, answers: Iterable[Any]) -> str
 def _said(error: BaseException) -> str:
     try:
         text = without_stop(str(error)[:300])
-    except Exception:  # the student's own __str__ may raise; then the name of the exception is all that can be said of it
+    except Exception:
+        # the student's own __str__ may raise; then the name of the exception is all that can be
+        # said of it
         text = ""
     return type(error).__name__ + (f": {text}" if text else "")
 
 
 def _place(error: BaseException, answers: Iterable[Any]) -> tuple[str, int] | None:
-    """(file, line) of the innermost frame of an exception in the cells of these answers: functions, or classes with methods."""
-    codes = [getattr(f, "__code__", None) for answer in answers for f in (methods(answer) if isinstance(answer, type) else [answer])]
+    """(file, line) of the innermost frame of an exception in the cells of these answers:
+    functions, or classes with methods.
+    """
+    codes = [
+        getattr(f, "__code__", None)
+        for answer in answers
+        for f in (methods(answer) if isinstance(answer, type) else [answer])
+    ]
     files = {code.co_filename for code in codes if code is not None}
     place, trace = None, error.__traceback__
     while trace is not None:
@@ -192,7 +234,9 @@ def _place(error: BaseException, answers: Iterable[Any]) -> tuple[str, int] | No
 
 
 class _Clipped(io.StringIO):
-    """Keeps the first characters written to it and forgets the rest: a rule is called a hundred times."""
+    """Keeps the first characters written to it and forgets the rest: a rule is called a hundred
+    times.
+    """
 
     def write(self, text: str) -> int:
         room = KEPT_OUTPUT - self.tell()
@@ -200,11 +244,13 @@ class _Clipped(io.StringIO):
         return len(text)
 
 
-# ------------------------------------------------------------------------------------------------------------- time limit
+# --------------------------------------------------------------------------------------- time limit
 
 
 def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
-    """function(*args), or TimeUp after so many seconds. Raises Absent where something is called that is forbidden just now."""
+    """function(*args), or TimeUp after so many seconds. Raises Absent where something is called
+    that is forbidden just now.
+    """
     function = watched(function)
     with _destructors_end_too():
         if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
@@ -214,9 +260,11 @@ def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
 
 @contextlib.contextmanager
 def _destructors_end_too() -> Iterator[None]:
-    """A TimeUp that a destructor is hit by does not get any further: Python reports it, and the loop goes on.
+    """A TimeUp that a destructor is hit by does not get any further: Python reports it, and the
+    loop goes on.
 
-    Here it is not reported, which a student would see in red. It is raised again at the next line outside the destructor.
+    Here it is not reported, which a student would see in red. It is raised again at the next line
+    outside the destructor.
     """
     before, tracing, active = sys.unraisablehook, sys.gettrace(), True
 
@@ -257,7 +305,8 @@ def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
             return
         rings += 1
         if rings > 1 and frame is not None:
-            # A bare `except:` swallowed the last one. Raise again at the next line, which is the one inside that handler.
+            # A bare `except:` swallowed the last one. Raise again at the next line, which is the
+            # one inside that handler.
             frame.f_trace = explode
             sys.settrace(explode)
         raise TimeUp
@@ -298,8 +347,9 @@ def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds:
                 done.set()
                 dog.join()
         if raised:
-            # One that came too late must not hit someone else. To clear it with NULL would leave CPython's signal up for good, by which
-            # every traced function hangs (3.11): so the last one is raised again, and caught.
+            # One that came too late must not hit someone else. To clear it with NULL would leave
+            # CPython's signal up for good, by which every traced function hangs (3.11): so the last
+            # one is raised again, and caught.
             with contextlib.suppress(TimeUp):
                 raise_in_thread(thread, ctypes.py_object(TimeUp))
                 while True:

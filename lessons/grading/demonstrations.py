@@ -28,7 +28,9 @@ _WORDS = (
 )
 ACTS = re.compile(rf"\.\s*({_WORDS})\b|\b({_WORDS})\s*\(|\b(global|sys|warnings)\b|import\s*\*")
 """Words of a cell of the sheet's that may do something which is not to be seen by its names."""
-LOOKS_AT_NAMES = re.compile(r"\b(globals|locals|vars|dir|exec|eval|__main__|__dict__|get_ipython|inspect|gc|sys|importlib|runpy)\b")
+LOOKS_AT_NAMES = re.compile(
+    r"\b(globals|locals|vars|dir|exec|eval|__main__|__dict__|get_ipython|inspect|gc|sys|importlib|runpy)\b"
+)
 """Words by which code may get at names that are not written in it."""
 
 
@@ -45,8 +47,9 @@ class SheetLike(Protocol):
 
 @dataclass(frozen=True)
 class Names:
-    """A cell's names, as `worker.names_in` finds them: all; those that it binds; those that it binds otherwise than by `import`, `def`
-    and `class`; those that its functions and classes use."""
+    """A cell's names, as `worker.names_in` finds them: all; those that it binds; those that it
+    binds otherwise than by `import`, `def` and `class`; those that its functions and classes use.
+    """
 
     all: frozenset[str]
     bound: frozenset[str]
@@ -55,11 +58,15 @@ class Names:
 
 
 def demonstrations(sheet: SheetLike) -> frozenset[str]:
-    """The sources of a sheet's cells that are neither solutions nor checks and do nothing that names do not tell."""
+    """The sources of a sheet's cells that are neither solutions nor checks and do nothing that
+    names do not tell.
+    """
     found = set()
     for cell in (sheet.notebook or {}).get("cells", []):
         nbgrader = cell.get("metadata", {}).get("nbgrader") or {}
-        if cell["cell_type"] != "code" or {cell.get("id"), nbgrader.get("grade_id")} & (sheet.check_ids | sheet.solution_ids):
+        if cell["cell_type"] != "code" or {cell.get("id"), nbgrader.get("grade_id")} & (
+            sheet.check_ids | sheet.solution_ids
+        ):
             continue
         source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
         if source.strip() and not ACTS.search(source) and not _reaches_into_modules(source):
@@ -67,11 +74,14 @@ def demonstrations(sheet: SheetLike) -> frozenset[str]:
     return frozenset(found)
 
 
-def to_leave_out(cells: Cells, shown: frozenset[str], names: Callable[[list[str]], Any]) -> list[str]:
+def to_leave_out(
+    cells: Cells, shown: frozenset[str], names: Callable[[list[str]], Any]
+) -> list[str]:
     """The names of the cells that need not be run.
 
-    cells: (name, source) of all of a hand-in's; shown: `demonstrations` of its sheet; names: what `worker.names_in` gives for sources,
-    asked for where no text can do harm. Of what it answers nothing is believed but that they are texts.
+    cells: (name, source) of all of a hand-in's; shown: `demonstrations` of its sheet; names: what
+    `worker.names_in` gives for sources, asked for where no text can do harm. Of what it answers
+    nothing is believed but that they are texts.
     """
     candidates = {name: _own(source.strip()) for name, source in cells if source.strip() in shown}
     others = [source for name, source in cells if name not in candidates]
@@ -86,7 +96,10 @@ def to_leave_out(cells: Cells, shown: frozenset[str], names: Callable[[list[str]
     for cell in every:
         for function in cell.bound - loose:
             by_function[function] = by_function.get(function, frozenset()) | cell.inner
-    effects = {name: cell.bound | (_reached(cell.all, by_function) & loose) for name, cell in candidates.items()}
+    effects = {
+        name: cell.bound | (_reached(cell.all, by_function) & loose)
+        for name, cell in candidates.items()
+    }
     left = dict(candidates)
     used = frozenset().union(*(cell.all for cell in theirs))
     while needed := [name for name in left if effects[name] & used]:
@@ -113,20 +126,34 @@ def _own(source: str) -> Names:
 
 def _read(answer: Any, count: int) -> list[Names] | None:
     keys = ("names", "bound", "loose", "inner")
-    if not isinstance(answer, list) or len(answer) != count or not all(isinstance(cell, dict) for cell in answer):
+    if (
+        not isinstance(answer, list)
+        or len(answer) != count
+        or not all(isinstance(cell, dict) for cell in answer)
+    ):
         return None
-    if not all(isinstance(cell.get(key), list) and all(isinstance(name, str) for name in cell[key]) for cell in answer for key in keys):
+    if not all(
+        isinstance(cell.get(key), list) and all(isinstance(name, str) for name in cell[key])
+        for cell in answer
+        for key in keys
+    ):
         return None
     return [Names(*(frozenset(cell[key]) for key in keys)) for cell in answer]
 
 
 def _reaches_into_modules(source: str) -> bool:
-    """Whether something is set in a thing that the cell has not made by itself, such as a module's attribute."""
+    """Whether something is set in a thing that the cell has not made by itself, such as a
+    module's attribute.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:  # magics
         return True
-    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             root: ast.expr = node

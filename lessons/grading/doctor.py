@@ -1,7 +1,8 @@
-"""What of the grader's isolation works on this machine, and why the rest does not: `minigrad grade doctor`.
+"""What of the grader's isolation works on this machine, and why the rest does not: `minigrad grade
+doctor`.
 
-Everything is tried out, nothing is guessed from version numbers: a process is started as for a hand-in, asked to do what a hostile
-notebook would do, and must be refused.
+Everything is tried out, nothing is guessed from version numbers: a process is started as for a
+hand-in, asked to do what a hostile notebook would do, and must be refused.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ ATTEMPTS = {
 
 @dataclass
 class Finding:
-    """What was found. level: the best that was obtained, "" where not even a process could be started; lines: the report."""
+    """What was found. level: the best that was obtained, "" where not even a process could be
+    started; lines: the report.
+    """
 
     level: str
     lines: list[str]
@@ -44,25 +47,69 @@ class Finding:
 def examine() -> Finding:
     """Tries out the levels, from the best to the worst, and what each refuses."""
     found = probe()
-    lines = [f"{platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}, user {_user()}"]
-    lines.append(_line("limits", "limits" in found["obtained"], "memory, CPU time, size of files", found["error"]))
-    why = "the kernel has none (5.13 or later is needed), or it is not enabled" if not found["landlock"] else "the kernel refuses it"
-    lines.append(_line("Landlock", "landlock" in found["obtained"], f"version {found['landlock']}: files, TCP, signals", why))
+    lines = [
+        f"{platform.system()} {platform.release()}, {platform.machine()}, Python"
+        f" {platform.python_version()}, user {_user()}"
+    ]
+    lines.append(
+        _line(
+            "limits",
+            "limits" in found["obtained"],
+            "memory, CPU time, size of files",
+            found["error"],
+        )
+    )
+    why = (
+        "the kernel has none (5.13 or later is needed), or it is not enabled"
+        if not found["landlock"]
+        else "the kernel refuses it"
+    )
+    lines.append(
+        _line(
+            "Landlock",
+            "landlock" in found["obtained"],
+            f"version {found['landlock']}: files, TCP, signals",
+            why,
+        )
+    )
     known = found["machine"] in ("x86_64", "aarch64")
-    why = "the kernel refuses it" if known else f"there is no table of system calls for {found['machine']}"
-    lines.append(_line("seccomp", "seccomp" in found["obtained"], "no processes, no sockets, no signals to others", why))
+    why = (
+        "the kernel refuses it"
+        if known
+        else f"there is no table of system calls for {found['machine']}"
+    )
+    lines.append(
+        _line(
+            "seccomp",
+            "seccomp" in found["obtained"],
+            "no processes, no sockets, no signals to others",
+            why,
+        )
+    )
     level = ""
     with tempfile.TemporaryDirectory(prefix="minigrad-doctor-") as work:
         library = redact.make((), Path(work))
         for wrap in (True, False):
             try:
-                server = Server(library, wrap, Path(work)) if not wrap or shutil.which("bwrap") else None
+                server = (
+                    Server(library, wrap, Path(work)) if not wrap or shutil.which("bwrap") else None
+                )
             except ConfinementError as error:
                 lines.append(_line("bubblewrap" if wrap else "process", False, "", str(error)))
                 continue
             if wrap:
-                why = "the program bwrap is not installed (Debian, Ubuntu, Fedora: the package bubblewrap)"
-                lines.append(_line("bubblewrap", server is not None, "a file tree, process numbers and a network of its own", why))
+                why = (
+                    "the program bwrap is not installed (Debian, Ubuntu, Fedora: the package"
+                    " bubblewrap)"
+                )
+                lines.append(
+                    _line(
+                        "bubblewrap",
+                        server is not None,
+                        "a file tree, process numbers and a network of its own",
+                        why,
+                    )
+                )
             if server is not None and not level:
                 level = _attempts(server, Path(work), lines)
             if server is not None:
@@ -87,14 +134,18 @@ def _attempts(server: Server, work: Path, lines: list[str]) -> str:
                 refused = "error" in child.ask(10.0, do="cell", name="cell 1", source=source)[0]
             except Stopped:
                 refused = True
-            lines.append(_line(f"refuses to {name}", refused, "", "a student's program can do that here"))
+            lines.append(
+                _line(f"refuses to {name}", refused, "", "a student's program can do that here")
+            )
         return child.level
     finally:
         child.close()
 
 
 def _line(name: str, works: bool, what: str, why_not: str) -> str:
-    return f"  {'yes' if works else 'NO ':3} {name}" + (f": {what}" if works and what else "" if works else f": {why_not}")
+    return f"  {'yes' if works else 'NO ':3} {name}" + (
+        f": {what}" if works and what else "" if works else f": {why_not}"
+    )
 
 
 def _advice(level: str) -> list[str]:
@@ -107,6 +158,9 @@ def _advice(level: str) -> list[str]:
             if sys.platform.startswith("linux")
             else "Linux, for example in a virtual machine"
         )
-        lines.append("Grades are right at this level too, but a student's program can reach whatever your account can reach.")
+        lines.append(
+            "Grades are right at this level too, but a student's program can reach whatever your"
+            " account can reach."
+        )
         lines.append(f"Use {where}, or say --trust-students.")
     return lines

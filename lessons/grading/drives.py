@@ -1,9 +1,11 @@
-"""What runs on the student's side where a plain call cannot ask: a class, an argument that is filled in, a graph of 20,000 operations.
+"""What runs on the student's side where a plain call cannot ask: a class, an argument that is
+filled in, a graph of 20,000 operations.
 
 The file gives no answer away. A drive gets (answers, call, *arguments): a dictionary of what the
-student defined, the name that the case asks for, and the case's arguments. It uses the student's code and returns plain values, without
-knowing which are right; whoever tampers with it changes what is sent, and nothing else. It needs NumPy and the standard library only, for
-its source is all that the student's side gets.
+student defined, the name that the case asks for, and the case's arguments. It uses the student's
+code and returns plain values, without knowing which are right; whoever tampers with it changes what
+is sent, and nothing else. It needs NumPy and the standard library only, for its source is all that
+the student's side gets.
 """
 
 import operator
@@ -23,28 +25,41 @@ OPERATORS = {
 
 def plain(value):
     """A student's number or array as it is sent; minigrad's tensors are sent by the wire itself."""
-    return value if value is None or isinstance(value, bool | int | float | str) or hasattr(value, "detach") else np.asarray(value)
+    return (
+        value
+        if value is None or isinstance(value, bool | int | float | str) or hasattr(value, "detach")
+        else np.asarray(value)
+    )
 
 
 def sweep(answers, call, rows, output):
-    """A reverse sweep that fills a dictionary: function(tape, adjoint). Returns the dictionary, or one that the function returned
-    where it left that as it was."""
-    names = dict.fromkeys(name for row, operands in rows for name in (*(o for o, _ in operands), row))
+    """A reverse sweep that fills a dictionary: function(tape, adjoint). Returns the dictionary, or
+    one that the function returned where it left that as it was.
+    """
+    names = dict.fromkeys(
+        name for row, operands in rows for name in (*(o for o, _ in operands), row)
+    )
     adjoint = {**dict.fromkeys(names, 0.0), output: 1.0}
     before = dict(adjoint)
-    found = answers[call]([(name, [(o, local) for o, local in operands]) for name, operands in rows], adjoint)
+    found = answers[call](
+        [(name, [(o, local) for o, local in operands]) for name, operands in rows], adjoint
+    )
     return before | dict(found) if isinstance(found, dict) and adjoint == before else dict(adjoint)
 
 
 def twice(answers, call, before, inputs, rows):
-    """A function of a graph, called for the graph `before` (unless it is None) and then for the one that is asked about."""
+    """A function of a graph, called for the graph `before` (unless it is None) and then for the
+    one that is asked about.
+    """
     if before is not None:
         answers[call](before["inputs"], before["rows"])
     return answers[call](inputs, rows)
 
 
 def build(answers, call, inputs, rows):
-    """A graph of the student's class: name -> object. Operations are operators where Python has one, else methods, else functions."""
+    """A graph of the student's class: name -> object. Operations are operators where Python has
+    one, else methods, else functions.
+    """
     nodes = {name: answers[call](value) for name, value in inputs.items()}
     for name, op, operands in rows:
         args = [nodes[o] for o in operands]
@@ -58,7 +73,9 @@ def build(answers, call, inputs, rows):
 
 
 def by_class(answers, call, inputs, rows, sweeps):
-    """Class(number), operators, .backward() and .grad: the gradients of all nodes after so many backward passes over one graph."""
+    """Class(number), operators, .backward() and .grad: the gradients of all nodes after so many
+    backward passes over one graph.
+    """
     nodes = build(answers, call, inputs, rows)
     output = nodes[rows[-1][0]]
     for _ in range(sweeps):
@@ -66,14 +83,15 @@ def by_class(answers, call, inputs, rows, sweeps):
     return {name: plain(node.grad) for name, node in nodes.items()}
 
 
-# ------------------------------------------------------------------------------------------------------------- large graphs
+# ------------------------------------------------------------------------------------- large graphs
 
 
 def large(shape, n):
-    """A tape of n operations: rows (name, [(operand, local derivative), …]), whose adjoints stay of moderate size.
+    """A tape of n operations: rows (name, [(operand, local derivative), …]), whose adjoints stay of
+    moderate size.
 
-    "chain": each uses the one before; "ladder": each uses it twice, so that the number of paths doubles with every step; "tree": many
-    inputs, added up one after the other.
+    "chain": each uses the one before; "ladder": each uses it twice, so that the number of paths
+    doubles with every step; "tree": many inputs, added up one after the other.
     """
     rows = []
     for i in range(n):
@@ -89,7 +107,9 @@ def large(shape, n):
 
 
 def cost_of_sweep(answers, call, shape, n):
-    """sweep(tape, adjoint) on a large tape: all adjoints, in the order in which the names first occur; None if it wrote nothing."""
+    """sweep(tape, adjoint) on a large tape: all adjoints, in the order in which the names first
+    occur; None if it wrote nothing.
+    """
     rows = large(shape, n)
     found = np.array([float(v) for v in sweep(answers, call, rows, rows[-1][0]).values()])
     return found if np.count_nonzero(found) > 1 else None  # the 1 of the output stood there before
@@ -111,7 +131,9 @@ def cost_of_class(answers, call, shape, n):
 
 
 def cost_of_order(answers, call, shape, n):
-    """order(parents, output) on a large graph: the places of all nodes in the order that it returns."""
+    """order(parents, output) on a large graph: the places of all nodes in the order that it
+    returns.
+    """
     rows = large(shape, n)
     parents = {name: [o for o, _ in operands] for name, operands in rows}
     for _, operands in rows:
@@ -120,11 +142,12 @@ def cost_of_order(answers, call, shape, n):
     return list(answers[call](parents, rows[-1][0]))
 
 
-# --------------------------------------------------------------------------------------------------------------- optimisers
+# --------------------------------------------------------------------------------------- optimisers
 
 
 def optimiser(answers, call, parameters, gradients):
-    """step(parameter, gradient, state) -> the new parameter, for several parameters and steps; each parameter keeps a dictionary `state`.
+    """step(parameter, gradient, state) -> the new parameter, for several parameters and steps; each
+    parameter keeps a dictionary `state`.
 
     Returns the parameters after each step.
     """
@@ -136,7 +159,11 @@ def optimiser(answers, call, parameters, gradients):
             new = answers[call](p, np.array(g), state)
             if new is None and (p == before).all():
                 return None  # still the stub
-            changed.append(np.array(new.detach().numpy() if hasattr(new, "detach") else p if new is None else new))
+            changed.append(
+                np.array(
+                    new.detach().numpy() if hasattr(new, "detach") else p if new is None else new
+                )
+            )
         current = changed
         path.append([p.copy() for p in current])
     return path

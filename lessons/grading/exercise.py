@@ -1,11 +1,12 @@
-"""What an exercise is: cases, and a way to tell a right answer. All of it is data and two small functions.
+"""What an exercise is: cases, and a way to tell a right answer. All of it is data and two small
+functions.
 
     @exercise("vjp_sin", points={"values": 2, "shapes": 1}, forbid=["minigrad.vjp"])
-    def vjp_sin(rng):                              # rng: a numpy Generator; draws nothing from anywhere else
+    def vjp_sin(rng):       # rng: a numpy Generator; draws nothing from anywhere else
         for shape in [(), (4,), (2, 3)]:
             yield Case("values", x=rng.normal(size=shape), g=rng.normal(size=shape))
 
-    @vjp_sin.answer                                # runs on the trusted side only, when the student's process is dead
+    @vjp_sin.answer         # runs on the trusted side only, when the student's process is dead
     def _(x, g):
         return g * np.cos(x)
 
@@ -36,23 +37,31 @@ REAL_KINDS = "biuf"
 SIMPLE = frozenset((bool, int, float, str, type(None)))
 
 FAILURES = ("missing", "unfinished", "raised", "time", "memory", "died", "type", "forbidden")
-"""Why a call has no value: the name is not there; it is still the stub; it raised; it ran out of time or memory; its process ended;
-what it returned is not plain; it called what the exercise forbids."""
+"""Why a call has no value: the name is not there; it is still the stub; it raised; it ran out of
+time or memory; its process ended; what it returned is not plain; it called what the exercise
+forbids.
+"""
 
 
 LOOKS = "It looks as if"
 """With this begins what is said of a classic mistake."""
 
 DERIVATIVES = "derivatives"
-"""In `Exercise.forbid`: everything by which minigrad differentiates, under whatever name, and the rules of its operations."""
+"""In `Exercise.forbid`: everything by which minigrad differentiates, under whatever name, and
+the rules of its operations.
+"""
 
 
 class SheetError(ValueError):
-    """An exercise or a sheet that is itself wrong: a matter for the instructor, never for the student."""
+    """An exercise or a sheet that is itself wrong: a matter for the instructor, never for the
+    student.
+    """
 
 
 def plain_problem(value: Any, depth: int = 0) -> str:
-    """Why a value is not plain, as the end of a sentence that begins with its name; "" if it is. NumPy's own scalars are not plain."""
+    """Why a value is not plain, as the end of a sentence that begins with its name; "" if it is.
+    NumPy's own scalars are not plain.
+    """
     if depth > 16:
         return "is nested more than 16 deep"
     kind = type(value)
@@ -68,12 +77,16 @@ def plain_problem(value: Any, depth: int = 0) -> str:
     if kind is dict:
         if not all(type(key) is str for key in value):
             return "is a dictionary whose keys are not all texts"
-        return next((problem for item in value.values() if (problem := plain_problem(item, depth + 1))), "")
+        return next(
+            (problem for item in value.values() if (problem := plain_problem(item, depth + 1))), ""
+        )
     return f"is of the type {kind.__name__}"
 
 
 def _unscalar(value: Any) -> Any:
-    """NumPy's scalars inside a case as Python's numbers: what `rng.integers(3)` gives may stand in a case."""
+    """NumPy's scalars inside a case as Python's numbers: what `rng.integers(3)` gives may stand
+    in a case.
+    """
     kind = type(value)
     if kind in SIMPLE:
         return value
@@ -85,7 +98,9 @@ def _unscalar(value: Any) -> Any:
 
 
 def elements(value: Any) -> int:
-    """How many numbers and texts a plain value holds: the measure by which one case is smaller than another."""
+    """How many numbers and texts a plain value holds: the measure by which one case is smaller
+    than another.
+    """
     if type(value) in SIMPLE:
         return 1
     if isinstance(value, np.ndarray):
@@ -97,10 +112,12 @@ def elements(value: Any) -> int:
 
 @dataclass(frozen=True, init=False, eq=False)
 class Case:
-    """One call of what the student wrote. Its arguments are handed over in their order, not by name.
+    """One call of what the student wrote. Its arguments are handed over in their order, not by
+    name.
 
-    group: which of the exercise's points it belongs to; args: plain values (not handed over where the exercise asks for a value); call:
-    which of the exercise's answers is called (the first, if empty); size: for finding the smallest case that fails.
+    group: which of the exercise's points it belongs to; args: plain values (not handed over where
+    the exercise asks for a value); call: which of the exercise's answers is called (the first, if
+    empty); size: for finding the smallest case that fails.
     """
 
     group: str
@@ -113,19 +130,33 @@ class Case:
         self._set(group, args, "", None)
 
     @classmethod
-    def of(cls, group: str, args: Mapping[str, Any], *, call: str = "", size: float | None = None) -> Case:
+    def of(
+        cls, group: str, args: Mapping[str, Any], *, call: str = "", size: float | None = None
+    ) -> Case:
         """A case in full; size: by default the number of elements of the arguments."""
         case = cls.__new__(cls)
         case._set(group, dict(args), call, size)
         return case
 
     def _set(self, group: str, args: dict[str, Any], call: str, size: float | None) -> None:
-        args = {name: value if type(value) in SIMPLE else _unscalar(value) for name, value in args.items()}
+        args = {
+            name: value if type(value) in SIMPLE else _unscalar(value)
+            for name, value in args.items()
+        }
         for name, value in args.items():
             if type(value) not in SIMPLE and (problem := plain_problem(value)):
-                raise SheetError(f"Case({group!r}): the argument {name} {problem}; cases are made of plain values only.")
+                raise SheetError(
+                    f"Case({group!r}): the argument {name} {problem}; cases are made of plain"
+                    " values only."
+                )
         size = sum(map(elements, args.values())) if size is None else size
-        for name, value in (("group", group), ("args", args), ("call", call), ("size", size), ("_sent", None)):
+        for name, value in (
+            ("group", group),
+            ("args", args),
+            ("call", call),
+            ("size", size),
+            ("_sent", None),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -140,7 +171,8 @@ class Case:
 class Returned:
     """What came back for a case: a plain value, or why there is none.
 
-    kind: "" where there is a value, else one of FAILURES; error: a sentence for the student; cpu_s, wall_s: seconds that the call took.
+    kind: "" where there is a value, else one of FAILURES; error: a sentence for the student; cpu_s,
+    wall_s: seconds that the call took.
     """
 
     value: Any = None
@@ -152,12 +184,15 @@ class Returned:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A classic mistake as a broken answer: what it is called, what to tell the student, and what it returns for a case.
+    """A classic mistake as a broken answer: what it is called, what to tell the student, and what
+    it returns for a case.
 
-    say: the end of a sentence that begins with "It looks as if"; or, where it begins with a capital letter or `alone` is true, a sentence
-    of its own. variants: other forms of it, each with a sentence of its own; explains(case, got): whether values could come from it,
-    where that depends on an order that the student chose; fitted(pairs of case and value): a variant made to measure, to be tried on all
-    of them, or None in its place where the pairs have told already.
+    say: the end of a sentence that begins with "It looks as if"; or, where it begins with a capital
+    letter or `alone` is true, a sentence
+    of its own. variants: other forms of it, each with a sentence of its own; explains(case, got):
+    whether values could come from it, where that depends on an order that the student chose;
+    fitted(pairs of case and value): a variant made to measure, to be tried on all of them, or None
+    in its place where the pairs have told already.
     """
 
     name: str
@@ -165,7 +200,9 @@ class Misconception:
     wrong: Callable[[Case], Any]
     variants: tuple[tuple[str, Callable[[Case], Any]], ...] = ()
     explains: Callable[[Case, Any], bool] | None = None
-    fitted: Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any] | None] | None] | None = None
+    fitted: (
+        Callable[[list[tuple[Case, Any]]], tuple[str, Callable[[Case], Any] | None] | None] | None
+    ) = None
     alone: bool = False
 
     @property
@@ -175,14 +212,18 @@ class Misconception:
 
     @classmethod
     def of(cls, name: str, say: str, wrong: Callable[..., Any]) -> Misconception:
-        """A mistake as a function like the student's own: it is called with a case's arguments, by their names."""
+        """A mistake as a function like the student's own: it is called with a case's arguments,
+        by their names.
+        """
         return cls(name, say, lambda case: wrong(**case.args))
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where an answer first goes wrong. node: its name; say: a sentence; trace, step: the student's own Trace, and the step to show;
-    wrong: the ids of all wrong nodes in that Trace."""
+    """Where an answer first goes wrong. node: its name; say: a sentence; trace, step: the student's
+    own Trace, and the step to show;
+    wrong: the ids of all wrong nodes in that Trace.
+    """
 
     node: str
     say: str
@@ -199,20 +240,27 @@ Accept = Callable[[Case, Any], Any]
 class Exercise:
     """One exercise. Made by `exercise` below, or by a kind out of `minigrad.lessons.grading.kinds`.
 
-    points: what each group is worth; a group's points are given if all its cases are right, else none of them.
-    answers: the names that the student defines; by default the exercise's own. A case calls one of them.
-    is_value: the student writes a number or a table, not a function; a case without arguments asks for it.
-    drive: "package.module:function" for what a plain call cannot ask (a class, an argument that is filled in). It runs on the student's
-        side as function(answers, call, *args), answers being a dictionary of what the student defined, and returns a plain value. Its
-        module holds no secrets and imports nothing but numpy, minigrad and the standard library.
-    forbid: dotted names that raise when the hand-in is graded: what is asked for must not be called instead. "derivatives" stands for all
-        by which the library differentiates.
+    points: what each group is worth; a group's points are given if all its cases are right, else
+    none of them.
+    answers: the names that the student defines; by default the exercise's own. A case calls one of
+    them.
+    is_value: the student writes a number or a table, not a function; a case without arguments asks
+    for it.
+    drive: "package.module:function" for what a plain call cannot ask (a class, an argument that is
+        filled in). It runs on the student's side as function(answers, call, *args), answers being a
+        dictionary of what the student defined, and returns a plain value. Its module holds no
+        secrets and imports nothing but numpy, minigrad and the standard library.
+    forbid: dotted names that raise when the hand-in is graded: what is asked for must not be called
+        instead. "derivatives" stands for all by which the library differentiates.
     limit_s: CPU seconds of one call.
     rtol, atol: how exact floating-point numbers must be; None: by their dtype.
     hints: from where to look, over what to use, to the formula.
-    verify: verify(case, got) -> like accept's result, without an answer key (the dot-product identity, finite differences): it serves
-        the check in the notebook. where: where(case, got) -> the first wrong node, for exercises about graphs.
-    hidden: groups whose cases are never shown to students. checked: a sentence for the notebook: what its check looked at.
+    verify: verify(case, got) -> like accept's result, without an answer key (the dot-product
+    identity, finite differences): it serves
+        the check in the notebook. where: where(case, got) -> the first wrong node, for exercises
+        about graphs.
+    hidden: groups whose cases are never shown to students. checked: a sentence for the notebook:
+    what its check looked at.
     practice: the cases of the notebook's check, where they are not `make_cases`: fewer, so that
     students do not wait. present: present(case) -> the case as text, where a call does not tell it
     well. notebook: notebook(*answers) -> Feedback, for kinds whose check in the notebook does more
@@ -249,33 +297,58 @@ class Exercise:
         self.answers = tuple(self.answers) or (self.name,)
         self.forbid = tuple(self.forbid)
         if not self.points or any(not math.isfinite(p) or p < 0 for p in self.points.values()):
-            raise SheetError(f"exercise {self.name!r}: points must name at least one group, and none may be negative, got {self.points}.")
+            raise SheetError(
+                f"exercise {self.name!r}: points must name at least one group, and none may be"
+                f" negative, got {self.points}."
+            )
         if self.drive and self.drive.count(":") != 1:
-            raise SheetError(f'exercise {self.name!r}: drive must be "package.module:function", got {self.drive!r}.')
+            raise SheetError(
+                f'exercise {self.name!r}: drive must be "package.module:function", got'
+                f" {self.drive!r}."
+            )
 
     @property
     def max_points(self) -> float:
         """What the whole exercise is worth."""
         return float(sum(self.points.values()))
 
-    # ------------------------------------------------------------------------------------------------------- both sides
+    # ----------------------------------------------------------------------------------- both sides
 
     def cases(self, rng: np.random.Generator | int, practice: bool = False) -> list[Case]:
-        """The cases that a seed (or a generator) gives: always the same ones for the same seed. Raises SheetError.
+        """The cases that a seed (or a generator) gives: always the same ones for the same seed.
+        Raises SheetError.
 
         practice: those of the notebook's check.
         """
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-        found = list((self.practice or self.make_cases)(generator) if practice else self.make_cases(generator))
+        found = list(
+            (self.practice or self.make_cases)(generator)
+            if practice
+            else self.make_cases(generator)
+        )
         for case in found:
             if not isinstance(case, Case):
-                raise SheetError(f"exercise {self.name!r}: cases(rng) must yield Case objects, not {type(case).__name__}.")
+                raise SheetError(
+                    f"exercise {self.name!r}: cases(rng) must yield Case objects, not"
+                    f" {type(case).__name__}."
+                )
             if case.group not in self.points:
-                raise SheetError(f"exercise {self.name!r}: the group {case.group!r} has no points; there are {', '.join(self.points)}.")
+                raise SheetError(
+                    f"exercise {self.name!r}: the group {case.group!r} has no points; there are"
+                    f" {', '.join(self.points)}."
+                )
             if self.called(case) not in self.answers:
-                raise SheetError(f"exercise {self.name!r}: a case calls {case.call!r}; the answers are {', '.join(self.answers)}.")
-        if empty := [group for group in self.points if not any(case.group == group for case in found)]:
-            raise SheetError(f"exercise {self.name!r}: no case belongs to the group {empty[0]!r}, so anybody would get its points.")
+                raise SheetError(
+                    f"exercise {self.name!r}: a case calls {case.call!r}; the answers are"
+                    f" {', '.join(self.answers)}."
+                )
+        if empty := [
+            group for group in self.points if not any(case.group == group for case in found)
+        ]:
+            raise SheetError(
+                f"exercise {self.name!r}: no case belongs to the group {empty[0]!r}, so anybody"
+                " would get its points."
+            )
         return found
 
     def called(self, case: Case) -> str:
@@ -283,53 +356,74 @@ class Exercise:
         return case.call or self.answers[0]
 
     def request(self, case: Case, number: str) -> str:
-        """A case as it goes to the student's side: plain, without anything that would tell what is right, its group included.
+        """A case as it goes to the student's side: plain, without anything that would tell what is
+        right, its group included.
 
         number: a plain word by which its answer will be known.
         """
         return f'["{number}",{wire.text(self.called(case))},{"[]" if self.is_value else case.sent}]'
 
     def drive_code(self) -> tuple[str, str] | None:
-        """The drive as (source of its module, name of the function), so that the student's side needs no part of the grader; or None."""
+        """The drive as (source of its module, name of the function), so that the student's side
+        needs no part of the grader; or None.
+        """
         if not self.drive:
             return None
         module, function = self.drive.split(":")
         beside = self.home and Path(self.home, *module.split(".")).with_suffix(".py")
         origin = str(beside) if beside and beside.is_file() else _origin(module)
         if origin is None:
-            where = f"it does not lie beside the sheet ({beside}), and" if beside else "it is not beside a sheet.py, and"
-            raise SheetError(f"exercise {self.name!r}: the module of its drive {self.drive!r} is not found: {where} it cannot be imported.")
+            where = (
+                f"it does not lie beside the sheet ({beside}), and"
+                if beside
+                else "it is not beside a sheet.py, and"
+            )
+            raise SheetError(
+                f"exercise {self.name!r}: the module of its drive {self.drive!r} is not found:"
+                f" {where} it cannot be imported."
+            )
         return _text(origin, os.stat(origin).st_mtime_ns), function
 
-    # ----------------------------------------------------------------------------------------------------- trusted side
+    # --------------------------------------------------------------------------------- trusted side
 
     def answer(self, function: Answer | None = None, *, call: str = "") -> Any:
-        """Decorator: what is right, as a function of the case's arguments, by name. call: for exercises with several answers."""
+        """Decorator: what is right, as a function of the case's arguments, by name. call: for
+        exercises with several answers.
+        """
         if function is None:
             return lambda f: self.answer(f, call=call)
         name = call or self.answers[0]
         if name not in self.answers:
-            raise SheetError(f"exercise {self.name!r}: there is no answer {name!r}; there are {', '.join(self.answers)}.")
+            raise SheetError(
+                f"exercise {self.name!r}: there is no answer {name!r}; there are"
+                f" {', '.join(self.answers)}."
+            )
         self._answers[name] = function
         return function
 
     def accept(self, function: Accept) -> Accept:
-        """Decorator: whether this is right, as a function of (case, got). It returns True, or False, or the reason why not as a text.
+        """Decorator: whether this is right, as a function of (case, got). It returns True, or
+        False, or the reason why not as a text.
 
         `got` is plain, but nothing else is known of it: it may be of any type, size and shape.
         """
         self._accept = function
         return function
 
-    def accept_all(self, function: Callable[[Sequence[Case]], Accept]) -> Callable[[Sequence[Case]], Accept]:
-        """Decorator: like `accept`, for exercises of many cases that are looked at faster together. function(cases) returns what judges
-        one of them; it may compute beforehand what is right for all.
+    def accept_all(
+        self, function: Callable[[Sequence[Case]], Accept]
+    ) -> Callable[[Sequence[Case]], Accept]:
+        """Decorator: like `accept`, for exercises of many cases that are looked at faster together.
+        function(cases) returns what judges one of them; it may compute beforehand what is right for
+        all.
         """
         self._accept_all = function
         return function
 
     def acceptor(self, cases: Sequence[Case]) -> Accept | None:
-        """What tells whether something is right in one of these cases, or None where there is one right answer."""
+        """What tells whether something is right in one of these cases, or None where there is
+        one right answer.
+        """
         return self._accept if self._accept_all is None else self._accept_all(cases)
 
     @property
@@ -346,7 +440,10 @@ class Exercise:
         """What is right for a case. Raises SheetError where the exercise has no answer for it."""
         name = self.called(case)
         if name not in self._answers:
-            raise SheetError(f"exercise {self.name!r}: nothing says what is right for {name!r}; decorate a function with .answer.")
+            raise SheetError(
+                f"exercise {self.name!r}: nothing says what is right for {name!r}; decorate a"
+                " function with .answer."
+            )
         return self._answers[name](**case.args)
 
 
@@ -364,7 +461,9 @@ def _text(path: str, changed: int) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def exercise(name: str, *, points: Mapping[str, float], **options: Any) -> Callable[[Callable[..., Iterator[Case]]], Exercise]:
+def exercise(
+    name: str, *, points: Mapping[str, float], **options: Any
+) -> Callable[[Callable[..., Iterator[Case]]], Exercise]:
     """Decorator for a generator of cases; it becomes an Exercise. options: the fields of Exercise.
 
     Raises SheetError for points, groups or options that cannot be.

@@ -1,9 +1,10 @@
-"""What a student sees after a check: text in a terminal, a card with the animated Trace in a notebook, a number for nbgrader.
+"""What a student sees after a check: text in a terminal, a card with the animated Trace in a
+notebook, a number for nbgrader.
 
-One object has three forms. Its rich form is for the student; its plain form says the same in
-words; and where nbgrader runs the notebook (it says so in the environment variable NBGRADER_EXECUTION), the plain form is the points
-alone, which nbgrader reads as partial credit. Everything that came from the student's code is escaped. Marks differ by word and sign,
-never by colour alone.
+One object has three forms. Its rich form is for the student; its plain form says the same in words;
+and where nbgrader runs the notebook (it says so in the environment variable NBGRADER_EXECUTION),
+the plain form is the points alone, which nbgrader reads as partial credit. Everything that came
+from the student's code is escaped. Marks differ by word and sign, never by colour alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-HEADS = {"right": "✓ right", "wrong": "✗ not yet", "unfinished": "○ not started", "trouble": "! stopped", "": ""}
+HEADS = {
+    "right": "✓ right",
+    "wrong": "✗ not yet",
+    "unfinished": "○ not started",
+    "trouble": "! stopped",
+    "": "",
+}
 SIGNS = {"right": "✓", "wrong": "✗", "unfinished": "○", "trouble": "!", "note": "·"}
 COLOURS = {"right": "#0072B2", "wrong": "#B34700", "trouble": "#B34700"}
 
@@ -28,7 +35,9 @@ class Line(NamedTuple):
 
 @dataclass
 class Feedback:
-    """The result of a check. points of possible: what it is worth; trace and step: what to show, and where the viewer should stand."""
+    """The result of a check. points of possible: what it is worth; trace and step: what to show,
+    and where the viewer should stand.
+    """
 
     title: str
     status: str = ""
@@ -52,22 +61,34 @@ class Feedback:
     def head(self) -> str:
         """The title, the verdict, and the points where there are any."""
         verdict = HEADS[self.status]
-        worth = f" · {self.points:g} of {self.possible:g} point{'s' * (self.possible != 1)}" if self.possible else ""
+        worth = (
+            f" · {self.points:g} of {self.possible:g} point{'s' * (self.possible != 1)}"
+            if self.possible
+            else ""
+        )
         return self.title + (f": {verdict}{worth}" if verdict else "")
 
     def __repr__(self) -> str:
         if os.environ.get("NBGRADER_EXECUTION") and not self.hints_open:
-            return repr(float(self.points))  # of a check that could not be made too: nbgrader pays in full for what is no number
+            return repr(
+                float(self.points)
+            )  # of a check that could not be made too: nbgrader pays in full for what is no number
         return str(self)
 
     def __str__(self) -> str:
         out = [self.head, *(f"  {SIGNS[line.kind]} {line.text}" for line in self.lines)]
         if self.printed:
-            out += ["  · Your code printed:", *(f"      {line}" for line in self.printed.splitlines())]
+            out += [
+                "  · Your code printed:",
+                *(f"      {line}" for line in self.printed.splitlines()),
+            ]
         shown = self.hints[: max(self.hints_open, 0)]
         out += [f"  hint {i} of {len(self.hints)}: {text}" for i, text in enumerate(shown, 1)]
         if len(shown) < len(self.hints):
-            out.append(f"  For {'the next' if shown else 'a'} hint run `hint({self.name!r}, {len(shown) + 1})`.")
+            out.append(
+                f"  For {'the next' if shown else 'a'} hint run `hint({self.name!r},"
+                f" {len(shown) + 1})`."
+            )
         if self.checked:
             out.append(f"  {self.checked}")
         return "\n".join(out)
@@ -76,22 +97,34 @@ class Feedback:
         colour = COLOURS.get(self.status, "#6b7280")
         parts = [f"<p style='margin:0 0 .4em'><strong>{_rich(self.head)}</strong></p>"]
         if self.lines:
-            items = "".join(f"<li style='list-style:none'>{SIGNS[line.kind]} {_rich(line.text)}</li>" for line in self.lines)
+            items = "".join(
+                f"<li style='list-style:none'>{SIGNS[line.kind]} {_rich(line.text)}</li>"
+                for line in self.lines
+            )
             parts.append(f"<ul style='margin:0 0 .4em;padding-left:.2em'>{items}</ul>")
         if self.printed:
-            parts.append(f"<details><summary>What your code printed</summary><pre>{html.escape(self.printed)}</pre></details>")
+            parts.append(
+                "<details><summary>What your code"
+                f" printed</summary><pre>{html.escape(self.printed)}</pre></details>"
+            )
         for i, text in enumerate(self.hints, 1):
             opened = " open" if i <= self.hints_open else ""
             parts.append(
-                f"<details{opened}><summary>Hint {i} of {len(self.hints)}</summary><p style='margin:.2em 1.2em'>{_rich(text)}</p></details>"
+                f"<details{opened}><summary>Hint {i} of {len(self.hints)}</summary><p"
+                f" style='margin:.2em 1.2em'>{_rich(text)}</p></details>"
             )
         if self.checked:
             parts.append(f"<p style='margin:.4em 0 0'><small>{_rich(self.checked)}</small></p>")
-        card = f"<div style='border-left:4px solid {colour};padding:.3em .9em;margin:.3em 0'>{''.join(parts)}</div>"
+        card = (
+            f"<div style='border-left:4px solid {colour};padding:.3em .9em;margin:.3em"
+            f" 0'>{''.join(parts)}</div>"
+        )
         return card + self._viewer()
 
     def _viewer(self) -> str:
-        """The Trace in the viewer, as a frame in the same output; nothing where there is no viewer."""
+        """The Trace in the viewer, as a frame in the same output; nothing where there is no
+        viewer.
+        """
         if self.trace is None:
             return ""
         try:

@@ -1,4 +1,5 @@
-"""In the notebook: a call of what will not be there when the hand-in is graded fails at once, and says why.
+"""In the notebook: a call of what will not be there when the hand-in is graded fails at once, and
+says why.
 
 The check forbids a name without removing it. In the batch the library's files themselves are
 emptied (redact.py); here, where everybody else needs the library whole, Python tells of each
@@ -25,11 +26,15 @@ from .exercise import DERIVATIVES
 from .redact import ENGINES, RULE_PARAMETERS, find
 
 EVENTS, AT_LEAST = 500_000, 5_000
-"""So many functions entered, in all calls of a check together, are looked at; and so many in each call, however many came before."""
+"""So many functions entered, in all calls of a check together, are looked at; and so many in
+each call, however many came before.
+"""
 
 
 class Marks:
-    """How calls of some forbidden names are recognised: by their file, by their code, or by what their code has around it."""
+    """How calls of some forbidden names are recognised: by their file, by their code, or by what
+    their code has around it.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.files: dict[str, str] = {}
@@ -44,20 +49,36 @@ class Marks:
     def _add(self, name: str, found: Any) -> None:
         if inspect.ismodule(found):
             file = Path(str(found.__file__))
-            self.files |= {str(path): name for path in (file.parent.rglob("*.py") if file.name == "__init__.py" else [file])}
+            self.files |= {
+                str(path): name
+                for path in (file.parent.rglob("*.py") if file.name == "__init__.py" else [file])
+            }
             return
-        functions = list(vars(found).values()) if isinstance(found, type) else [found.fget if isinstance(found, property) else found]
+        functions = (
+            list(vars(found).values())
+            if isinstance(found, type)
+            else [found.fget if isinstance(found, property) else found]
+        )
         for function in functions:
             function = inspect.unwrap(getattr(function, "__func__", function))
             if isinstance(function, FunctionType):
-                self.codes.setdefault(function.__code__, []).append((inspect.getclosurevars(function).nonlocals, name))
+                self.codes.setdefault(function.__code__, []).append(
+                    (inspect.getclosurevars(function).nonlocals, name)
+                )
 
     def name_of(self, frame: FrameType) -> str:
-        """The forbidden name that a function which is entered stands for; "" if it may be called."""
+        """The forbidden name that a function which is entered stands for; "" if it may be
+        called.
+        """
         code = frame.f_code
         if code.co_filename in self.files and code.co_name != "<module>":
             return self.files[code.co_filename]
-        if self.rules and code.co_varnames[:1] and code.co_varnames[0] in RULE_PARAMETERS and code.co_filename.startswith(self.rules):
+        if (
+            self.rules
+            and code.co_varnames[:1]
+            and code.co_varnames[0] in RULE_PARAMETERS
+            and code.co_filename.startswith(self.rules)
+        ):
             return "the derivative rule" if code.co_argcount else ""
         for around, name in self.codes.get(code, ()):  # functions out of one table share their code
             if all(frame.f_locals.get(free) is value for free, value in around.items()):
@@ -113,7 +134,9 @@ _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def watching(names: tuple[str, ...]) -> Iterator[None]:
-    """While this lasts, students' functions that are run by `calls.run_limited` cannot call these names."""
+    """While this lasts, students' functions that are run by `calls.run_limited` cannot call
+    these names.
+    """
     token = _watch.set(Watch(names) if names else None)
     try:
         yield

@@ -1,12 +1,14 @@
-"""Small computations as plain data, and how they are evaluated, drawn at random, and put on a Trace.
+"""Small computations as plain data, and how they are evaluated, drawn at random, and put on a
+Trace.
 
 A graph goes to a student's code and comes back in this form:
 
     {"inputs": {"x1": 2.0, "x2": 5.0}, "rows": [["v1", "sin", ["x2"]], ["v2", "mul", ["x1", "v1"]]]}
 
-Each row is [name, operation, names of its operands]; the last row is the output. A row ["v1", "linear", ["x1", "x2"], [3.0, -1.0]] has
-its local derivatives with it: that is what a tape tells. Values are numbers or arrays. Nothing is differentiated here but by central
-differences, which need no rule.
+Each row is [name, operation, names of its operands]; the last row is the output. A row ["v1",
+"linear", ["x1", "x2"], [3.0, -1.0]] has its local derivatives with it: that is what a tape tells.
+Values are numbers or arrays. Nothing is differentiated here but by central differences, which need
+no rule.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ Graph = dict[str, Any]
 Values = dict[str, Any]
 Trace = dict[str, Any]
 
-# operation: (number of operands, the value on arrays and numbers of any library `m` that has NumPy's names)
+# operation: (number of operands, the value on arrays and numbers of any library `m` that has
+# NumPy's names)
 OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda m, a, b: a + b),
     "sub": (2, lambda m, a, b: a - b),
@@ -65,16 +68,23 @@ def names(graph: Graph) -> list[str]:
 
 
 def output(graph: Graph) -> str:
-    """The node whose derivative is asked for: the last row, or the last input where there is no row."""
+    """The node whose derivative is asked for: the last row, or the last input where there is no
+    row.
+    """
     return names(graph)[-1]
 
 
 def apply(module: Any, row: Sequence[Any], operands: Sequence[Any]) -> Any:
     """The value of one row; module: numpy or minigrad."""
     if row[1] == "linear":
-        return sum((local * a for local, a in zip(row[3], operands, strict=True)), start=0.0 * operands[0])
+        return sum(
+            (local * a for local, a in zip(row[3], operands, strict=True)), start=0.0 * operands[0]
+        )
     if row[1] not in OPERATIONS:
-        raise SheetError(f"row {row[0]!r}: there is no operation {row[1]!r}; there are linear, {', '.join(OPERATIONS)}.")
+        raise SheetError(
+            f"row {row[0]!r}: there is no operation {row[1]!r}; there are linear,"
+            f" {', '.join(OPERATIONS)}."
+        )
     return OPERATIONS[row[1]][1](module, *operands)
 
 
@@ -86,23 +96,34 @@ def evaluate(graph: Graph, moved: Mapping[str, Any] | None = None) -> Values:
         for name, given in graph["inputs"].items():
             found[name] = np.asarray(given, dtype=np.float64) + moved.get(name, 0.0)
         for row in graph["rows"]:
-            found[row[0]] = np.asarray(apply(np, row, [found[o] for o in row[2]])) + moved.get(row[0], 0.0)
+            found[row[0]] = np.asarray(apply(np, row, [found[o] for o in row[2]])) + moved.get(
+                row[0], 0.0
+            )
     return found
 
 
 def by_engine(graph: Graph) -> Values:
-    """The adjoint of every node, by minigrad's reverse mode: the trusted side's answer. Arrays of float64; zeros for what the output
-    does not depend on."""
-    nodes: dict[str, Any] = {n: mg.tensor(np.asarray(v, dtype=np.float64)).requires_grad_() for n, v in graph["inputs"].items()}
+    """The adjoint of every node, by minigrad's reverse mode: the trusted side's answer. Arrays of
+    float64; zeros for what the output does not depend on.
+    """
+    nodes: dict[str, Any] = {
+        n: mg.tensor(np.asarray(v, dtype=np.float64)).requires_grad_()
+        for n, v in graph["inputs"].items()
+    }
     for row in graph["rows"]:
         nodes[row[0]] = apply(mg, row, [nodes[o] for o in row[2]])
     gradients = mg.autograd.grad(nodes[output(graph)], list(nodes.values()), allow_unused=True)
     pairs = zip(nodes.items(), gradients, strict=True)
-    return {name: np.zeros(node.shape) if g is None else np.asarray(g.detach().numpy()) for (name, node), g in pairs}
+    return {
+        name: np.zeros(node.shape) if g is None else np.asarray(g.detach().numpy())
+        for (name, node), g in pairs
+    }
 
 
 def by_differences(graph: Graph) -> Values:
-    """The adjoint of every node, by moving one element of one node at a time: slow, blunt, and without any rule to get wrong."""
+    """The adjoint of every node, by moving one element of one node at a time: slow, blunt, and
+    without any rule to get wrong.
+    """
     values, end = evaluate(graph), output(graph)
     found: Values = {}
     for name in names(graph):
@@ -116,7 +137,7 @@ def by_differences(graph: Graph) -> Values:
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------- drawing graphs
+# ----------------------------------------------------------------------------------- drawing graphs
 
 
 def tame(graph: Graph) -> bool:
@@ -176,15 +197,24 @@ def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) ->
 
 
 def renamed(graph: Graph, rng: np.random.Generator) -> Graph:
-    """The graph under other names: v1, v2, … in a random order, so that a name tells nothing about a place."""
+    """The graph under other names: v1, v2, … in a random order, so that a name tells nothing
+    about a place.
+    """
     made = [row[0] for row in graph["rows"]]
-    twin = {name: name for name in graph["inputs"]} | {name: made[int(i)] for name, i in zip(made, rng.permutation(len(made)), strict=True)}
-    rows = [[twin[name], op, [twin[o] for o in operands], *rest] for name, op, operands, *rest in graph["rows"]]
+    twin = {name: name for name in graph["inputs"]} | {
+        name: made[int(i)] for name, i in zip(made, rng.permutation(len(made)), strict=True)
+    }
+    rows = [
+        [twin[name], op, [twin[o] for o in operands], *rest]
+        for name, op, operands, *rest in graph["rows"]
+    ]
     return {**graph, "rows": rows}
 
 
 def tape_of(graph: Graph) -> list[Any]:
-    """The graph as a tape: each row with its (operand, local derivative) pairs, the derivatives by central differences, tidied."""
+    """The graph as a tape: each row with its (operand, local derivative) pairs, the derivatives
+    by central differences, tidied.
+    """
     values, rows = evaluate(graph), []
     for row in graph["rows"]:
         if row[1] == "linear":
@@ -205,10 +235,16 @@ def of_tape(rows: Sequence[Any]) -> Graph:
     """A tape as a graph: the local derivatives are in its rows, the inputs stand at 1."""
     made = [row[0] for row in rows]
     inputs = dict.fromkeys((o for _, parents in rows for o, _ in parents if o not in made), 1.0)
-    return {"inputs": inputs, "rows": [[name, "linear", [o for o, _ in parents], [c for _, c in parents]] for name, parents in rows]}
+    return {
+        "inputs": inputs,
+        "rows": [
+            [name, "linear", [o for o, _ in parents], [c for _, c in parents]]
+            for name, parents in rows
+        ],
+    }
 
 
-# ---------------------------------------------------------------------------------------------------------------- pictures
+# ----------------------------------------------------------------------------------------- pictures
 
 
 def formula(graph: Graph) -> str:
@@ -219,17 +255,25 @@ def formula(graph: Graph) -> str:
         if op == "linear":
             text = " + ".join(f"{number(c)}·{o}" for o, c in zip(operands, rest[0], strict=True))
         else:
-            text = f" {signs[op]} ".join(operands) if op in signs else f"{op}({', '.join(operands)})"
+            text = (
+                f" {signs[op]} ".join(operands) if op in signs else f"{op}({', '.join(operands)})"
+            )
         out.append(f"{name} = {text}")
     tape = any(row[1] == "linear" for row in graph["rows"])
-    at = ", ".join(f"{n} = {number(document_value(np.asarray(v)))}" for n, v in graph["inputs"].items() if not tape)
+    at = ", ".join(
+        f"{n} = {number(document_value(np.asarray(v)))}"
+        for n, v in graph["inputs"].items()
+        if not tape
+    )
     return "; ".join(out) + (f"  at {at}" if at else "")
 
 
 def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
-    """The engine's Trace of a graph in reverse mode, and for each of the graph's nodes the name that it has there.
+    """The engine's Trace of a graph in reverse mode, and for each of the graph's nodes the name
+    that it has there.
 
-    A tape, whose rows are no operations of the engine's, is written down as it is. No names where nodes and operations do not match.
+    A tape, whose rows are no operations of the engine's, is written down as it is. No names where
+    nodes and operations do not match.
     """
     if any(row[1] == "linear" for row in graph["rows"]):
         return tape_trace(graph), {name: name for name in names(graph)}
@@ -243,52 +287,121 @@ def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
 
     made: list[str] = []
     points = [np.asarray(v, dtype=np.float64) for v in graph["inputs"].values()]
-    trace = trace_function(run, *points, mode="reverse", names=list(graph["inputs"]), source="", title=formula(graph))
-    for part in (trace, *trace["nodes"], *trace["steps"]):  # there is no source text that a student would know
+    trace = trace_function(
+        run, *points, mode="reverse", names=list(graph["inputs"]), source="", title=formula(graph)
+    )
+    for part in (
+        trace,
+        *trace["nodes"],
+        *trace["steps"],
+    ):  # there is no source text that a student would know
         for key in ("source", "span", "line"):
             part.pop(key, None)
     drawn = [n["id"] for n in trace["nodes"] if n["kind"] in ("op", "output")]
-    if len(drawn) != len(made):  # a row that takes several of the engine's operations, as "linear" does
+    if len(drawn) != len(
+        made
+    ):  # a row that takes several of the engine's operations, as "linear" does
         return trace, {}
     return trace, dict(zip([*graph["inputs"], *made], [*trace["inputs"], *drawn], strict=True))
 
 
 def tape_trace(graph: Graph) -> Trace:
-    """The reverse pass over a tape as a `minigrad.trace/1` document without values: what the engine would do with these derivatives."""
+    """The reverse pass over a tape as a `minigrad.trace/1` document without values: what the
+    engine would do with these derivatives.
+    """
     nodes, edges, steps = [], [], []
     for name in graph["inputs"]:
-        nodes.append({"id": name, "label": label_of(name), "kind": "input", "stage": "primal", "shape": [], "dtype": "float64", "expr": []})
+        nodes.append(
+            {
+                "id": name,
+                "label": label_of(name),
+                "kind": "input",
+                "stage": "primal",
+                "shape": [],
+                "dtype": "float64",
+                "expr": [],
+            }
+        )
     for i, (name, _, operands, locals_) in enumerate(graph["rows"]):
         terms = [
             [{"t": "num", "value": c}, {"t": "op", "text": "·"}, {"t": "sym", **label_of(o)}]
             for o, c in zip(operands, locals_, strict=True)
         ]
-        expr = [t for j, term in enumerate(terms) for t in ([{"t": "op", "text": "+"}] if j else []) + term]
+        expr = [
+            t
+            for j, term in enumerate(terms)
+            for t in ([{"t": "op", "text": "+"}] if j else []) + term
+        ]
         kind = "output" if i == len(graph["rows"]) - 1 else "op"
         nodes.append(
-            {"id": name, "label": label_of(name), "kind": kind, "op": "linear", "stage": "primal", "shape": [], "dtype": "float64"}
+            {
+                "id": name,
+                "label": label_of(name),
+                "kind": kind,
+                "op": "linear",
+                "stage": "primal",
+                "shape": [],
+                "dtype": "float64",
+            }
         )
         nodes[-1]["expr"] = expr
-        edges += [{"id": f"e{len(edges) + k + 1}", "src": o, "dst": name, "slot": k, "stage": "primal"} for k, o in enumerate(operands)]
+        edges += [
+            {"id": f"e{len(edges) + k + 1}", "src": o, "dst": name, "slot": k, "stage": "primal"}
+            for k, o in enumerate(operands)
+        ]
     end, bar = output(graph), {output(graph): 1.0}
-    seeded = [{"t": "sym", **label_of(end), "accent": "bar", "col": "g"}, {"t": "op", "text": "="}, {"t": "num", "value": 1.0, "col": "g"}]
-    seed_step: dict[str, Any] = {"phase": "seed", "node": end, "edges": [], "reads": [], "writes": [[end, "g", 1.0]], "formula": seeded}
+    seeded = [
+        {"t": "sym", **label_of(end), "accent": "bar", "col": "g"},
+        {"t": "op", "text": "="},
+        {"t": "num", "value": 1.0, "col": "g"},
+    ]
+    seed_step: dict[str, Any] = {
+        "phase": "seed",
+        "node": end,
+        "edges": [],
+        "reads": [],
+        "writes": [[end, "g", 1.0]],
+        "formula": seeded,
+    }
     steps.append(seed_step | {"say": f"The output {end} changes with itself one to one."})
     for name, _, _, locals_ in reversed(graph["rows"]):
         for edge, local in zip([e for e in edges if e["dst"] == name], locals_, strict=True):
             to, product = edge["src"], bar[name] * local
             before = bar.get(to)
             bar[to] = product if before is None else before + product
-            part = {"edge": edge["id"], "local": local, "upstream": bar[name], "product": product, "after": bar[to]}
-            words = [{"t": "sym", **label_of(to), "accent": "bar", "col": "g"}, {"t": "op", "text": "=" if before is None else "+="}]
-            words += [{"t": "num", "value": bar[name], "col": "g"}, {"t": "op", "text": "·"}, {"t": "num", "value": local}]
-            step: dict[str, Any] = {"phase": "adjoint" if before is None else "accumulate", "node": to, "edges": [edge["id"]]}
-            step |= {"reads": [[name, "g"]] + ([] if before is None else [[to, "g"]]), "writes": [[to, "g", bar[to]]], "formula": words}
+            part = {
+                "edge": edge["id"],
+                "local": local,
+                "upstream": bar[name],
+                "product": product,
+                "after": bar[to],
+            }
+            words = [
+                {"t": "sym", **label_of(to), "accent": "bar", "col": "g"},
+                {"t": "op", "text": "=" if before is None else "+="},
+            ]
+            words += [
+                {"t": "num", "value": bar[name], "col": "g"},
+                {"t": "op", "text": "·"},
+                {"t": "num", "value": local},
+            ]
+            step: dict[str, Any] = {
+                "phase": "adjoint" if before is None else "accumulate",
+                "node": to,
+                "edges": [edge["id"]],
+            }
+            step |= {
+                "reads": [[name, "g"]] + ([] if before is None else [[to, "g"]]),
+                "writes": [[to, "g", bar[to]]],
+                "formula": words,
+            }
             step |= {"contribs": [part if before is None else {**part, "before": before}]}
             steps.append(step | {"say": f"{name} sends {number(product)} back to {to}."})
     return {
-        "schema": "minigrad.trace/1", "title": formula(graph), "seed": {"adjoints": {end: 1.0}}, "inputs": list(graph["inputs"]),
-        "outputs": [end], "nodes": nodes, "edges": edges, "columns": [{"key": "g", "label": "adjoint", "phase": "adjoint"}], "steps": steps,
+        "schema": "minigrad.trace/1", "title": formula(graph), "seed": {"adjoints": {end: 1.0}},
+        "inputs": list(graph["inputs"]),
+        "outputs": [end], "nodes": nodes, "edges": edges,
+        "columns": [{"key": "g", "label": "adjoint", "phase": "adjoint"}], "steps": steps,
     }  # fmt: skip
 
 
@@ -300,14 +413,20 @@ def close(a: Any, b: Any) -> bool:
         x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return False
-    return x.shape == y.shape and bool(np.isfinite(x).all()) and bool((np.abs(x - y) <= 1e-6 + 1e-6 * np.abs(y)).all())
+    return (
+        x.shape == y.shape
+        and bool(np.isfinite(x).all())
+        and bool((np.abs(x - y) <= 1e-6 + 1e-6 * np.abs(y)).all())
+    )
 
 
 def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = None) -> Where | None:
-    """The first node, from the output down, whose adjoint is not right although all its consumers' are: there the mistake was made.
+    """The first node, from the output down, whose adjoint is not right although all its consumers'
+    are: there the mistake was made.
 
-    got: adjoints of the nodes, of any quality; those that are missing are passed over. right: by default by central differences. The
-    sentence says what arrived; the Trace holds the student's adjoints in the place of the engine's.
+    got: adjoints of the nodes, of any quality; those that are missing are passed over. right: by
+    default by central differences. The sentence says what arrived; the Trace holds the student's
+    adjoints in the place of the engine's.
     """
     right = by_differences(graph) if right is None else right
     wrong = [n for n in reversed(names(graph)) if n in got and not close(got[n], right[n])]
@@ -315,21 +434,35 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
         return None
     at_fault = wrong[0]  # who uses it comes after it in the list, and is right
     users = [row[0] for row in graph["rows"] for o in row[2] if o == at_fault]
-    say = f"the adjoint of {_about(graph, at_fault)} should be {_text(right[at_fault])}, but is {_text(got[at_fault])}."
+    say = (
+        f"the adjoint of {_about(graph, at_fault)} should be {_text(right[at_fault])}, but is"
+        f" {_text(got[at_fault])}."
+    )
     if at_fault == output(graph):
         say += " It is the output: everything starts there."
     elif users and len(set(users)) == 1 and len(users) == 1:
-        say += f" It is used once, by {_about(graph, users[0])}, whose adjoint is right: look at how that one is passed on."
+        say += (
+            f" It is used once, by {_about(graph, users[0])}, whose adjoint is right: look at how"
+            " that one is passed on."
+        )
     elif users:
         by, one = " and ".join(dict.fromkeys(users)), len(set(users)) == 1
         whose = "whose adjoint is right" if one else "whose adjoints are right"
-        say += f" It is used {len(users)} times{'' if one else ','} by {by}, {whose}: its contributions are added."
+        say += (
+            f" It is used {len(users)} times{'' if one else ','} by {by}, {whose}: its"
+            " contributions are added."
+        )
     trace, step, twin = with_adjoints(graph, got, right, at_fault)
-    return Where(at_fault, say[:1].upper() + say[1:], trace, step, tuple(twin[n] for n in wrong if n in twin))
+    return Where(
+        at_fault, say[:1].upper() + say[1:], trace, step, tuple(twin[n] for n in wrong if n in twin)
+    )
 
 
-def with_adjoints(graph: Graph, got: Mapping[str, Any], right: Values, node: str) -> tuple[Trace | None, int, dict[str, str]]:
-    """The engine's Trace with a student's adjoints in it, the step at which `node` is complete, and the nodes' names in the Trace.
+def with_adjoints(
+    graph: Graph, got: Mapping[str, Any], right: Values, node: str
+) -> tuple[Trace | None, int, dict[str, str]]:
+    """The engine's Trace with a student's adjoints in it, the step at which `node` is complete, and
+    the nodes' names in the Trace.
 
     None where it cannot be drawn.
     """
@@ -343,12 +476,31 @@ def with_adjoints(graph: Graph, got: Mapping[str, Any], right: Values, node: str
     steps, at = [], 0
     for i, step in enumerate(reference["steps"]):
         here = next((name_of.get(w[0]) for w in step["writes"] if w[1] == "g"), None)
-        if here is not None and here in got and last[twin[here]] == i and not close(got[here], right[here]):
+        if (
+            here is not None
+            and here in got
+            and last[twin[here]] == i
+            and not close(got[here], right[here])
+        ):
             given = document_value(np.asarray(got[here], dtype=np.float64))
-            say = f"By your code the adjoint of {here} is {_text(got[here])}; it should be {_text(right[here])}."
-            token = {"t": "sym", "base": here[0], "sub": here[1:], "node": twin[here], "col": "g", "accent": "bar"}
+            say = (
+                f"By your code the adjoint of {here} is {_text(got[here])}; it should be"
+                f" {_text(right[here])}."
+            )
+            token = {
+                "t": "sym",
+                "base": here[0],
+                "sub": here[1:],
+                "node": twin[here],
+                "col": "g",
+                "accent": "bar",
+            }
             step = {**step, "writes": [[twin[here], "g", given]], "say": say}
-            step["formula"] = [token, {"t": "op", "text": "="}, {"t": "num", "value": given, "col": "g"}]
+            step["formula"] = [
+                token,
+                {"t": "op", "text": "="},
+                {"t": "num", "value": given, "col": "g"},
+            ]
             step.pop("contribs", None)
         if here == node:
             at = i + 1
@@ -369,7 +521,9 @@ def _text(value: Any) -> str:
 
 
 def linear_right(graph: Graph) -> Values:
-    """The adjoints of a tape's nodes by forward mode, one pass a node: exact, for rows of the operation "linear" only."""
+    """The adjoints of a tape's nodes by forward mode, one pass a node: exact, for rows of the
+    operation "linear" only.
+    """
     order, found = names(graph), {}
     for moved in order:
         dot = dict.fromkeys(order, 0.0) | {moved: 1.0}

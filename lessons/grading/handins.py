@@ -29,16 +29,22 @@ from .exercise import Exercise
 from .wire import clean, one_line
 
 FILE_BYTES = 200 << 20
-"""The largest notebook that is read. Outputs make honest notebooks large: what counts is the next limit."""
+"""The largest notebook that is read. Outputs make honest notebooks large: what counts is the
+next limit.
+"""
 SOURCE_CHARACTERS = 2_000_000
 """All cells' sources together, when outputs have been dropped."""
 CELLS = 5_000
 ZIP_BYTES, ZIP_FILES, ZIPS = 1 << 30, 50_000, 20
-"""What the zips of one student may hold in all when they are unpacked, the files in one, and their number."""
+"""What the zips of one student may hold in all when they are unpacked, the files in one, and
+their number.
+"""
 CLASS_BYTES = 64 << 30
 """What a learning system's zip of all submissions may hold when it is unpacked."""
 BESIDE_FILES, BESIDE_BYTES = 50, 64 << 20
-"""What lies beside a notebook: so many files are taken along, and no more than this is read of one."""
+"""What lies beside a notebook: so many files are taken along, and no more than this is read of
+one.
+"""
 DEPTH = 4
 """How deep below a student's folder the notebook may lie."""
 
@@ -64,8 +70,10 @@ class SheetLike(Protocol):
 
 @dataclass
 class HandIn:
-    """One student's hand-in. path: the notebook that counts, or None; note: which of several it is; problem: why there is none, for the
-    student; beside: other files; lms: the student's number in the system that it came from ({"canvas": "123"})."""
+    """One student's hand-in. path: the notebook that counts, or None; note: which of several it is;
+    problem: why there is none, for the student; beside: other files; lms: the student's number in
+    the system that it came from ({"canvas": "123"}).
+    """
 
     student: str
     path: Path | None
@@ -75,7 +83,7 @@ class HandIn:
     lms: dict[str, str] = field(default_factory=dict)
 
 
-# ------------------------------------------------------------------------------------------------------------------ finding
+# ------------------------------------------------------------------------------------------ finding
 
 
 def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
@@ -99,9 +107,12 @@ def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
     if submitted.is_file():
         containers = [submitted]
     else:
-        # A student's zip could imitate a system's: only where all files are such zips are they taken for containers.
+        # A student's zip could imitate a system's: only where all files are such zips are they
+        # taken for containers.
         containers = [entry for entry in _listed(submitted) if entry.is_file()]
-        if not all(_is_container(entry) for entry in containers) or any(entry.is_dir() for entry in _listed(submitted)):
+        if not all(_is_container(entry) for entry in containers) or any(
+            entry.is_dir() for entry in _listed(submitted)
+        ):
             containers = []
     tops = [unpacked / f"all-{number}" for number, _ in enumerate(containers)]
     for container, top in zip(containers, tops, strict=True):
@@ -116,7 +127,11 @@ def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
 
 def _listed(folder: Path) -> list[Path]:
     """The entries of a folder that can be submissions."""
-    return [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".") and entry.name != "__MACOSX"]
+    return [
+        entry
+        for entry in sorted(folder.iterdir())
+        if not entry.name.startswith(".") and entry.name != "__MACOSX"
+    ]
 
 
 def _is_container(path: Path) -> bool:
@@ -142,7 +157,10 @@ def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student
         if sheet:  # alice_vjp.ipynb, vjp-alice.ipynb
             plain = re.escape(sheet)
             student = COPY.sub("", student)
-            student = re.sub(rf"^{plain}[ _.-]+(?=.)|(?<=.)[ _.-]+{plain}$", "", student, count=1) or student
+            student = (
+                re.sub(rf"^{plain}[ _.-]+(?=.)|(?<=.)[ _.-]+{plain}$", "", student, count=1)
+                or student
+            )
     if student not in found:
         found[student] = _Student(_free_name(one_line(student, 100), found), lms)
     return found[student]
@@ -167,21 +185,34 @@ class _Student:
 
     def hand_in(self, sheet: SheetLike, unpacked: Path) -> HandIn:
         """The notebook that counts among all that was found."""
-        files, problem = [*self.files, *(file for folder in self.folders for file in _files(folder))], ""
+        files, problem = (
+            [*self.files, *(file for folder in self.folders for file in _files(folder))],
+            "",
+        )
         left, inner = ZIP_BYTES, unpacked / f"student-{len(list(unpacked.iterdir()))}"
         for number, path in enumerate([file for file in files if file.suffix.lower() == ".zip"]):
             try:
                 if number >= ZIPS:
-                    raise HandInError(f"More than {ZIPS} zips were handed in; this one was not unpacked.")
+                    raise HandInError(
+                        f"More than {ZIPS} zips were handed in; this one was not unpacked."
+                    )
                 left -= unzip(path, inner / str(number), left, not_after=path.stat().st_mtime)
                 files += _files(inner / str(number))
             except HandInError as error:
                 problem = one_line(f"{path.name}: {error}")
         notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
         path, note = choose(notebooks, sheet) if notebooks else (None, problem or NO_NOTEBOOK)
-        found = HandIn(self.name, path, note, lms=self.lms) if path else HandIn(self.name, None, problem=note, lms=self.lms)
+        found = (
+            HandIn(self.name, path, note, lms=self.lms)
+            if path
+            else HandIn(self.name, None, problem=note, lms=self.lms)
+        )
         if path and self.folders:
-            found.beside = [f for f in files if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")][:BESIDE_FILES]
+            found.beside = [
+                f
+                for f in files
+                if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")
+            ][:BESIDE_FILES]
         for file in _files(inner):
             if file != path and file not in found.beside:
                 file.unlink(missing_ok=True)
@@ -192,7 +223,9 @@ NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."
 
 
 def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
-    """The ordinary files of a folder: links are not followed, hidden folders (.ipynb_checkpoints) are not entered."""
+    """The ordinary files of a folder: links are not followed, hidden folders
+    (.ipynb_checkpoints) are not entered.
+    """
     found: list[Path] = []
     try:
         entries = sorted(folder.iterdir())
@@ -209,24 +242,44 @@ def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
 
 
 def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
-    """The notebook that counts, and a note on why where there were others; (None, problem) where none is of this sheet.
+    """The notebook that counts, and a note on why where there were others; (None, problem) where
+    none is of this sheet.
 
-    By its name first (a second copy's number does not matter), then by the ids of its cells; of several, the newest. The note also tells
-    of notebooks with another name that hold cells of this sheet.
+    By its name first (a second copy's number does not matter), then by the ids of its cells; of
+    several, the newest. The note also tells of notebooks with another name that hold cells of this
+    sheet.
     """
     if len(notebooks) == 1:
         if _is_foreign(notebooks[0], sheet):
             return None, f"{_names(notebooks)} holds no cell of {sheet.name}.ipynb: {FOREIGN}"
         return notebooks[0], ""
-    right = [path for path in notebooks if _plain_name(path) == sheet.name or path.parent.name == sheet.name]
+    right = [
+        path
+        for path in notebooks
+        if _plain_name(path) == sheet.name or path.parent.name == sheet.name
+    ]
     named = [path for path in right if _plain_name(path) == sheet.name]
-    right = named or right or [path for path in notebooks if _ids(path) & (sheet.solution_ids | sheet.check_ids)]
+    right = (
+        named
+        or right
+        or [path for path in notebooks if _ids(path) & (sheet.solution_ids | sheet.check_ids)]
+    )
     if not right:
-        return None, f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb."
+        return (
+            None,
+            f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb.",
+        )
     newest = max(right, key=lambda path: (path.stat().st_mtime, path.name))
     others = [path for path in right if path != newest]
-    note = f"{len(right)} notebooks were handed in; {_names([newest])}, the newest, counts, not {_names(others)}." if others else ""
-    ignored = [path for path in notebooks[:LOOKED_AT] if path not in right and _holds_work(path, sheet)]
+    note = (
+        f"{len(right)} notebooks were handed in; {_names([newest])}, the newest, counts, not"
+        f" {_names(others)}."
+        if others
+        else ""
+    )
+    ignored = [
+        path for path in notebooks[:LOOKED_AT] if path not in right and _holds_work(path, sheet)
+    ]
     if ignored:
         what = "it has the sheet's own name" if named else "its cells are the sheet's"
         note += f" {_names(ignored)} was not looked at: {_names([newest])} counts, because {what}."
@@ -241,7 +294,9 @@ def _is_foreign(path: Path, sheet: SheetLike) -> bool:
         cells = cells_of(load(path))
     except HandInError:
         return False  # what is wrong with it is said where it is run
-    return not {i for cell in cells for i in ids_of(cell)} & (sheet.solution_ids | sheet.check_ids) and not _holds_work(path, sheet)
+    return not {i for cell in cells for i in ids_of(cell)} & (
+        sheet.solution_ids | sheet.check_ids
+    ) and not _holds_work(path, sheet)
 
 
 FOREIGN = "was the notebook of another sheet handed in?"
@@ -256,7 +311,9 @@ def _names(paths: list[Path], most: int = 5) -> str:
 
 
 def _holds_work(path: Path, sheet: SheetLike) -> bool:
-    """Whether a notebook holds cells of the sheet, with their ids or, in a notebook of the student's own, without."""
+    """Whether a notebook holds cells of the sheet, with their ids or, in a notebook of the
+    student's own, without.
+    """
     try:
         cells = cells_of(load(path))
     except HandInError:
@@ -264,10 +321,19 @@ def _holds_work(path: Path, sheet: SheetLike) -> bool:
     ids = {i for cell in cells for i in ids_of(cell)}
     if ids & sheet.solution_ids:
         return True
-    if any("nbgrader" in cell["metadata"] for cell in cells if isinstance(cell.get("metadata"), dict)):
+    if any(
+        "nbgrader" in cell["metadata"] for cell in cells if isinstance(cell.get("metadata"), dict)
+    ):
         return False  # another sheet's
-    wanted = "|".join(re.escape(answer) for exercise in sheet.exercises for answer in exercise.answers)
-    return any(re.search(rf"^(?:(?:def|class)\s+(?:{wanted})\b|(?:{wanted})\s*=)", source_of(cell), re.MULTILINE) for cell in cells)
+    wanted = "|".join(
+        re.escape(answer) for exercise in sheet.exercises for answer in exercise.answers
+    )
+    return any(
+        re.search(
+            rf"^(?:(?:def|class)\s+(?:{wanted})\b|(?:{wanted})\s*=)", source_of(cell), re.MULTILINE
+        )
+        for cell in cells
+    )
 
 
 def _plain_name(path: Path) -> str:
@@ -284,7 +350,7 @@ def _ids(path: Path) -> set[str]:
         return set()
 
 
-# ---------------------------------------------------------------------------------------------------------------------- zips
+# --------------------------------------------------------------------------------------------- zips
 
 
 def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) -> int:
@@ -312,7 +378,9 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
                     while file.tell() <= FILE_BYTES and (block := packed.read(1 << 20)):
                         room -= len(block)
                         if room < 0:
-                            raise HandInError(f"The zips hold more than {most >> 20} MB when they are unpacked.")
+                            raise HandInError(
+                                f"The zips hold more than {most >> 20} MB when they are unpacked."
+                            )
                         file.write(block)
                 _set_time(target, entry, not_after)
         return most - room
@@ -321,7 +389,9 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
         raise
     except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, EOFError, zlib.error) as error:
         remove(folder)
-        raise HandInError(f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)}).") from None
+        raise HandInError(
+            f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)})."
+        ) from None
 
 
 def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
@@ -340,7 +410,11 @@ def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
         return None
     parts = [one_line(part, 150) for part in parts]
     target = folder.joinpath(*parts)
-    return target if target.resolve().is_relative_to(folder.resolve()) and not target.is_dir() else None
+    return (
+        target
+        if target.resolve().is_relative_to(folder.resolve()) and not target.is_dir()
+        else None
+    )
 
 
 def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
@@ -351,11 +425,13 @@ def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
         pass
 
 
-# ------------------------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------ reading
 
 NOT_ORDINARY = "What was handed in is no ordinary file."
 LISTS, VALUES = 3_000_000, 30_000_000
-"""So many opening brackets, and so many commas, a notebook may hold: three characters can take sixty bytes when they are read."""
+"""So many opening brackets, and so many commas, a notebook may hold: three characters can take
+sixty bytes when they are read.
+"""
 
 _one_at_a_time = threading.Lock()
 """For large files: a notebook of 200 MB needs several times as much memory while it is read."""
@@ -368,7 +444,13 @@ def open_ordinary(path: Path) -> BinaryIO:
     Raises HandInError for a link, a pipe, a device; OSError.
     """
     try:
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        opened = os.open(
+            path,
+            os.O_RDONLY
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_NONBLOCK", 0)
+            | getattr(os, "O_BINARY", 0),
+        )
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise HandInError(NOT_ORDINARY) from None
@@ -387,7 +469,10 @@ def load(path: Path) -> Any:
     except OSError as error:
         raise HandInError(f"The file cannot be read ({error.strerror}).") from None
     if len(data) > FILE_BYTES:
-        raise HandInError(f"The file has more than {FILE_BYTES >> 20} MB. Clear the outputs (Kernel, Restart and Clear Outputs) and save.")
+        raise HandInError(
+            f"The file has more than {FILE_BYTES >> 20} MB. Clear the outputs (Kernel, Restart and"
+            " Clear Outputs) and save."
+        )
     if len(data) > 20 << 20:
         with _one_at_a_time:
             return _parse(data)
@@ -396,29 +481,50 @@ def load(path: Path) -> Any:
 
 def _parse(data: bytes) -> Any:
     if not data.strip():
-        raise HandInError("The file is empty. Save the notebook again and look whether it opens in Jupyter.")
+        raise HandInError(
+            "The file is empty. Save the notebook again and look whether it opens in Jupyter."
+        )
     if data.count(b"[") + data.count(b"{") > LISTS or data.count(b",") > VALUES:
-        raise HandInError("The file holds too many values for a notebook. Clear the outputs (Kernel, Restart and Clear Outputs) and save.")
+        raise HandInError(
+            "The file holds too many values for a notebook. Clear the outputs (Kernel, Restart and"
+            " Clear Outputs) and save."
+        )
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = data.decode(encoding, "replace")
     if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE) and re.search(r"^={7}$", text, re.MULTILINE):
-        raise HandInError("The file holds the conflict markers of git (<<<<<<<). Resolve the conflict and save the notebook again.")
+        raise HandInError(
+            "The file holds the conflict markers of git (<<<<<<<). Resolve the conflict and save"
+            " the notebook again."
+        )
     try:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 20 else 0)
     except RecursionError:
         raise HandInError("The file is nested too deep to be a notebook.") from None
     except (ValueError, MemoryError):
-        raise HandInError("The file is not a notebook: it is not valid JSON. Does it open in Jupyter?") from None
+        raise HandInError(
+            "The file is not a notebook: it is not valid JSON. Does it open in Jupyter?"
+        ) from None
 
 
 def cells_of(notebook: Any) -> list[dict[str, Any]]:
     """The cells of a notebook's JSON, without those that are no cells. Raises HandInError."""
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if cells is None and isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):  # Jupyter's format of 2014
+    if (
+        cells is None
+        and isinstance(notebook, dict)
+        and isinstance(notebook.get("worksheets"), list)
+    ):  # Jupyter's format of 2014
         sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-        cells = [cell for sheet in sheets if isinstance(sheet.get("cells"), list) for cell in sheet["cells"]]
+        cells = [
+            cell
+            for sheet in sheets
+            if isinstance(sheet.get("cells"), list)
+            for cell in sheet["cells"]
+        ]
     if not isinstance(cells, list):
-        raise HandInError("The file is not a notebook: it has no list of cells. Does it open in Jupyter?")
+        raise HandInError(
+            "The file is not a notebook: it has no list of cells. Does it open in Jupyter?"
+        )
     if len(cells) > CELLS:
         raise HandInError(f"The notebook has more than {CELLS:,} cells.")
     return [cell for cell in cells if isinstance(cell, dict)]
@@ -447,7 +553,11 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
     unless the student has written something else into them. Copied and split cells simply run in
     their order. Raises HandInError.
     """
-    checks = {source_of(cell).strip() for cell in (sheet.notebook or {}).get("cells", []) if ids_of(cell) & sheet.check_ids}
+    checks = {
+        source_of(cell).strip()
+        for cell in (sheet.notebook or {}).get("cells", [])
+        if ids_of(cell) & sheet.check_ids
+    }
     found = []
     for number, cell in enumerate(cells_of(notebook), 1):
         ids, source = ids_of(cell), source_of(cell)
@@ -462,7 +572,9 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
 
 
 def digest(path: Path, beside: list[Path]) -> str:
-    """The SHA-256 of a hand-in: of the notebook, and of the names and contents of what lies beside it."""
+    """The SHA-256 of a hand-in: of the notebook, and of the names and contents of what lies
+    beside it.
+    """
     found = hashlib.sha256()
     for block in _blocks(path, FILE_BYTES + 1):
         found.update(block)

@@ -3,17 +3,24 @@
 Grades, tables and pages are functions of this file. So nothing is lost when the grader is killed,
 and a repaired answer key needs no student's code to run again. A line is one of
 
-    {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb", "beside": [], "note": "", "problem": "", "lms": {},
-     "sheet": {"name": "vjp", "hash": "..."}, "sha256": "...", "seed": "...",  # of the hand-in; HMAC(the sheet's secret, sha256)
-     "when": "2026-01-31T12:00:00+00:00", "level": "confined", "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
-     "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"], "flags": ["..."], "printed": "...",
-     "exercises": {"vjp_sin": {"asked": "...",         # digest of the cases, and of how they were asked
-                               "returned": [{"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},      # as wire.py writes values
-                                            {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}
+    {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb",
+     "beside": [], "note": "", "problem": "", "lms": {},
+     "sheet": {"name": "vjp", "hash": "..."},
+     "sha256": "...", "seed": "...",    # of the hand-in; HMAC(the sheet's secret, sha256)
+     "when": "2026-01-31T12:00:00+00:00", "level": "confined",
+     "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
+     "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"],
+     "flags": ["..."], "printed": "...",
+     "exercises": {"vjp_sin": {
+         "asked": "...",                # digest of the cases, and of how they were asked
+         "returned": [                  # as wire.py writes values
+             {"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},
+             {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}
     {"v": 1, "kind": "grades", "sheet": {...}, "when": "...", "points": {"ada": {"vjp_sin": 3.0}}}
 
-Of several lines about one student the last one counts. `problem` is a sentence for the student where there is no notebook to run; such a
-line has no exercises. A last line that was cut off by a crash is dropped when the journal is next opened.
+Of several lines about one student the last one counts. `problem` is a sentence for the student
+where there is no notebook to run; such a line has no exercises. A last line that was cut off by a
+crash is dropped when the journal is next opened.
 """
 
 from __future__ import annotations
@@ -27,7 +34,9 @@ from typing import Any
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows, on which hand-ins are not run; what a journal holds can be judged again and exported there
+except ModuleNotFoundError:
+    # Windows, on which hand-ins are not run; what a journal holds can be judged again and exported
+    # there
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
@@ -42,20 +51,25 @@ class JournalError(RuntimeError):
 class Journal:
     """A journal that is open for writing, by one grader at a time. A context manager.
 
-    Raises JournalError where another grader is writing to it, or where a line in the middle is damaged.
+    Raises JournalError where another grader is writing to it, or where a line in the middle is
+    damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+        self._file = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
+        )
         try:
             if fcntl is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise JournalError(f"another grader is writing to {path}; wait for it, or give another --out") from None
+            raise JournalError(
+                f"another grader is writing to {path}; wait for it, or give another --out"
+            ) from None
         self._drop_torn_line()
 
     def __enter__(self) -> Journal:
@@ -66,7 +80,12 @@ class Journal:
 
     def append(self, record: Record) -> None:
         """Writes a line; when this returns, the line is on the disk."""
-        line = json.dumps({"v": VERSION, **record}, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+        line = (
+            json.dumps({"v": VERSION, **record}, separators=(",", ":"), allow_nan=False).encode(
+                "ascii"
+            )
+            + b"\n"
+        )
         with self._lock:
             while line:
                 line = line[os.write(self._file, line) :]
@@ -89,7 +108,9 @@ class Journal:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """The lines of a journal, without a torn last one. Raises JournalError for a line in the middle that is no record."""
+    """The lines of a journal, without a torn last one. Raises JournalError for a line in the
+    middle that is no record.
+    """
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -100,7 +121,9 @@ def read(path: Path) -> Iterator[Record]:
                 record = json.loads(line)
                 assert record["v"] == VERSION and isinstance(record["kind"], str)
             except (ValueError, KeyError, TypeError, AssertionError, RecursionError):
-                raise JournalError(f"{path}, line {number}: not a line of a journal of version {VERSION}") from None
+                raise JournalError(
+                    f"{path}, line {number}: not a line of a journal of version {VERSION}"
+                ) from None
             yield record
 
 
@@ -111,7 +134,9 @@ def last_hand_ins(path: Path) -> dict[str, Record]:
 
 
 def last_grades(path: Path) -> dict[str, dict[str, float]]:
-    """The points that were given the last time, by student and exercise; empty before the first time."""
+    """The points that were given the last time, by student and exercise; empty before the first
+    time.
+    """
     grades: dict[str, dict[str, float]] = {}
     for record in read(path):
         if record["kind"] == "grades":

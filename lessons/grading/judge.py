@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from .exercise import SIMPLE, Accept, Case, Exercise, Misconception, Returned, SheetError, plain_problem
+from .exercise import (
+    SIMPLE,
+    Accept,
+    Case,
+    Exercise,
+    Misconception,
+    Returned,
+    SheetError,
+    plain_problem,
+)
 from .words import a_kind, as_rows, counted, nth, sentence, shown
 
 TOLERANCES = {2: (1e-2, 1e-3), 4: (1e-4, 1e-5), 8: (1e-6, 1e-7), 16: (1e-6, 1e-7)}
@@ -27,11 +36,13 @@ UNWRITTEN = ("unfinished", "missing")
 KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "floats"}
 
 
-# ------------------------------------------------------------------------------------------------------------ comparison
+# --------------------------------------------------------------------------------------- comparison
 
 
 def as_plain(value: Any) -> Any:
-    """What the trusted side computed, in the form in which values come back: tensors and NumPy's scalars as arrays."""
+    """What the trusted side computed, in the form in which values come back: tensors and NumPy's
+    scalars as arrays.
+    """
     if type(value) in SIMPLE:
         return value
     if isinstance(value, np.generic):
@@ -46,7 +57,9 @@ def as_plain(value: Any) -> Any:
 
 
 class Difference(str):
-    """Why a value is not right. expected: what is, as a whole and as text, to stand beside `got`."""
+    """Why a value is not right. expected: what is, as a whole and as text, to stand beside
+    `got`.
+    """
 
     expected: str = ""
     got: Any = None
@@ -64,9 +77,10 @@ def same(
 
     reveal: False leaves out what is expected, where that would be the answer itself.
 
-    Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of the coarser dtype. Where what is
-    expected is a tuple, a list or an array of that many rows will do, and the other way round; a whole number stands for a float and 2.0
-    for 2, a Python number for an array of no dimensions; nothing else stands for anything else.
+    Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of
+    the coarser dtype. Where what is expected is a tuple, a list or an array of that many rows will
+    do, and the other way round; a whole number stands for a float and 2.0 for 2, a Python number
+    for an array of no dimensions; nothing else stands for anything else.
 
     Raises:
         SheetError: what is expected is not plain, or not finite.
@@ -96,7 +110,11 @@ def _same(
     """path: the way to this value through the lists and dictionaries that it stands in."""
     here = _place_in(name, path)
     if expected is None or isinstance(expected, str):
-        return "" if type(got) is type(expected) and got == expected else _beside(here, got, expected, reveal)
+        return (
+            ""
+            if type(got) is type(expected) and got == expected
+            else _beside(here, got, expected, reveal)
+        )
     if isinstance(expected, dict):
         if type(got) is not dict:
             return f"{here} is {a_kind(got)}, but should be a dictionary."
@@ -104,15 +122,32 @@ def _same(
             return f"{here} has no entry for {missing[0]!r}."
         if extra := [key for key in got if key not in expected]:
             return f"{here} has an entry for {extra[0][:40]!r}, which was not asked for."
-        return next((p for key in expected if (p := _same(expected[key], got[key], rtol, atol, name, reveal, (*path, key)))), "")
+        return next(
+            (
+                p
+                for key in expected
+                if (p := _same(expected[key], got[key], rtol, atol, name, reveal, (*path, key)))
+            ),
+            "",
+        )
     if isinstance(expected, list):
         if isinstance(got, np.ndarray) and got.ndim:
             got = list(got) if got.ndim > 1 else got.tolist()
         if type(got) not in (list, tuple):
-            return f"{here} is {a_kind(got)}, but should be a tuple of {counted(len(expected), 'value')}."
+            return (
+                f"{here} is {a_kind(got)}, but should be a tuple of"
+                f" {counted(len(expected), 'value')}."
+            )
         if len(got) != len(expected):
             return f"{here} has {counted(len(got), 'entry')}, but should have {len(expected)}."
-        return next((p for i, e in enumerate(expected) if (p := _same(e, got[i], rtol, atol, name, reveal, (*path, i)))), "")
+        return next(
+            (
+                p
+                for i, e in enumerate(expected)
+                if (p := _same(e, got[i], rtol, atol, name, reveal, (*path, i)))
+            ),
+            "",
+        )
     return _same_numbers(expected, got, rtol, atol, here, reveal)
 
 
@@ -127,7 +162,9 @@ def _beside(name: str, got: Any, expected: Any, reveal: bool, place: str = "") -
 
 
 def _place_in(name: str, path: tuple[int | str, ...]) -> str:
-    """What stands at the end of a way, for a sentence: "the second entry of it", "entry [0][2] of it"."""
+    """What stands at the end of a way, for a sentence: "the second entry of it", "entry [0][2]
+    of it".
+    """
     if not path:
         return name
     first = path[0]
@@ -136,12 +173,21 @@ def _place_in(name: str, path: tuple[int | str, ...]) -> str:
     return f"entry {first!r} of {name}" if isinstance(first, str) else f"{nth(first)} of {name}"
 
 
-def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, reveal: bool) -> str:
+def _same_numbers(
+    expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, reveal: bool
+) -> str:
     if type(expected) is int and type(got) is int:
         return "" if got == expected else _beside(name, got, expected, reveal)
     if type(expected) is float and type(got) is float:  # the same as below, for what most cases are
-        relative, absolute = TOLERANCES[8][0] if rtol is None else rtol, TOLERANCES[8][1] if atol is None else atol
-        if math.isfinite(expected) and math.isfinite(got) and abs(got - expected) <= absolute + relative * abs(expected):
+        relative, absolute = (
+            TOLERANCES[8][0] if rtol is None else rtol,
+            TOLERANCES[8][1] if atol is None else atol,
+        )
+        if (
+            math.isfinite(expected)
+            and math.isfinite(got)
+            and abs(got - expected) <= absolute + relative * abs(expected)
+        ):
             return ""
     right = np.asarray(expected)
     if not np.isfinite(right).all():
@@ -150,12 +196,22 @@ def _same_numbers(expected: Any, got: Any, rtol: float | None, atol: float | Non
         got = _as_array(got, right)
     if type(got) not in (bool, int, float, np.ndarray):
         should = f"an array of shape {right.shape}" if right.ndim else "a number"
-        only = " (take its only entry: `[0]`)" if type(got) in (list, tuple) and len(got) == 1 else ""
+        only = (
+            " (take its only entry: `[0]`)" if type(got) in (list, tuple) and len(got) == 1 else ""
+        )
         return f"{name} is {a_kind(got)}, but should be {should}{only}."
     shape = got.shape if isinstance(got, np.ndarray) else ()
     if shape != right.shape:
         return f"{name} has the shape {shape}, but should have the shape {right.shape}."
-    kind = got.dtype.kind if isinstance(got, np.ndarray) else "b" if isinstance(got, bool) else "i" if isinstance(got, int) else "f"
+    kind = (
+        got.dtype.kind
+        if isinstance(got, np.ndarray)
+        else "b"
+        if isinstance(got, bool)
+        else "i"
+        if isinstance(got, int)
+        else "f"
+    )
     if (kind == "b") != (right.dtype.kind == "b"):
         return f"{name} holds {KINDS[kind]}, but should hold {KINDS[right.dtype.kind]}."
     try:
@@ -194,13 +250,14 @@ def _as_array(value: list[Any] | tuple[Any, ...], like: np.ndarray) -> Any:
     return found if found.dtype.kind in "biuf" and found.ndim == like.ndim else value
 
 
-# -------------------------------------------------------------------------------------------------------------- judgement
+# ---------------------------------------------------------------------------------------- judgement
 
 
 @dataclass
 class Item:
-    """One case: which group, whether right, why not, how long. kind: of the failure, "" where a value came back; expected: what is
-    right, as text, where that may stand beside what came back."""
+    """One case: which group, whether right, why not, how long. kind: of the failure, "" where a
+    value came back; expected: what is right, as text, where that may stand beside what came back.
+    """
 
     group: str
     call: str
@@ -213,7 +270,9 @@ class Item:
 
 @dataclass
 class Group:
-    """The points of a group. say: a sentence for the student: all right, or what is wrong in its smallest case that fails."""
+    """The points of a group. say: a sentence for the student: all right, or what is wrong in its
+    smallest case that fails.
+    """
 
     name: str
     points: float
@@ -228,11 +287,13 @@ class Group:
 class Judgement:
     """What an exercise was worth, and why. Plain data: `as_dict()` is JSON.
 
-    misconception: name and sentence of the classic mistake whose numbers these are, or None; where: the first wrong node and a sentence;
-    smallest: the smallest case that fails (of groups that may be shown), as "call", what it returned as "got" ("" where it returned
-    nothing), what is right as "expected" ("" where it may not be told, or is a matter of choice), and the reason as "say" ("" where a
-    group says the same); trace, step: the student's numbers on the graph of that case, and
-    the step at which they first go wrong.
+    misconception: name and sentence of the classic mistake whose numbers these are, or None; where:
+    the first wrong node and a sentence;
+    smallest: the smallest case that fails (of groups that may be shown), as "call", what it
+    returned as "got" ("" where it returned nothing), what is right as "expected" ("" where it may
+    not be told, or is a matter of choice), and the reason as "say" ("" where a group says the
+    same); trace, step: the student's numbers on the graph of that case, and the step at which they
+    first go wrong.
     """
 
     exercise: str
@@ -271,10 +332,12 @@ class Judgement:
 
 
 def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned]) -> Judgement:
-    """Points and reasons for what a student's code returned, case by case; runs on the trusted side only.
+    """Points and reasons for what a student's code returned, case by case; runs on the trusted side
+    only.
 
     Raises:
-        SheetError: the exercise says of no case what is right, or its answer itself fails: a matter for the instructor.
+        SheetError: the exercise says of no case what is right, or its answer itself fails: a matter
+        for the instructor.
     """
     accept = exercise.acceptor(cases)
 
@@ -283,27 +346,48 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
             if accept is not None:
                 return accept(case, got)
             reveal = not exercise.is_value and case.group not in exercise.hidden
-            return same(exercise.expected(case), got, exercise.rtol, exercise.atol, returned_by(exercise, case), reveal)
+            return same(
+                exercise.expected(case),
+                got,
+                exercise.rtol,
+                exercise.atol,
+                returned_by(exercise, case),
+                reveal,
+            )
         except SheetError:
             raise
         except Exception as error:
             if accept is not None:
                 return unfit(exercise, case, error)
-            raise SheetError(f"exercise {exercise.name!r}: its own answer raised {type(error).__name__}: {error}") from error
+            raise SheetError(
+                f"exercise {exercise.name!r}: its own answer raised {type(error).__name__}: {error}"
+            ) from error
 
     return weigh(exercise, cases, returned, verdict)
 
 
-def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], verdict: Accept) -> Judgement:
-    """The points of an exercise by a verdict(case, got): True, False, or the reason why not as a text ("" is right)."""
+def weigh(
+    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], verdict: Accept
+) -> Judgement:
+    """The points of an exercise by a verdict(case, got): True, False, or the reason why not as a
+    text ("" is right).
+    """
     if len(cases) != len(returned):
-        raise SheetError(f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results.")
-    items = [_item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)]
+        raise SheetError(
+            f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results."
+        )
+    items = [
+        _item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)
+    ]
     ranked = [items[i] for i in sorted(range(len(items)), key=lambda i: _rank(cases[i], items[i]))]
-    groups = [_group(name, worth, [i for i in ranked if i.group == name]) for name, worth in exercise.points.items()]
+    groups = [
+        _group(name, worth, [i for i in ranked if i.group == name])
+        for name, worth in exercise.points.items()
+    ]
     _say_once(groups, ranked)
     result = Judgement(
-        exercise.name, exercise.title or exercise.name, sum(g.points for g in groups), exercise.max_points, groups, items,
+        exercise.name, exercise.title or exercise.name, sum(g.points for g in groups),
+        exercise.max_points, groups, items,
         slowest_s=max((back.cpu_s for back in returned), default=0.0), hints=list(exercise.hints),
     )  # fmt: skip
     if result.full or not result.started:
@@ -311,7 +395,9 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
     if found := likely_misconception(exercise, cases, returned, items):
         result.misconception = {"name": found[0].name, "say": found[0].sentence + found[1]}
     nothing_to_show = (*UNWRITTEN, "forbidden")
-    failing = [i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden]
+    failing = [
+        i for i, item in enumerate(items) if not item.right and item.group not in exercise.hidden
+    ]
     failing = [i for i in failing if items[i].kind not in nothing_to_show]
     failing.sort(key=lambda i: _rank(cases[i], items[i]))
     if failing:
@@ -320,8 +406,9 @@ def weigh(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
 
 
 def _rank(case: Case, item: Item) -> tuple[bool, bool, float]:
-    """The order in which failing cases are told: small ones first, but wrong values before calls that ended without one, and empty
-    arrays last, for they tell little."""
+    """The order in which failing cases are told: small ones first, but wrong values before calls
+    that ended without one, and empty arrays last, for they tell little.
+    """
     return bool(item.kind), not case.size or _has_empty_array(case.args), case.size
 
 
@@ -329,34 +416,71 @@ def _has_empty_array(value: Any) -> bool:
     """Whether a plain value is an array without elements, or holds one."""
     if isinstance(value, np.ndarray):
         return value.size == 0
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    inner = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
     return any(map(_has_empty_array, inner))
 
 
 def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> Item:
     call = exercise.called(case)
     if back.kind:
-        return Item(case.group, call, False, back.error or "no value came back.", back.kind, back.cpu_s)
+        return Item(
+            case.group, call, False, back.error or "no value came back.", back.kind, back.cpu_s
+        )
     if problem := plain_problem(back.value):
-        return Item(case.group, call, False, f"{returned_by(exercise, case)} {problem}.", "type", back.cpu_s)
+        return Item(
+            case.group, call, False, f"{returned_by(exercise, case)} {problem}.", "type", back.cpu_s
+        )
     said = verdict(case, back.value)
     right = said is True or said == ""
-    say = "" if right else said if isinstance(said, str) else f"{returned_by(exercise, case)} is {shown(back.value)}, which is not right."
+    say = (
+        ""
+        if right
+        else (
+            said
+            if isinstance(said, str)
+            else f"{returned_by(exercise, case)} is {shown(back.value)}, which is not right."
+        )
+    )
     if back.value is None and not right and not exercise.is_value:
-        where = "gave nothing (None). Is a `return` missing in it?"  # a drive may have been given a class, of which one method returned it
-        say = f"`{call}` {where if exercise.drive else 'returned nothing (None). Is a `return` missing?'}"
-    told = isinstance(said, Difference) and said.got is back.value and case.group not in exercise.hidden
+        # a drive may have been given a class, of which one method returned it
+        where = "gave nothing (None). Is a `return` missing in it?"
+        say = (
+            f"`{call}`"
+            f" {where if exercise.drive else 'returned nothing (None). Is a `return` missing?'}"
+        )
+    told = (
+        isinstance(said, Difference)
+        and said.got is back.value
+        and case.group not in exercise.hidden
+    )
     return Item(case.group, call, right, str(say), "", back.cpu_s, said.expected if told else "")
 
 
 def returned_by(exercise: Exercise, case: Case) -> str:
-    """The subject of a sentence about a case: the name of the value, or what the function returned."""
-    return f"`{exercise.called(case)}`" if exercise.is_value else f"what `{exercise.called(case)}` returned"
+    """The subject of a sentence about a case: the name of the value, or what the function
+    returned.
+    """
+    return (
+        f"`{exercise.called(case)}`"
+        if exercise.is_value
+        else f"what `{exercise.called(case)}` returned"
+    )
 
 
 def unfit(exercise: Exercise, case: Case, error: Exception) -> str:
-    """The reason for a value on which the judge itself fails: it was made for values of the right type and shape."""
-    return f"{returned_by(exercise, case)} cannot be judged ({type(error).__name__}): has it the type and the shape that are asked for?"
+    """The reason for a value on which the judge itself fails: it was made for values of the
+    right type and shape.
+    """
+    return (
+        f"{returned_by(exercise, case)} cannot be judged ({type(error).__name__}): has it the type"
+        " and the shape that are asked for?"
+    )
 
 
 def _group(name: str, worth: float, items: list[Item]) -> Group:
@@ -365,9 +489,15 @@ def _group(name: str, worth: float, items: list[Item]) -> Group:
     say = "All cases are right." if len(items) > 1 else "Right."
     if wrong is not None:
         alone = right == 0 and (len(items) == 1 or wrong.kind in UNWRITTEN)
-        say = sentence(wrong.say) if alone else f"{right} of {len(items)} cases are right. {sentence(wrong.say)}"
+        say = (
+            sentence(wrong.say)
+            if alone
+            else f"{right} of {len(items)} cases are right. {sentence(wrong.say)}"
+        )
     given = worth if items and right == len(items) else 0.0
-    return Group(name, float(given), float(worth), right, len(items), say, wrong.kind if wrong else "")
+    return Group(
+        name, float(given), float(worth), right, len(items), say, wrong.kind if wrong else ""
+    )
 
 
 LONG = 60
@@ -375,12 +505,20 @@ LONG = 60
 
 
 def _say_once(groups: list[Group], items: list[Item]) -> None:
-    """Where the first thing that is wrong in a group is what was wrong in an earlier one, word by word, that group is named instead."""
+    """Where the first thing that is wrong in a group is what was wrong in an earlier one, word
+    by word, that group is named instead.
+    """
     said: dict[str, str] = {}
     for group in groups:
-        reason = next((item.say for item in items if item.group == group.name and not item.right), "")
+        reason = next(
+            (item.say for item in items if item.group == group.name and not item.right), ""
+        )
         if len(reason) > LONG and reason in said and group.kind not in UNWRITTEN:
-            count = f"{group.right} of {group.total} cases are right" if group.total > 1 else "Not right"
+            count = (
+                f"{group.right} of {group.total} cases are right"
+                if group.total > 1
+                else "Not right"
+            )
             group.say = f"{count}, for the same reason as in “{said[reason]}”."
         said.setdefault(reason, group.name)
 
@@ -389,10 +527,22 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
     """The smallest failing case, and on its graph the first wrong node."""
     args = ", ".join(f"{name}={shown(value)}" for name, value in case.args.items())
     call = exercise.called(case) if exercise.is_value else f"{exercise.called(case)}({args})"
-    got = "" if back.kind else as_rows(back.value) if type(back.value) is dict and not exercise.is_value else shown(back.value, 200)
+    got = (
+        ""
+        if back.kind
+        else (
+            as_rows(back.value)
+            if type(back.value) is dict and not exercise.is_value
+            else shown(back.value, 200)
+        )
+    )
     reason = sentence(item.say) if back.kind else ""
     known = any(reason in group.say for group in result.groups)
-    result.smallest = {"group": case.group, "call": exercise.present(case) if exercise.present else call, "got": got}
+    result.smallest = {
+        "group": case.group,
+        "call": exercise.present(case) if exercise.present else call,
+        "got": got,
+    }
     result.smallest["expected"] = item.expected
     result.smallest["say"] = "" if known else reason
     result.smallest["size"] = case.size
@@ -400,17 +550,27 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
         return
     try:
         found = exercise.where(case, back.value)
-    except Exception:  # the student's value is of a form that the picture was not made for; the verdict stands without a picture
+    except Exception:
+        # the student's value is of a form that the picture was not made for; the verdict stands
+        # without a picture
         found = None
     if found is not None:
         result.where = {"node": found.node, "say": found.say, "wrong": list(found.wrong)}
         result.trace, result.step = found.trace, found.step
 
 
-def smallest_case(smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str) -> str:
-    """The smallest case that failed, as a sentence. code, text: how a call and other texts are written where the sentence is shown."""
+def smallest_case(
+    smallest: dict[str, Any], code: Callable[[str], str], text: Callable[[str], str] = str
+) -> str:
+    """The smallest case that failed, as a sentence. code, text: how a call and other texts are
+    written where the sentence is shown.
+    """
     gave = f" gave {text(smallest['got'])}" if smallest["got"] else ""
-    gave += f"; it should give {text(smallest['expected'])}" if gave and smallest.get("expected", "") not in ("", smallest["got"]) else ""
+    gave += (
+        f"; it should give {text(smallest['expected'])}"
+        if gave and smallest.get("expected", "") not in ("", smallest["got"])
+        else ""
+    )
     say = f" {text(smallest['say'])}" if smallest["say"] else ""
     return f"The smallest case that failed: {code(smallest['call'])}{gave}.{say}"
 
@@ -418,22 +578,34 @@ def smallest_case(smallest: dict[str, Any], code: Callable[[str], str], text: Ca
 def likely_misconception(
     exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
 ) -> tuple[Misconception, str] | None:
-    """The first classic mistake that would have returned just these values, and the sentence of its variant; None if there is none.
+    """The first classic mistake that would have returned just these values, and the sentence of its
+    variant; None if there is none.
 
-    The values must agree in every case of the same answer that returned one. Mistakes in their full form come before their variants.
+    The values must agree in every case of the same answer that returned one. Mistakes in their full
+    form come before their variants.
     """
     for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
-        pairs = [(c, r.value, i.right) for c, r, i in zip(cases, returned, items, strict=True) if i.call == call and not r.kind]
-        pairs.sort(key=lambda pair: pair[2])  # those that failed first: they tell most mistakes apart at once
+        pairs = [
+            (c, r.value, i.right)
+            for c, r, i in zip(cases, returned, items, strict=True)
+            if i.call == call and not r.kind
+        ]
+        pairs.sort(
+            key=lambda pair: pair[2]
+        )  # those that failed first: they tell most mistakes apart at once
 
-        def made(wrong: Callable[[Case], Any], pairs: Sequence[tuple[Case, Any, bool]] = pairs) -> bool:
+        def made(
+            wrong: Callable[[Case], Any], pairs: Sequence[tuple[Case, Any, bool]] = pairs
+        ) -> bool:
             return all(_is_of(exercise, wrong, case, got) for case, got, _ in pairs)
 
         for mistake in exercise.misconceptions:
             if made(mistake.wrong):
                 return mistake, ""
         for mistake in exercise.misconceptions:
-            if mistake.explains is not None and all(_explained(mistake.explains, case, got) for case, got, _ in pairs):
+            if mistake.explains is not None and all(
+                _explained(mistake.explains, case, got) for case, got, _ in pairs
+            ):
                 return mistake, ""
         for mistake in exercise.misconceptions:
             fitted = _fitted(mistake, [(case, got) for case, got, _ in pairs])
@@ -447,7 +619,9 @@ ODD_VALUES = (SheetError, ArithmeticError, ValueError, KeyError, TypeError, Inde
 """What comes of a value of another type and shape than a mistake was written for."""
 
 
-def _fitted(mistake: Misconception, pairs: list[tuple[Case, Any]]) -> tuple[str, Callable[[Case], Any] | None] | None:
+def _fitted(
+    mistake: Misconception, pairs: list[tuple[Case, Any]]
+) -> tuple[str, Callable[[Case], Any] | None] | None:
     try:
         return None if mistake.fitted is None else mistake.fitted(pairs)
     except ODD_VALUES:

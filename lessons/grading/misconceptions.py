@@ -5,8 +5,8 @@ sweep (`sweep`): another way to combine contributions, another rule for an opera
 another seed. They serve twice: a student's numbers that equal a mistake's in every case have most
 likely been made by it; and a sheet whose cases let a mistake pass has a hole.
 
-The right rules stand here only so that they can be broken; a test holds them against the engine. The answers of exercises come from the
-engine itself.
+The right rules stand here only so that they can be broken; a test holds them against the engine.
+The answers of exercises come from the engine itself.
 """
 
 from __future__ import annotations
@@ -23,10 +23,14 @@ Pull = Callable[[str, Sequence[Any], Any, Any], list[Any]]
 
 
 def summed_to(g: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of broadcasting: g summed over the axes along which an operand of this shape was stretched."""
+    """The transpose of broadcasting: g summed over the axes along which an operand of this shape
+    was stretched.
+    """
     g = np.asarray(g)
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True)
+    return g.sum(
+        axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True
+    )
 
 
 def _last(a: Any) -> Any:
@@ -34,7 +38,9 @@ def _last(a: Any) -> Any:
 
 
 def contributions(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    """What an operation with the operands x, the value y and the adjoint g sends back to each operand, before sums over broadcast axes."""
+    """What an operation with the operands x, the value y and the adjoint g sends back to each
+    operand, before sums over broadcast axes.
+    """
     a, b = x[0], x[-1]
     match op:
         case "linear":  # a row of a tape: x holds its local derivatives
@@ -84,7 +90,9 @@ def right_parts(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def operands_of(row: Sequence[Any], values: Values) -> list[Any]:
-    """What the rule of a row is given: the operands' values, or, in a tape, the local derivatives."""
+    """What the rule of a row is given: the operands' values, or, in a tape, the local
+    derivatives.
+    """
     return [np.asarray(c) for c in row[3]] if row[1] == "linear" else [values[o] for o in row[2]]
 
 
@@ -97,9 +105,11 @@ def sweep(
     seed: Callable[[Any], Any] = np.ones_like,
     start: Values | None = None,
 ) -> Values:
-    """The adjoint of every node. With the arguments left out it is right; each mistake changes one of them.
+    """The adjoint of every node. With the arguments left out it is right; each mistake changes one
+    of them.
 
-    start: adjoints that are there from an earlier sweep. Rows of the operation "linear" bring their local derivatives with them.
+    start: adjoints that are there from an earlier sweep. Rows of the operation "linear" bring their
+    local derivatives with them.
     """
     values = evaluate(graph)
     bar: Values = {name: np.zeros(np.shape(v)) for name, v in values.items()} | (start or {})
@@ -115,7 +125,7 @@ def sweep(
     return bar
 
 
-# ------------------------------------------------------------------------------------------------------------- wrong rules
+# -------------------------------------------------------------------------------------- wrong rules
 
 
 def _forgets_incoming(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -123,7 +133,14 @@ def _forgets_incoming(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _forgets_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [summed_to(g * np.ones(np.shape(y)), np.shape(a)) if np.shape(a) == np.shape(y) else g * np.ones(np.shape(a)) for a in x]
+    return [
+        (
+            summed_to(g * np.ones(np.shape(y)), np.shape(a))
+            if np.shape(a) == np.shape(y)
+            else g * np.ones(np.shape(a))
+        )
+        for a in x
+    ]
 
 
 def _adds_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -131,12 +148,19 @@ def _adds_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _at_output(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return right_parts(op, [y], y, g) if op in ("sin", "cos", "exp", "log", "tanh", "square") else right_parts(op, x, y, g)
+    return (
+        right_parts(op, [y], y, g)
+        if op in ("sin", "cos", "exp", "log", "tanh", "square")
+        else right_parts(op, x, y, g)
+    )
 
 
 def _other_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
     parts = contributions(op, x, y, g)
-    return [summed_to(c, np.shape(a)) for c, a in zip(parts[::-1] if op in ("mul", "div") else parts, x, strict=True)]
+    return [
+        summed_to(c, np.shape(a))
+        for c, a in zip(parts[::-1] if op in ("mul", "div") else parts, x, strict=True)
+    ]
 
 
 def _sign(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -169,7 +193,9 @@ def _one_copy(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _last_operand_first(graph: Graph, last_first: bool) -> list[Any]:
-    """The rows from the output back, as a walk that goes deep finds them, with the operands in one order or the other."""
+    """The rows from the output back, as a walk that goes deep finds them, with the operands in
+    one order or the other.
+    """
     rows, done, found = {row[0]: row for row in graph["rows"]}, set(), []
     waiting = [(output(graph), False)]
     while waiting:
@@ -188,12 +214,18 @@ def _in_order(last_first: bool, overwriting: bool) -> Callable[[Graph, Graph | N
 
     def run(graph: Graph, before: Graph | None) -> Values:
         order = lambda g: _last_operand_first(g, last_first)
-        return sweep(graph, combine=lambda old, new: new, order=order) if overwriting else _first_kept(graph, order)
+        return (
+            sweep(graph, combine=lambda old, new: new, order=order)
+            if overwriting
+            else _first_kept(graph, order)
+        )
 
     return run
 
 
-def _first_kept(graph: Graph, order: Callable[[Graph], Iterable[Any]] = lambda graph: reversed(graph["rows"])) -> Values:
+def _first_kept(
+    graph: Graph, order: Callable[[Graph], Iterable[Any]] = lambda graph: reversed(graph["rows"])
+) -> Values:
     """The sweep that keeps the first contribution to each node."""
     arrived: set[int] = set()
 
@@ -210,11 +242,17 @@ def _untransposed(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _transposed_result(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [_last(c) for c in right_parts(op, x, y, g)] if op == "matmul" else right_parts(op, x, y, g)
+    return (
+        [_last(c) for c in right_parts(op, x, y, g)] if op == "matmul" else right_parts(op, x, y, g)
+    )
 
 
 def _value_for_derivative(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return right_parts(op, x, y, g) if len(x) > 1 or op not in ("sin", "cos", "exp", "log", "tanh") else [g * y]
+    return (
+        right_parts(op, x, y, g)
+        if len(x) > 1 or op not in ("sin", "cos", "exp", "log", "tanh")
+        else [g * y]
+    )
 
 
 def _first_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -224,21 +262,25 @@ def _first_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 def in_some_rules(pull: Pull, ops: Iterable[str]) -> Callable[[Graph, Graph | None], Values]:
     """The sweep with a wrong rule for some operations, and the right ones for the others."""
     wrong = frozenset(ops)
-    return lambda graph, before: sweep(graph, pull=lambda op, x, y, g: pull(op, x, y, g) if op in wrong else right_parts(op, x, y, g))
+    return lambda graph, before: sweep(
+        graph,
+        pull=lambda op, x, y, g: pull(op, x, y, g) if op in wrong else right_parts(op, x, y, g),
+    )
 
 
 def _negated(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
     return [-c for c in right_parts(op, x, y, g)]
 
 
-# ----------------------------------------------------------------------------------------------------------- wrong orders
+# ------------------------------------------------------------------------------------- wrong orders
 
 
 def _met(graph: Graph, last_first: bool, queue: bool, again: bool) -> list[Any]:
-    """Rows in the order in which a walk from the output meets them, whether or not all who use them were there before.
+    """Rows in the order in which a walk from the output meets them, whether or not all who use them
+    were there before.
 
-    last_first: the last operand first; queue: level by level instead of going deep; again: a row as often as it is met, given up after
-    10,000 rows, for it grows like the paths.
+    last_first: the last operand first; queue: level by level instead of going deep; again: a row as
+    often as it is met, given up after 10,000 rows, for it grows like the paths.
     """
     rows, seen, found, waiting = {row[0]: row for row in graph["rows"]}, set(), [], [output(graph)]
     while waiting and len(found) < 10_000:
@@ -264,7 +306,9 @@ def _walk(way: tuple[bool, bool], again: bool) -> Callable[[Graph, Graph | None]
 
 
 def _passed_on_at_once(graph: Graph, before: Graph | None) -> Values:
-    """backward() that calls itself for each operand right after adding to it, and hands on the sum so far instead of what was added."""
+    """backward() that calls itself for each operand right after adding to it, and hands on the
+    sum so far instead of what was added.
+    """
     values, rows = evaluate(graph), {row[0]: row for row in graph["rows"]}
     bar = {name: np.zeros(np.shape(v)) for name, v in values.items()}
     bar[output(graph)] = np.ones_like(values[output(graph)])
@@ -275,21 +319,26 @@ def _passed_on_at_once(graph: Graph, before: Graph | None) -> Values:
         name, i = waiting.pop()
         if name in rows and i < len(rows[name][2]):
             bar[rows[name][2][i]] = (
-                bar[rows[name][2][i]] + right_parts(rows[name][1], operands_of(rows[name], values), values[name], bar[name])[i]
+                bar[rows[name][2][i]]
+                + right_parts(
+                    rows[name][1], operands_of(rows[name], values), values[name], bar[name]
+                )[i]
             )
             waiting += [(name, i + 1), (rows[name][2][i], 0)]
     return bar
 
 
-# -------------------------------------------------------------------------------------------------------------- the library
+# -------------------------------------------------------------------------------------- the library
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """name: short, for tables; say: what to tell the student, as the end of "It looks as if …"; run: graph -> the adjoints it gives.
+    """name: short, for tables; say: what to tell the student, as the end of "It looks as if …";
+    run: graph -> the adjoints it gives.
 
-    run gets the graph of the case before too, where one sweep leaves something behind for the next. variants: other forms of the mistake,
-    with a sentence each; explains(graph, adjoints): whether they could come from it, where that depends on the order of the sweep; pull,
+    run gets the graph of the case before too, where one sweep leaves something behind for the next.
+    variants: other forms of the mistake, with a sentence each; explains(graph, adjoints): whether
+    they could come from it, where that depends on the order of the sweep; pull,
     ops: for a mistake in rules, the wrong rule and the operations whose rules it can be in.
     """
 
@@ -307,32 +356,50 @@ def _mistake(name: str, say: str, **change: Any) -> Mistake:
 
 
 EVERY_RULE = (
-    "add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh", "matmul", "sum", "mean", "t", "relu",
+    "add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh", "matmul",
+    "sum", "mean", "t", "relu",
     "sum over rows", "sum over columns",
 )  # fmt: skip
 
 
 def rule_mistake(name: str, say: str, pull: Pull, ops: Sequence[str] = EVERY_RULE) -> Mistake:
-    """A mistake in rules, pull(op, operands, value, adjoint): in all of those that it can be in, or in some."""
-    return Mistake(name, say, lambda graph, before: sweep(graph, pull=pull), pull=pull, ops=tuple(ops))
+    """A mistake in rules, pull(op, operands, value, adjoint): in all of those that it can be in,
+    or in some.
+    """
+    return Mistake(
+        name, say, lambda graph, before: sweep(graph, pull=pull), pull=pull, ops=tuple(ops)
+    )
 
 
 def _one_contribution_each(graph: Graph, got: Values) -> bool:
-    """Whether every adjoint is one of its contributions alone, those made of the adjoints that were got: whatever the order was."""
+    """Whether every adjoint is one of its contributions alone, those made of the adjoints that
+    were got: whatever the order was.
+    """
     values = evaluate(graph)
     parts: dict[str, list[Any]] = {name: [] for name in names(graph)}
     parts[output(graph)] = [np.ones_like(values[output(graph)])]
     for row in graph["rows"]:
-        sent = right_parts(row[1], operands_of(row, values), values[row[0]], np.asarray(got[row[0]], dtype=np.float64))
+        sent = right_parts(
+            row[1],
+            operands_of(row, values),
+            values[row[0]],
+            np.asarray(got[row[0]], dtype=np.float64),
+        )
         for operand, part in zip(row[2], sent, strict=True):
             parts[operand].append(part)
-    return set(got) == set(parts) and all(not found or any(close(got[name], part) for part in found) for name, found in parts.items())
+    return set(got) == set(parts) and all(
+        not found or any(close(got[name], part) for part in found) for name, found in parts.items()
+    )
 
 
 def _left_over(graph: Graph, before: Graph | None) -> Values:
-    """What an earlier sweep left in the nodes that this graph has too; nothing where there was none."""
+    """What an earlier sweep left in the nodes that this graph has too; nothing where there was
+    none.
+    """
     left, values = {} if before is None else sweep(before), evaluate(graph)
-    return {n: left[n] for n in names(graph) if n in left and np.shape(left[n]) == np.shape(values[n])}
+    return {
+        n: left[n] for n in names(graph) if n in left and np.shape(left[n]) == np.shape(values[n])
+    }
 
 
 def _stale(graph: Graph, before: Graph | None) -> Values:
@@ -360,68 +427,106 @@ def _last_use_only(graph: Graph, before: Graph | None) -> Values:
 MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         "keeps the first",
-        "only the first contribution to each node is kept, and every later one is ignored. They are added.",
+        "only the first contribution to each node is kept, and every later one is ignored. They are"
+        " added.",
         lambda graph, before: _first_kept(graph),
         tuple(("", _in_order(way, overwriting=False)) for way in (False, True)),
     ),
     Mistake(
         "overwrites at fan-out",
-        "only one of several contributions to a node is kept, as when each overwrites the one before. They are added: `+=`, not `=`.",
+        "only one of several contributions to a node is kept, as when each overwrites the one"
+        " before. They are added: `+=`, not `=`.",
         lambda graph, before: sweep(graph, combine=lambda old, new: new),
         explains=_one_contribution_each,
     ),
     rule_mistake(
         "forgets the incoming adjoint",
-        "the operation's own adjoint is left out: a contribution is that adjoint times the local derivative.",
+        "the operation's own adjoint is left out: a contribution is that adjoint times the local"
+        " derivative.",
         _forgets_incoming,
     ),
     rule_mistake(
         "derivative at the output",
-        "the derivative is taken at the operation's result, but it belongs at its input, as cos x and not cos(sin x).",
+        "the derivative is taken at the operation's result, but it belongs at its input, as cos x"
+        " and not cos(sin x).",
         _at_output,
         ("sin", "cos", "exp", "log", "tanh", "square"),
     ),
     rule_mistake(
         "the other operand",
-        "the operands of a product or quotient are swapped: the contribution to a has the factor b, and the other way round.",
+        "the operands of a product or quotient are swapped: the contribution to a has the factor b,"
+        " and the other way round.",
         _other_operand,
         ("mul", "div"),
     ),
     rule_mistake(
-        "sign", "a sign is lost: a − b sends −g to b; a / b, −a and cos a have a minus as well.", _sign, ("sub", "div", "neg", "cos")
+        "sign",
+        "a sign is lost: a − b sends −g to b; a / b, −a and cos a have a minus as well.",
+        _sign,
+        ("sub", "div", "neg", "cos"),
     ),
     Mistake(
         "double count",
-        "a node that is reached along two ways is passed on twice, the second time with what was sent before. Each node is passed on once.",
+        "a node that is reached along two ways is passed on twice, the second time with what was"
+        " sent before. Each node is passed on once.",
         _walk(WAYS[0], again=True),
         (*(("", _walk(way, again=True)) for way in WAYS[1:]), ("", _passed_on_at_once)),
     ),
-    _mistake("each contribution twice", "each contribution is counted twice.", combine=lambda old, new: old + 2 * new),
-    _mistake("no seed", "the output's adjoint is 0 at the start. It is 1: the output changes with itself one to one.", seed=np.zeros_like),
-    _mistake("seeded with the value", "the output's adjoint starts at its value. It starts at 1, whatever the value is.", seed=lambda y: y),
+    _mistake(
+        "each contribution twice",
+        "each contribution is counted twice.",
+        combine=lambda old, new: old + 2 * new,
+    ),
+    _mistake(
+        "no seed",
+        "the output's adjoint is 0 at the start. It is 1: the output changes with itself one to"
+        " one.",
+        seed=np.zeros_like,
+    ),
+    _mistake(
+        "seeded with the value",
+        "the output's adjoint starts at its value. It starts at 1, whatever the value is.",
+        seed=lambda y: y,
+    ),
     _mistake(
         "first to last",
-        "the sweep goes from first to last. An adjoint must be complete before it is passed on: start at the output.",
+        "the sweep goes from first to last. An adjoint must be complete before it is passed on:"
+        " start at the output.",
         order=lambda graph: graph["rows"],
     ),
     Mistake(
         "visit order",
-        "a node is passed on as soon as it is met, when not all who use it have sent their part. Go in reverse topological order.",
+        "a node is passed on as soon as it is met, when not all who use it have sent their part. Go"
+        " in reverse topological order.",
         _walk(WAYS[0], again=False),
         tuple(("", _walk(way, again=False)) for way in WAYS[1:]),
     ),
     Mistake(
         "order of the names",
-        "the nodes are taken in the order of their names, in which v10 comes before v2. A name tells nothing: the place in the list does.",
-        lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0]), reverse=True)),
+        "the nodes are taken in the order of their names, in which v10 comes before v2. A name"
+        " tells nothing: the place in the list does.",
+        lambda graph, before: sweep(
+            graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0]), reverse=True)
+        ),
         (
-            ("", lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0])))),
-            ("", lambda graph, before: sweep(graph, order=lambda g: sorted(g["rows"], key=_numbered, reverse=True))),
+            (
+                "",
+                lambda graph, before: sweep(
+                    graph, order=lambda g: sorted(g["rows"], key=lambda row: str(row[0]))
+                ),
+            ),
+            (
+                "",
+                lambda graph, before: sweep(
+                    graph, order=lambda g: sorted(g["rows"], key=_numbered, reverse=True)
+                ),
+            ),
         ),
     ),
     rule_mistake(
         "no sum over broadcast axes",
-        "an operand that was stretched by broadcasting gets an adjoint of the stretched shape: sum over the stretched axes.",
+        "an operand that was stretched by broadcasting gets an adjoint of the stretched shape: sum"
+        " over the stretched axes.",
         _no_sum,
         ("add", "sub", "mul", "div"),
     ),
@@ -434,7 +539,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     rule_mistake(
         "one copy of many",
-        "an operand that was stretched by broadcasting gets the part of one of its copies. All of them send one: take the sum.",
+        "an operand that was stretched by broadcasting gets the part of one of its copies. All of"
+        " them send one: take the sum.",
         _one_copy,
         ("add", "sub", "mul", "div"),
     ),
@@ -443,20 +549,35 @@ MISTAKES: tuple[Mistake, ...] = (
         "a transpose is missing at a matrix product: for C = A·B send g·Bᵀ to A and Aᵀ·g to B.",
         pull=_untransposed,
     ),
-    _mistake("matrix product, result transposed", "the contributions of a matrix product come out transposed.", pull=_transposed_result),
+    _mistake(
+        "matrix product, result transposed",
+        "the contributions of a matrix product come out transposed.",
+        pull=_transposed_result,
+    ),
     rule_mistake(
         "constant factor",
-        "a constant factor is missing: x² has the derivative 2x, and a mean over n elements has 1/n.",
+        "a constant factor is missing: x² has the derivative 2x, and a mean over n elements has"
+        " 1/n.",
         _no_factor,
         ("square", "mean"),
     ),
-    Mistake("stale gradients", "adjoints of the sweep before are still there when a new one starts: begin each sweep with zeros.", _stale),
+    Mistake(
+        "stale gradients",
+        "adjoints of the sweep before are still there when a new one starts: begin each sweep with"
+        " zeros.",
+        _stale,
+    ),
     Mistake(
         "stale gradients of the inputs",
-        "the gradients of the sweep before are added to those of this one: set them back to zero first.",
+        "the gradients of the sweep before are added to those of this one: set them back to zero"
+        " first.",
         _stale_inputs,
     ),
-    rule_mistake("sign of everything", "all signs are turned round: contributions are added, not subtracted.", _negated),
+    rule_mistake(
+        "sign of everything",
+        "all signs are turned round: contributions are added, not subtracted.",
+        _negated,
+    ),
     rule_mistake(
         "value instead of derivative",
         "the operation's value is used where its derivative belongs.",
@@ -464,10 +585,20 @@ MISTAKES: tuple[Mistake, ...] = (
         ("sin", "cos", "log", "tanh"),
     ),
     rule_mistake(
-        "forgets the local derivative", "you leave out the local derivative: a contribution is the adjoint times it.", _forgets_local
+        "forgets the local derivative",
+        "you leave out the local derivative: a contribution is the adjoint times it.",
+        _forgets_local,
     ),
-    rule_mistake("adds the local derivative", "you add the adjoint and the local derivative; they are multiplied.", _adds_local),
-    rule_mistake("first operand only", "only the first operand of each operation gets its contribution.", _first_operand),
+    rule_mistake(
+        "adds the local derivative",
+        "you add the adjoint and the local derivative; they are multiplied.",
+        _adds_local,
+    ),
+    rule_mistake(
+        "first operand only",
+        "only the first operand of each operation gets its contribution.",
+        _first_operand,
+    ),
     _mistake(
         "keeps the larger",
         "you keep the larger contribution; they are added.",
@@ -475,7 +606,8 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         "same operand twice",
-        "an operand that stands twice in one operation, as in x + x, gets only one of its two contributions.",
+        "an operand that stands twice in one operation, as in x + x, gets only one of its two"
+        " contributions.",
         _last_use_only,
     ),
 )

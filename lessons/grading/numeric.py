@@ -1,7 +1,8 @@
 """Derivatives by central differences: the judge that needs no answer key.
 
-They check a rule without knowing the right one. With the step h and values of double
-precision, (f(x + h) − f(x − h)) / 2h is off by about f‴h²/6 + ε|f|/h; h = 10⁻⁵ keeps both below 10⁻⁹ for functions of moderate size.
+They check a rule without knowing the right one. With the step h and values of double precision,
+(f(x + h) − f(x − h)) / 2h is off by about f‴h²/6 + ε|f|/h; h = 10⁻⁵ keeps both below 10⁻⁹ for
+functions of moderate size.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def _partial(f: Callable[..., float], point: list[float], i: int) -> float:
 
 def close(a: float, b: float) -> bool:
     """Whether two numbers agree as well as central differences allow; NaN agrees with nothing."""
-    return abs(a - b) <= ATOL + RTOL * max(abs(a), abs(b)) if math.isfinite(a) and math.isfinite(b) else False
+    return (
+        abs(a - b) <= ATOL + RTOL * max(abs(a), abs(b))
+        if math.isfinite(a) and math.isfinite(b)
+        else False
+    )
 
 
 def all_close(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -38,5 +43,7 @@ def all_close(a: Sequence[float], b: Sequence[float]) -> bool:
 
 
 def tidy(x: float) -> float:
-    """A number near a short one, such as 1.0000000003 from a central difference, as that short one: for show only."""
+    """A number near a short one, such as 1.0000000003 from a central difference, as that short
+    one: for show only.
+    """
     return round(x, 6) + 0.0 if math.isfinite(x) else x

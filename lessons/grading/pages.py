@@ -1,4 +1,5 @@
-"""Feedback for one student, as one HTML file that needs nothing and as one Markdown file: pure functions of judgements.
+"""Feedback for one student, as one HTML file that needs nothing and as one Markdown file: pure
+functions of judgements.
 
 A page shows a student's mistakes without running any of the student's code. Every text is escaped;
 there is no script; the Content-Security-Policy forbids every request and every style but the page's
@@ -23,31 +24,46 @@ from minigrad.viz.svg import to_svg
 from .judge import Group, Judgement, smallest_case
 
 STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1c2430, #e8ecf1); --soft: light-dark(#4d5866, #a7b1bd);
-  --paper: light-dark(#ffffff, #14181d); --line: light-dark(#c9d0d8, #3a434e); --tint: light-dark(#f2f5f8, #1d232a);
+:root { color-scheme: light dark; --ink: light-dark(#1c2430, #e8ecf1);
+  --soft: light-dark(#4d5866, #a7b1bd);
+  --paper: light-dark(#ffffff, #14181d); --line: light-dark(#c9d0d8, #3a434e);
+  --tint: light-dark(#f2f5f8, #1d232a);
   --right: light-dark(#0a5f96, #6db6e8); --wrong: light-dark(#a63f00, #f2a071); }
 body { margin: 0; overflow-wrap: anywhere; }
-body { background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+body { background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 0; }
 .total { font-size: 1.15rem; margin: 0 0 1rem; } .soft { color: var(--soft); }
-section { border: 1px solid var(--line); border-left: .3rem solid var(--wrong); border-radius: .4rem; padding: .8rem 1rem; margin: 1rem 0; }
+section { border: 1px solid var(--line); border-left: .3rem solid var(--wrong);
+  border-radius: .4rem; padding: .8rem 1rem; margin: 1rem 0; }
 section.full { border-left-color: var(--right); } section.none { border-left-color: var(--soft); }
-.head { display: flex; flex-wrap: wrap; gap: .3rem 1rem; justify-content: space-between; align-items: baseline; }
+.head { display: flex; flex-wrap: wrap; gap: .3rem 1rem;
+  justify-content: space-between; align-items: baseline; }
 .full .mark, .yes { color: var(--right); } .some .mark, .no { color: var(--wrong); }
-table { border-collapse: collapse; margin: .7rem 0; width: 100%; } caption { text-align: left; color: var(--soft); }
-th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-top: 1px solid var(--line); }
-th { font-weight: 600; overflow-wrap: break-word; } thead th { border-top: 0; color: var(--soft); font-weight: 400; }
-thead th, .points { white-space: nowrap; overflow-wrap: normal; } tbody th { min-width: 6rem; max-width: 20rem; }
-@media (min-width: 40rem) { section thead th:first-child { width: 12rem; } section thead th:nth-child(2) { width: 5rem; } }
-code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em; background: var(--tint); padding: .05em .25em;
+table { border-collapse: collapse; margin: .7rem 0; width: 100%; }
+caption { text-align: left; color: var(--soft); }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
+  border-top: 1px solid var(--line); }
+th { font-weight: 600; overflow-wrap: break-word; }
+thead th { border-top: 0; color: var(--soft); font-weight: 400; }
+thead th, .points { white-space: nowrap; overflow-wrap: normal; }
+tbody th { min-width: 6rem; max-width: 20rem; }
+@media (min-width: 40rem) {
+  section thead th:first-child { width: 12rem; }
+  section thead th:nth-child(2) { width: 5rem; } }
+code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .92em;
+  background: var(--tint); padding: .05em .25em;
   border-radius: .2em; overflow-wrap: anywhere; }
 .likely { background: var(--tint); border-radius: .3rem; padding: .5rem .8rem; margin: .6rem 0; }
 details { margin: .4rem 0; } summary { cursor: pointer; } .picture { margin: .5rem 0 0; }
 .picture svg { max-width: 100%; height: auto; }
-.ring { fill: none; stroke-width: 3; } .ring.r { stroke: var(--right); } .ring.w { stroke: var(--wrong); stroke-width: 4.5; }
-.badge { stroke: var(--paper); stroke-width: 2; } .badge.r { fill: var(--right); } .badge.w { fill: var(--wrong); }
-.sign { fill: var(--paper); font: 700 13px system-ui, "DejaVu Sans", sans-serif; text-anchor: middle; }
+.ring { fill: none; stroke-width: 3; } .ring.r { stroke: var(--right); }
+.ring.w { stroke: var(--wrong); stroke-width: 4.5; }
+.badge { stroke: var(--paper); stroke-width: 2; } .badge.r { fill: var(--right); }
+.badge.w { fill: var(--wrong); }
+.sign { fill: var(--paper); font: 700 13px system-ui, "DejaVu Sans", sans-serif;
+  text-anchor: middle; }
 .verdict { opacity: 0; animation: appear .35s ease-out forwards; }
 @keyframes appear { from { opacity: 0; } to { opacity: 1; } }
 @media (prefers-reduced-motion: reduce) { .verdict { animation: none; opacity: 1; } }
@@ -59,31 +75,57 @@ LONGEST = 60
 
 
 def _style() -> str:
-    return STYLE + "".join(f".a{i} {{ animation-delay: {0.6 + 0.5 * i:.1f}s; }}\n" for i in range(LONGEST))
+    return STYLE + "".join(
+        f".a{i} {{ animation-delay: {0.6 + 0.5 * i:.1f}s; }}\n" for i in range(LONGEST)
+    )
 
 
-def student_html(student: str, sheet: str, judgements: Sequence[Judgement], *, notes: Sequence[str] = (), hints: bool = True) -> str:
-    """The page of one student. notes: sentences that stand above everything, such as which of two files was taken; hints: whether the
-    exercises' hints stand on it, folded away."""
+def student_html(
+    student: str,
+    sheet: str,
+    judgements: Sequence[Judgement],
+    *,
+    notes: Sequence[str] = (),
+    hints: bool = True,
+) -> str:
+    """The page of one student. notes: sentences that stand above everything, such as which of two
+    files was taken; hints: whether the exercises' hints stand on it, folded away.
+    """
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
     body = "".join(_section(j, hints) for j in judgements)
     told = "".join(f"<p>{rich(note)}</p>" for note in notes)
-    heading = f"<h1>{html.escape(sheet)}</h1><p class='soft'>{html.escape(student)}</p>".replace("'", '"')
+    heading = f"<h1>{html.escape(sheet)}</h1><p class='soft'>{html.escape(student)}</p>".replace(
+        "'", '"'
+    )
     total = f'<p class="total"><strong>{points:g}</strong> of {_points(most)}</p>'
-    return document(f"{sheet} · {student}", f"<main><header>{heading}{total}{told}</header>{body}</main>")
+    return document(
+        f"{sheet} · {student}", f"<main><header>{heading}{total}{told}</header>{body}</main>"
+    )
 
 
 def document(title: str, body: str) -> str:
-    """A page that runs nothing and fetches nothing. body: HTML; it may hold `<style>`, which is allowed by its hash."""
+    """A page that runs nothing and fetches nothing. body: HTML; it may hold `<style>`, which is
+    allowed by its hash.
+    """
     style = _style()
-    hashes = " ".join(sorted({_hash(style), *(_hash(s) for s in re.findall(r"<style>(.*?)</style>", body, re.DOTALL))}))
-    policy = f"default-src 'none'; style-src {hashes}; img-src data:; base-uri 'none'; form-action 'none'"
+    hashes = " ".join(
+        sorted(
+            {
+                _hash(style),
+                *(_hash(s) for s in re.findall(r"<style>(.*?)</style>", body, re.DOTALL)),
+            }
+        )
+    )
+    policy = (
+        f"default-src 'none'; style-src {hashes}; img-src data:; base-uri 'none'; form-action"
+        " 'none'"
+    )
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
-        f'<title>{html.escape(title)}</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n'
-        f"<body>\n{body}\n</body>\n</html>\n"
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta'
+        f' http-equiv="Content-Security-Policy" content="{policy}">\n<meta name="viewport"'
+        ' content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light'
+        f' dark">\n<title>{html.escape(title)}</title>\n<link rel="icon"'
+        f' href="data:,">\n<style>{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n'
     )
 
 
@@ -106,38 +148,56 @@ def _state(j: Judgement) -> tuple[str, str]:
 def _section(j: Judgement, hints: bool) -> str:
     kind, verdict = _state(j)
     parts = [
-        f'<div class="head"><h2>{html.escape(j.title)}</h2><p><span class="mark">{verdict}</span> · <strong>{j.points:g}</strong> '
-        f"of {_points(j.max)}</p></div>"
+        f'<div class="head"><h2>{html.escape(j.title)}</h2><p><span class="mark">{verdict}</span> ·'
+        f" <strong>{j.points:g}</strong> of {_points(j.max)}</p></div>"
     ]
     parts.append(_table(j.groups))
     if kind == "some":
         if j.misconception:
             parts.append(f'<p class="likely">{rich(j.misconception["say"])}</p>')
         if j.where:
-            parts.append(f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong> {rich(j.where['say'])}</p>")
+            parts.append(
+                f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong>"
+                f" {rich(j.where['say'])}</p>"
+            )
         picture = _picture(j)
         if picture:
             parts.append(
-                "<details open><summary>The smallest graph that failed, with your numbers, in the order of the reverse sweep "
-                f'(close and open to play it again)</summary><div class="picture">{picture}</div></details>'
+                "<details open><summary>The smallest graph that failed, with your numbers, in the"
+                " order of the reverse sweep "
+                "(close and open to play it again)</summary><div"
+                f' class="picture">{picture}</div></details>'
             )
-        elif j.smallest and (told := _smallest(j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>")):
+        elif j.smallest and (
+            told := _smallest(j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>")
+        ):
             parts.append(f"<p>{told}</p>")
     if kind != "full" and hints:
         for i, text in enumerate(j.hints, 1):
-            parts.append(f"<details><summary>Hint {i} of {len(j.hints)}</summary><p>{rich(text)}</p></details>")
+            parts.append(
+                f"<details><summary>Hint {i} of"
+                f" {len(j.hints)}</summary><p>{rich(text)}</p></details>"
+            )
     return f'<section class="{kind}">{"".join(parts)}</section>'
 
 
 def _picture(j: Judgement) -> str:
-    """The smallest graph that failed, marked; "" where there is none, or one that is too large to be drawn in full."""
+    """The smallest graph that failed, marked; "" where there is none, or one that is too large
+    to be drawn in full.
+    """
     try:
-        return sweep_picture(j.trace, j.step, (j.where or {}).get("wrong", [])) if j.trace is not None else ""
+        return (
+            sweep_picture(j.trace, j.step, (j.where or {}).get("wrong", []))
+            if j.trace is not None
+            else ""
+        )
     except TooLarge:
         return ""
 
 
-def _smallest(smallest: dict[str, Any], text: Callable[[str], str], code: Callable[[str], str]) -> str:
+def _smallest(
+    smallest: dict[str, Any], text: Callable[[str], str], code: Callable[[str], str]
+) -> str:
     """The smallest case that failed, or the value that was written, where there is no call."""
     call, got = smallest["call"], str(smallest["got"])
     if call.isidentifier():
@@ -151,7 +211,8 @@ def _table(groups: Sequence[Group]) -> str:
         right = g.total > 0 and g.right == g.total
         sign = '<span class="yes">✓</span>' if right else '<span class="no">✗</span>'
         rows.append(
-            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{g.points:g} of {g.max:g}</td><td>{rich(g.say)}</td></tr>'
+            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{g.points:g} of'
+            f" {g.max:g}</td><td>{rich(g.say)}</td></tr>"
         )
     head = "<thead><tr><th>what</th><th>points</th><th>what was seen</th></tr></thead>"
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
@@ -163,29 +224,43 @@ def rich(text: str) -> str:
 
 
 def sweep_picture(trace: dict[str, Any], step: int, wrong: Sequence[str]) -> str:
-    """A Trace after `step` steps, with a mark on each node whose adjoint is complete by then: right, or wrong, one after the other.
+    """A Trace after `step` steps, with a mark on each node whose adjoint is complete by then:
+    right, or wrong, one after the other.
 
-    The classes of the marks are those of this module's stylesheet; without it they are all there at once.
+    The classes of the marks are those of this module's stylesheet; without it they are all there at
+    once.
     """
     svg = to_svg(trace, step, groups="open")
     place = with_layout(trace)["layout"]["nodes"]
     last = {w[0]: i for i, s in enumerate(trace["steps"]) for w in s["writes"] if w[1] == "g"}
-    order = [node for node, at in sorted(last.items(), key=lambda pair: pair[1]) if at < step and node in place]
+    order = [
+        node
+        for node, at in sorted(last.items(), key=lambda pair: pair[1])
+        if at < step and node in place
+    ]
     marks = []
     for i, node in enumerate(order):
         kind, sign = ("w", "✗") if node in wrong else ("r", "✓")
         box = place[node]
         x, y = box["x"] - box["w"] / 2 - 4, box["y"] - box["h"] / 2 - 4
-        ring = f'<rect class="ring {kind}" x="{x:g}" y="{y:g}" width="{box["w"] + 8:g}" height="{box["h"] + 8:g}" rx="10"/>'
+        ring = (
+            f'<rect class="ring {kind}" x="{x:g}" y="{y:g}" width="{box["w"] + 8:g}"'
+            f' height="{box["h"] + 8:g}" rx="10"/>'
+        )
         centre = f'cx="{x + 2:g}" cy="{y + 2:g}"'
-        badge = f'<circle class="badge {kind}" {centre} r="10"/><text class="sign" x="{x + 2:g}" y="{y + 6.5:g}">{sign}</text>'
+        badge = (
+            f'<circle class="badge {kind}" {centre} r="10"/><text class="sign" x="{x + 2:g}"'
+            f' y="{y + 6.5:g}">{sign}</text>'
+        )
         marks.append(f'<g class="verdict a{min(i, LONGEST - 1)}">{ring}{badge}</g>')
     end = _end_of_the_graph(svg)
     return svg[:end] + "".join(marks) + svg[end:].strip()
 
 
 def _end_of_the_graph(svg: str) -> int:
-    """Where the group that holds the graph is closed: the first one with a place of its own. The marks have the same place."""
+    """Where the group that holds the graph is closed: the first one with a place of its own. The
+    marks have the same place.
+    """
     start = svg.index("<g transform=")
     depth = 0
     for tag in re.compile(r"<g\b[^>]*?(/?)>|</g>").finditer(svg, start):
@@ -198,10 +273,17 @@ def _end_of_the_graph(svg: str) -> int:
     raise ValueError("an SVG document whose groups are not closed")
 
 
-# ---------------------------------------------------------------------------------------------------------------- markdown
+# ----------------------------------------------------------------------------------------- markdown
 
 
-def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], *, notes: Sequence[str] = (), hints: bool = True) -> str:
+def student_markdown(
+    student: str,
+    sheet: str,
+    judgements: Sequence[Judgement],
+    *,
+    notes: Sequence[str] = (),
+    hints: bool = True,
+) -> str:
     """The feedback as text: for a mail, an issue, a terminal."""
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
     out = [
@@ -214,16 +296,29 @@ def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], 
     ]
     for j in judgements:
         kind, verdict = _state(j)
-        out += ["", f"## {plain_markdown(j.title)}: {verdict}, {j.points:g} of {_points(j.max)}", ""]
+        out += [
+            "",
+            f"## {plain_markdown(j.title)}: {verdict}, {j.points:g} of {_points(j.max)}",
+            "",
+        ]
         out += ["| what | points | what was seen |", "|---|---|---|"]
         for g in j.groups:
             sign = "✓" if g.total and g.right == g.total else "✗"
-            out.append(f"| {sign} {plain_markdown(g.name)} | {g.points:g} of {g.max:g} | {plain_markdown(g.say)} |")
+            out.append(
+                f"| {sign} {plain_markdown(g.name)} | {g.points:g} of {g.max:g} |"
+                f" {plain_markdown(g.say)} |"
+            )
         if kind == "some":
             if j.misconception:
                 out += ["", plain_markdown(j.misconception["say"])]
             if j.where:
-                out += ["", f"The first wrong node is {plain_markdown(j.where['node'])}. {plain_markdown(j.where['say'])}"]
+                out += [
+                    "",
+                    (
+                        f"The first wrong node is {plain_markdown(j.where['node'])}."
+                        f" {plain_markdown(j.where['say'])}"
+                    ),
+                ]
             if j.smallest and (told := _smallest(j.smallest, plain_markdown, plain_markdown)):
                 out += ["", told]
         if kind != "full" and hints and j.hints:
@@ -232,7 +327,9 @@ def student_markdown(student: str, sheet: str, judgements: Sequence[Judgement], 
 
 
 def plain_markdown(text: str) -> str:
-    """Text that means nothing in Markdown: no HTML, no link, no picture, no emphasis, no new line."""
+    """Text that means nothing in Markdown: no HTML, no link, no picture, no emphasis, no new
+    line.
+    """
     text = re.sub(r"\s+", " ", text)
     text = html.escape(text.replace("`", "'"), quote=False)
     return re.sub(r"([\\*_\[\]{}#|~!]|(?<=\w):(?=//))", r"\\\1", text)

@@ -37,7 +37,9 @@ ENGINES = (
 )
 """The modules by which everything in the library that differentiates does so."""
 RULE_PARAMETERS = ("g", "t", "c")
-"""How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a tangent (c where g is taken)."""
+"""How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a
+tangent (c where g is taken).
+"""
 UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins", "stubs", "words")
 """Our own modules that run on the student's side."""
 CALL = "from untrusted.absent import absent; absent({name!r})"
@@ -59,11 +61,13 @@ _lock = threading.Lock()
 
 
 def library(forbid: Iterable[str], base: Path | None = None) -> Path:
-    """The folder of a copy without the named functions, classes or modules; made once for each set of names.
+    """The folder of a copy without the named functions, classes or modules; made once for each set
+    of names.
 
-    forbid: dotted names such as "minigrad.func.vjp" or "minigrad.Tensor.backward", or "derivatives": all by which the library
-    differentiates, its operations' rules included. base: where the copies are kept (a temporary folder by
-    default, removed by `forget`). Raises SheetError for a name that is not there, or that cannot be taken away.
+    forbid: dotted names such as "minigrad.func.vjp" or "minigrad.Tensor.backward", or
+    "derivatives": all by which the library differentiates, its operations' rules included. base:
+    where the copies are kept (a temporary folder by default, removed by `forget`). Raises
+    SheetError for a name that is not there, or that cannot be taken away.
     """
     names = tuple(sorted(set(forbid)))
     with _lock:
@@ -96,11 +100,15 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
         shutil.copytree(
             source,
             folder / "minigrad",
-            ignore=shutil.ignore_patterns("__pycache__", "*.so", "cli", "design", "__main__.py", "viz", "lessons"),
+            ignore=shutil.ignore_patterns(
+                "__pycache__", "*.so", "cli", "design", "__main__.py", "viz", "lessons"
+            ),
         )
         ours = folder / "untrusted"
         ours.mkdir()
-        (ours / "__init__.py").write_text('"""What runs of the grader beside a student\'s code. There are no answers here."""\n')
+        (ours / "__init__.py").write_text(
+            '"""What runs of the grader beside a student\'s code. There are no answers here."""\n'
+        )
         for module in UNTRUSTED:
             shutil.copyfile(Path(__file__).with_name(f"{module}.py"), ours / f"{module}.py")
         numpy = Path(np.__file__).resolve().parent
@@ -134,7 +142,9 @@ def _take_away(name: str, folder: Path) -> None:
         code = found.fget.__code__ if found.fget else None
     file = _in_copy(code.co_filename, folder) if code is not None else None
     # What a table or a factory makes shares its code with others, which stay.
-    shared = code is None or "<locals>" in code.co_qualname or code.co_name != name.rpartition(".")[2]
+    shared = (
+        code is None or "<locals>" in code.co_qualname or code.co_name != name.rpartition(".")[2]
+    )
     if shared or file is None or not _empty_function(file, code.co_firstlineno, code.co_name, name):
         for holder, attribute in _bindings(owner, found, name):
             _rebind(holder, attribute, name, folder)
@@ -150,7 +160,11 @@ def find(name: str) -> tuple[Any, Any]:
     for i, part in enumerate(rest):
         owner = found
         try:
-            found = inspect.getattr_static(owner, part) if inspect.isclass(owner) else getattr(owner, part)
+            found = (
+                inspect.getattr_static(owner, part)
+                if inspect.isclass(owner)
+                else getattr(owner, part)
+            )
         except AttributeError:
             try:
                 found = importlib.import_module(".".join([first, *rest[: i + 1]]))
@@ -168,7 +182,9 @@ def _in_copy(filename: str, folder: Path) -> Path | None:
 
 
 def _empty_function(file: Path, line: int, function: str, name: str) -> bool:
-    """Puts one statement in the place of the body of the function that begins at a line; False if no such function is there."""
+    """Puts one statement in the place of the body of the function that begins at a line; False
+    if no such function is there.
+    """
     text = file.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.name == function:
@@ -181,7 +197,11 @@ def _empty_function(file: Path, line: int, function: str, name: str) -> bool:
     start, end = node.body[0], node.body[-1]
     assert end.end_lineno is not None
     one_line = start.lineno == node.lineno  # def f(x): return ...
-    head = lines[start.lineno - 1].encode()[: start.col_offset].decode() if one_line else " " * start.col_offset
+    head = (
+        lines[start.lineno - 1].encode()[: start.col_offset].decode()
+        if one_line
+        else " " * start.col_offset
+    )
     # As many lines as before: what follows keeps its numbers, and is found by them.
     blank = ["\n"] * (end.end_lineno - start.lineno)
     lines[start.lineno - 1 : end.end_lineno] = [f"{head}{CALL.format(name=name)}\n", *blank]
@@ -190,7 +210,9 @@ def _empty_function(file: Path, line: int, function: str, name: str) -> bool:
 
 
 def _empty_module(name: str, original: Path, folder: Path) -> None:
-    """A module whose every name is absent, and all modules below it. The names are classes: others may inherit from them."""
+    """A module whose every name is absent, and all modules below it. The names are classes:
+    others may inherit from them.
+    """
     file = _in_copy(str(original), folder)
     assert file is not None
     for path in sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]:
@@ -198,9 +220,13 @@ def _empty_module(name: str, original: Path, folder: Path) -> None:
 
 
 def _empty_rules(file: Path) -> None:
-    """Takes the derivative rules out of a table of operations. Their parameters stay: the declarations read them."""
+    """Takes the derivative rules out of a table of operations. Their parameters stay: the
+    declarations read them.
+    """
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    gone = ast.parse(f"__import__('untrusted.absent').absent.absent({'the derivative rule'!r})", mode="eval").body
+    gone = ast.parse(
+        f"__import__('untrusted.absent').absent.absent({'the derivative rule'!r})", mode="eval"
+    ).body
     for node in ast.walk(tree):
         if not isinstance(node, ast.Lambda | ast.FunctionDef):
             continue
@@ -214,11 +240,19 @@ def _empty_rules(file: Path) -> None:
 
 
 def _bindings(owner: Any, found: Any, name: str) -> list[tuple[Any, str]]:
-    """Where an object is bound: (module or class, attribute), in the place that is named and in every other module of the library."""
+    """Where an object is bound: (module or class, attribute), in the place that is named and in
+    every other module of the library.
+    """
     places = [(owner, name.rpartition(".")[2])]
-    for module in [module for key, module in sorted(sys.modules.items()) if key.partition(".")[0] == "minigrad"]:
-        places += [(module, attribute) for attribute, value in vars(module).items() if value is found]
-    return list({(id(holder), attribute): (holder, attribute) for holder, attribute in places}.values())
+    for module in [
+        module for key, module in sorted(sys.modules.items()) if key.partition(".")[0] == "minigrad"
+    ]:
+        places += [
+            (module, attribute) for attribute, value in vars(module).items() if value is found
+        ]
+    return list(
+        {(id(holder), attribute): (holder, attribute) for holder, attribute in places}.values()
+    )
 
 
 def _rebind(owner: Any, attribute: str, name: str, folder: Path) -> None:
@@ -228,10 +262,15 @@ def _rebind(owner: Any, attribute: str, name: str, folder: Path) -> None:
     module = inspect.getmodule(owner) if is_class else owner
     file = _in_copy(str(getattr(module, "__file__", "")), folder)
     if file is None or not file.is_file():
-        raise SheetError(f"forbid: {name!r} cannot be taken away; name the function that it calls instead.")
+        raise SheetError(
+            f"forbid: {name!r} cannot be taken away; name the function that it calls instead."
+        )
     target = f"{owner.__qualname__}.{attribute}" if is_class else attribute
     with file.open("a", encoding="utf-8") as text:
-        text.write(f"\n\ndef _absent_{attribute}(*args, **kwargs):\n    {CALL.format(name=name)}\n\n\n{target} = _absent_{attribute}\n")
+        text.write(
+            f"\n\ndef _absent_{attribute}(*args, **kwargs):\n   "
+            f" {CALL.format(name=name)}\n\n\n{target} = _absent_{attribute}\n"
+        )
 
 
 TRY_OUT = """
@@ -244,15 +283,17 @@ for name in {names!r}:
     for i, part in enumerate(parts):
         if not hasattr(found, part):
             importlib.import_module("minigrad." + ".".join(parts[: i + 1]))
-        found = inspect.getattr_static(found, part) if inspect.isclass(found) else getattr(found, part)
+        static = inspect.isclass(found)
+        found = inspect.getattr_static(found, part) if static else getattr(found, part)
     found = getattr(found, "__func__", found)
     if isinstance(found, property):
         found = found.fget
     if inspect.ismodule(found):
         found = found.anything
     try:
-        count = sum(p.default is p.empty and p.kind in (0, 1) for p in inspect.signature(found).parameters.values())
-        wanted = {{p.name: None for p in inspect.signature(found).parameters.values() if p.default is p.empty and p.kind == 3}}
+        parameters = inspect.signature(found).parameters.values()
+        count = sum(p.default is p.empty and p.kind in (0, 1) for p in parameters)
+        wanted = {{p.name: None for p in parameters if p.default is p.empty and p.kind == 3}}
         found(*[None] * count, **wanted)
     except Absent:
         continue
@@ -264,9 +305,18 @@ for name in {names!r}:
 
 
 def _try_out(names: tuple[str, ...], folder: Path) -> None:
-    """The copy must still be imported, and each name must raise: else the sheet promises what it cannot keep."""
-    code = TRY_OUT.format(folder=str(folder), names=[n for name in names for n in (ENGINES if name == DERIVATIVES else (name,))])
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120)
+    """The copy must still be imported, and each name must raise: else the sheet promises what it
+    cannot keep.
+    """
+    code = TRY_OUT.format(
+        folder=str(folder),
+        names=[n for name in names for n in (ENGINES if name == DERIVATIVES else (name,))],
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120
+    )
     if done.returncode or done.stdout.strip():
         what = done.stdout.strip() or done.stderr.strip()[-1500:]
-        raise SheetError(f"forbid: without {', '.join(names)} the library does not work as it should: {what}")
+        raise SheetError(
+            f"forbid: without {', '.join(names)} the library does not work as it should: {what}"
+        )

@@ -1,10 +1,11 @@
 """Grading a class: from a folder of hand-ins to a journal, and from the journal to grades.
 
 The order of work keeps a grade a secret until it is given: a seed is drawn for the hand-in, the
-cases are made of it, the student's process answers them and dies, and only then is anything computed that says what would have been
-right. It also shows how the work is spread: `grade_one` is an importable function of plain data that returns plain data, so any
-`concurrent.futures.Executor` will do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one gives
-the same grades. Threads are the default: students' code has processes of its own anyway.
+cases are made of it, the student's process answers them and dies, and only then is anything
+computed that says what would have been right. It also shows how the work is spread: `grade_one` is
+an importable function of plain data that returns plain data, so any `concurrent.futures.Executor`
+will do (threads, processes, dask's `Client.get_executor()`, ipyparallel's, mpi4py's), and every one
+gives the same grades. Threads are the default: students' code has processes of its own anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+    wait,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,10 +50,23 @@ from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
 from .judge import Judgement, judge
 from .sheet import Sheet, load_sheet, own_solution
-from .supervisor import Outcome, Questions, Run, Server, Work, abandon_all, bubblewrap, disown_all, forbidden, iter_groups
+from .supervisor import (
+    Outcome,
+    Questions,
+    Run,
+    Server,
+    Work,
+    abandon_all,
+    bubblewrap,
+    disown_all,
+    forbidden,
+    iter_groups,
+)
 
 JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
-"""In the results folder: the journal, the sheet's secret, what was in zips, and what is there only while the grader runs."""
+"""In the results folder: the journal, the sheet's secret, what was in zips, and what is there
+only while the grader runs.
+"""
 
 LARGE = 100
 """From so many hand-ins for each process on, judging is shared out among processes."""
@@ -54,7 +75,7 @@ SAFE_LEVEL = "confined"
 """Below this one a student's program can reach what the grader's account can reach."""
 
 
-# -------------------------------------------------------------------------------------------------------------- one hand-in
+# -------------------------------------------------------------------------------------- one hand-in
 
 
 def seed_for(secret: bytes, sha256: str) -> str:
@@ -64,14 +85,24 @@ def seed_for(secret: bytes, sha256: str) -> str:
 
 
 def cases_for(exercise: Exercise, seed: str) -> list[Case]:
-    """The cases of an exercise for a hand-in; what other exercises the sheet has does not matter."""
+    """The cases of an exercise for a hand-in; what other exercises the sheet has does not
+    matter.
+    """
     own = hmac.new(bytes.fromhex(seed), exercise.name.encode(), hashlib.sha256).digest()
     return exercise.cases(np.random.default_rng(int.from_bytes(own)))
 
 
 def asked(exercise: Exercise, cases: list[Case]) -> str:
-    """A digest of what a student's process is asked, and how: while it stays the same, what came back stays good."""
-    how = [exercise.drive_code(), list(exercise.answers), sorted(exercise.forbid), exercise.limit_s, exercise.is_value]
+    """A digest of what a student's process is asked, and how: while it stays the same, what came
+    back stays good.
+    """
+    how = [
+        exercise.drive_code(),
+        list(exercise.answers),
+        sorted(exercise.forbid),
+        exercise.limit_s,
+        exercise.is_value,
+    ]
     what = [f"{exercise.called(case)}({case.sent})" for case in cases]
     return hashlib.sha256("\n".join([json.dumps(how), *what]).encode()).hexdigest()
 
@@ -79,9 +110,10 @@ def asked(exercise: Exercise, cases: list[Case]) -> str:
 def grade_one(job: dict[str, Any]) -> Record:
     """Runs one hand-in and returns its line of the journal. It judges nothing.
 
-    job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret" (hex), "least" (a level), "warm", "wrap",
-    "work" (a folder for temporary files, or ""), "together", "shorten" (see `check_own_solution`). Raises ConfinementError where isolation
-    is worse than "least".
+    job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret"
+    (hex), "least" (a level), "warm", "wrap", "work" (a folder for temporary files, or ""),
+    "together", "shorten" (see `check_own_solution`). Raises ConfinementError where isolation is
+    worse than "least".
     """
     sheet, start = sheet_at(job["sheet"]), time.monotonic()
     record: Record = {
@@ -107,7 +139,9 @@ def grade_one(job: dict[str, Any]) -> Record:
     except handins.HandInError as error:
         return record | {"problem": str(error)}
     questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
-    outcome = run_cells(cells, questions, beside, job, shown_in(job["sheet"]) if job["shorten"] else frozenset())
+    outcome = run_cells(
+        cells, questions, beside, job, shown_in(job["sheet"]) if job["shorten"] else frozenset()
+    )
     return record | {
         "level": outcome.level,
         "seconds": round(time.monotonic() - start, 6),
@@ -118,30 +152,48 @@ def grade_one(job: dict[str, Any]) -> Record:
         "flags": outcome.flags + looks_inside(cells),
         "printed": outcome.printed,
         "exercises": {
-            exercise.name: {"asked": asked(exercise, cases), "returned": list(map(_packed, outcome.returned[exercise.name]))}
+            exercise.name: {
+                "asked": asked(exercise, cases),
+                "returned": list(map(_packed, outcome.returned[exercise.name])),
+            }
             for exercise, cases in questions
         },
     }
 
 
-INSIDE = re.compile(r"\b(__closure__|cell_contents|__subclasses__|f_locals|f_globals|f_back|tb_frame|gi_frame|cr_frame|__kwdefaults__)\b")
-"""By these names code reads and changes what other functions keep for themselves: a drive's count of runs, for instance."""
+INSIDE = re.compile(
+    r"\b(__closure__|cell_contents|__subclasses__|f_locals|f_globals|f_back|tb_frame|gi_frame|cr_frame|__kwdefaults__)\b"
+)
+"""By these names code reads and changes what other functions keep for themselves: a drive's
+count of runs, for instance.
+"""
 
 
 def looks_inside(cells: list[tuple[str, str]]) -> list[str]:
-    """Flags for cells that a person should look at, by their text. Like all flags they change no points."""
+    """Flags for cells that a person should look at, by their text. Like all flags they change no
+    points.
+    """
     found = {name: match[0] for name, source in cells if (match := INSIDE.search(source))}
-    return [f"wrote `{word}` in {name}, which looks into other functions" for name, word in found.items()][:5]
+    return [
+        f"wrote `{word}` in {name}, which looks into other functions"
+        for name, word in found.items()
+    ][:5]
 
 
 def run_cells(
-    cells: list[tuple[str, str]], questions: Questions, beside: list[Path], job: dict[str, Any], shown: frozenset[str]
+    cells: list[tuple[str, str]],
+    questions: Questions,
+    beside: list[Path],
+    job: dict[str, Any],
+    shown: frozenset[str],
 ) -> Outcome:
     """What a notebook's cells and functions gave.
 
-    Each exercise is asked in a process without the names that it forbids. One process without all the names that any of them forbids does
-    for all: as long as nothing calls one of these, it does what it would do if they were there. If something does, the exercises that
-    forbid less are asked again, each set of names in a process of its own; those answers count.
+    Each exercise is asked in a process without the names that it forbids. One process without all
+    the names that any of them forbids does
+    for all: as long as nothing calls one of these, it does what it would do if they were there. If
+    something does, the exercises that forbid less are asked again, each set of names in a process
+    of its own; those answers count.
     """
     outcome, groups, all_names = Outcome(), list(iter_groups(questions)), forbidden(questions)
     if len(groups) > 1 and job["together"]:
@@ -191,7 +243,7 @@ def shown_in(path: str) -> frozenset[str]:
     return _shown(path, os.stat(path).st_mtime)
 
 
-# ------------------------------------------------------------------------------------------------------------------ servers
+# ------------------------------------------------------------------------------------------ servers
 
 _idle: list[tuple[tuple[str, ...], bool, Server]] = []
 _idle_lock = threading.Lock()
@@ -199,13 +251,19 @@ _idle_lock = threading.Lock()
 
 @contextmanager
 def server(forbid: tuple[str, ...], job: dict[str, Any]) -> Iterator[Server]:
-    """A server for hand-ins with a library without these names: an idle one if the job may start warm, else a new one."""
+    """A server for hand-ins with a library without these names: an idle one if the job may start
+    warm, else a new one.
+    """
     work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
     found = None
     if job["warm"]:
         with _idle_lock:
             for entry in _idle:
-                if entry[:2] == (forbid, job["wrap"]) and entry[2].library.is_dir() and entry[2].base.is_dir():
+                if (
+                    entry[:2] == (forbid, job["wrap"])
+                    and entry[2].library.is_dir()
+                    and entry[2].base.is_dir()
+                ):
                     _idle.remove(entry)
                     found = entry[2]
                     break
@@ -244,13 +302,15 @@ def close_servers() -> None:
 atexit.register(close_servers)
 
 
-# -------------------------------------------------------------------------------------------------------------------- judging
+# ------------------------------------------------------------------------------------------ judging
 
 
 def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
-    """What a line of the journal is worth: a pure function of the line and the sheet. Empty where there was nothing to run.
+    """What a line of the journal is worth: a pure function of the line and the sheet. Empty where
+    there was nothing to run.
 
-    Raises SheetError for an exercise that asks something else now: what came back then says nothing about it.
+    Raises SheetError for an exercise that asks something else now: what came back then says nothing
+    about it.
     """
     if "exercises" not in record:
         return []
@@ -258,13 +318,18 @@ def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
     for exercise in sheet.exercises:
         cases, entry = cases_for(exercise, record["seed"]), record["exercises"].get(exercise.name)
         if entry is None or entry["asked"] != asked(exercise, cases):
-            raise SheetError(f"exercise {exercise.name!r} asks something else than when {record['student']} was graded: run it again.")
+            raise SheetError(
+                f"exercise {exercise.name!r} asks something else than when {record['student']} was"
+                " graded: run it again."
+            )
         found.append(judge(exercise, cases, [_unpacked(packed) for packed in entry["returned"]]))
     return found
 
 
 def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
-    """Whether a hand-in need not be run again: same file, same questions, and no worse isolation than is asked for now."""
+    """Whether a hand-in need not be run again: same file, same questions, and no worse isolation
+    than is asked for now.
+    """
     if job["path"] is None:
         return not record["file"] and record["problem"] == job["problem"]
     if record["sha256"] != handins.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
@@ -277,7 +342,10 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
         return False
     if set(record["exercises"]) != {e.name for e in sheet.exercises}:
         return False
-    return all(record["exercises"][e.name]["asked"] == asked(e, cases_for(e, record["seed"])) for e in sheet.exercises)
+    return all(
+        record["exercises"][e.name]["asked"] == asked(e, cases_for(e, record["seed"]))
+        for e in sheet.exercises
+    )
 
 
 @dataclass
@@ -305,14 +373,18 @@ class Graded:
 
 
 def graded(out: Path, sheet_path: Path, jobs: int = 0) -> list[Graded]:
-    """Everybody's results, out of the journal alone. A large class is shared out among processes: this is our own code."""
+    """Everybody's results, out of the journal alone. A large class is shared out among
+    processes: this is our own code.
+    """
     records = list(last_hand_ins(out / JOURNAL).values())
     jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
     if jobs < 2:
         found = [judgements(record, sheet_at(str(sheet_path))) for record in records]
     else:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(_judge_one, repeat(str(sheet_path)), records, chunksize=LARGE // 5))
+            found = list(
+                pool.map(_judge_one, repeat(str(sheet_path)), records, chunksize=LARGE // 5)
+            )
     return [Graded(record, judged) for record, judged in zip(records, found, strict=True)]
 
 
@@ -320,13 +392,15 @@ def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
     return judgements(record, sheet_at(sheet_path))
 
 
-# ---------------------------------------------------------------------------------------------------------------- a class
+# ------------------------------------------------------------------------------------------ a class
 
 
 @dataclass
 class Report:
-    """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed: those that the grader itself could not
-    run, with the reason; changed: (student, points before, points now), for those whose points changed."""
+    """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed:
+    those that the grader itself could not run, with the reason; changed: (student, points before,
+    points now), for those whose points changed.
+    """
 
     results: list[Graded] = field(default_factory=list)
     ran: int = 0
@@ -341,8 +415,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Options:
-    """How to run. least: the level of isolation below which nothing is run; warm: fork hand-ins from a running server; wrap: use
-    bubblewrap where it works; jobs: threads, if no executor is given."""
+    """How to run. least: the level of isolation below which nothing is run; warm: fork hand-ins
+    from a running server; wrap: use bubblewrap where it works; jobs: threads, if no executor is
+    given.
+    """
 
     least: str = SAFE_LEVEL
     warm: bool = True
@@ -351,9 +427,15 @@ class Options:
 
 
 def grade(
-    sheet_path: Path, submitted: Path, out: Path, options: Options = Options(), executor: Executor | None = None, log: TextIO | None = None
+    sheet_path: Path,
+    submitted: Path,
+    out: Path,
+    options: Options = Options(),
+    executor: Executor | None = None,
+    log: TextIO | None = None,
 ) -> Report:
-    """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv from it.
+    """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv
+    from it.
 
     Raises:
         SheetError: the sheet's own solution does not get full points, or the sheet is wrong
@@ -372,17 +454,29 @@ def grade(
             report = Report()
             jobs = list(_jobs(handins.find(submitted, sheet, _empty(out / UNPACKED)), job))
             if not jobs:
-                raise handins.HandInError(f"there are no hand-ins in {submitted}: neither folders of students nor notebooks nor zips.")
+                raise handins.HandInError(
+                    f"there are no hand-ins in {submitted}: neither folders of students nor"
+                    " notebooks nor zips."
+                )
             if len(jobs) > 1 and all(j["problem"].endswith(handins.FOREIGN) for j in jobs):
                 raise handins.HandInError(
-                    f"none of the {len(jobs)} notebooks in {submitted} holds a cell of {sheet.name}.ipynb: is it the right sheet?"
+                    f"none of the {len(jobs)} notebooks in {submitted} holds a cell of"
+                    f" {sheet.name}.ipynb: is it the right sheet?"
                 )
             known = last_hand_ins(out / JOURNAL)
-            todo = [j for j in jobs if j["student"] not in known or not is_current(known[j["student"]], sheet, j)]
+            todo = [
+                j
+                for j in jobs
+                if j["student"] not in known or not is_current(known[j["student"]], sheet, j)
+            ]
             for record in _spread(todo, options, executor, report, log):
                 journal.append(record)
                 report.ran += 1
-            report.results = [r for r in graded(out, sheet_path, options.jobs) if r.student in {j["student"] for j in jobs}]
+            report.results = [
+                r
+                for r in graded(out, sheet_path, options.jobs)
+                if r.student in {j["student"] for j in jobs}
+            ]
             _conclude(report, out, sheet, journal)
             return report
         finally:
@@ -391,7 +485,9 @@ def grade(
 
 
 def regrade(sheet_path: Path, out: Path) -> Report:
-    """Judges the journal again with the sheet as it is now, without running anybody. Raises as `grade` does."""
+    """Judges the journal again with the sheet as it is now, without running anybody. Raises as
+    `grade` does.
+    """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
     sheet = sheet_at(str(sheet_path))
     if not (out / JOURNAL).is_file():
@@ -403,10 +499,14 @@ def regrade(sheet_path: Path, out: Path) -> Report:
         return report
 
 
-def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options()) -> tuple[Graded, Graded]:
-    """Runs one student's hand-in again, with the seed it had: (as it is in the journal, as it came out now).
+def appeal(
+    sheet_path: Path, out: Path, student: str, options: Options = Options()
+) -> tuple[Graded, Graded]:
+    """Runs one student's hand-in again, with the seed it had: (as it is in the journal, as it came
+    out now).
 
-    Raises KeyError for a student who is not in the journal, SheetError where the hand-in has changed since.
+    Raises KeyError for a student who is not in the journal, SheetError where the hand-in has
+    changed since.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
     sheet = sheet_at(str(sheet_path))
@@ -416,7 +516,10 @@ def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options
     try:
         job = _common_job(sheet_path, out, work, options)
         if record["file"] and not Path(record["file"]).is_file():
-            raise SheetError(f"the hand-in of {student}, {record['file']}, is not there any more (it may have come out of a zip).")
+            raise SheetError(
+                f"the hand-in of {student}, {record['file']}, is not there any more (it may have"
+                " come out of a zip)."
+            )
         job["shorten"] = bool(record.get("not_run"))
         jobs = {j["student"]: j for j in _jobs([_hand_in_of(record)], job)}
         now = grade_one(jobs[student])
@@ -424,14 +527,19 @@ def appeal(sheet_path: Path, out: Path, student: str, options: Options = Options
         close_servers()
         remove(work)
     if now["sha256"] != record["sha256"]:
-        raise SheetError(f"the hand-in of {student} has changed since it was graded (its SHA-256 is another one).")
+        raise SheetError(
+            f"the hand-in of {student} has changed since it was graded (its SHA-256 is another"
+            " one)."
+        )
     return before, Graded(now, judgements(now, sheet))
 
 
 def _hand_in_of(record: Record) -> handins.HandIn:
     path = Path(record["file"]) if record["file"] else None
     beside = [Path(p) for p in record["beside"]]
-    return handins.HandIn(record["student"], path, record["note"], record["problem"], beside, record["lms"])
+    return handins.HandIn(
+        record["student"], path, record["note"], record["problem"], beside, record["lms"]
+    )
 
 
 def sheet_file(path: Path) -> Path:
@@ -455,7 +563,9 @@ def _common_job(sheet_path: Path, out: Path, work: Path, options: Options) -> di
 
 
 def bubblewrap_works(work: Path) -> bool:
-    """Whether bubblewrap is here and may do what it is for (some systems forbid user namespaces)."""
+    """Whether bubblewrap is here and may do what it is for (some systems forbid user
+    namespaces).
+    """
     if not bubblewrap(work, work):
         return False
     try:
@@ -466,7 +576,9 @@ def bubblewrap_works(work: Path) -> bool:
 
 
 def secret_of(out: Path) -> bytes:
-    """The secret of a results folder, drawn when it is first needed. Whoever has it can tell the cases of every hand-in."""
+    """The secret of a results folder, drawn when it is first needed. Whoever has it can tell the
+    cases of every hand-in.
+    """
     path = out / SECRET
     if not path.exists():
         beside = out / f".{SECRET}-{secrets.token_hex(4)}"
@@ -484,7 +596,9 @@ def secret_of(out: Path) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) < 16:
-        raise SheetError(f"{path} holds no secret; remove it, and everybody is graded anew with another one.")
+        raise SheetError(
+            f"{path} holds no secret; remove it, and everybody is graded anew with another one."
+        )
     return secret
 
 
@@ -508,24 +622,35 @@ def _jobs(found: Iterable[handins.HandIn], common: dict[str, Any]) -> Iterator[d
 
 
 def _absolute(path: Path) -> str:
-    """The path from the root; a link at its end stays a link, so that it is refused when it is opened."""
+    """The path from the root; a link at its end stays a link, so that it is refused when it is
+    opened.
+    """
     return str(path.parent.resolve() / path.name)
 
 
 def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
-    """The instructor's own solution must get full points, by the way that hand-ins go. Raises SheetError.
+    """The instructor's own solution must get full points, by the way that hand-ins go. Raises
+    SheetError.
 
-    Returns what it shows about the quicker way: "shorten", whether its points are full without the cells that only show something;
-    "together", whether it calls nothing that any exercise forbids, so that one process will do for most hand-ins.
+    Returns what it shows about the quicker way: "shorten", whether its points are full without the
+    cells that only show something; "together", whether it calls nothing that any exercise forbids,
+    so that one process will do for most hand-ins.
     """
     if sheet.notebook is None:
-        raise SheetError(f"sheet {sheet.name}: there is no notebook beside it, so it has no solution of its own.")
-    questions = [(exercise, cases_for(exercise, seed_for(b"own", sheet.hash))) for exercise in sheet.exercises]
+        raise SheetError(
+            f"sheet {sheet.name}: there is no notebook beside it, so it has no solution of its own."
+        )
+    questions = [
+        (exercise, cases_for(exercise, seed_for(b"own", sheet.hash)))
+        for exercise in sheet.exercises
+    ]
     cells = handins.code_cells(sheet.notebook, sheet)
 
     def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
         outcome = run_cells(cells, questions, [], job | {"together": True}, shown)
-        return outcome, [judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions]
+        return outcome, [
+            judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions
+        ]
 
     shown = demonstrations(sheet)
     outcome, found = judged(shown)
@@ -540,14 +665,23 @@ def _need_full(found: list[Judgement]) -> None:
     for judgement in found:
         if not judgement.full:
             say = next(group.say for group in judgement.groups if group.right < group.total)
-            what = f"the sheet's own solution gets {judgement.points:g} of {judgement.max:g} points: {say}"
+            what = (
+                f"the sheet's own solution gets {judgement.points:g} of {judgement.max:g} points:"
+                f" {say}"
+            )
             raise SheetError(f"exercise {judgement.exercise!r}: {what}")
 
 
 def _spread(
-    jobs: list[dict[str, Any]], options: Options, executor: Executor | None, report: Report, log: TextIO | None
+    jobs: list[dict[str, Any]],
+    options: Options,
+    executor: Executor | None,
+    report: Report,
+    log: TextIO | None,
 ) -> Iterator[Record]:
-    """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted, and the others go on."""
+    """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted,
+    and the others go on.
+    """
     own = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) if executor is None else None
     pool: Executor = own or executor  # type: ignore[assignment]
     futures: dict[Future[Record], str] = {}
@@ -590,7 +724,9 @@ def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[A
 
 
 def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None:
-    """Writes the tables and notes the points, so that the next time can tell who gains and who loses."""
+    """Writes the tables and notes the points, so that the next time can tell who gains and who
+    loses.
+    """
     before = last_grades(out / JOURNAL)
     points = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
     for student, given in points.items():
@@ -598,23 +734,53 @@ def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None
             report.changed.append((student, sum(before[student].values()), sum(given.values())))
     if points != before:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        journal.append({"kind": "grades", "sheet": {"name": sheet.name, "hash": sheet.hash}, "when": when, "points": points})
+        journal.append(
+            {
+                "kind": "grades",
+                "sheet": {"name": sheet.name, "hash": sheet.hash},
+                "when": when,
+                "points": points,
+            }
+        )
     write_tables(report.results, out, sheet)
 
 
-# ------------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 
-GRADES = "assignment duedate timestamp student_id last_name first_name email raw_score late_submission_penalty score max_score".split()
+GRADES = (
+    "assignment duedate timestamp student_id last_name first_name email raw_score"
+    " late_submission_penalty score max_score".split()
+)
 """The columns of nbgrader's own export."""
-ITEMS = "student_id exercise group points max_points right cases reason misconception level problem".split()
+ITEMS = (
+    "student_id exercise group points max_points right cases"
+    " reason misconception level problem".split()
+)
 
 
 def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
-    """grades.csv, one row a student, and items.csv, one row for each group of points, with the reason."""
+    """grades.csv, one row a student, and items.csv, one row for each group of points, with the
+    reason.
+    """
     _write(
         out / "grades.csv",
         GRADES,
-        ([sheet.name, "", r.record["when"], r.student, "", "", "", r.points, 0.0, r.points, sheet.max_points] for r in results),
+        (
+            [
+                sheet.name,
+                "",
+                r.record["when"],
+                r.student,
+                "",
+                "",
+                "",
+                r.points,
+                0.0,
+                r.points,
+                sheet.max_points,
+            ]
+            for r in results
+        ),
     )
     _write(out / "items.csv", ITEMS, (row for r in results for row in _items(r, sheet)))
 
@@ -624,15 +790,41 @@ def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
     if not result.judgements:
         for exercise in sheet.exercises:
             for group, worth in exercise.points.items():
-                yield [result.student, exercise.name, group, 0.0, worth, 0, 0, problem, "", level, problem]
+                yield [
+                    result.student,
+                    exercise.name,
+                    group,
+                    0.0,
+                    worth,
+                    0,
+                    0,
+                    problem,
+                    "",
+                    level,
+                    problem,
+                ]
     for j in result.judgements:
         named = j.misconception["name"] if j.misconception else ""
         for g in j.groups:
-            yield [result.student, j.exercise, g.name, g.points, g.max, g.right, g.total, g.say, named, level, problem]
+            yield [
+                result.student,
+                j.exercise,
+                g.name,
+                g.points,
+                g.max,
+                g.right,
+                g.total,
+                g.say,
+                named,
+                level,
+                problem,
+            ]
 
 
 def _write(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
-    """A table, written beside its place and then moved there: whoever reads it sees the old one or the new one."""
+    """A table, written beside its place and then moved there: whoever reads it sees the old one
+    or the new one.
+    """
     beside = path.with_suffix(".csv.new")
     try:
         with beside.open("w", encoding="utf-8", newline="") as file:
@@ -649,7 +841,19 @@ def harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     text = wire.clean(cell)
-    return "'" + text if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+    return (
+        "'" + text if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+    )
 
 
-__all__ = ["Graded", "Options", "Report", "appeal", "grade", "grade_one", "graded", "regrade", "write_tables"]
+__all__ = [
+    "Graded",
+    "Options",
+    "Report",
+    "appeal",
+    "grade",
+    "grade_one",
+    "graded",
+    "regrade",
+    "write_tables",
+]

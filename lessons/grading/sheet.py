@@ -36,9 +36,12 @@ CHECKS = ("check", "predict")
 
 @dataclass(frozen=True)
 class Sheet:
-    """name: the notebook's file name without its ending; exercises: in the notebook's order; notebook: the instructor's edition, as JSON
-    (None where there is only a module); check_ids: ids and grade_ids of its check cells; solution_ids: those of its solution cells;
-    hash: of everything that grades depend on; folder: where it lies; module: the dotted name or the path of its exercises."""
+    """name: the notebook's file name without its ending; exercises: in the notebook's order;
+    notebook: the instructor's edition, as JSON (None where there is only a module); check_ids: ids
+    and grade_ids of its check cells; solution_ids: those of its solution cells;
+    hash: of everything that grades depend on; folder: where it lies; module: the dotted name or the
+    path of its exercises.
+    """
 
     name: str
     exercises: tuple[Exercise, ...]
@@ -58,7 +61,14 @@ class Sheet:
     @property
     def title(self) -> str:
         """What people call it: the notebook's first heading, or else its name."""
-        text = next((_source(c) for c in (self.notebook or {"cells": []})["cells"] if c["cell_type"] == "markdown"), "")
+        text = next(
+            (
+                _source(c)
+                for c in (self.notebook or {"cells": []})["cells"]
+                if c["cell_type"] == "markdown"
+            ),
+            "",
+        )
         heading = next((line[2:].strip() for line in text.split("\n") if line.startswith("# ")), "")
         return heading or self.name
 
@@ -75,9 +85,14 @@ def load_sheet(path: str | Path) -> Sheet:
     """
     path = Path(path)
     if path.is_dir():
-        candidates = [path / "sheet.py"] if (path / "sheet.py").is_file() else sorted(path.glob("*.ipynb"))
+        candidates = (
+            [path / "sheet.py"] if (path / "sheet.py").is_file() else sorted(path.glob("*.ipynb"))
+        )
         if len(candidates) != 1:
-            raise SheetError(f"{path}: expected a sheet.py or one notebook, found {len(candidates)} notebooks. Name the file.")
+            raise SheetError(
+                f"{path}: expected a sheet.py or one notebook, found {len(candidates)} notebooks."
+                " Name the file."
+            )
         path = candidates[0]
     if not path.is_file():
         raise FileNotFoundError(f"there is no sheet {path}")
@@ -93,7 +108,8 @@ def load_sheet(path: str | Path) -> Sheet:
             module = _module_of(path.parent / "sheet.py")
         else:
             raise SheetError(
-                f'{path}: its metadata name no module of exercises ("minigrad": {{"exercises": …}}), and no sheet.py lies beside it.'
+                f'{path}: its metadata name no module of exercises ("minigrad": {{"exercises":'
+                " …}), and no sheet.py lies beside it."
             )
     found = exercises_of(module)
     cells = _check_cells(notebook) if notebook is not None else []
@@ -101,7 +117,10 @@ def load_sheet(path: str | Path) -> Sheet:
     for exercise in ordered:
         _check_drive(exercise, path)
         if not exercise.has_answer:
-            raise SheetError(f"exercise {exercise.name!r}: it has neither answer nor accept, so nobody can say what is right.")
+            raise SheetError(
+                f"exercise {exercise.name!r}: it has neither answer nor accept, so nobody can say"
+                " what is right."
+            )
     source = Path(str(module.__file__)).read_bytes()
     solutions = [c for c in (notebook or {"cells": []})["cells"] if _nbgrader(c).get("solution")]
     return Sheet(
@@ -118,9 +137,17 @@ def load_sheet(path: str | Path) -> Sheet:
 
 
 def exercises_of(module: ModuleType) -> dict[str, Exercise]:
-    """The exercises of a module by name: its EXERCISES if it has them, else every Exercise among its names, in their order."""
+    """The exercises of a module by name: its EXERCISES if it has them, else every Exercise among
+    its names, in their order.
+    """
     listed = getattr(module, "EXERCISES", None)
-    listed = listed.values() if isinstance(listed, dict) else vars(module).values() if listed is None else listed
+    listed = (
+        listed.values()
+        if isinstance(listed, dict)
+        else vars(module).values()
+        if listed is None
+        else listed
+    )
     found: dict[str, Exercise] = {}
     where = module.__file__ if module.__name__.startswith(OWN) else module.__name__
     for e in listed:
@@ -137,11 +164,16 @@ def _imported(name: str, path: Path) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise SheetError(f"{path}: its metadata name the module of exercises {name!r}, which cannot be imported: {error}.") from error
+        raise SheetError(
+            f"{path}: its metadata name the module of exercises {name!r}, which cannot be imported:"
+            f" {error}."
+        ) from error
 
 
 def _check_drive(exercise: Exercise, path: Path) -> None:
-    """That the drive is there and can be run: what is wrong with it must not look like a fault of the students'."""
+    """That the drive is there and can be run: what is wrong with it must not look like a fault
+    of the students'.
+    """
     code = exercise.drive_code()
     if code is None:
         return
@@ -198,7 +230,9 @@ def _notebook_beside(path: Path, module: ModuleType) -> Path | None:
         return path.with_suffix(".ipynb")
     candidates = sorted(path.parent.glob("*.ipynb"))
     if len(candidates) > 1:
-        raise SheetError(f"{path}: {len(candidates)} notebooks lie beside it; say which one with NOTEBOOK = …")
+        raise SheetError(
+            f"{path}: {len(candidates)} notebooks lie beside it; say which one with NOTEBOOK = …"
+        )
     return candidates[0] if candidates else None
 
 
@@ -226,13 +260,20 @@ def _ids(cell: dict[str, Any]) -> list[str]:
 
 
 def _call_in(source: str) -> ast.Call | None:
-    """The call of check or predict in a cell, with a text as its first argument; None if there is none."""
+    """The call of check or predict in a cell, with a text as its first argument; None if there
+    is none.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:
         return None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CHECKS and node.args:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in CHECKS
+            and node.args
+        ):
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 return node
@@ -240,7 +281,9 @@ def _call_in(source: str) -> ast.Call | None:
 
 
 def asked_in(source: str) -> str | None:
-    """The exercise that a cell checks: the first argument of its call of check or predict; None if it checks none."""
+    """The exercise that a cell checks: the first argument of its call of check or predict; None
+    if it checks none.
+    """
     call = _call_in(source)
     return None if call is None else str(call.args[0].value)  # type: ignore[attr-defined]
 
@@ -257,7 +300,10 @@ def _check_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
         cell
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
-        and ((_nbgrader(cell).get("grade") and not _nbgrader(cell).get("solution")) or asked_in(_source(cell)))
+        and (
+            (_nbgrader(cell).get("grade") and not _nbgrader(cell).get("solution"))
+            or asked_in(_source(cell))
+        )
     ]
 
 
@@ -269,16 +315,25 @@ def _matched(found: dict[str, Exercise], cells: list[dict[str, Any]], path: Path
         if name is None:
             raise SheetError(f'{where} is worth points, but calls no check("name", …).')
         if name not in found:
-            raise SheetError(f"{where} checks {name!r}, which is no exercise of this sheet; there are {', '.join(found)}.")
+            raise SheetError(
+                f"{where} checks {name!r}, which is no exercise of this sheet; there are"
+                f" {', '.join(found)}."
+            )
         if found[name] in ordered:
             raise SheetError(f"{where} checks {name!r} a second time.")
         meta = _nbgrader(cell)
         if meta and meta.get("points") != found[name].max_points:
-            raise SheetError(f"{where} is worth {meta.get('points')} points by its metadata, but the exercise {found[name].max_points:g}.")
+            raise SheetError(
+                f"{where} is worth {meta.get('points')} points by its metadata, but the exercise"
+                f" {found[name].max_points:g}."
+            )
         handed = _answers_in(_source(cell))
         if handed != found[name].answers:
             wanted = ", ".join(found[name].answers)
-            raise SheetError(f"{where} checks {name!r} with {', '.join(handed) or 'nothing'}, but the exercise asks for {wanted}.")
+            raise SheetError(
+                f"{where} checks {name!r} with {', '.join(handed) or 'nothing'}, but the exercise"
+                f" asks for {wanted}."
+            )
         ordered.append(found[name])
     if left := [name for name in found if found[name] not in ordered]:
         raise SheetError(f"{path}: no cell checks the exercise {left[0]!r}.")
@@ -287,17 +342,23 @@ def _matched(found: dict[str, Exercise], cells: list[dict[str, Any]], path: Path
 
 def _hash(source: bytes, notebook: dict[str, Any] | None) -> str:
     """Of the exercises' source and the notebook's cells; outputs do not count."""
-    cells = [[c.get("id"), c["cell_type"], _source(c)] for c in (notebook or {"cells": []})["cells"]]
-    return hashlib.sha256(source + b"\0" + json.dumps(cells, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+    cells = [
+        [c.get("id"), c["cell_type"], _source(c)] for c in (notebook or {"cells": []})["cells"]
+    ]
+    return hashlib.sha256(
+        source + b"\0" + json.dumps(cells, ensure_ascii=False).encode("utf-8", "replace")
+    ).hexdigest()
 
 
-# -------------------------------------------------------------------------------------------------- fit to grade with it
+# ----------------------------------------------------------------------------- fit to grade with it
 
 
 @dataclass
 class Report:
-    """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names of classic mistakes that would get full
-    points; caught: exercise -> how many are found out; thin: exercise -> groups in which no mistake at all is caught."""
+    """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names
+    of classic mistakes that would get full points; caught: exercise -> how many are found out;
+    thin: exercise -> groups in which no mistake at all is caught.
+    """
 
     sheet: str
     own: list[Judgement]
@@ -312,28 +373,39 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: fit; 2: the sheet itself is wrong. Mistakes that slip through are told, but do not forbid to grade."""
+        """0: fit; 2: the sheet itself is wrong. Mistakes that slip through are told, but do not
+        forbid to grade.
+        """
         return 0 if self.ok else 2
 
     def __str__(self) -> str:
         lines = [f"sheet {self.sheet}"]
         lines += [f"  ✗ {problem}" for problem in self.problems]
         for j in self.own:
-            lines.append(f"  {'✓' if j.full else '✗'} {j.exercise}: its own solution gets {j.points:g} of {j.max:g} points")
+            lines.append(
+                f"  {'✓' if j.full else '✗'} {j.exercise}: its own solution gets {j.points:g} of"
+                f" {j.max:g} points"
+            )
             lines += [f"      {g.name}: {g.say}" for g in j.groups if g.right < g.total]
             if j.exercise in self.caught:
                 missed = self.missed.get(j.exercise, [])
                 total = self.caught[j.exercise] + len(missed)
-                lines.append(f"      {self.caught[j.exercise]} of {total} classic mistakes are caught")
+                lines.append(
+                    f"      {self.caught[j.exercise]} of {total} classic mistakes are caught"
+                )
                 lines += [f"      your tests miss: {name}" for name in missed]
-        lines.append("  ready to grade with" if self.ok else "  not fit to grade with: mend the sheet first")
+        lines.append(
+            "  ready to grade with" if self.ok else "  not fit to grade with: mend the sheet first"
+        )
         return "\n".join(lines)
 
 
 def own_solution(sheet: Sheet, seed: int = 0, seconds: float = 120.0) -> list[Judgement]:
-    """The sheet's own solution, run in this process and judged as a hand-in is: every exercise should get all its points.
+    """The sheet's own solution, run in this process and judged as a hand-in is: every exercise
+    should get all its points.
 
-    Of a sheet without a notebook the exercises' own answers are judged, where they have such. Raises SheetError where a cell fails.
+    Of a sheet without a notebook the exercises' own answers are judged, where they have such.
+    Raises SheetError where a cell fails.
     """
     if sheet.notebook is None:
         return [_own_answers(e, seed) for e in sheet.exercises if e.has_one_answer]
@@ -351,14 +423,19 @@ def _own_answers(exercise: Exercise, seed: int) -> Judgement:
 
 def _judged(exercise: Exercise, scope: dict[str, Any], seed: int, seconds: float) -> Judgement:
     cases = exercise.cases(seed)
-    return judge(exercise, cases, run_cases(exercise, cases, {name: scope.get(name) for name in exercise.answers}, seconds))
+    return judge(
+        exercise,
+        cases,
+        run_cases(exercise, cases, {name: scope.get(name) for name in exercise.answers}, seconds),
+    )
 
 
 def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
-    """(the classic mistakes that get all points on the exercise's cases, the number of those that do not).
+    """(the classic mistakes that get all points on the exercise's cases, the number of those that
+    do not).
 
-    A mistake that gives the right value in every case that the exercise could ask is no mistake there and cannot be told apart: an exercise
-    lists only those that concern it.
+    A mistake that gives the right value in every case that the exercise could ask is no mistake
+    there and cannot be told apart: an exercise lists only those that concern it.
     """
     cases, missed, caught = exercise.cases(seed), [], 0
     for mistake in exercise.misconceptions:
@@ -390,7 +467,9 @@ def examine(sheet: Sheet, seed: int = 0) -> Report:
     for exercise in sheet.exercises:
         if exercise.misconceptions:
             try:
-                report.missed[exercise.name], report.caught[exercise.name] = missed_mistakes(exercise, seed)
+                report.missed[exercise.name], report.caught[exercise.name] = missed_mistakes(
+                    exercise, seed
+                )
             except SheetError as error:
                 report.problems.append(str(error))
     return report

@@ -1,9 +1,11 @@
-"""Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost the answer.
+"""Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost
+the answer.
 
 While a hand-in is graded, `plt.plot(x)` does nothing. Anything can be asked of a stand-in; it gives
-another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student, and the grader does not look at them. A
-package that a lesson's own cells use, and that is not here, can be imported as well, so that the rest of the cell runs: it is the first use
-of it that fails, with a sentence.
+another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student,
+and the grader does not look at them. A package that a lesson's own cells use, and that is not here,
+can be imported as well, so that the rest of the cell runs: it is the first use of it that fails,
+with a sentence.
 """
 
 from __future__ import annotations
@@ -16,21 +18,30 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 DISPLAY_ONLY = frozenset(
-    "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel otter nbgrader".split()
+    "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel"
+    " otter nbgrader".split()
 )
 OUR_OWN = ("minigrad.viz", "minigrad.lessons")
 """Of minigrad itself: the pictures, and the checks in a notebook."""
 
 NOT_HERE = frozenset({"sympy"})
-"""What the lessons' own cells use and no exercise asks for. Any other package that is not here fails at its import, as everywhere."""
+"""What the lessons' own cells use and no exercise asks for. Any other package that is not here
+fails at its import, as everywhere.
+"""
 
 
 class Nothing:
-    """Can be called, indexed, entered, iterated over and asked for any attribute, and does nothing."""
+    """Can be called, indexed, entered, iterated over and asked for any attribute, and does
+    nothing.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # As a decorator, such as `@interact`, it leaves the function as it is.
-        return args[0] if len(args) == 1 and isinstance(args[0], FunctionType | type) and not kwargs else self
+        return (
+            args[0]
+            if len(args) == 1 and isinstance(args[0], FunctionType | type) and not kwargs
+            else self
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -44,7 +55,8 @@ class Nothing:
         pass
 
     def __iter__(self) -> Iterator[Any]:
-        # `figure, axes = plt.subplots()` wants two: the number stands in the instruction that asks. Any other loop gets one.
+        # `figure, axes = plt.subplots()` wants two: the number stands in the instruction that asks.
+        # Any other loop gets one.
         asking = sys._getframe(1)
         operation, count = asking.f_code.co_code[asking.f_lasti : asking.f_lasti + 2]
         return iter([self] * (count if opname[operation] == "UNPACK_SEQUENCE" else 1))
@@ -80,12 +92,17 @@ class _Progress(Nothing):
 
 
 class _StandIn(ModuleType):
-    __path__: list[str] = []  # noqa: RUF012  # so that its submodules are looked for, and found here
+    # so that its submodules are looked for, and found here
+    __path__: list[str] = []  # noqa: RUF012
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.__name__.partition(".")[0] == "tqdm" and name in ("tqdm", "trange", "tqdm_notebook"):
+        if self.__name__.partition(".")[0] == "tqdm" and name in (
+            "tqdm",
+            "trange",
+            "tqdm_notebook",
+        ):
             return (lambda n, *a, **k: _Progress(range(n))) if name == "trange" else _progress
         return self.nothing
 
@@ -113,7 +130,7 @@ class _Finder:
         pass
 
 
-# ------------------------------------------------------------------------------------------------------ packages not here
+# -------------------------------------------------------------------------------- packages not here
 
 
 class _Gone:
@@ -125,11 +142,16 @@ class _Gone:
     def _fail(self, *args: Any, **kwargs: Any) -> NoReturn:
         package = self._name.partition(".")[0]
         here = "NumPy, minigrad and the standard library are"
-        say = f"{package} is not there when a hand-in is graded, so `{self._name}` cannot be used; {here}."
+        say = (
+            f"{package} is not there when a hand-in is graded, so `{self._name}` cannot be used;"
+            f" {here}."
+        )
         raise ModuleNotFoundError(say, name=package)
 
     __call__ = __getitem__ = __iter__ = __len__ = __mro_entries__ = __enter__ = __exit__ = _fail
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __neg__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        __pow__
+    ) = __matmul__ = __neg__ = _fail
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -138,7 +160,8 @@ class _Gone:
 
 
 class _GonePackage(ModuleType):
-    __path__: list[str] = []  # noqa: RUF012  # so that its submodules are looked for, and found here
+    # so that its submodules are looked for, and found here
+    __path__: list[str] = []  # noqa: RUF012
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -150,7 +173,9 @@ class _LastFinder:
     """Finds those packages when no other finder has."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in NOT_HERE else None  # type: ignore[arg-type]
+        return (
+            ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in NOT_HERE else None
+        )  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _GonePackage(spec.name)

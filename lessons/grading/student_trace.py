@@ -2,9 +2,10 @@
 steps, the student's numbers.
 
 So a check can say at which step a mistake was made. A Trace holds the graph, the values and every
-local derivative, so a pass over its steps is a whole differentiation engine. `with_rules` lets the student's two rules do the work of
-one operation, `with_sweep` lets the student's loop do the whole reverse pass; what comes out is a Trace again, to be compared with the
-engine's and shown in the same viewer.
+local derivative, so a pass over its steps is a whole differentiation engine. `with_rules` lets the
+student's two rules do the work of one operation, `with_sweep` lets the student's loop do the whole
+reverse pass; what comes out is a Trace again, to be compared with the engine's and shown in the
+same viewer.
 """
 
 from __future__ import annotations
@@ -37,12 +38,25 @@ class Example:
     def trace(self, **options: Any) -> Trace:
         """What the engine does; options as of `minigrad.watch.trace_function`."""
         at = ", ".join(number(x) for x in self.point)
-        return trace_function(self.f, *self.point, title=f"{self.formula} at {at if len(self.point) == 1 else f'({at})'}", **options)
+        return trace_function(
+            self.f,
+            *self.point,
+            title=f"{self.formula} at {at if len(self.point) == 1 else f'({at})'}",
+            **options,
+        )
 
 
 def plain(value: float) -> Any:
     """A number as the document writes it."""
-    return value if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return (
+        value
+        if math.isfinite(value)
+        else "nan"
+        if math.isnan(value)
+        else "inf"
+        if value > 0
+        else "-inf"
+    )
 
 
 def operands(trace: Trace, node: str) -> list[str]:
@@ -52,7 +66,8 @@ def operands(trace: Trace, node: str) -> list[str]:
 
 
 def with_rules(reference: Trace, op: str, tangent: Rule | None, adjoint: Rule | None) -> Trace:
-    """The reference's steps with the student's rules for `op`; None: the engine's own local derivatives.
+    """The reference's steps with the student's rules for `op`; None: the engine's own local
+    derivatives.
 
     tangent(*values, *tangents) -> number; adjoint(*values, g) -> one number for each operand.
     """
@@ -82,7 +97,10 @@ def with_rules(reference: Trace, op: str, tangent: Rule | None, adjoint: Rule | 
                 if sender not in pulled:
                     pulled[sender] = adjoint(*args)
                 slot = edges[contrib["edge"]]["slot"]
-                product, made = pulled[sender][slot], call_text(f"adjoint_{op}", args) + (f"[{slot}]" if len(args) > 2 else "")
+                product, made = (
+                    pulled[sender][slot],
+                    call_text(f"adjoint_{op}", args) + (f"[{slot}]" if len(args) > 2 else ""),
+                )
             else:
                 product = bar[sender] * contrib["local"]
             before = bar.get(node)
@@ -96,29 +114,59 @@ def with_rules(reference: Trace, op: str, tangent: Rule | None, adjoint: Rule | 
 
 
 def _tangent_step(step: dict[str, Any], result: float, made: str) -> dict[str, Any]:
-    """A tangent step with the student's number, where it is not the engine's; made: the call of the student's rule, if it was one."""
+    """A tangent step with the student's number, where it is not the engine's; made: the call of
+    the student's rule, if it was one.
+    """
     node, expected = step["node"], step["writes"][0][2]
     if close(result, float(expected)):
         return step
     formula = [_symbol(node, "d"), _op("="), *_call(made), _num(result, "d")]
-    say = f"{'By your rule the' if made else 'The'} tangent of {node} is {number(plain(result))}; it should be {number(expected)}."
+    say = (
+        f"{'By your rule the' if made else 'The'} tangent of {node} is {number(plain(result))}; it"
+        f" should be {number(expected)}."
+    )
     new = {**step, "writes": [[node, "d", plain(result)]], "formula": formula, "say": say}
     new.pop("contribs")
     return new
 
 
 def _adjoint_step(
-    step: dict[str, Any], sender: str, upstream: float, product: float, before: float | None, after: float, made: str
+    step: dict[str, Any],
+    sender: str,
+    upstream: float,
+    product: float,
+    before: float | None,
+    after: float,
+    made: str,
 ) -> dict[str, Any]:
     """A step of the reverse pass with the student's numbers."""
     node, expected, theirs = step["node"], step["writes"][0][2], step["contribs"][0]
     if close(after, float(expected)) and close(product, float(theirs["product"])):
         return step
-    contrib = {"edge": theirs["edge"], "upstream": plain(upstream), "product": plain(product), "after": plain(after)}
-    sum_ = [] if before is None else [_op("→"), _num(before, "g"), _op("+"), _num(product, "g"), _op("="), _num(after, "g")]
-    formula = [_symbol(node, "g"), _op("=" if before is None else "+="), *_call(made), _num(product, "g"), *sum_]
+    contrib = {
+        "edge": theirs["edge"],
+        "upstream": plain(upstream),
+        "product": plain(product),
+        "after": plain(after),
+    }
+    sum_ = (
+        []
+        if before is None
+        else [_op("→"), _num(before, "g"), _op("+"), _num(product, "g"), _op("="), _num(after, "g")]
+    )
+    formula = [
+        _symbol(node, "g"),
+        _op("=" if before is None else "+="),
+        *_call(made),
+        _num(product, "g"),
+        *sum_,
+    ]
     sent = f"{sender} sends {number(plain(product))} back to {node}"
-    should = "" if close(product, float(theirs["product"])) else f"; it should send {number(theirs['product'])}"
+    should = (
+        ""
+        if close(product, float(theirs["product"]))
+        else f"; it should send {number(theirs['product'])}"
+    )
     now = f"the adjoint of {node} is now {number(plain(after))} instead of {number(expected)}"
     say = f"{'By your rule ' if made else ''}{sent}{should}; {now}."
     return {
@@ -131,7 +179,9 @@ def _adjoint_step(
 
 
 def first_wrong_step(reference: Trace, other: Trace) -> int | None:
-    """The index of the first step whose number is not the reference's; for Traces by `with_rules`, which have the same steps."""
+    """The index of the first step whose number is not the reference's; for Traces by
+    `with_rules`, which have the same steps.
+    """
     for i, (a, b) in enumerate(zip(reference["steps"], other["steps"], strict=True)):
         for (_, _, expected), (_, _, got) in zip(a["writes"], b["writes"], strict=True):
             if not close(float(expected), float(got)):
@@ -139,15 +189,25 @@ def first_wrong_step(reference: Trace, other: Trace) -> int | None:
     return None
 
 
-# ------------------------------------------------------------------------------------------------------------------ sweeps
+# ------------------------------------------------------------------------------------------- sweeps
 
 
 def tape_of(trace: Trace) -> Tape:
-    """The graph as a list: each operation with its (input, local derivative) pairs, in the order of evaluation."""
-    local = {c["edge"]: float(c["local"]) for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate") for c in s["contribs"]}
+    """The graph as a list: each operation with its (input, local derivative) pairs, in the order
+    of evaluation.
+    """
+    local = {
+        c["edge"]: float(c["local"])
+        for s in trace["steps"]
+        if s["phase"] in ("adjoint", "accumulate")
+        for c in s["contribs"]
+    }
     rows = []
     for node in trace["nodes"]:
-        edges = sorted((e for e in trace["edges"] if e["dst"] == node["id"] and e["id"] in local), key=lambda e: e["slot"])
+        edges = sorted(
+            (e for e in trace["edges"] if e["dst"] == node["id"] and e["id"] in local),
+            key=lambda e: e["slot"],
+        )
         if edges:
             rows.append((node["id"], [(e["src"], local[e["id"]]) for e in edges]))
     return rows
@@ -158,14 +218,17 @@ class TooManyWrites(TimeUp):
 
 
 class Adjoints(UserDict[str, float]):
-    """The dictionary that a sweep fills: every node at 0, the output at 1. It notes what is written, and what was read before that.
+    """The dictionary that a sweep fills: every node at 0, the output at 1. It notes what is
+    written, and what was read before that.
 
     Each entry of `writes`: (node, new value, node that was read last before it or None).
     """
 
     def __init__(self, tape: Tape, output: str, most: int = 20_000) -> None:
         super().__init__()
-        self.data = {name: 0.0 for row, parents in tape for name in (*(p for p, _ in parents), row)} | {output: 1.0}
+        self.data = {
+            name: 0.0 for row, parents in tape for name in (*(p for p, _ in parents), row)
+        } | {output: 1.0}
         self.writes: list[tuple[str, Any, str | None]] = []
         self._most, self._reads = most, []
 
@@ -183,7 +246,9 @@ class Adjoints(UserDict[str, float]):
 
 
 def with_sweep(reference: Trace, writes: list[tuple[str, float, str | None]]) -> Trace:
-    """The reference's graph and values with the reverse pass that a student's sweep wrote, write by write."""
+    """The reference's graph and values with the reverse pass that a student's sweep wrote, write
+    by write.
+    """
     steps = [s for s in reference["steps"] if s["phase"] not in ("adjoint", "accumulate")]
     known = {name for s in steps for name, column, _ in s["writes"] if column == "g"}
     edges = _edges_between(reference)
@@ -205,10 +270,19 @@ def _edges_between(trace: Trace) -> dict[tuple[str, str], Iterator[str]]:
 
 
 def _written(
-    node: str, value: float, sender: str | None, edges: dict[tuple[str, str], Iterator[str]], known: set[str], before: float | None
+    node: str,
+    value: float,
+    sender: str | None,
+    edges: dict[tuple[str, str], Iterator[str]],
+    known: set[str],
+    before: float | None,
 ) -> dict[str, Any]:
     edge = next(edges.get((node, sender or ""), iter(())), None)
-    reads = [[name, "g"] for name in (sender, node) if name in known and (name != node or before is not None)]
+    reads = [
+        [name, "g"]
+        for name in (sender, node)
+        if name in known and (name != node or before is not None)
+    ]
     by = f" (after you read the adjoint of {sender})" if sender else ""
     change = "" if before is None else f"; it was {number(plain(before))}"
     return {
@@ -222,7 +296,7 @@ def _written(
     }
 
 
-# ------------------------------------------------------------------------------------------------------------------ words
+# -------------------------------------------------------------------------------------------- words
 
 
 def about(trace: Trace, node: str) -> str:
@@ -234,8 +308,18 @@ def about(trace: Trace, node: str) -> str:
 
 def _symbol(name: str, column: str) -> dict[str, Any]:
     base = name.rstrip("0123456789")
-    parts = {"base": base, "sub": name[len(base) :]} if base and base != name and len(base) == 1 else {"base": name}
-    return {"t": "sym", **parts, "node": name, "col": column, "accent": {"d": "dot", "g": "bar"}[column]}
+    parts = (
+        {"base": base, "sub": name[len(base) :]}
+        if base and base != name and len(base) == 1
+        else {"base": name}
+    )
+    return {
+        "t": "sym",
+        **parts,
+        "node": name,
+        "col": column,
+        "accent": {"d": "dot", "g": "bar"}[column],
+    }
 
 
 def _num(value: float, column: str) -> dict[str, Any]:
@@ -243,9 +327,13 @@ def _num(value: float, column: str) -> dict[str, Any]:
 
 
 def call_text(name: str, args: Iterable[float], names: Iterable[str] | None = None) -> str:
-    """A call as a student would write it, such as adjoint_sin(a=1, g=2); names: of the parameters, left out if None."""
+    """A call as a student would write it, such as adjoint_sin(a=1, g=2); names: of the
+    parameters, left out if None.
+    """
     given = [number(plain(a)).replace("−", "-") for a in args]
-    return f"{name}({', '.join(given if names is None else (f'{n}={v}' for n, v in zip(names, given, strict=True)))})"
+    if names is not None:
+        given = [f"{n}={v}" for n, v in zip(names, given, strict=True)]
+    return f"{name}({', '.join(given)})"
 
 
 def _call(made: str) -> list[dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""The grader's hand on a student's process: starts it, asks it, keeps the time from outside, ends it.
+"""The grader's hand on a student's process: starts it, asks it, keeps the time from outside, ends
+it.
 
 One hand-in is run so that a bad cell or a bad call costs only itself. Every step (a cell, a call)
 is one request and one answer. While a step runs, the grader watches CPU time, wall time and the
@@ -43,14 +44,19 @@ from .exercise import FAILURES, Case, Exercise, Returned
 CELL_S = 10.0
 """CPU seconds of one cell; a call has its exercise's `limit_s`."""
 WALL = 3.0
-"""Wall time is three times as much, and what the process has to wait for a processor comes on top: a busy machine is not unfair."""
+"""Wall time is three times as much, and what the process has to wait for a processor comes on
+top: a busy machine is not unfair.
+"""
 HAND_IN_S = 60.0
-"""CPU seconds of a hand-in for all calls that come back, and as much for its cells, each time that they are run; what has to be stopped
-is bounded by its number."""
+"""CPU seconds of a hand-in for all calls that come back, and as much for its cells, each time that
+they are run; what has to be stopped is bounded by its number.
+"""
 ALL_CELLS_S = 3 * HAND_IN_S
 """CPU seconds of all cells of a hand-in, however often they are run."""
 HAND_IN_WALL_S = 600.0
-"""Seconds on the clock of a hand-in for all steps that come back: sleeping costs no CPU, but others wait."""
+"""Seconds on the clock of a hand-in for all steps that come back: sleeping costs no CPU, but
+others wait.
+"""
 STOPS = 10
 """So many steps may have to be stopped before the hand-in is over."""
 TOGETHER = 64
@@ -66,14 +72,16 @@ TICK_S = 0.1
 
 
 class Stopped(Exception):
-    """A step that did not come back. kind: out of exercise.FAILURES; text: a sentence for the student."""
+    """A step that did not come back. kind: out of exercise.FAILURES; text: a sentence for the
+    student.
+    """
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
         self.kind, self.text = kind, text
 
 
-# ----------------------------------------------------------------------------------------------------------------- servers
+# ------------------------------------------------------------------------------------------ servers
 
 KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
 CREDENTIALS = socket.CMSG_SPACE(12) if KNOWN_SENDERS else 0
@@ -82,11 +90,17 @@ BOOT = "import sys; sys.path.append({library!r}); from untrusted.warm import mai
 
 
 def python_paths(library: Path) -> list[str]:
-    """What a student's process may read: the standard library without what is installed beside it, NumPy, and our library."""
+    """What a student's process may read: the standard library without what is installed beside
+    it, NumPy, and our library.
+    """
     paths = sysconfig.get_paths()
     wanted: list[str] = [str(library)]
     for folder in {paths["stdlib"], paths["platstdlib"]}:
-        wanted += [entry.path for entry in os.scandir(folder) if entry.name not in ("site-packages", "dist-packages", "test")]
+        wanted += [
+            entry.path
+            for entry in os.scandir(folder)
+            if entry.name not in ("site-packages", "dist-packages", "test")
+        ]
     numpy = Path(np.__file__).resolve().parent
     wanted += [str(numpy), str(numpy.parent / "numpy.libs")]
     wanted += [
@@ -97,17 +111,29 @@ def python_paths(library: Path) -> list[str]:
         "/usr/share/zoneinfo",
         "/etc/localtime",
     ]
-    return sorted({os.path.realpath(path) for path in [*wanted, "/dev/urandom"] if os.path.exists(path)})
+    return sorted(
+        {os.path.realpath(path) for path in [*wanted, "/dev/urandom"] if os.path.exists(path)}
+    )
 
 
 def bubblewrap(library: Path, folder: Path) -> list[str]:
-    """The command that runs another one with a file tree, process numbers and a network of its own."""
+    """The command that runs another one with a file tree, process numbers and a network of its
+    own.
+    """
     program = shutil.which("bwrap")
     if program is None:
         return []
-    # Where Linux keeps its programs and libraries: in a tree of its own the process would not even find the loader of Python. No path of
-    # a user is among them, and /tmp is a new, empty one.
-    paths = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", sys.base_prefix, os.path.realpath(sys.executable), *python_paths(library)]
+    # Where Linux keeps its programs and libraries: in a tree of its own the process would not even
+    # find the loader of Python. No path of a user is among them, and /tmp is a new, empty one.
+    paths = [
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/etc/ld.so.cache",
+        sys.base_prefix,
+        os.path.realpath(sys.executable),
+        *python_paths(library),
+    ]
     binds = [part for path in paths if os.path.exists(path) for part in ("--ro-bind", path, path)]
     own = ["--unshare-all", "--new-session", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     return [program, *own, *binds, "--bind", str(folder), str(folder), "--chdir", str(folder)]
@@ -118,18 +144,38 @@ class Server:
 
     def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
         if not hasattr(os, "fork"):
-            raise confine.ConfinementError("hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual machine")
+            raise confine.ConfinementError(
+                "hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual"
+                " machine"
+            )
         self.library, self.wrapped = library, wrap
         self.learnt: set[str] = set()
         self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
         self.readable = python_paths(library)
         self.control, theirs = socket.socketpair()
         command = bubblewrap(library, self.base) if wrap else []
-        command += [os.path.realpath(sys.executable), "-I", "-S", "-c", BOOT.format(library=str(library))]
+        command += [
+            os.path.realpath(sys.executable),
+            "-I",
+            "-S",
+            "-c",
+            BOOT.format(library=str(library)),
+        ]
         threads = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
-        environment = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", **threads, "VECLIB_MAXIMUM_THREADS": "1"}
+        environment = {
+            "LANG": "C.UTF-8",
+            "PATH": "/usr/bin:/bin",
+            **threads,
+            "VECLIB_MAXIMUM_THREADS": "1",
+        }
         self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=self.base, start_new_session=True
+            command,
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=self.base,
+            start_new_session=True,
         )
         theirs.close()
         _servers.add(self)
@@ -146,16 +192,24 @@ class Server:
         self.sender = 0  # of the last answer: the process's number on this side; 0 if unknown
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
-            raise confine.ConfinementError(f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}")
-        self.command(do="prepare", folder=str(self.base), read=self.readable, memory=confine.MEMORY_BYTES)
+            raise confine.ConfinementError(
+                f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}"
+            )
+        self.command(
+            do="prepare", folder=str(self.base), read=self.readable, memory=confine.MEMORY_BYTES
+        )
 
     def command(self, pipes: Sequence[int] = (), **message: Any) -> dict[str, Any]:
-        """Sends a command and waits for its answer. Raises ConfinementError where the server is gone."""
+        """Sends a command and waits for its answer. Raises ConfinementError where the server is
+        gone.
+        """
         try:
             socket.send_fds(self.control, [json.dumps(message).encode() + b"\n"], list(pipes))
             answer = self._answer()
         except OSError as error:
-            raise confine.ConfinementError(f"the process for hand-ins does not answer: {error}") from error
+            raise confine.ConfinementError(
+                f"the process for hand-ins does not answer: {error}"
+            ) from error
         if not answer:
             raise confine.ConfinementError("the process for hand-ins is gone")
         return answer
@@ -189,7 +243,9 @@ class Server:
         return self.base
 
     def clear(self) -> None:
-        """Removes what a child has left. Raises ConfinementError where something stays that the next one would find."""
+        """Removes what a child has left. Raises ConfinementError where something stays that the
+        next one would find.
+        """
         with contextlib.suppress(OSError):
             os.chmod(self.base, 0o700)
         for entry in os.scandir(self.base):
@@ -199,7 +255,9 @@ class Server:
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
         if left := os.listdir(self.base):
-            raise confine.ConfinementError(f"{self.base / left[0]}, which a hand-in has left, cannot be removed")
+            raise confine.ConfinementError(
+                f"{self.base / left[0]}, which a hand-in has left, cannot be removed"
+            )
 
     def close(self) -> None:
         """Ends the server, and with it every process and file of its hand-ins."""
@@ -220,7 +278,9 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
 def abandon_all() -> None:
-    """Ends the servers of this process with the hand-ins that they run: a call that waits for one raises ConfinementError."""
+    """Ends the servers of this process with the hand-ins that they run: a call that waits for
+    one raises ConfinementError.
+    """
     for server in list(_servers):
         with contextlib.suppress(OSError):
             server.control.shutdown(socket.SHUT_RDWR)
@@ -255,11 +315,15 @@ class Child:
         self.poll.register(self.answers, select.POLLIN)
         if "error" in said:
             self.close()
-            raise confine.ConfinementError(f"a process for a hand-in could not lock itself in: {said['error']}")
+            raise confine.ConfinementError(
+                f"a process for a hand-in could not lock itself in: {said['error']}"
+            )
         self.level = confine.level_of(said["obtained"], server.wrapped)
 
     def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
-        """Sends a request; returns its answer, and the CPU and the wall seconds that it took. Raises Stopped."""
+        """Sends a request; returns its answer, and the CPU and the wall seconds that it took.
+        Raises Stopped.
+        """
         return self.receive(self.send(request), limit_s)
 
     def send(self, request: dict[str, Any]) -> str:
@@ -269,16 +333,27 @@ class Child:
         return number
 
     def send_calls(self, exercise: Exercise, cases: Sequence[Case], drive: str) -> list[str]:
-        """Puts calls on their way, all in one request; returns the numbers by which their answers are known."""
+        """Puts calls on their way, all in one request; returns the numbers by which their
+        answers are known.
+        """
         secret = secrets.token_hex(8)
         numbers = [f"{secret}-{i}" for i in range(len(cases))]
-        about = wire.text({"do": "calls", "drive": drive, "answers": list(exercise.answers), "is_value": exercise.is_value})
+        about = wire.text(
+            {
+                "do": "calls",
+                "drive": drive,
+                "answers": list(exercise.answers),
+                "is_value": exercise.is_value,
+            }
+        )
         calls = ",".join(map(exercise.request, cases, numbers))
         self.unsent += f'{about[:-1]},"calls":[{calls}]}}\n'.encode("ascii")
         return numbers
 
     def receive(self, number: str, limit_s: float) -> tuple[dict[str, Any], float, float]:
-        """The answer to the request that is next in turn, and the CPU and wall seconds since the last answer. Raises Stopped."""
+        """The answer to the request that is next in turn, and the CPU and wall seconds since the
+        last answer. Raises Stopped.
+        """
         cpu, wall = self.used, time.monotonic()
         while True:
             waited = b"\n" not in self.unread
@@ -295,7 +370,10 @@ class Child:
                 continue
             self.junk += 1000 + len(line)  # a line from elsewhere: no answer to what was asked
             if self.junk > JUNK_BYTES:
-                raise Stopped("died", "Something in the notebook wrote to the grader's own pipe, so it was stopped.")
+                raise Stopped(
+                    "died",
+                    "Something in the notebook wrote to the grader's own pipe, so it was stopped.",
+                )
 
     def _cpu(self) -> float:
         """What the process has used so far, all its threads together."""
@@ -315,8 +393,8 @@ class Child:
             return 0.0
 
     def _line(self, until_cpu: float, until: float) -> bytes:
-        """Writes what is unsent, and waits for a line. That the student's process may not read, may not
-        write or may not end its line is all the same: its time runs out.
+        """Writes what is unsent, and waits for a line. That the student's process may not read, may
+        not write or may not end its line is all the same: its time runs out.
 
         until_cpu: what its CPU clock may show; until: what the monotonic clock may show.
         """
@@ -339,7 +417,9 @@ class Child:
                     read += len(more)
                     self.unread += more
                     if read > wire.LINE_BYTES:
-                        raise Stopped("memory", f"What was returned is longer than {wire.LINE_BYTES:,} bytes.")
+                        raise Stopped(
+                            "memory", f"What was returned is longer than {wire.LINE_BYTES:,} bytes."
+                        )
                 else:
                     try:
                         self.unsent = self.unsent[os.write(pipe, self.unsent) :]
@@ -353,9 +433,15 @@ class Child:
 
     def _watch(self, until_cpu: float, until: float) -> None:
         if self._cpu() > until_cpu:
-            raise Stopped("time", "It took too long, so it was stopped. Is there a loop that nothing ends?")
+            raise Stopped(
+                "time", "It took too long, so it was stopped. Is there a loop that nothing ends?"
+            )
         if time.monotonic() > until and time.monotonic() > until + self._queued():
-            raise Stopped("time", "It took too long without computing anything, so it was stopped. Does it wait for something?")
+            raise Stopped(
+                "time",
+                "It took too long without computing anything, so it was stopped. Does it wait for"
+                " something?",
+            )
         found = size(self.folder, FOLDER_FILES, FOLDER_DEPTH)
         if found.bytes > FOLDER_BYTES:
             raise Stopped("memory", f"It wrote more than {FOLDER_BYTES >> 20} MB of files.")
@@ -384,13 +470,15 @@ class Child:
         self.server.command(do="end", patience=0)
 
 
-# -------------------------------------------------------------------------------------------------------------- a hand-in
+# ---------------------------------------------------------------------------------------- a hand-in
 
 
 @dataclass
 class Work:
-    """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with their cases; beside: files of the student
-    that lie beside the notebook; shown: sources of cells that need not be run if no other cell can tell (demonstrations.py)."""
+    """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with
+    their cases; beside: files of the student that lie beside the notebook; shown: sources of cells
+    that need not be run if no other cell can tell (demonstrations.py).
+    """
 
     cells: list[tuple[str, str]]
     exercises: list[tuple[Exercise, list[Case]]]
@@ -402,9 +490,11 @@ class Work:
 class Outcome:
     """What came of it.
 
-    returned: for each exercise's name what came back for each of its cases; cells: what went wrong, by cell; level: the worst level of
-    isolation that any of its processes had; cpu_s: seconds of all its processes together; absent: whether something was called that had
-    been taken out of the library; not_run: cells that were left out because they only show something, if that has been decided.
+    returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
+    by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
+    all its processes together; absent: whether something was called that had been taken out of the
+    library; not_run: cells that were left out because they only show something, if that has been
+    decided.
     """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
@@ -424,7 +514,11 @@ class Run:
     def __init__(self, server: Server, work: Work, outcome: Outcome, least: str) -> None:
         self.server, self.work, self.outcome, self.least = server, work, outcome, least
         self.left_out: set[str] = set()
-        self.todo = deque((exercise, number, case) for exercise, cases in work.exercises for number, case in enumerate(cases))
+        self.todo = deque(
+            (exercise, number, case)
+            for exercise, cases in work.exercises
+            for number, case in enumerate(cases)
+        )
         self.results: dict[tuple[str, int], Returned] = {}
         self.strikes: dict[str, int] = {}
         self.stops = 0
@@ -433,7 +527,9 @@ class Run:
         self.asked_again: set[str] = set()
 
     def run(self) -> None:
-        """Runs everything; what came back is in the outcome. Raises ConfinementError where isolation is worse than asked for."""
+        """Runs everything; what came back is in the outcome. Raises ConfinementError where
+        isolation is worse than asked for.
+        """
         for exercise, _ in self.work.exercises:
             if code := exercise.drive_code():
                 self.server.learn(key_of(code), code[0])
@@ -451,16 +547,24 @@ class Run:
                     self.outcome.absent |= child.absent
                     child.close()
                 self.server.clear()
-        over = f"It was not run any more: {self.stops} steps had to be stopped before it." if self.stops > STOPS else ""
+        over = (
+            f"It was not run any more: {self.stops} steps had to be stopped before it."
+            if self.stops > STOPS
+            else ""
+        )
         over = over or f"It was not run any more: {self._over() or 'it took too long'}."
         for exercise, number, _ in self.todo:
             self.results[exercise.name, number] = Returned(error=over, kind="time")
         for exercise, cases in self.work.exercises:
-            self.outcome.returned[exercise.name] = [self.results[exercise.name, number] for number in range(len(cases))]
+            self.outcome.returned[exercise.name] = [
+                self.results[exercise.name, number] for number in range(len(cases))
+            ]
         self.outcome.stops += self.stops
 
     def _over(self) -> str:
-        """Which allowance of the whole hand-in is used up, as a part of a sentence; "" if none is."""
+        """Which allowance of the whole hand-in is used up, as a part of a sentence; "" if none
+        is.
+        """
         if self.spent >= HAND_IN_S:
             return f"all calls together have {HAND_IN_S:g} seconds of computing"
         if time.monotonic() - self.begun >= HAND_IN_WALL_S:
@@ -470,13 +574,17 @@ class Run:
     def _check_level(self, child: Child) -> None:
         levels = confine.LEVELS
         if levels.index(child.level) < levels.index(self.least):
-            raise confine.ConfinementError(f'the level of isolation is "{child.level}" here, and at least "{self.least}" is asked for')
+            raise confine.ConfinementError(
+                f'the level of isolation is "{child.level}" here, and at least "{self.least}" is'
+                " asked for"
+            )
         self.outcome.level = min(self.outcome.level or child.level, child.level, key=levels.index)
 
     def _cells(self, child: Child) -> bool:
         """Runs the cells; False if one of them did not come back: it is left out the next time.
 
-        Those for which no time is left are not run, and what the others define is asked for all the same.
+        Those for which no time is left are not run, and what the others define is asked for all the
+        same.
         """
         self.drives: set[str] = set()
         before = self.spent_on_cells
@@ -486,8 +594,14 @@ class Run:
             if name in self.left_out or name in (self.outcome.not_run or ()):
                 continue
             late = time.monotonic() - self.begun >= HAND_IN_WALL_S / 2
-            if late or self.spent_on_cells - before >= HAND_IN_S or self.spent_on_cells >= ALL_CELLS_S:
-                self.outcome.cells[name] = "It was not run: the cells before it took all the time that there is for cells."
+            if (
+                late
+                or self.spent_on_cells - before >= HAND_IN_S
+                or self.spent_on_cells >= ALL_CELLS_S
+            ):
+                self.outcome.cells[name] = (
+                    "It was not run: the cells before it took all the time that there is for cells."
+                )
                 continue
             try:
                 answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
@@ -503,19 +617,27 @@ class Run:
         return True
 
     def _plan(self, child: Child) -> bool:
-        """Decides which cells are not run; False if the process ended over it. Nothing of the student's has run so far."""
+        """Decides which cells are not run; False if the process ended over it. Nothing of the
+        student's has run so far.
+        """
         self.outcome.not_run = []
         if self.work.shown:
             try:
                 self.outcome.not_run = to_leave_out(
-                    self.work.cells, self.work.shown, lambda sources: child.ask(CELL_S, do="names", sources=sources)[0].get("cells")
+                    self.work.cells,
+                    self.work.shown,
+                    lambda sources: child.ask(CELL_S, do="names", sources=sources)[0].get("cells"),
                 )
-            except Stopped:  # a text on which Python's own parser breaks: the cell will be left out when it is its turn
+            except Stopped:
+                # a text on which Python's own parser breaks: the cell will be left out when it is
+                # its turn
                 return False
         return True
 
     def _calls(self, child: Child) -> None:
-        """Makes the calls that are still to be made, some at a time: the next ones wait in the pipe while one is being answered."""
+        """Makes the calls that are still to be made, some at a time: the next ones wait in the
+        pipe while one is being answered.
+        """
         answered: set[str] = set()  # exercises that this process has given an answer for
         while self.todo and not self._over():
             exercise = self.todo[0][0]
@@ -527,10 +649,18 @@ class Run:
                 try:
                     answer, cpu, wall = child.receive(question, exercise.limit_s)
                 except Stopped as stopped:
-                    if stopped.kind == "died" and answered - {exercise.name} and exercise.name not in answered | self.asked_again:
-                        self.asked_again.add(exercise.name)  # another exercise may have spoilt the process: ask a fresh one
+                    if (
+                        stopped.kind == "died"
+                        and answered - {exercise.name}
+                        and exercise.name not in answered | self.asked_again
+                    ):
+                        self.asked_again.add(
+                            exercise.name
+                        )  # another exercise may have spoilt the process: ask a fresh one
                         return
-                    self.results[exercise.name, number] = Returned(error=stopped.text, kind=stopped.kind)
+                    self.results[exercise.name, number] = Returned(
+                        error=stopped.text, kind=stopped.kind
+                    )
                     self.todo.popleft()
                     self._postpone(exercise, case.group)
                     self.stops += 1
@@ -539,11 +669,15 @@ class Run:
                 self.spent += cpu
                 self.received += child.received - before
                 self._keep(answer)
-                self.results[exercise.name, number] = self._returned(answer, exercise.called(case), cpu, wall)
+                self.results[exercise.name, number] = self._returned(
+                    answer, exercise.called(case), cpu, wall
+                )
                 self.todo.popleft()
 
     def _drive(self, child: Child, exercise: Exercise) -> str:
-        """The key by which the process knows the exercise's drive, which it is given once; "" where there is none."""
+        """The key by which the process knows the exercise's drive, which it is given once; ""
+        where there is none.
+        """
         code = exercise.drive_code()
         if code is None:
             return ""
@@ -555,14 +689,23 @@ class Run:
         return key
 
     def _returned(self, answer: dict[str, Any], name: str, cpu: float, wall: float) -> Returned:
-        """What an answer amounts to. It was written by a process that the student may have taken over."""
+        """What an answer amounts to. It was written by a process that the student may have taken
+        over.
+        """
         if "value" in answer and self.received > ANSWER_BYTES:
-            return Returned(error=f"All that was returned is longer than {ANSWER_BYTES:,} bytes.", kind="memory", cpu_s=cpu, wall_s=wall)
+            return Returned(
+                error=f"All that was returned is longer than {ANSWER_BYTES:,} bytes.",
+                kind="memory",
+                cpu_s=cpu,
+                wall_s=wall,
+            )
         if "value" in answer:
             try:
                 return Returned(wire.decode(answer["value"]), cpu_s=cpu, wall_s=wall)
             except wire.WireError as problem:
-                return Returned(error=f"What came back {problem}.", kind="type", cpu_s=cpu, wall_s=wall)
+                return Returned(
+                    error=f"What came back {problem}.", kind="type", cpu_s=cpu, wall_s=wall
+                )
         kind = answer.get("kind")
         kind = kind if isinstance(kind, str) and kind in FAILURES else "raised"
         error = wire.one_line(answer.get("error")) or "It gave no value."
@@ -571,17 +714,29 @@ class Run:
         return Returned(error=error, kind=kind, cpu_s=cpu, wall_s=wall)
 
     def _why_missing(self, name: str, error: str) -> tuple[str, str]:
-        """(kind, sentence): a name that is missing because the cell that should define it failed has been written all the same."""
-        failed = [(cell, source) for cell, source in self.work.cells if cell in self.outcome.cells and name in source]
-        defines = re.compile(rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", re.MULTILINE)
+        """(kind, sentence): a name that is missing because the cell that should define it failed
+        has been written all the same.
+        """
+        failed = [
+            (cell, source)
+            for cell, source in self.work.cells
+            if cell in self.outcome.cells and name in source
+        ]
+        defines = re.compile(
+            rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", re.MULTILINE
+        )
         failed.sort(key=lambda pair: not defines.search(pair[1]))
         if not failed:
             return "missing", error
         cell, source = failed[0]
-        return "raised" if defines.search(source) else "missing", f"{error} In {cell}: {self.outcome.cells[cell]}"
+        return (
+            "raised" if defines.search(source) else "missing"
+        ), f"{error} In {cell}: {self.outcome.cells[cell]}"
 
     def _postpone(self, exercise: Exercise, group: str) -> None:
-        """After a call that did not come back: the rest of its group is not tried, and the exercise's other groups come last."""
+        """After a call that did not come back: the rest of its group is not tried, and the
+        exercise's other groups come last.
+        """
         self.strikes[exercise.name] = self.strikes.get(exercise.name, 0) + 1
         over = self.strikes[exercise.name] > 1
         stays, later = [], []
@@ -628,7 +783,9 @@ def forbidden(exercises: Questions) -> tuple[str, ...]:
     return tuple(sorted({name for exercise, _ in exercises for name in exercise.forbid}))
 
 
-def iter_groups(exercises: Questions) -> Iterator[tuple[tuple[str, ...], list[tuple[Exercise, list[Case]]]]]:
+def iter_groups(
+    exercises: Questions,
+) -> Iterator[tuple[tuple[str, ...], list[tuple[Exercise, list[Case]]]]]:
     """The exercises by what they forbid: each set of forbidden names needs a library of its own."""
     groups: dict[tuple[str, ...], list[tuple[Exercise, list[Case]]]] = {}
     for exercise, cases in exercises:

@@ -1,18 +1,25 @@
-"""A server that has NumPy and minigrad loaded and forks a process for each hand-in, so that a hand-in costs milliseconds.
+"""A server that has NumPy and minigrad loaded and forks a process for each hand-in, so that a
+hand-in costs milliseconds.
 
 A warm start is as safe as a cold one. The server itself never runs a student's code. It forks
 first, the child then locks itself in (confine.py), and only then does the first line of the
 student's run. The child has no way back: the socket by which the grader commands the server is
 closed in it. A cold start is a server that is used once.
 
-The server is run as `python -I -S -c ...` with a Unix socket as its standard input, and reads one command a line:
+The server is run as `python -I -S -c ...` with a Unix socket as its standard input, and reads one
+command a line:
 
-    {"do": "prepare", "folder": ..., "read": [...], "memory": ...} -> {"prepared": true}   what every child locks itself in with
-    {"do": "learn", "key": ..., "source": ...}                    -> {"learnt": true}     an instructor's drive, compiled for all children
-    {"do": "fork"}  with two pipes                                -> {"pid": 12, "obtained": [...]}  from a child, which has locked itself
-                                                                     in and goes on to answer requests (worker.py)
-    {"do": "cpu"}                                                 -> {"cpu": 0.02}    seconds of CPU that the child has used
-    {"do": "end", "patience": 0.5}                                -> {"status": 0}    how it ended; it is killed if it does not by itself
+    {"do": "prepare", "folder": ..., "read": [...], "memory": ...} -> {"prepared": true}
+                                what every child locks itself in with
+    {"do": "learn", "key": ..., "source": ...}                     -> {"learnt": true}
+                                an instructor's drive, compiled for all children
+    {"do": "fork"}  with two pipes                                 -> {"pid": 12, "obtained": [...]}
+                                from a child, which has locked itself in and goes on to answer
+                                requests (worker.py)
+    {"do": "cpu"}                                                  -> {"cpu": 0.02}
+                                seconds of CPU that the child has used
+    {"do": "end", "patience": 0.5}                                 -> {"status": 0}
+                                how it ended; it is killed if it does not by itself
 """
 
 from __future__ import annotations
@@ -35,14 +42,23 @@ from typing import Any
 from . import confine, worker
 
 PRELOAD = (
-    "numpy.ma minigrad minigrad.func minigrad.watch minigrad.trace minigrad.nn minigrad.optim asyncio dataclasses random traceback"
+    "numpy.ma minigrad minigrad.func minigrad.watch minigrad.trace minigrad.nn minigrad.optim"
+    " asyncio dataclasses random traceback"
 ).split()
 WARM_UP = (
-    "import minigrad as mg; x = mg.tensor([1.0, 2.0], requires_grad=True); y = (x * x).sin().sum(); print(f'{y.item():.3f}', str(y))",
+    (
+        "import minigrad as mg; x = mg.tensor([1.0, 2.0], requires_grad=True); y = (x *"
+        " x).sin().sum(); print(f'{y.item():.3f}', str(y))"
+    ),
     "y.backward()",
-    "from minigrad.trace import table; from minigrad.watch import trace_function; table(trace_function(lambda a: a * a, 2.0))",
+    (
+        "from minigrad.trace import table; from minigrad.watch import trace_function;"
+        " table(trace_function(lambda a: a * a, 2.0))"
+    ),
 )
-"""What is slow the first time is done once, before anybody's process is forked. Each part may have been taken away."""
+"""What is slow the first time is done once, before anybody's process is forked. Each part may
+have been taken away.
+"""
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -57,7 +73,9 @@ def main() -> None:
         importlib.import_module(module)
     scope: dict[str, Any] = {}
     for part in WARM_UP:
-        with contextlib.suppress(NotImplementedError, NameError):  # what was made of it before may not be there either
+        with contextlib.suppress(
+            NotImplementedError, NameError
+        ):  # what was made of it before may not be there either
             exec(part, scope)
     inspect.getmodule(main.__code__)  # it keeps a list of where all modules come from
     if sys.platform.startswith("linux"):  # orphans of a child become ours, so that we can end them
@@ -88,7 +106,9 @@ def _commands(control: socket.socket) -> Iterator[tuple[dict[str, Any], list[int
         if not data:
             return
         text, pipes = text + data, pipes + list(passed)
-        if text.endswith(b"\n"):  # the grader waits for the answer to a command before it sends the next one
+        if text.endswith(
+            b"\n"
+        ):  # the grader waits for the answer to a command before it sends the next one
             yield json.loads(text), pipes
             text, pipes = b"", []
 
@@ -109,7 +129,9 @@ class _Server:
         self.readable: list[str] = []
 
     def prepare(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
-        """Makes the locks of all children. Raises nothing: what could not be made is told when a child is asked for."""
+        """Makes the locks of all children. Raises nothing: what could not be made is told when a
+        child is asked for.
+        """
         try:
             self.locks = confine.Locks(command["read"], command["folder"], command["memory"])
         except (confine.ConfinementError, OSError, ValueError) as error:
@@ -119,13 +141,17 @@ class _Server:
         return {"prepared": self.locks is not None}
 
     def learn(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
-        """Compiles the instructor's code that children will run, once for all of them. What is no Python fails there, with a sentence."""
+        """Compiles the instructor's code that children will run, once for all of them. What is
+        no Python fails there, with a sentence.
+        """
         with contextlib.suppress(SyntaxError, ValueError):
             worker.drive_code(command["key"], command["source"])
         return {"learnt": True}
 
     def fork(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any] | None:
-        """A new child, which answers in the server's place and then does what comes through the pipes."""
+        """A new child, which answers in the server's place and then does what comes through the
+        pipes.
+        """
         self.end({"patience": 0}, [])
         self.status, self.used = None, 0.0
         if self.locks is not None:
@@ -140,9 +166,12 @@ class _Server:
         return {"error": self.trouble} if self.locks is None else None
 
     def be_the_child(self, locks: confine.Locks, request_pipe: int, answer_pipe: int) -> None:
-        """Leaves the server's world behind, then answers requests. Nothing of the student has run so far."""
+        """Leaves the server's world behind, then answers requests. Nothing of the student has
+        run so far.
+        """
         os.setsid()
-        # The pipes and the locks get numbers of their own, and every other descriptor but the control is closed.
+        # The pipes and the locks get numbers of their own, and every other descriptor but the
+        # control is closed.
         kept = [request_pipe, answer_pipe, self.control.detach(), locks.ruleset]
         for number, descriptor in enumerate(kept, 100):
             if descriptor >= 0:
@@ -181,7 +210,10 @@ class _Server:
                 os.kill(self.child, signal.SIGKILL)
             done, status, usage = os.wait4(self.child, 0 if late else os.WNOHANG)
             if done:
-                self.status, self.used = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+                self.status, self.used = (
+                    os.waitstatus_to_exitcode(status),
+                    usage.ru_utime + usage.ru_stime,
+                )
             else:
                 time.sleep(0.001)
         self.child = 0
@@ -190,7 +222,9 @@ class _Server:
 
 
 def _end_orphans() -> None:
-    """What a child forked (where nothing could forbid it) is ours now: ends it, and what it forks meanwhile."""
+    """What a child forked (where nothing could forbid it) is ours now: ends it, and what it
+    forks meanwhile.
+    """
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

@@ -1,14 +1,19 @@
-"""Plain values as JSON: the only thing that crosses the border between the grader and a student's process.
+"""Plain values as JSON: the only thing that crosses the border between the grader and a student's
+process.
 
 A hostile process can send only text. It becomes numbers, texts, lists, dictionaries and arrays of
 real numbers, or else is refused with a sentence. Nothing is unpickled, no class is looked up, and
 every type, size, depth and shape is checked before it is used. JSON's own values stand for
 themselves; the rest is a dictionary with one key that says what it is:
 
-    {"t": [...]}   a tuple           {"d": {...}}   a dictionary with texts as keys        {"f": "nan"}   nan, inf or -inf
-    {"a": "<f8", "s": [2, 3], "b": "..."}   an array: dtype, shape, and its elements as base64 in C order
+    {"t": [...]}     a tuple
+    {"d": {...}}     a dictionary with texts as keys
+    {"f": "nan"}     nan, inf or -inf
+    {"a": "<f8", "s": [2, 3], "b": "..."}
+                     an array: dtype, shape, and its elements as base64 in C order
 
-Both sides use this file: the trusted side calls `loads` and `decode`, the student's side `encode`, which anybody may have tampered with.
+Both sides use this file: the trusted side calls `loads` and `decode`, the student's side `encode`,
+which anybody may have tampered with.
 """
 
 from __future__ import annotations
@@ -33,21 +38,27 @@ VALUE_BYTES = 4_000_000
 LINE_BYTES = 8_000_000
 """The longest message that is read."""
 DIGITS = 1_000
-"""The longest whole number: Python needs time that grows with the square of the number of digits."""
+"""The longest whole number: Python needs time that grows with the square of the number of
+digits.
+"""
 MOST = 10**DIGITS
 DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 DIMENSIONS = 32
 
 
 class WireError(ValueError):
-    """Something that is not plain, or not a message; the text goes after "it " or "what came back "."""
+    """Something that is not plain, or not a message; the text goes after "it " or "what came
+    back ".
+    """
 
 
-# --------------------------------------------------------------------------------------------------------------- encoding
+# ----------------------------------------------------------------------------------------- encoding
 
 
 def encode(value: Any) -> Any:
-    """A value as JSON's own types. NumPy's and minigrad's scalars and tensors become arrays. Raises WireError."""
+    """A value as JSON's own types. NumPy's and minigrad's scalars and tensors become arrays.
+    Raises WireError.
+    """
     return _Encoder().encode(value, 0)
 
 
@@ -78,14 +89,23 @@ class _Encoder:
             return self._room(value if kind is str else str.__str__(value), len(value))
         if kind is list or isinstance(value, list | tuple):
             self.count(len(value))
-            inner = [item if type(item) is float and math.isfinite(item) else self.encode(item, depth + 1) for item in value]
+            inner = [
+                (
+                    item
+                    if type(item) is float and math.isfinite(item)
+                    else self.encode(item, depth + 1)
+                )
+                for item in value
+            ]
             return inner if isinstance(value, list) else {"t": inner}
         if isinstance(value, int):
             number = int.__int__(value)
             if abs(number) >= MOST:
                 raise WireError(f"holds a whole number of more than {DIGITS:,} digits")
             return number
-        if isinstance(value, ndarray | generic) or _is_tensor(value):  # NumPy's float64 is a float too
+        if isinstance(value, ndarray | generic) or _is_tensor(
+            value
+        ):  # NumPy's float64 is a float too
             return self._array(value)
         if isinstance(value, float):
             number_ = float.__float__(value)
@@ -94,7 +114,12 @@ class _Encoder:
             if not all(isinstance(key, str) for key in value):
                 raise WireError("is a dictionary whose keys are not all texts")
             self.count(len(value))
-            return {"d": {self._room(str.__str__(key), len(key)): self.encode(item, depth + 1) for key, item in value.items()}}
+            return {
+                "d": {
+                    self._room(str.__str__(key), len(key)): self.encode(item, depth + 1)
+                    for key, item in value.items()
+                }
+            }
         raise WireError(_not_plain(value))
 
     def _array(self, value: Any) -> Any:
@@ -108,9 +133,17 @@ class _Encoder:
         if array.dtype.kind in "iuf":
             array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         if array.dtype.str not in DTYPES:
-            what = "objects" if array.dtype.kind == "O" else "complex numbers" if array.dtype.kind == "c" else f"the dtype {array.dtype}"
+            what = (
+                "objects"
+                if array.dtype.kind == "O"
+                else "complex numbers"
+                if array.dtype.kind == "c"
+                else f"the dtype {array.dtype}"
+            )
             raise WireError(f"is an array of {what}; it should hold real numbers")
-        self._room(None, array.nbytes)  # before the copy: a broadcast array can be large and take no memory
+        self._room(
+            None, array.nbytes
+        )  # before the copy: a broadcast array can be large and take no memory
         return {"a": array.dtype.str, "s": list(array.shape), "b": _to_text(array.tobytes())}
 
     def _room(self, value: Any, size: int) -> Any:
@@ -121,8 +154,12 @@ class _Encoder:
 
 
 MAKE = {
-    **dict.fromkeys(("generator", "map", "zip", "filter", "range", "reversed", "enumerate", "deque"), "list"),
-    **dict.fromkeys(("dict_keys", "dict_values", "dict_items", "list_iterator", "islice", "chain"), "list"),
+    **dict.fromkeys(
+        ("generator", "map", "zip", "filter", "range", "reversed", "enumerate", "deque"), "list"
+    ),
+    **dict.fromkeys(
+        ("dict_keys", "dict_values", "dict_items", "list_iterator", "islice", "chain"), "list"
+    ),
     **dict.fromkeys(("Fraction", "Decimal"), "float"),
 }
 """What becomes plain by one call."""
@@ -140,23 +177,37 @@ def _not_plain(value: Any) -> str:
         return "is a complex number; it should be a real one"
     if isinstance(value, type):
         return f"is the class {str(value.__name__)[:60]} itself"
-    if callable(value) and name in ("function", "builtin_function_or_method", "method", "method-wrapper", "partial"):
+    if callable(value) and name in (
+        "function",
+        "builtin_function_or_method",
+        "method",
+        "method-wrapper",
+        "partial",
+    ):
         return "is a function; was it to be called, with round brackets?"
     if name == "coroutine":
         return "is a coroutine, which an `async def` gives; write the function with `def`"
-    return f"is an object of the type {name}; it should be made of numbers, texts, lists, tuples, dictionaries and arrays"
+    return (
+        f"is an object of the type {name}; it should be made of numbers, texts, lists, tuples,"
+        " dictionaries and arrays"
+    )
 
 
 def _is_tensor(value: Any) -> bool:
     """Whether it is a minigrad Tensor: those who have not imported minigrad have none."""
-    return any(base.__module__ == "minigrad.core.tensor" and base.__name__ == "Tensor" for base in type(value).__mro__)
+    return any(
+        base.__module__ == "minigrad.core.tensor" and base.__name__ == "Tensor"
+        for base in type(value).__mro__
+    )
 
 
-# --------------------------------------------------------------------------------------------------------------- decoding
+# ----------------------------------------------------------------------------------------- decoding
 
 
 def loads(line: bytes, limit: int | None = LINE_BYTES) -> Any:
-    """A message as JSON's own types. Raises WireError for whatever is not JSON, too long, too deep or too large."""
+    """A message as JSON's own types. Raises WireError for whatever is not JSON, too long, too
+    deep or too large.
+    """
     if limit is not None and len(line) > limit:
         raise WireError(f"is longer than {limit:,} bytes")
     try:
@@ -171,12 +222,16 @@ def dumps(message: Any) -> bytes:
 
 
 def text(message: Any) -> str:
-    """A message, or a part of one, as JSON without a line break. Raises ValueError for NaN and infinities, which `encode` replaces."""
+    """A message, or a part of one, as JSON without a line break. Raises ValueError for NaN and
+    infinities, which `encode` replaces.
+    """
     return str(_write(message))
 
 
 def decode(message: Any) -> Any:
-    """The plain value that a message stands for: fresh lists, dictionaries and arrays. Raises WireError."""
+    """The plain value that a message stands for: fresh lists, dictionaries and arrays. Raises
+    WireError.
+    """
     return _Decoder().decode(message, 0)
 
 
@@ -191,12 +246,17 @@ class _Decoder:
 
     def all(self, messages: list[Any], depth: int) -> list[Any]:
         self.count(len(messages))
-        return [message if type(message) is float else self.decode(message, depth) for message in messages]
+        return [
+            message if type(message) is float else self.decode(message, depth)
+            for message in messages
+        ]
 
     def decode(self, message: Any, depth: int) -> Any:
         if depth > DEPTH:
             raise WireError(f"is nested more than {DEPTH} deep")
-        if message is None or isinstance(message, float | int):  # truth values are ints; json reads NaN and Infinity too, as floats
+        if message is None or isinstance(
+            message, float | int
+        ):  # truth values are ints; json reads NaN and Infinity too, as floats
             return message
         if isinstance(message, str):
             return clean(message)
@@ -207,7 +267,13 @@ class _Decoder:
         if message.keys() == {"t"} and isinstance(message["t"], list):
             return tuple(self.all(message["t"], depth + 1))
         if message.keys() == {"d"} and isinstance(message["d"], dict):
-            return dict(zip(map(clean, message["d"]), self.all(list(message["d"].values()), depth + 1), strict=True))
+            return dict(
+                zip(
+                    map(clean, message["d"]),
+                    self.all(list(message["d"].values()), depth + 1),
+                    strict=True,
+                )
+            )
         if message.keys() == {"f"} and message["f"] in ("nan", "inf", "-inf"):
             return float(message["f"])
         if message.keys() == {"a", "s", "b"}:
@@ -218,7 +284,11 @@ class _Decoder:
 def _array(dtype: Any, shape: Any, data: Any) -> np.ndarray:
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise WireError("is an array of an unknown dtype")
-    if not isinstance(shape, list) or len(shape) > DIMENSIONS or not all(type(n) is int and 0 <= n <= VALUE_BYTES for n in shape):
+    if (
+        not isinstance(shape, list)
+        or len(shape) > DIMENSIONS
+        or not all(type(n) is int and 0 <= n <= VALUE_BYTES for n in shape)
+    ):
         raise WireError("is an array of an impossible shape")
     if not isinstance(data, str) or len(data) > 2 * VALUE_BYTES:
         raise WireError("is an array of impossible data")
@@ -253,14 +323,18 @@ _read = json.JSONDecoder(parse_int=_whole).decode
 
 
 def clean(text: str) -> str:
-    """A text that can be written anywhere: lone halves of a pair of UTF-16 become question marks, zero bytes go."""
+    """A text that can be written anywhere: lone halves of a pair of UTF-16 become question
+    marks, zero bytes go.
+    """
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
 def one_line(value: Any, limit: int = 500) -> str:
-    """A student's text for a message: one line without control characters, cut to a length; "" where it is no text."""
+    """A student's text for a message: one line without control characters, cut to a length; ""
+    where it is no text.
+    """
     if not isinstance(value, str):
         return ""
     text = "".join(c if c.isprintable() else " " for c in clean(value[: 4 * limit]))

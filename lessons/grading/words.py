@@ -17,16 +17,23 @@ import numpy as np
 
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 ORDINARY = re.compile(r"(?:a|[a-z][a-z’']+)(?=[ ,;:]|\.$)")
-"""A word of the language at the start of a sentence, and not a name: names that look like words stand between backticks."""
+"""A word of the language at the start of a sentence, and not a name: names that look like words
+stand between backticks.
+"""
 BRACKETS, QUOTES = " (leave out the brackets)", " (leave out the quotes)"
 
-WRONG_CALL = re.compile(r"TypeError: .*(?:positional argument|takes no arguments|keyword argument|multiple values for argument)")
+WRONG_CALL = re.compile(
+    r"TypeError: .*(?:positional argument|takes no arguments|keyword argument|multiple values for"
+    r" argument)"
+)
 """What Python says of a call that does not fit the parameters of a function."""
 LOOK_AT_PARAMETERS = "Look at the names and the number of its parameters."
 
 
 def sentence(text: str) -> str:
-    """A reason as a sentence: its first letter is a capital, where it is a word's and not a name's."""
+    """A reason as a sentence: its first letter is a capital, where it is a word's and not a
+    name's.
+    """
     return text[:1].upper() + text[1:] if ORDINARY.match(text) else text
 
 
@@ -47,19 +54,35 @@ def without_stop(text: str) -> str:
 
 
 def a_kind(value: Any, most: int = 60) -> str:
-    """A value for a sentence such as "it is …, but should be …": what it is, and what it looks like, whatever its repr does."""
+    """A value for a sentence such as "it is …, but should be …": what it is, and what it looks
+    like, whatever its repr does.
+    """
     kind = type(value)
     if value is None:
         return "nothing (None)"
-    if kind is bool or (isinstance(value, np.ndarray | np.generic) and value.shape == () and value.dtype.kind == "b"):
+    if kind is bool or (
+        isinstance(value, np.ndarray | np.generic) and value.shape == () and value.dtype.kind == "b"
+    ):
         return f"the truth value {bool(value)}"
-    if kind in (int, float) or (isinstance(value, np.ndarray | np.generic) and value.shape == () and value.dtype.kind in "iuf"):
+    if kind in (int, float) or (
+        isinstance(value, np.ndarray | np.generic)
+        and value.shape == ()
+        and value.dtype.kind in "iuf"
+    ):
         return f"the number {shown(value, most)}"
     if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}" + (" that holds objects" if value.dtype.kind == "O" else "")
+        return f"an array of shape {value.shape}" + (
+            " that holds objects" if value.dtype.kind == "O" else ""
+        )
     if hasattr(kind, "detach") and hasattr(kind, "shape"):
         return f"a tensor of shape {tuple(value.shape)}"
-    words = {str: "text", list: "list", tuple: "tuple", dict: "dictionary", complex: "complex number"}
+    words = {
+        str: "text",
+        list: "list",
+        tuple: "tuple",
+        dict: "dictionary",
+        complex: "complex number",
+    }
     if kind in words:
         try:
             return f"the {words[kind]} {shown(value, most)}"
@@ -75,7 +98,9 @@ def a_kind(value: Any, most: int = 60) -> str:
 
 
 def cure(value: Any) -> str:
-    """How a value that should be a number becomes one, as the end of a sentence; "" where nothing simple helps."""
+    """How a value that should be a number becomes one, as the end of a sentence; "" where
+    nothing simple helps.
+    """
     if type(value) in (list, tuple) and len(value) == 1 and type(value[0]) in (int, float):
         return BRACKETS
     if type(value) is str:
@@ -84,7 +109,11 @@ def cure(value: Any) -> str:
         except ValueError:
             return ""
         return QUOTES
-    return " (take `.item()` of it)" if hasattr(type(value), "item") and getattr(value, "size", 1) == 1 else ""
+    return (
+        " (take `.item()` of it)"
+        if hasattr(type(value), "item") and getattr(value, "size", 1) == 1
+        else ""
+    )
 
 
 def shown(value: Any, most: int = 80) -> str:
@@ -100,16 +129,32 @@ def shown(value: Any, most: int = 80) -> str:
             text = np.array2string(value, separator=", ").replace("\n", " ").replace("...", "…")
         return _cut(text if value.size else f"an empty array of shape {value.shape}", most)
     if isinstance(value, list | tuple):
-        text = ", ".join(shown(item, most) for item in value[:8]) + (", …" if len(value) > 8 else "")
-        return _cut(f"[{text}]" if isinstance(value, list) else f"({text},)" if len(value) == 1 else f"({text})", most)
+        text = ", ".join(shown(item, most) for item in value[:8]) + (
+            ", …" if len(value) > 8 else ""
+        )
+        return _cut(
+            (
+                f"[{text}]"
+                if isinstance(value, list)
+                else f"({text},)"
+                if len(value) == 1
+                else f"({text})"
+            ),
+            most,
+        )
     if isinstance(value, dict):
-        parts = [f"{k[:20]!r}: {shown(v, most)}" if isinstance(k, str) else f"{k!r}: …" for k, v in list(value.items())[:8]]
+        parts = [
+            f"{k[:20]!r}: {shown(v, most)}" if isinstance(k, str) else f"{k!r}: …"
+            for k, v in list(value.items())[:8]
+        ]
         return _cut("{" + ", ".join(parts) + (", …" if len(value) > 8 else "") + "}", most)
     return _cut(repr(value[: most + 1] if isinstance(value, str) else value), most)
 
 
 def as_rows(value: dict[str, Any], most: int = 200) -> str:
-    """A dictionary of numbers as "x1 = 3, v1 = 0.5": for what a function or a class was found to give, name by name."""
+    """A dictionary of numbers as "x1 = 3, v1 = 0.5": for what a function or a class was found to
+    give, name by name.
+    """
     parts = [f"{name[:40]} = {shown(item, most)}" for name, item in list(value.items())[:8]]
     return _cut(", ".join(parts) + (", …" if len(value) > 8 else ""), most) or "an empty dictionary"
 

@@ -1,16 +1,23 @@
-"""The student's side: runs a notebook's cells in order and then calls what they define, in a process that has locked itself in.
+"""The student's side: runs a notebook's cells in order and then calls what they define, in a
+process that has locked itself in.
 
-A student's code is graded here, where there is nothing to steal: this process
-knows the inputs of the call that it is making and nothing else. What it answers is treated as if the student had written it, because the
-student may have. One request a line comes in, one answer a line goes out (wire.py); the grader keeps the time, from outside:
+A student's code is graded here, where there is nothing to steal: this process knows the inputs of
+the call that it is making and nothing else. What it answers is treated as if the student had
+written it, because the student may have. One request a line comes in, one answer a line goes out
+(wire.py); the grader keeps the time, from outside:
 
-    {"id": "a1", "do": "names", "sources": ["...", "..."]}              -> {"id": "a1", "cells": [...]}   see names_in
-    {"id": "b2", "do": "cell", "name": "cell 3", "source": "..."}       -> {"id": "b2"} or {"id": "b2", "error": "...", "kind": "raised"}
-    {"id": "c3", "do": "drive", "key": "ab12", "source": "..."}         -> {"id": "c3"}
-    {"do": "calls", "calls": [["d4", "vjp_sin", [...]], ...], ...}      -> for each call {"id": "d4", "value": ...}, or "error" and "kind"
+    {"id": "a1", "do": "names", "sources": ["...", "..."]}
+        -> {"id": "a1", "cells": [...]}   see names_in
+    {"id": "b2", "do": "cell", "name": "cell 3", "source": "..."}
+        -> {"id": "b2"} or {"id": "b2", "error": "...", "kind": "raised"}
+    {"id": "c3", "do": "drive", "key": "ab12", "source": "..."}
+        -> {"id": "c3"}
+    {"do": "calls", "calls": [["d4", "vjp_sin", [...]], ...], ...}
+        -> for each call {"id": "d4", "value": ...}, or "error" and "kind"
 
-An answer also tells what was printed, and what a person might like to look at ("flags"), where there is something to tell. The line
-{"absent": true} comes between answers, once, at the moment when something is called that has been taken out of the library.
+An answer also tells what was printed, and what a person might like to look at ("flags"), where
+there is something to tell. The line {"absent": true} comes between answers, once, at the moment
+when something is called that has been taken out of the library.
 """
 
 from __future__ import annotations
@@ -47,7 +54,11 @@ RECURSION_LIMIT = 3_000
 FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
-TIMERS = tuple(getattr(signal, name) for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF") if hasattr(signal, name))
+TIMERS = tuple(
+    getattr(signal, name)
+    for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
+    if hasattr(signal, name)
+)
 
 
 class Student:
@@ -67,10 +78,15 @@ class Student:
         self._repair()
 
     def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Does what a request asks for, one answer for each thing. Raises nothing that a student's code can raise."""
+        """Does what a request asks for, one answer for each thing. Raises nothing that a
+        student's code can raise.
+        """
         if request["do"] == "calls":
             for number, name, args in request["calls"]:
-                yield {"id": number, **self._step(lambda name=name, args=args: self.call(request, name, args))}
+                yield {
+                    "id": number,
+                    **self._step(lambda name=name, args=args: self.call(request, name, args)),
+                }
         elif request["do"] == "names":
             yield {"id": request["id"], "cells": names_in(request["sources"])}
         else:
@@ -106,7 +122,7 @@ class Student:
         sys.modules["__main__"] = self.module
         os.chdir(self.folder)
 
-    # --------------------------------------------------------------------------------------------------------------- cells
+    # ---------------------------------------------------------------------------------------- cells
 
     def cell(self, request: dict[str, Any]) -> dict[str, Any]:
         """Runs a cell as Jupyter would: magics are left out, and `await` is allowed at the top."""
@@ -117,7 +133,7 @@ class Student:
             asyncio.run(result)
         return {}
 
-    # --------------------------------------------------------------------------------------------------------------- calls
+    # ---------------------------------------------------------------------------------------- calls
 
     def drive(self, request: dict[str, Any]) -> dict[str, Any]:
         """Takes in the instructor's code that uses what the student built; it holds no secrets."""
@@ -128,33 +144,52 @@ class Student:
         return {}
 
     def call(self, request: dict[str, Any], name: str, args: list[Any]) -> dict[str, Any]:
-        """Calls the student's function, or the drive that uses it, or takes the value that the student wrote."""
+        """Calls the student's function, or the drive that uses it, or takes the value that the
+        student wrote.
+        """
         args = [wire.decode(arg) for arg in args]
         if name not in self.names:
             return {"kind": "missing", "error": f"`{name}` is not defined."}
         value = self.names[name]
         if is_blank(value):
-            return {"kind": "unfinished", "error": unwritten(name, value, is_value=request["is_value"])}
+            return {
+                "kind": "unfinished",
+                "error": unwritten(name, value, is_value=request["is_value"]),
+            }
         if request["is_value"] and not request.get("drive"):
             value = without_gaps(value)
         else:
             if is_no_code(value) or not (request.get("drive") or callable(value)):
                 what = "a function or a class" if request.get("drive") else "a function"
-                return {"kind": "type", "error": f"`{name}` should be {what}, but it is {words.a_kind(value)}."}
+                return {
+                    "kind": "type",
+                    "error": f"`{name}` should be {what}, but it is {words.a_kind(value)}.",
+                }
             try:
                 value = self._called(request, name, value, args)
             except Unwritten:
-                return {"kind": "unfinished", "error": unwritten(name, value, self._answers(request))}
+                return {
+                    "kind": "unfinished",
+                    "error": unwritten(name, value, self._answers(request)),
+                }
             except BaseException as error:  # SystemExit and KeyboardInterrupt too
                 self._repair()
                 return self._failure_of(request, name, error)
         try:
             return {"value": wire.encode(value)}
         except wire.WireError as problem:
-            return {"kind": "type", "error": f"{f'`{name}`' if request['is_value'] else f'what `{name}` returned'} {problem}."}
+            return {
+                "kind": "type",
+                "error": (
+                    f"{f'`{name}`' if request['is_value'] else f'what `{name}` returned'}"
+                    f" {problem}."
+                ),
+            }
 
     def _called(self, request: dict[str, Any], name: str, function: Any, args: list[Any]) -> Any:
-        """What the function returns, or the drive that uses it. Raises Unwritten, and whatever the student's code raises."""
+        """What the function returns, or the drive that uses it. Raises Unwritten, and whatever
+        the student's code raises.
+        """
         if not request.get("drive"):
             return attempt(lambda: function(*args), function)
         answers = self._answers(request)
@@ -162,8 +197,14 @@ class Student:
         return attempt(lambda: use(answers, name, *args), function, answers.values())
 
     def _answers(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What an exercise's drive may use: all of its answers that there are. None for a plain call, which uses one."""
-        return {answer: self.names[answer] for answer in request["answers"] if answer in self.names} if request.get("drive") else {}
+        """What an exercise's drive may use: all of its answers that there are. None for a plain
+        call, which uses one.
+        """
+        return (
+            {answer: self.names[answer] for answer in request["answers"] if answer in self.names}
+            if request.get("drive")
+            else {}
+        )
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         """What went wrong in a cell."""
@@ -171,10 +212,15 @@ class Student:
         place = _place_of(error)
         said = _said(error, kind)
         if isinstance(error, SyntaxError) and error.lineno:
-            said, place = f"SyntaxError: {error.msg}", f" (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)"
+            said, place = (
+                f"SyntaxError: {error.msg}",
+                f" (line {error.lineno}: `{(error.text or '').strip()[:SHORT]}`)",
+            )
         return {"kind": kind, "error": f"{said}{place}."}
 
-    def _failure_of(self, request: dict[str, Any], name: str, error: BaseException) -> dict[str, Any]:
+    def _failure_of(
+        self, request: dict[str, Any], name: str, error: BaseException
+    ) -> dict[str, Any]:
         """What went wrong in a call, and in whose code."""
         kind, place = kind_of(error), _place_of(error)
         said = _said(error, kind)
@@ -184,8 +230,15 @@ class Student:
             say = f"`{name}` {SAYS_SO}"
         elif kind == "memory":
             say = f"`{name}` ran out of memory{place}."
-        elif place or not request.get("drive") or WRONG_CALL.search(said) or not isinstance(error, Exception):
-            say = f"`{name}` raised {said}{place}." + (f" {LOOK_AT_PARAMETERS}" if not place and WRONG_CALL.search(said) else "")
+        elif (
+            place
+            or not request.get("drive")
+            or WRONG_CALL.search(said)
+            or not isinstance(error, Exception)
+        ):
+            say = f"`{name}` raised {said}{place}." + (
+                f" {LOOK_AT_PARAMETERS}" if not place and WRONG_CALL.search(said) else ""
+            )
         else:
             say = f"what `{name}` gave could not be used: {said.removeprefix('ValueError: ')}."
         return {"kind": kind, "error": say}
@@ -208,7 +261,9 @@ def _said(error: BaseException, kind: str) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """Where in the student's cells an exception was raised, in brackets; "" where it was not there."""
+    """Where in the student's cells an exception was raised, in brackets; "" where it was not
+    there.
+    """
     lines = [
         f" (line {line} of {name[1:-1]}: `{linecache.getline(name, line).strip()[:SHORT]}`)"
         for name, line in places_of(error)
@@ -228,12 +283,14 @@ def drive_code(key: str, source: str) -> types.CodeType:
 
 
 def places_of(error: BaseException) -> list[tuple[str, int]]:
-    """(file, line) of each frame that an exception came through, at most 200; no file is read for it."""
+    """(file, line) of each frame that an exception came through, at most 200; no file is read
+    for it.
+    """
     walk = traceback.walk_tb(error.__traceback__)
     return [(frame.f_code.co_filename, line) for frame, line in islice(walk, 200)]
 
 
-# ---------------------------------------------------------------------------------------------------------- a cell's source
+# ---------------------------------------------------------------------------------- a cell's source
 
 WHOLE_CELL = re.compile(r"\s*%%(\w+)[^\n]*\n?")
 CODE_MAGICS = ("time", "timeit", "capture", "prun", "python", "python3")
@@ -242,12 +299,16 @@ ASSIGNED_MAGIC = re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$")
 
 
 def compile_cell(source: str, name: str) -> types.CodeType:
-    """A cell's code. What only Jupyter understands is left out; the numbers of the lines stay. Raises SyntaxError, ValueError."""
+    """A cell's code. What only Jupyter understands is left out; the numbers of the lines stay.
+    Raises SyntaxError, ValueError.
+    """
     source = _whole_cell(source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        return compile(source, name, "exec", flags, dont_inherit=True)  # of this file's own `from __future__`
+        return compile(
+            source, name, "exec", flags, dont_inherit=True
+        )  # of this file's own `from __future__`
     except SyntaxError:
         if not re.search(r"[%!?]", source):
             raise
@@ -272,11 +333,13 @@ def _without_magic(line: str) -> str:
 
 
 def names_in(sources: list[str]) -> list[dict[str, list[str]]]:
-    """What each of some cells has to do with other cells by: {"names": all names that it uses or binds outside functions, "bound": those
-    that it binds, "loose": those that it binds otherwise than by `import`, `def` and `class`, "inner": those that its functions and
-    classes use}. A cell that is no Python does nothing, and has none.
+    """What each of some cells has to do with other cells by: {"names": all names that it uses or
+    binds outside functions, "bound": those that it binds, "loose": those that it binds otherwise
+    than by `import`, `def` and `class`, "inner": those that its functions and classes use}. A cell
+    that is no Python does nothing, and has none.
 
-    Only the text is looked at. For a student's cells it is done on this side of the border, because no parser is safe from every text.
+    Only the text is looked at. For a student's cells it is done on this side of the border, because
+    no parser is safe from every text.
     """
     return [{key: sorted(found) for key, found in _names(source).items()} for source in sources]
 
@@ -287,9 +350,17 @@ def _names(source: str) -> dict[str, set[str]]:
         tree, table = _parsed(source)
     except (SyntaxError, ValueError):
         return found
-    others = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    others = [
+        node
+        for node in tree.body
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
     inner = [node for other in others for node in ast.walk(other)]
-    stored = {node.id for node in inner if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    stored = {
+        node.id
+        for node in inner
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
     made = {scope.get_name() for scope in table.get_children()} - stored
     scopes = [table]
     while scopes:
@@ -333,21 +404,30 @@ class _Kept(io.StringIO):
         return len(text)
 
 
-# ------------------------------------------------------------------------------------------------------------------- flags
+# -------------------------------------------------------------------------------------------- flags
 
 
 class Watch:
-    """Notes what a person might like to look at. It changes no grade, and it stops nothing: that is confine.py's work."""
+    """Notes what a person might like to look at. It changes no grade, and it stops nothing: that
+    is confine.py's work.
+    """
 
     EVENTS: dict[str, str] = {  # noqa: RUF012  # a table
-        "subprocess.Popen": "tried to start a program", "os.system": "tried to start a program", "os.exec": "tried to start a program",
-        "os.posix_spawn": "tried to start a program", "os.fork": "tried to start a process", "os.kill": "tried to send a signal",
-        "os.killpg": "tried to send a signal", "socket.connect": "tried to use the network", "socket.bind": "tried to use the network",
-        "socket.__new__": "tried to use the network", "gc.get_objects": "looked through Python's memory",
-        "gc.get_referrers": "looked through Python's memory", "gc.get_referents": "looked through Python's memory",
-        "sys._getframe": "looked at its callers' frames", "sys._current_frames": "looked at its callers' frames",
+        "subprocess.Popen": "tried to start a program", "os.system": "tried to start a program",
+        "os.exec": "tried to start a program",
+        "os.posix_spawn": "tried to start a program", "os.fork": "tried to start a process",
+        "os.kill": "tried to send a signal",
+        "os.killpg": "tried to send a signal", "socket.connect": "tried to use the network",
+        "socket.bind": "tried to use the network",
+        "socket.__new__": "tried to use the network",
+        "gc.get_objects": "looked through Python's memory",
+        "gc.get_referrers": "looked through Python's memory",
+        "gc.get_referents": "looked through Python's memory",
+        "sys._getframe": "looked at its callers' frames",
+        "sys._current_frames": "looked at its callers' frames",
         "sys.settrace": "traced Python's execution", "sys.setprofile": "traced Python's execution",
-        "ctypes.dlopen": "loaded a C library", "ctypes.dlsym": "called C functions", "code.__new__": "made code by hand",
+        "ctypes.dlopen": "loaded a C library", "ctypes.dlsym": "called C functions",
+        "code.__new__": "made code by hand",
     }  # fmt: skip
 
     def __init__(self, usual: list[str]) -> None:
@@ -367,7 +447,8 @@ class Watch:
                 self._note_open(args[0])
             elif event == "socket.__new__" and args[1] == socket.AF_UNIX:
                 pass  # asyncio talks to itself
-            # Python's own modules look at frames and make code: dataclasses, named tuples, warnings.
+            # Python's own modules look at frames and make code: dataclasses, named tuples,
+            # warnings.
             elif event not in ("sys._getframe", "code.__new__") or _from_a_cell():
                 self.note(self.EVENTS[event])
         finally:
@@ -392,11 +473,13 @@ class Watch:
 
 
 def _from_a_cell() -> bool:
-    frame = sys._getframe(2)  # past this function and the hook; what raises the event is C and has no frame
+    frame = sys._getframe(
+        2
+    )  # past this function and the hook; what raises the event is C and has no frame
     return frame.f_code.co_filename.startswith("<cell ")
 
 
-# -------------------------------------------------------------------------------------------------------------------- loop
+# --------------------------------------------------------------------------------------------- loop
 
 
 def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:
@@ -427,4 +510,10 @@ def _message(answer: dict[str, Any]) -> bytes:
     try:
         return wire.dumps(answer)
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
-        return wire.dumps({"id": answer["id"], "kind": "type", "error": f"What was returned cannot be sent ({type(error).__name__})."})
+        return wire.dumps(
+            {
+                "id": answer["id"],
+                "kind": "type",
+                "error": f"What was returned cannot be sent ({type(error).__name__}).",
+            }
+        )

@@ -1,11 +1,24 @@
-"""The array vocabulary under PyTorch's names: sorting, scans, einsum, splitting, scattering and the like.
+"""The array vocabulary under PyTorch's names: sorting, scans, einsum, splitting, scattering and the
+like.
 
-Almost everything here is a combination of functions that have derivatives already, so it has them too, in
-both modes and of every order. What is new (scans, diagonals, sorting) is declared in `ops/`.
+Almost everything here is a combination of functions that have derivatives already, so it has them
+too, in both modes and of every order. What is new (scans, diagonals, sorting) is declared in
+`ops/`.
 """
 
-from . import arranging, copies, order, picking, pieces, pointwise, products, running, statistics, triangles
-from .arranging import *  # noqa: F403  # what each file publishes, listed in its __all__
+from . import (
+    arranging,
+    copies,
+    order,
+    picking,
+    pieces,
+    pointwise,
+    products,
+    running,
+    statistics,
+    triangles,
+)
+from .arranging import *  # what each file publishes, listed in its __all__  # noqa: F403
 from .copies import *  # noqa: F403
 from .order import *  # noqa: F403
 from .picking import *  # noqa: F403
@@ -16,5 +29,16 @@ from .running import *  # noqa: F403
 from .statistics import *  # noqa: F403
 from .triangles import *  # noqa: F403
 
-_FILES = (arranging, copies, order, picking, pieces, pointwise, products, running, statistics, triangles)
+_FILES = (
+    arranging,
+    copies,
+    order,
+    picking,
+    pieces,
+    pointwise,
+    products,
+    running,
+    statistics,
+    triangles,
+)
 __all__ = [name for file in _FILES for name in vars(file)["__all__"]]

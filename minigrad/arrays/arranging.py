@@ -20,28 +20,36 @@ from .common import along, counting
 from .order import sort
 from .pieces import meshgrid
 
-# ------------------------------------------------------------------------------------------------------------- combinations
+# ------------------------------------------------------------------------------------- combinations
 
 
 @public(method=False)
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices (vectors count as rows, numbers as 1 by 1) along the diagonal of a matrix of zeros."""
+    """Matrices (vectors count as rows, numbers as 1 by 1) along the diagonal of a matrix of
+    zeros.
+    """
     blocks = [as_tensor(x) for x in tensors]
     for i, block in enumerate(blocks):
         if block.ndim > 2:
-            raise ShapeError(f"block_diag: tensor {i} must have at most 2 dimensions, got shape {block.shape}.")
+            raise ShapeError(
+                f"block_diag: tensor {i} must have at most 2 dimensions, got shape {block.shape}."
+            )
     blocks = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
     widths = [block.shape[1] for block in blocks]
     rows = []
     for i, block in enumerate(blocks):
-        zeros = [fn.zeros((block.shape[0], w), dtype=block.dtype, device=block.device) for w in widths]
+        zeros = [
+            fn.zeros((block.shape[0], w), dtype=block.dtype, device=block.device) for w in widths
+        ]
         rows.append(fn.cat([*zeros[:i], block, *zeros[i + 1 :]], 1))
     return fn.cat(rows, 0)
 
 
 @public(method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All ways to take one element of each vector, one a row, the last vector's elements changing fastest."""
+    """All ways to take one element of each vector, one a row, the last vector's elements
+    changing fastest.
+    """
     vectors = [as_tensor(x) for x in tensors]
     if len(vectors) == 1:
         return vectors[0]
@@ -53,9 +61,17 @@ def combinations(x: TensorLike, r: int = 2, with_replacement: bool = False) -> T
     """All choices of r elements of a vector, in its order, one a row."""
     x = as_tensor(x)
     if x.ndim != 1 or r < 0:
-        raise ShapeError(f"combinations: needs a vector and r >= 0, got shape {x.shape} and r = {r}.")
-    chosen = list((_choices_with_replacement if with_replacement else _choices)(range(x.shape[0]), r))
-    index = fn.tensor(chosen, dtype=backend.int64) if chosen and r else fn.zeros((len(chosen), r) if r else (0,), dtype=backend.int64)
+        raise ShapeError(
+            f"combinations: needs a vector and r >= 0, got shape {x.shape} and r = {r}."
+        )
+    chosen = list(
+        (_choices_with_replacement if with_replacement else _choices)(range(x.shape[0]), r)
+    )
+    index = (
+        fn.tensor(chosen, dtype=backend.int64)
+        if chosen and r
+        else fn.zeros((len(chosen), r) if r else (0,), dtype=backend.int64)
+    )
     return fn.getitem(x, index)
 
 
@@ -82,16 +98,21 @@ def msort(x: TensorLike) -> Tensor:
 
 @public(function=False)
 def unfold(x: TensorLike, dimension: int, size: int, step: int) -> Tensor:
-    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a view).
+    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a
+    view).
 
-    Where windows overlap (step < size), several elements of the result share one memory location. In place, the result can then
-    only be filled with one number (`zero_`, `fill_`); PyTorch permits other changes, whose outcome it leaves undefined.
+    Where windows overlap (step < size), several elements of the result share one memory location.
+    In place, the result can then only be filled with one number (`zero_`, `fill_`); PyTorch permits
+    other changes, whose outcome it leaves undefined.
     """
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dimension, "unfold")
     n = x.shape[axis] if x.ndim else 1
     if not 0 <= size <= n or step < 1:
-        raise ShapeError(f"unfold: windows of {size} elements in steps of {step} do not fit the {n} of dimension {dimension}.")
+        raise ShapeError(
+            f"unfold: windows of {size} elements in steps of {step} do not fit the {n} of dimension"
+            f" {dimension}."
+        )
     if x.ndim == 0:
         return x.reshape(1)[:size]
     return sliding.unfold(x, axis=axis, size=int(size), step=int(step))
@@ -105,45 +126,82 @@ def constant_pad_nd(x: TensorLike, pad: Sequence[int], value: Any = 0) -> Tensor
     return padded(as_tensor(x), tuple(pad), "constant", value)
 
 
-# ------------------------------------------------------------------------------------------------------------- written over
+# ------------------------------------------------------------------------------------- written over
 
 
-def index_put(x: TensorLike, indices: Sequence[Any], values: TensorLike, accumulate: bool = False) -> Tensor:
-    """x with `values` at the indices, as x[indices] = values; `accumulate` adds them, repeated indices several times."""
+def index_put(
+    x: TensorLike, indices: Sequence[Any], values: TensorLike, accumulate: bool = False
+) -> Tensor:
+    """x with `values` at the indices, as x[indices] = values; `accumulate` adds them, repeated
+    indices several times.
+    """
     x = as_tensor(x)
-    return ix.index_put(x, as_tensor(values).to(x.dtype), index=fn.plain_index(tuple(indices), x.array), accumulate=accumulate)
+    return ix.index_put(
+        x,
+        as_tensor(values).to(x.dtype),
+        index=fn.plain_index(tuple(indices), x.array),
+        accumulate=accumulate,
+    )
 
 
 @fn.in_own_memory
 def select_scatter(x: TensorLike, src: TensorLike, dim: int, index: int) -> Tensor:
     """x with `src` in the place of x[…, index, …]."""
     x = as_tensor(x)
-    return _over(x, src, along(fn.axis_of(x.ndim, dim, "select_scatter"), int(index)), "select_scatter")
+    return _over(
+        x, src, along(fn.axis_of(x.ndim, dim, "select_scatter"), int(index)), "select_scatter"
+    )
 
 
 @fn.in_own_memory
-def slice_scatter(x: TensorLike, src: TensorLike, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_scatter(
+    x: TensorLike,
+    src: TensorLike,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
     """x with `src` in the place of x[…, start:end:step, …]."""
     x = as_tensor(x)
-    return _over(x, src, along(fn.axis_of(x.ndim, dim, "slice_scatter"), slice(start, end, step)), "slice_scatter")
+    return _over(
+        x,
+        src,
+        along(fn.axis_of(x.ndim, dim, "slice_scatter"), slice(start, end, step)),
+        "slice_scatter",
+    )
 
 
-def diagonal_scatter(x: TensorLike, src: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal_scatter(
+    x: TensorLike, src: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
     """x with `src` in the place of its diagonal."""
     x, src = as_tensor(x), as_tensor(src)
-    a, b = fn.axis_of(x.ndim, dim1, "diagonal_scatter"), fn.axis_of(x.ndim, dim2, "diagonal_scatter")
-    spread: Any = lambda t: diagonals.undiagonal(t, offset=int(offset), axis1=a, axis2=b, shape=x.shape)
+    a, b = (
+        fn.axis_of(x.ndim, dim1, "diagonal_scatter"),
+        fn.axis_of(x.ndim, dim2, "diagonal_scatter"),
+    )
+    spread: Any = lambda t: diagonals.undiagonal(
+        t, offset=int(offset), axis1=a, axis2=b, shape=x.shape
+    )
     if src.shape != diagonals.diagonal(x, offset=int(offset), axis1=a, axis2=b).shape:
-        raise ShapeError(f"diagonal_scatter: src of shape {src.shape} is not a diagonal of shape {x.shape}.")
+        raise ShapeError(
+            f"diagonal_scatter: src of shape {src.shape} is not a diagonal of shape {x.shape}."
+        )
     return fn.where(spread(fn.ones_like(src, dtype=backend.int64)) == 1, spread(src.to(x.dtype)), x)
 
 
 def _over(x: Tensor, src: TensorLike, index: tuple[Any, ...], function: str) -> Tensor:
     src, region = as_tensor(src), fn.getitem(x, index)
     if src.shape != region.shape:
-        raise ShapeError(f"{function}: src of shape {src.shape} must have the shape {region.shape} of what it replaces.")
+        raise ShapeError(
+            f"{function}: src of shape {src.shape} must have the shape {region.shape} of what it"
+            " replaces."
+        )
     places = fn.getitem(counting(x.numel(), x).reshape(x.shape), index)
-    flat = ix.index_put(x.reshape(-1), src.to(x.dtype), index=fn.plain_index((places,), x.array), accumulate=False)
+    flat = ix.index_put(
+        x.reshape(-1), src.to(x.dtype), index=fn.plain_index((places,), x.array), accumulate=False
+    )
     return flat.reshape(x.shape)
 
 
@@ -151,7 +209,9 @@ def fill(x: TensorLike, value: Any) -> Tensor:
     """A tensor of the shape and dtype of x that holds one value (a number or a 0-d tensor)."""
     x, value = as_tensor(x), as_tensor(value)
     if value.ndim:
-        raise ShapeError(f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
+        raise ShapeError(
+            f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}."
+        )
     return ew.overwrite(x, value)
 
 

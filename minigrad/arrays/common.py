@@ -15,7 +15,9 @@ from ..ops import index as ix
 
 
 class ValuesIndices(NamedTuple):
-    """Chosen elements, and where they were: what max, min, sort, topk, kthvalue and median return along a dimension."""
+    """Chosen elements, and where they were: what max, min, sort, topk, kthvalue and median
+    return along a dimension.
+    """
 
     values: Tensor
     indices: Tensor
@@ -27,10 +29,15 @@ def either(dim: Any, axis: Any) -> Any:
 
 
 def floating(x: TensorLike, function: str) -> Tensor:
-    """x as a tensor of real or complex numbers; DTypeError for integers, for which the function's result would not be an integer."""
+    """x as a tensor of real or complex numbers; DTypeError for integers, for which the
+    function's result would not be an integer.
+    """
     x = as_tensor(x)
     if not backend.is_differentiable(x.dtype):
-        raise DTypeError(f"{function}: needs a floating or complex dtype, got {x.dtype}. Convert first, for instance with .float().")
+        raise DTypeError(
+            f"{function}: needs a floating or complex dtype, got {x.dtype}. Convert first, for"
+            " instance with .float()."
+        )
     return x
 
 
@@ -58,9 +65,11 @@ def in_dtype_of(x: Tensor, value: Any) -> Tensor:
 
 
 def as_index(index: TensorLike, size: int, function: str, negative: bool = False) -> Tensor:
-    """Integers that name elements of an axis of `size`, as int64. TypeError for other numbers, IndexError for those out of range.
+    """Integers that name elements of an axis of `size`, as int64. TypeError for other numbers,
+    IndexError for those out of range.
 
-    The range is looked at in host memory only: on a device that would need a trip to the host and back.
+    The range is looked at in host memory only: on a device that would need a trip to the host and
+    back.
     """
     index = as_tensor(index)
     if index.dtype.kind not in "iu":
@@ -70,12 +79,16 @@ def as_index(index: TensorLike, size: int, function: str, negative: bool = False
         low, high = array.min(), array.max()
         if high >= size or low < (-size if negative else 0):
             wrong = high if high >= size else low
-            raise IndexError(f"{function}: index {wrong} is out of range for a dimension of size {size}.")
+            raise IndexError(
+                f"{function}: index {wrong} is out of range for a dimension of size {size}."
+            )
     return index if index.dtype == backend.int64 else index.to(backend.int64)
 
 
 def grid(index: Tensor, axis: int) -> tuple[Tensor, ...]:
-    """An index that reads along `axis` what `index` says, and along each other axis the place itself."""
+    """An index that reads along `axis` what `index` says, and along each other axis the place
+    itself.
+    """
     places = []
     for i, n in enumerate(index.shape):
         shape = [1] * index.ndim
@@ -85,17 +98,24 @@ def grid(index: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 
 def read_along(x: Tensor, index: Tensor, axis: int) -> Tensor:
-    """y[…, k, …] = x[…, index[…, k, …], …] along the axis. Repeated indices add up in the gradient."""
+    """y[…, k, …] = x[…, index[…, k, …], …] along the axis. Repeated indices add up in the
+    gradient.
+    """
     if x.ndim == 0:
         return fn.getitem(x.reshape(1), index.reshape(-1)).reshape(index.shape)
     return fn.getitem(x, grid(index, axis))
 
 
-def written(x: Tensor, values: Tensor, index: tuple[Any, ...], accumulate: bool, function: str) -> Tensor:
+def written(
+    x: Tensor, values: Tensor, index: tuple[Any, ...], accumulate: bool, function: str
+) -> Tensor:
     """x with `values` at the index, or added there."""
     plain = fn.plain_index(index, x.array)
     if is_batched_index(plain):
-        raise BatchingError(f"{function}: inside vmap, all examples must write at the same index; this one differs between them.")
+        raise BatchingError(
+            f"{function}: inside vmap, all examples must write at the same index; this one differs"
+            " between them."
+        )
     return ix.index_put(x, values, index=plain, accumulate=accumulate)
 
 
@@ -107,14 +127,24 @@ def along(axis: int, index: TensorLike) -> tuple[Any, ...]:
 def same_ndim(function: str, *named: tuple[str, Tensor]) -> None:
     """Raise ShapeError unless all have as many dimensions; 0-d counts as 1-d."""
     if len({max(t.ndim, 1) for _, t in named}) > 1:
-        raise ShapeError(f"{function}: needs the same number of dimensions, got " + ", ".join(f"{n} of shape {t.shape}" for n, t in named))
+        raise ShapeError(
+            f"{function}: needs the same number of dimensions, got "
+            + ", ".join(f"{n} of shape {t.shape}" for n, t in named)
+        )
 
 
-def fits_within(function: str, what: str, inner: Shape, outer: Shape, besides: int | None = None) -> None:
-    """Raise ShapeError where a size of `inner` exceeds that of `outer` (in other dimensions than `besides`)."""
+def fits_within(
+    function: str, what: str, inner: Shape, outer: Shape, besides: int | None = None
+) -> None:
+    """Raise ShapeError where a size of `inner` exceeds that of `outer` (in other dimensions than
+    `besides`).
+    """
     for d, (m, n) in enumerate(zip(inner, outer, strict=True)):
         if d != besides and m > n:
-            raise ShapeError(f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in dimension {d}.")
+            raise ShapeError(
+                f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in"
+                f" dimension {d}."
+            )
 
 
 def real_numbers(x: TensorLike) -> Tensor:
@@ -131,12 +161,18 @@ def two_tensors(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
     return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
 
 
-def by_second_only(function: str, a: TensorLike, b: TensorLike, names: str) -> tuple[Tensor, Tensor]:
-    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the function has no derivative here.
+def by_second_only(
+    function: str, a: TensorLike, b: TensorLike, names: str
+) -> tuple[Tensor, Tensor]:
+    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the
+    function has no derivative here.
 
     names: of a and b, in one word.
     """
     a, b = two_tensors(a, b)
     if a.requires_grad or a.tangents:
-        raise NotDifferentiableError(f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give {names[0]}.detach().")
+        raise NotDifferentiableError(
+            f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give"
+            f" {names[0]}.detach()."
+        )
     return a, b

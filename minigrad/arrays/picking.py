@@ -1,7 +1,8 @@
 """Reading and writing by index or mask, under PyTorch's names.
 
-Reading an element twice adds its cotangents up. Writing replaces: what was overwritten gets no gradient, and where an index occurs
-twice in a write that does not accumulate, the result (as in PyTorch) depends on the order of writing: keep such indices apart.
+Reading an element twice adds its cotangents up. Writing replaces: what was overwritten gets no
+gradient, and where an index occurs twice in a write that does not accumulate, the result (as in
+PyTorch) depends on the order of writing: keep such indices apart.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..ops import index as ix
 from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
 from .pieces import broadcast_shapes, broadcast_tensors
 
-# ------------------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------ reading
 
 
 def index_select(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
@@ -36,8 +37,9 @@ def index_select(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
 
 @fn.in_own_memory
 def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
-    """y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on: elements picked along one dimension. The index has as many dimensions as
-    x and is in the others no larger. Raises IndexError for an index out of range, ShapeError and DTypeError for one that does not fit.
+    """y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on: elements picked along one
+    dimension. The index has as many dimensions as x and is in the others no larger. Raises
+    IndexError for an index out of range, ShapeError and DTypeError for one that does not fit.
     """
     x, index = as_tensor(x), as_tensor(index)
     axis = fn.axis_of(x.ndim, dim, "gather")
@@ -45,27 +47,41 @@ def gather(x: TensorLike, dim: int, index: TensorLike) -> Tensor:
     if x.ndim and index.ndim:
         fits_within("gather", "x", index.shape, x.shape, axis)
     index = as_index(index, x.shape[axis] if x.ndim else 1, "gather")
-    return read_along(x, index, axis) if x.ndim and index.ndim else read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
+    return (
+        read_along(x, index, axis)
+        if x.ndim and index.ndim
+        else read_along(x.reshape(-1), index.reshape(-1), 0).reshape(index.shape)
+    )
 
 
 @fn.in_own_memory
 def take(x: TensorLike, index: TensorLike) -> Tensor:
-    """The elements of the flattened tensor at the indices (negative ones count from the end), in the index's shape."""
+    """The elements of the flattened tensor at the indices (negative ones count from the end), in
+    the index's shape.
+    """
     x = as_tensor(x)
-    return fn.getitem(x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)).reshape(as_tensor(index).shape)
+    return fn.getitem(
+        x.reshape(-1), as_index(index, x.numel(), "take", negative=True).reshape(-1)
+    ).reshape(as_tensor(index).shape)
 
 
 @fn.in_own_memory
 def take_along_dim(x: TensorLike, indices: Any, dim: int | None = None) -> Tensor:
-    """As `gather`, but x and the indices broadcast against each other; without `dim` elements of the flattened tensor."""
+    """As `gather`, but x and the indices broadcast against each other; without `dim` elements of
+    the flattened tensor.
+    """
     x, indices = as_tensor(x), as_tensor(indices)
     if dim is None:
         return take(x, indices.reshape(-1))
     same_ndim("take_along_dim", ("x", x), ("indices", indices))
     axis = fn.axis_of(x.ndim, dim, "take_along_dim")
-    rest: Callable[..., tuple[int, ...]] = lambda shape: tuple(1 if i == axis else n for i, n in enumerate(shape))
+    rest: Callable[..., tuple[int, ...]] = lambda shape: tuple(
+        1 if i == axis else n for i, n in enumerate(shape)
+    )
     common = broadcast_shapes(rest(x.shape), rest(indices.shape))
-    wide: Callable[[Tensor], Tensor] = lambda t: fn.broadcast_to(t, tuple(t.shape[axis] if i == axis else n for i, n in enumerate(common)))
+    wide: Callable[[Tensor], Tensor] = lambda t: fn.broadcast_to(
+        t, tuple(t.shape[axis] if i == axis else n for i, n in enumerate(common))
+    )
     index = as_index(indices, x.shape[axis], "take_along_dim", negative=True)
     return read_along(wide(x), wide(index), axis)
 
@@ -84,21 +100,26 @@ def argwhere(x: TensorLike) -> Tensor:
 def _mask(mask: TensorLike, function: str) -> Tensor:
     mask = as_tensor(mask)
     if mask.dtype.kind != "b":
-        raise DTypeError(f"{function}: the mask must be boolean, got {mask.dtype}. Compare first, as in x > 0.")
+        raise DTypeError(
+            f"{function}: the mask must be boolean, got {mask.dtype}. Compare first, as in x > 0."
+        )
     return mask
 
 
-# ------------------------------------------------------------------------------------------------------------- writing by mask
+# ---------------------------------------------------------------------------------- writing by mask
 
 
 @public(in_place=True)
 def masked_fill(x: TensorLike, mask: TensorLike, value: Any) -> Tensor:
-    """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that is overwritten does not reach the
-    gradient.
+    """x with one value (a number or a 0-d tensor) where the mask is true; the dtype of x. NaN that
+    is overwritten does not reach the gradient.
     """
     x = as_tensor(x)
     if isinstance(value, Tensor) and value.ndim:
-        raise ShapeError(f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use where(mask, value, x).")
+        raise ShapeError(
+            f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use"
+            " where(mask, value, x)."
+        )
     return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)
 
 
@@ -109,13 +130,18 @@ def masked_scatter(x: TensorLike, mask: TensorLike, source: TensorLike) -> Tenso
     count = int(fn.sum(mask).item())
     source = as_tensor(source)
     if source.dtype != x.dtype:
-        raise DTypeError(f"masked_scatter: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+        raise DTypeError(
+            f"masked_scatter: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
+        )
     if source.numel() < count:
-        raise ShapeError(f"masked_scatter: the mask is true {count} times, the source has only {source.numel()} elements.")
+        raise ShapeError(
+            f"masked_scatter: the mask is true {count} times, the source has only {source.numel()}"
+            " elements."
+        )
     return written(x, source.reshape(-1)[:count], (mask,), False, "masked_scatter")
 
 
-# ------------------------------------------------------------------------------------------------------------- writing by index
+# --------------------------------------------------------------------------------- writing by index
 
 
 def _place(x: Tensor, dim: int, index: TensorLike, function: str) -> tuple[int, Tensor]:
@@ -126,26 +152,34 @@ def _place(x: Tensor, dim: int, index: TensorLike, function: str) -> tuple[int, 
     return axis, index.reshape(-1)
 
 
-def _whole(x: Tensor, dim: int, index: TensorLike, source: TensorLike, accumulate: bool, function: str) -> Tensor:
+def _whole(
+    x: Tensor, dim: int, index: TensorLike, source: TensorLike, accumulate: bool, function: str
+) -> Tensor:
     """Parts of `source` written to (or added at) the indices of one dimension."""
     axis, index = _place(x, dim, index, function)
     source = as_tensor(source)
     if source.dtype != x.dtype:
-        raise DTypeError(f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+        raise DTypeError(
+            f"{function}: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
+        )
     if x.ndim == 0:
         return written(x.reshape(1), source.reshape(1), (index,), accumulate, function).reshape(())
     wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
     if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
         raise ShapeError(
-            f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim} the source must have shape {wanted}, "
-            f"got {source.shape}."
+            f"{function}: with x of shape {x.shape} and {index.shape[0]} indices in dimension {dim}"
+            f" the source must have shape {wanted}, got {source.shape}."
         )
     return written(x, source.reshape(wanted), along(axis, index), accumulate, function)
 
 
 @public(in_place=True)
-def index_add(x: TensorLike, dim: int, index: TensorLike, source: TensorLike, *, alpha: Any = 1) -> Tensor:
-    """x with alpha times the parts of `source` added at the indices of one dimension; repeated indices accumulate."""
+def index_add(
+    x: TensorLike, dim: int, index: TensorLike, source: TensorLike, *, alpha: Any = 1
+) -> Tensor:
+    """x with alpha times the parts of `source` added at the indices of one dimension; repeated
+    indices accumulate.
+    """
     x, source = as_tensor(x), as_tensor(source)
     if type(alpha) is not int or alpha != 1:
         check_factor("index_add", "alpha", alpha, x, source)
@@ -166,17 +200,36 @@ def index_fill(x: TensorLike, dim: int, index: TensorLike, value: Any) -> Tensor
     axis, index = _place(x, dim, index, "index_fill")
     value = in_dtype_of(x, value)
     if value.ndim:
-        raise ShapeError(f"index_fill: the value must be a number or a 0-d tensor, got shape {value.shape}.")
-    # By a mask and not by writing: an index that occurs twice fills its place once, and its cotangent must count once.
-    no, yes = (f(x.shape[axis] if x.ndim else 1, dtype=backend.bool_, device=x.device) for f in (fn.zeros, fn.ones))
+        raise ShapeError(
+            f"index_fill: the value must be a number or a 0-d tensor, got shape {value.shape}."
+        )
+    # By a mask and not by writing: an index that occurs twice fills its place once, and its
+    # cotangent must count once.
+    no, yes = (
+        f(x.shape[axis] if x.ndim else 1, dtype=backend.bool_, device=x.device)
+        for f in (fn.zeros, fn.ones)
+    )
     filled = written(no, yes[:1], (index,), False, "index_fill")
-    return fn.where(filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()), value, x)
+    return fn.where(
+        filled.reshape((-1, *(1,) * (x.ndim - axis - 1))) if x.ndim else filled.reshape(()),
+        value,
+        x,
+    )
 
 
 @public(in_place=True)
-def scatter(x: TensorLike, dim: int, index: TensorLike, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
-    """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as large as the index, or one number for
-    all (also as `value=`); reduce="add" adds and "multiply" multiplies instead of replacing.
+def scatter(
+    x: TensorLike,
+    dim: int,
+    index: TensorLike,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """x with x[index[i, j, …], j, …] = src[i, j, …] for dim 0, and so on. src: a tensor at least as
+    large as the index, or one number for all (also as `value=`); reduce="add" adds and "multiply"
+    multiplies instead of replacing.
     """
     x, index = as_tensor(x), as_tensor(index)
     if reduce not in (None, "add", "multiply"):
@@ -194,7 +247,9 @@ def scatter(x: TensorLike, dim: int, index: TensorLike, src: Any = None, *, valu
         raise TypeError("scatter: give src (a tensor) or value (a number).")
     if isinstance(source, Tensor):
         if source.dtype != x.dtype:
-            raise DTypeError(f"scatter: src must have the dtype of x, {x.dtype}, got {source.dtype}.")
+            raise DTypeError(
+                f"scatter: src must have the dtype of x, {x.dtype}, got {source.dtype}."
+            )
         same_ndim("scatter", ("index", index), ("src", source))
         fits_within("scatter", "src", index.shape, source.shape)
         source = source[tuple(slice(0, n) for n in index.shape)]
@@ -207,30 +262,50 @@ def scatter(x: TensorLike, dim: int, index: TensorLike, src: Any = None, *, valu
 
 @public(in_place=True)
 def scatter_add(x: TensorLike, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
-    """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated indices accumulate."""
+    """x with src[i, j, …] added to x[index[i, j, …], j, …] for dim 0, and so on; repeated
+    indices accumulate.
+    """
     return scatter(x, dim, index, as_tensor(src), reduce="add")
 
 
 @public(in_place=True)
-def scatter_reduce(x: TensorLike, dim: int, index: TensorLike, src: TensorLike, reduce: str, *, include_self: bool = True) -> Tensor:
-    """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so on.
+def scatter_reduce(
+    x: TensorLike,
+    dim: int,
+    index: TensorLike,
+    src: TensorLike,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """x with x[index[i, j, …], j, …] reduced with all src[i, j, …] of that index for dim 0, and so
+    on.
 
-    reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts among what is reduced. Elements that no
-    index names stay. The derivative of products is right where factors are 0. Raises as `scatter` does.
+    reduce: "sum", "prod", "mean", "amax", "amin"; include_self: whether the element of x counts
+    among what is reduced. Elements that no index names stay. The derivative of products is right
+    where factors are 0. Raises as `scatter` does.
 
-    Equal largest (smallest) ones share the derivative in equal parts. The element of x is one of them only if `include_self`; PyTorch
-    counts an equal element of x without it too, so that its parts of the derivative then add up to less than 1.
+    Equal largest (smallest) ones share the derivative in equal parts. The element of x is one of
+    them only if `include_self`; PyTorch counts an equal element of x without it too, so that its
+    parts of the derivative then add up to less than 1.
     """
     x, index, src = as_tensor(x), as_tensor(index), as_tensor(src)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-        raise ValueError(f'scatter_reduce: reduce must be "sum", "prod", "mean", "amax" or "amin", got {reduce!r}.')
+        raise ValueError(
+            'scatter_reduce: reduce must be "sum", "prod", "mean", "amax" or "amin", got'
+            f" {reduce!r}."
+        )
     axis = fn.axis_of(x.ndim, dim, "scatter_reduce")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "scatter_reduce")
     if src.dtype != x.dtype:
-        raise DTypeError(f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}.")
+        raise DTypeError(
+            f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}."
+        )
     same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
     if x.ndim == 0 or index.ndim == 0 or src.ndim == 0:
-        flat = scatter_reduce(x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self)
+        flat = scatter_reduce(
+            x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self
+        )
         return flat.reshape(x.shape)
     fits_within("scatter_reduce", "x", index.shape, x.shape, axis)
     fits_within("scatter_reduce", "src", index.shape, src.shape)
@@ -241,52 +316,81 @@ def scatter_reduce(x: TensorLike, dim: int, index: TensorLike, src: TensorLike, 
             neutral = backend.lowest(x.dtype) if reduce == "amax" else backend.highest(x.dtype)
         x = written(x, in_dtype_of(x, neutral), place, False, "scatter_reduce")
     if reduce in ("amax", "amin"):
-        return ix.scatter_extreme(x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax")
+        return ix.scatter_extreme(
+            x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax"
+        )
     if reduce == "prod":
         return _scatter_product(x, src, place)
     total = written(x, src, place, True, "scatter_reduce")
     if reduce == "sum":
         return total
     count = fn.full_like(x, int(include_self), dtype=backend.int64)
-    count = fn.clamp(written(count, fn.ones_like(src, dtype=backend.int64), place, True, "scatter_reduce"), 1)
-    return total / count if backend.is_differentiable(x.dtype) else fn.floor_divide(total, count.to(x.dtype))
+    count = fn.clamp(
+        written(count, fn.ones_like(src, dtype=backend.int64), place, True, "scatter_reduce"), 1
+    )
+    return (
+        total / count
+        if backend.is_differentiable(x.dtype)
+        else fn.floor_divide(total, count.to(x.dtype))
+    )
 
 
 def nonzero_static(x: TensorLike, *, size: int, fill_value: int = -1) -> Tensor:
-    """The first `size` rows of `nonzero`, completed with rows of `fill_value`: a result whose shape does not depend on the values. No
-    derivative.
+    """The first `size` rows of `nonzero`, completed with rows of `fill_value`: a result whose shape
+    does not depend on the values. No derivative.
     """
     if size < 0:
         raise ValueError(f"nonzero_static: size must not be negative, got {size}.")
     found = argwhere(x)[:size]
-    missing = fn.full((size - found.shape[0], found.shape[1]), fill_value, dtype=backend.int64, device=found.device)
+    missing = fn.full(
+        (size - found.shape[0], found.shape[1]),
+        fill_value,
+        dtype=backend.int64,
+        device=found.device,
+    )
     return fn.cat([found, missing], 0)
 
 
 @public(in_place=True)
-def index_reduce(x: TensorLike, dim: int, index: TensorLike, source: TensorLike, reduce: str, *, include_self: bool = True) -> Tensor:
-    """x with x[index[k], j, …] reduced with all source[k, j, …] of that index for dim 0, and so on: `scatter_reduce` by whole slices.
+def index_reduce(
+    x: TensorLike,
+    dim: int,
+    index: TensorLike,
+    source: TensorLike,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """x with x[index[k], j, …] reduced with all source[k, j, …] of that index for dim 0, and so on:
+    `scatter_reduce` by whole slices.
 
     reduce: "prod", "mean", "amax", "amin"; include_self as there.
     """
     x, index, source = as_tensor(x), as_tensor(index), as_tensor(source)
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise ValueError(f'index_reduce: reduce must be "prod", "mean", "amax" or "amin", got {reduce!r}. To add there is index_add.')
+        raise ValueError(
+            f'index_reduce: reduce must be "prod", "mean", "amax" or "amin", got {reduce!r}. To add'
+            " there is index_add."
+        )
     axis = fn.axis_of(x.ndim, dim, "index_reduce")
     index = as_index(index, x.shape[axis] if x.ndim else 1, "index_reduce").reshape(-1)
     if x.ndim == 0:
         return scatter_reduce(x, 0, index, source.reshape(-1), reduce, include_self=include_self)
     wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
     if source.shape != wanted and not (source.ndim == 0 and wanted == (1,)):
-        raise ShapeError(f"index_reduce: the source must have the shape {wanted}, got {source.shape}.")
+        raise ShapeError(
+            f"index_reduce: the source must have the shape {wanted}, got {source.shape}."
+        )
     everywhere = fn.broadcast_to(index.reshape((-1, *(1,) * (x.ndim - axis - 1))), wanted)
-    return scatter_reduce(x, axis, everywhere, source.reshape(wanted), reduce, include_self=include_self)
+    return scatter_reduce(
+        x, axis, everywhere, source.reshape(wanted), reduce, include_self=include_self
+    )
 
 
 @fn.in_own_memory
 def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tensor:
-    """x times all src of each place, in rounds: the first of each place, then the second, … No round has a place twice, so each is a
-    reading, a product and a writing, which have derivatives.
+    """x times all src of each place, in rounds: the first of each place, then the second, … No
+    round has a place twice, so each is a reading, a product and a writing, which have derivatives.
     """
     width, flat = 1, None
     for part, size in zip(reversed(place), reversed(x.shape), strict=True):
@@ -309,14 +413,20 @@ def _scatter_product(x: Tensor, src: Tensor, place: tuple[Tensor, ...]) -> Tenso
 @public(in_place=True)
 @fn.in_own_memory
 def put(x: TensorLike, index: TensorLike, source: TensorLike, accumulate: bool = False) -> Tensor:
-    """x with the elements of `source` at the indices of the flattened tensor (negative ones count from the end), or added there."""
+    """x with the elements of `source` at the indices of the flattened tensor (negative ones
+    count from the end), or added there.
+    """
     x, source = as_tensor(x), as_tensor(source)
     index = as_index(index, x.numel(), "put", negative=True)
     if source.dtype != x.dtype:
-        raise DTypeError(f"put: the source must have the dtype of x, {x.dtype}, got {source.dtype}.")
+        raise DTypeError(
+            f"put: the source must have the dtype of x, {x.dtype}, got {source.dtype}."
+        )
     if source.numel() != index.numel():
         raise ShapeError(f"put: {index.numel()} indices for {source.numel()} elements.")
-    return written(x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put").reshape(x.shape)
+    return written(
+        x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put"
+    ).reshape(x.shape)
 
 
 publish(__name__)

@@ -1,7 +1,7 @@
 """Taking tensors apart and putting them together: splitting, stacking, repeating, turning.
 
-What only looks at a part is a view. The several views of one split may not be changed in place where gradients are concerned: as in
-PyTorch, that is an error.
+What only looks at a part is a view. The several views of one split may not be changed in place
+where gradients are concerned: as in PyTorch, that is an error.
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ from .common import along, counting
 from .order import searchsorted
 from .running import cumsum
 
-# ------------------------------------------------------------------------------------------------------------- one part
+# ----------------------------------------------------------------------------------------- one part
 
 
 def narrow(x: TensorLike, dim: int, start: Any, length: int) -> Tensor:
-    """The elements start … start + length - 1 of a dimension (a view). Raises IndexError where there are not so many."""
+    """The elements start … start + length - 1 of a dimension (a view). Raises IndexError where
+    there are not so many.
+    """
     x = as_tensor(x)
     axis = _axis(x, dim, "narrow")
     n = x.shape[axis]
     first = int(start) + n if int(start) < 0 else int(start)
     if length < 0 or not 0 <= first <= n or first + length > n:
-        raise IndexError(f"narrow: start {int(start)} and length {length} do not fit dimension {dim} of size {n}.")
+        raise IndexError(
+            f"narrow: start {int(start)} and length {length} do not fit dimension {dim} of size"
+            f" {n}."
+        )
     return x[along(axis, slice(first, first + length))]
 
 
@@ -39,7 +44,9 @@ def select(x: TensorLike, dim: int, index: int) -> Tensor:
     x = as_tensor(x)
     axis = _axis(x, dim, "select")
     if not -x.shape[axis] <= index < x.shape[axis]:
-        raise IndexError(f"select: index {index} is out of range for dimension {dim} of size {x.shape[axis]}.")
+        raise IndexError(
+            f"select: index {index} is out of range for dimension {dim} of size {x.shape[axis]}."
+        )
     return x[along(axis, int(index))]
 
 
@@ -49,11 +56,13 @@ def _axis(x: Tensor, dim: Any, function: str) -> int:
     return fn.axis_of(x.ndim, dim, function)
 
 
-# ------------------------------------------------------------------------------------------------------------- several parts
+# ------------------------------------------------------------------------------------ several parts
 
 
 def _several(parts: list[Tensor]) -> tuple[Tensor, ...]:
-    """Views that were made together: none of them may be changed in place while gradients are recorded."""
+    """Views that were made together: none of them may be changed in place while gradients are
+    recorded.
+    """
     for part in parts:
         if part.view_of is not None:
             part.view_of.why_not = part.view_of.why_not or "several"
@@ -67,7 +76,9 @@ def _cut(x: Tensor, axis: int, places: list[int]) -> list[Tensor]:
 
 @public(theirs="tensor")
 def split(x: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of one size (the last may be smaller), or of the given sizes, along a dimension (views)."""
+    """Parts of one size (the last may be smaller), or of the given sizes, along a dimension
+    (views).
+    """
     x = as_tensor(x)
     axis = _axis(x, dim, "split")
     n = x.shape[axis]
@@ -79,7 +90,10 @@ def split(x: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     else:
         sizes = [int(s) for s in split_size_or_sections]
         if sum(sizes) != n or any(s < 0 for s in sizes):
-            raise RuntimeError(f"split: the sizes {sizes} must add up to {n}, the size of dimension {dim} of shape {x.shape}.")
+            raise RuntimeError(
+                f"split: the sizes {sizes} must add up to {n}, the size of dimension {dim} of shape"
+                f" {x.shape}."
+            )
         places = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
     return _several(_cut(x, axis, places))
 
@@ -95,17 +109,23 @@ def chunk(x: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def tensor_split(x: TensorLike, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """So many parts of nearly equal size (the first ones one larger), or the parts before, between and behind the given indices
-    (views).
+    """So many parts of nearly equal size (the first ones one larger), or the parts before, between
+    and behind the given indices (views).
     """
     x = as_tensor(x)
     axis = _axis(x, dim, "tensor_split")
     n = x.shape[axis]
-    given = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    given = (
+        indices_or_sections.tolist()
+        if isinstance(indices_or_sections, Tensor)
+        else indices_or_sections
+    )
     if isinstance(given, int):
         if given < 1:
             raise RuntimeError(f"tensor_split: needs at least 1 section, got {given}.")
-        return tuple(_cut(x, axis, [i * (n // given) + min(i, n % given) for i in range(given + 1)]))
+        return tuple(
+            _cut(x, axis, [i * (n // given) + min(i, n % given) for i in range(given + 1)])
+        )
     ends = [0, *given]
     return tuple(x[along(axis, slice(a, b))] for a, b in zip(ends, [*given, n], strict=True))
 
@@ -136,7 +156,7 @@ def unbind(x: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     return _several([x[along(axis, i)] for i in range(x.shape[axis])])
 
 
-# ------------------------------------------------------------------------------------------------------------- putting together
+# --------------------------------------------------------------------------------- putting together
 
 
 @public(method=False)
@@ -153,8 +173,12 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @public(method=False)
 def atleast_3d(*tensors: Any) -> Any:
-    """Each as a tensor of at least three dimensions; a vector becomes (1, n, 1), a matrix (n, m, 1)."""
-    return _each(tensors, lambda x: x if x.ndim > 2 else atleast_2d(x).reshape((*atleast_2d(x).shape, 1)))
+    """Each as a tensor of at least three dimensions; a vector becomes (1, n, 1), a matrix (n, m,
+    1).
+    """
+    return _each(
+        tensors, lambda x: x if x.ndim > 2 else atleast_2d(x).reshape((*atleast_2d(x).shape, 1))
+    )
 
 
 def _each(tensors: Sequence[Any], change: Any) -> Any:
@@ -192,7 +216,7 @@ def column_stack(tensors: Sequence[Any]) -> Tensor:
     return hstack([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts])
 
 
-# ------------------------------------------------------------------------------------------------------------- repeating
+# ---------------------------------------------------------------------------------------- repeating
 
 
 def tile(x: TensorLike, *dims: Any) -> Tensor:
@@ -205,11 +229,16 @@ def tile(x: TensorLike, *dims: Any) -> Tensor:
 @public(function=False)
 @fn.in_own_memory
 def repeat(x: TensorLike, *sizes: Any) -> Tensor:
-    """x repeated so often along each dimension; more sizes than dimensions make new leading ones. Raises ShapeError for fewer."""
+    """x repeated so often along each dimension; more sizes than dimensions make new leading
+    ones. Raises ShapeError for fewer.
+    """
     x = as_tensor(x)
     times = fn.sizes_of(sizes)
     if len(times) < x.ndim or any(t < 0 for t in times):
-        raise ShapeError(f"repeat: needs a count, not negative, for each dimension of shape {x.shape}, got {times}.")
+        raise ShapeError(
+            f"repeat: needs a count, not negative, for each dimension of shape {x.shape}, got"
+            f" {times}."
+        )
     shape = (1,) * (len(times) - x.ndim) + x.shape
     apart = x.reshape([s for n in shape for s in (1, n)])
     spread = fn.broadcast_to(apart, [s for t, n in zip(times, shape, strict=True) for s in (t, n)])
@@ -217,9 +246,13 @@ def repeat(x: TensorLike, *sizes: Any) -> Tensor:
 
 
 @fn.in_own_memory
-def repeat_interleave(x: TensorLike, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element repeated so often in its place (of the flattened tensor without `dim`); `repeats` is a number or one number for
-    each. With one tensor alone: its place k repeated x[k] times. output_size: the length that comes out, if it is known.
+def repeat_interleave(
+    x: TensorLike, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element repeated so often in its place (of the flattened tensor without `dim`);
+    `repeats` is a number or one number for
+    each. With one tensor alone: its place k repeated x[k] times. output_size: the length that comes
+    out, if it is known.
     """
     x = as_tensor(x)
     if repeats is None:
@@ -229,11 +262,16 @@ def repeat_interleave(x: TensorLike, repeats: Any = None, dim: int | None = None
     axis = _axis(x, dim, "repeat_interleave")
     n = x.shape[axis]
     if isinstance(repeats, int):
-        wide = fn.broadcast_to(fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]))
+        wide = fn.broadcast_to(
+            fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :])
+        )
         return wide.reshape((*x.shape[:axis], n * repeats, *x.shape[axis + 1 :]))
     counts = as_tensor(repeats)
     if counts.ndim > 1 or counts.dtype.kind not in "iu" or counts.numel() not in (1, n):
-        raise ShapeError(f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype} of shape {counts.shape}.")
+        raise ShapeError(
+            f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype}"
+            f" of shape {counts.shape}."
+        )
     ends = cumsum(fn.broadcast_to(counts.reshape(-1), n), 0)
     total = int(ends[-1].item()) if n else 0
     return fn.getitem(x, along(axis, searchsorted(ends, counting(total, ends), right=True)))
@@ -241,8 +279,8 @@ def repeat_interleave(x: TensorLike, repeats: Any = None, dim: int | None = None
 
 @fn.in_own_memory
 def roll(x: TensorLike, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the start. Without `dims` the flattened
-    tensor.
+    """The elements moved on by `shifts` along `dims`; what leaves at the end comes back at the
+    start. Without `dims` the flattened tensor.
     """
     x = as_tensor(x)
     if dims is None:
@@ -261,12 +299,14 @@ def _sole(value: Any) -> int:
     return int(value)
 
 
-# ------------------------------------------------------------------------------------------------------------- turning, spreading
+# ------------------------------------------------------------------------------- turning, spreading
 
 
 @fn.in_own_memory
 def rot90(x: TensorLike, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Turned by k quarter turns in the plane of two dimensions, from the first towards the second."""
+    """Turned by k quarter turns in the plane of two dimensions, from the first towards the
+    second.
+    """
     x = as_tensor(x)
     if len(dims) != 2:
         raise RuntimeError(f"rot90: needs two dimensions, got {tuple(dims)}.")
@@ -293,7 +333,9 @@ def flipud(x: TensorLike) -> Tensor:
 def _with_dimensions(x: TensorLike, least: int, function: str) -> Tensor:
     x = as_tensor(x)
     if x.ndim < least:
-        raise ShapeError(f"{function}: needs a tensor of at least {least} dimensions, got shape {x.shape}.")
+        raise ShapeError(
+            f"{function}: needs a tensor of at least {least} dimensions, got shape {x.shape}."
+        )
     return x
 
 
@@ -302,8 +344,14 @@ def unflatten(x: TensorLike, dim: int, sizes: Sequence[int]) -> Tensor:
     x = as_tensor(x)
     axis = _axis(x, dim, "unflatten")
     known = math.prod(s for s in sizes if s != -1)
-    if (-1 not in sizes and known != x.shape[axis]) or list(sizes).count(-1) > 1 or (-1 in sizes and (not known or x.shape[axis] % known)):
-        raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not fit dimension {dim} of size {x.shape[axis]}.")
+    if (
+        (-1 not in sizes and known != x.shape[axis])
+        or list(sizes).count(-1) > 1
+        or (-1 in sizes and (not known or x.shape[axis] % known))
+    ):
+        raise ShapeError(
+            f"unflatten: sizes {tuple(sizes)} do not fit dimension {dim} of size {x.shape[axis]}."
+        )
     full = [x.shape[axis] // known if s == -1 else s for s in sizes]
     return x.reshape((*x.shape[:axis], *full, *x.shape[axis + 1 :]))
 
@@ -325,7 +373,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 @public(method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """All expanded to their common shape (views); those that have it already are returned themselves."""
+    """All expanded to their common shape (views); those that have it already are returned
+    themselves.
+    """
     parts = [as_tensor(x) for x in tensors]
     shape = broadcast_shapes(*(x.shape for x in parts))
     return tuple(x if x.shape == shape else fn.broadcast_to(x, shape) for x in parts)
@@ -333,17 +383,21 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @public(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """For vectors of lengths n, m, … tensors of shape (n, m, …): the k-th repeats the k-th vector along all other dimensions (views).
-    indexing "xy" exchanges the first two dimensions.
+    """For vectors of lengths n, m, … tensors of shape (n, m, …): the k-th repeats the k-th vector
+    along all other dimensions (views). indexing "xy" exchanges the first two dimensions.
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     if indexing not in ("ij", "xy"):
         raise ValueError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}.')
     parts = [as_tensor(x) for x in given]
     if any(x.ndim > 1 for x in parts):
-        raise ShapeError(f"meshgrid: needs vectors or numbers, got shapes {[x.shape for x in parts]}.")
+        raise ShapeError(
+            f"meshgrid: needs vectors or numbers, got shapes {[x.shape for x in parts]}."
+        )
     rank = len(parts)
-    grids = broadcast_tensors(*(x.reshape([-1 if i == k else 1 for i in range(rank)]) for k, x in enumerate(parts)))
+    grids = broadcast_tensors(
+        *(x.reshape([-1 if i == k else 1 for i in range(rank)]) for k, x in enumerate(parts))
+    )
     return tuple(fn.transpose(g, 0, 1) for g in grids) if indexing == "xy" and rank > 1 else grids
 
 

@@ -1,4 +1,6 @@
-"""Element-wise functions beyond those of `minigrad.functions`: most are short combinations of them, exact and differentiable at once."""
+"""Element-wise functions beyond those of `minigrad.functions`: most are short combinations of
+them, exact and differentiable at once.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ class Frexp(NamedTuple):
 
 xlogy = binary(special.xlogy, "a ln b, and 0 where a is 0 (unless b is NaN).", theirs="input other")
 
-hypot = binary(special.hypot, "The square root of a² + b² without overflow; its derivative at the origin is NaN.", theirs="input other")
+hypot = binary(
+    special.hypot,
+    "The square root of a² + b² without overflow; its derivative at the origin is NaN.",
+    theirs="input other",
+)
 
 lgamma = unary(special.lgamma, "The logarithm of |Γ(x)|; infinite at 0, -1, -2, …", theirs="input")
 
@@ -35,7 +41,9 @@ digamma = unary(special.digamma, "The derivative of `lgamma`.", theirs="input")
 
 @public(method=False, theirs="n input")
 def polygamma(n: int, x: TensorLike) -> Tensor:
-    """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative n."""
+    """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative
+    n.
+    """
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise ValueError(f"polygamma(n, x): n must be a whole number from 0 on, got {n!r}.")
     return digamma(x) if n == 0 else special.polygamma(as_tensor(x), n=n)
@@ -54,8 +62,9 @@ i0 = unary(
 
 @public(in_place=True, theirs="input other")
 def igamma(a: TensorLike, x: TensorLike) -> Tensor:
-    """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share of the gamma distribution below x; NaN
-    for negative a or x. Differentiable by x. Raises NotDifferentiableError for an a that requires a gradient.
+    """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share
+    of the gamma distribution below x; NaN for negative a or x. Differentiable by x. Raises
+    NotDifferentiableError for an a that requires a gradient.
     """
     return special.igamma(*by_second_only("igamma", a, x, "ax"))
 
@@ -67,15 +76,17 @@ def igammac(a: TensorLike, x: TensorLike) -> Tensor:
 
 
 def frexp(x: TensorLike) -> Frexp:
-    """m and e with x = m · 2ᵉ, where ½ ≤ |m| < 1 (both 0 for 0; e is int32). Differentiable: dm = dx / 2ᵉ. Raises DTypeError for others
-    than floating numbers.
+    """m and e with x = m · 2ᵉ, where ½ ≤ |m| < 1 (both 0 for 0; e is int32). Differentiable: dm =
+    dx / 2ᵉ. Raises DTypeError for others than floating numbers.
     """
     x = floating(x, "frexp")
     if backend.is_complex(x.dtype):
         raise DTypeError(f"frexp: needs real numbers, got {x.dtype}.")
     exponent = special.exponent(x)
     half = exponent // 2  # 2 to the whole exponent may overflow
-    return Frexp(x * fn.exp2((-half).to(x.dtype)) * fn.exp2((half - exponent).to(x.dtype)), exponent)
+    return Frexp(
+        x * fn.exp2((-half).to(x.dtype)) * fn.exp2((half - exponent).to(x.dtype)), exponent
+    )
 
 
 @public(in_place=True)
@@ -85,13 +96,19 @@ def heaviside(x: TensorLike, values: TensorLike) -> Tensor:
 
 
 @public(in_place=True)
-def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """x with NaN and the infinities replaced by numbers (by default 0 and the largest and smallest of the dtype); derivative 0 there."""
+def nan_to_num(
+    x: TensorLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """x with NaN and the infinities replaced by numbers (by default 0 and the largest and
+    smallest of the dtype); derivative 0 there.
+    """
     x = as_tensor(x)
     if not backend.is_differentiable(x.dtype):
         return fn.clone(x)
     if backend.is_complex(x.dtype):
-        return fn.complex(nan_to_num(fn.real(x), nan, posinf, neginf), nan_to_num(fn.imag(x), nan, posinf, neginf))
+        return fn.complex(
+            nan_to_num(fn.real(x), nan, posinf, neginf), nan_to_num(fn.imag(x), nan, posinf, neginf)
+        )
     largest = backend.largest(x.dtype)
     x = fn.where(fn.isnan(x), nan, x)
     x = fn.where(x == math.inf, largest if posinf is None else posinf, x)
@@ -101,11 +118,15 @@ def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neg
 @public(in_place=True, theirs="input")
 @in_float32
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
-    """start + weight (end - start), computed from the nearer of the two: exactly start at weight 0 and end at weight 1."""
+    """start + weight (end - start), computed from the nearer of the two: exactly start at weight
+    0 and end at weight 1.
+    """
     start, end = two_tensors(start, end)
     near = fn.abs(weight) < 0.5 if isinstance(weight, Tensor) else abs(weight) < 0.5
     if isinstance(near, Tensor):
-        out: Tensor = fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (end - start)
+        out: Tensor = fn.where(near, start, end) + fn.where(near, weight, weight - 1) * (
+            end - start
+        )
         return out
     out = start + weight * (end - start) if near else end + (weight - 1) * (end - start)
     return out
@@ -159,20 +180,31 @@ def logit(x: TensorLike, eps: float | None = None) -> Tensor:
 @public(in_place=True)
 @in_float32
 def sinc(x: TensorLike) -> Tensor:
-    """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their digits, by its power series."""
+    """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their
+    digits, by its power series.
+    """
     z = real_numbers(x) * math.pi
     near = fn.abs(z) < 0.5
     square = fn.where(near, z, 0.0) * z
     series: Any = 1.0
-    for k in range(8, 0, -1):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
+    for k in range(
+        8, 0, -1
+    ):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
         series = 1.0 - square / (2 * k * (2 * k + 1)) * series
     far = fn.where(near, 1.0, z)
     return fn.where(near, series, fn.sin(far) / far)
 
 
-def isclose(a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall count). No derivative."""
-    a, b = (t.to(backend.int64) if t.dtype == backend.bool_ else t for t in (as_tensor(a).detach(), as_tensor(b).detach()))
+def isclose(
+    a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall
+    count). No derivative.
+    """
+    a, b = (
+        t.to(backend.int64) if t.dtype == backend.bool_ else t
+        for t in (as_tensor(a).detach(), as_tensor(b).detach())
+    )
     with backend.ignore_float_errors():
         near = fn.logical_and(fn.abs(a - b) <= atol + rtol * fn.abs(b), fn.isfinite(b))
     near = fn.logical_or(near, a == b)
@@ -189,7 +221,7 @@ def isneginf(x: TensorLike) -> Tensor:
     return as_tensor(x) == -math.inf
 
 
-# --------------------------------------------------------------------------------------- the larger, the nearer, the sign of two
+# ---------------------------------------------------------- the larger, the nearer, the sign of two
 
 
 @public(in_place=True)
@@ -206,18 +238,24 @@ def fmin(a: TensorLike, b: TensorLike) -> Tensor:
     return fn.where(fn.logical_or(a <= b, fn.isnan(b)), a, b)
 
 
-signbit = unary(special.signbit, "Where x is negative, or -0.0; no derivative.", in_place=False, theirs="input")
+signbit = unary(
+    special.signbit, "Where x is negative, or -0.0; no derivative.", in_place=False, theirs="input"
+)
 
 
 @public(in_place=True)
 def copysign(a: TensorLike, b: TensorLike) -> Tensor:
-    """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b is 0."""
+    """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b
+    is 0.
+    """
     return special.copysign(*two_tensors(real_numbers(a), b))
 
 
 @public(in_place=True)
 def nextafter(a: TensorLike, b: TensorLike) -> Tensor:
-    """The next number of the dtype after a on the way to b. Its derivative by a is 1, and 0 where a is b; that by b is 0."""
+    """The next number of the dtype after a on the way to b. Its derivative by a is 1, and 0
+    where a is b; that by b is 0.
+    """
     return special.nextafter(*two_tensors(a, b))
 
 
@@ -227,7 +265,7 @@ def isreal(x: TensorLike) -> Tensor:
     return fn.imag(x) == 0 if backend.is_complex(x.dtype) else fn.ones_like(x, dtype=backend.bool_)
 
 
-# ------------------------------------------------------------------------------------------------------------- powers and logarithms
+# ---------------------------------------------------------------------------- powers and logarithms
 
 
 @public(in_place=True)
@@ -246,9 +284,15 @@ def ldexp(x: TensorLike, exponent: Any) -> Tensor:
 
 @public(in_place=True, theirs="input")
 def float_power(base: Any, exponent: Any) -> Tensor:
-    """base to the exponent in double precision (float64, or complex128 if one of them is complex)."""
+    """base to the exponent in double precision (float64, or complex128 if one of them is
+    complex).
+    """
     operands = [v if isinstance(v, Tensor) else as_tensor(v) for v in (base, exponent)]
-    wide = backend.complex128 if any(backend.is_complex(v.dtype) for v in operands) else backend.float64
+    wide = (
+        backend.complex128
+        if any(backend.is_complex(v.dtype) for v in operands)
+        else backend.float64
+    )
     first = operands[0].to(wide)
     return fn.pow(first, operands[1].to(wide) if isinstance(exponent, Tensor) else exponent)
 
@@ -266,13 +310,17 @@ def entr(x: TensorLike) -> Tensor:
     """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
     x = real_numbers(x)
     usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
-    at_zero = fn.sqrt(fn.where(x == 0, x + 0.0, 1.0))  # of -0 too; which has that value and that slope
+    at_zero = fn.sqrt(
+        fn.where(x == 0, x + 0.0, 1.0)
+    )  # of -0 too; which has that value and that slope
     return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))
 
 
 @public(in_place=True)
 def mvlgamma(x: TensorLike, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ lgamma(x − i/2) for i = 0 … p − 1."""
+    """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ
+    lgamma(x − i/2) for i = 0 … p − 1.
+    """
     x = real_numbers(x)
     total: Any = p * (p - 1) / 4 * math.log(math.pi)
     for i in range(p):
@@ -281,9 +329,11 @@ def mvlgamma(x: TensorLike, p: int) -> Tensor:
     return out
 
 
-# ------------------------------------------------------------------------------------------------------------- the normal distribution
+# -------------------------------------------------------------------------- the normal distribution
 
-erfinv = unary(special.erfinv, "The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond.", theirs="input")
+erfinv = unary(
+    special.erfinv, "The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond.", theirs="input"
+)
 
 
 @unlisted
@@ -300,7 +350,8 @@ def ndtri(p: TensorLike) -> Tensor:
 
 @unlisted
 def log_ndtr(x: TensorLike) -> Tensor:
-    """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of tail and density.
+    """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of
+    tail and density.
 
     Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.14.
     """
@@ -312,11 +363,15 @@ def log_ndtr(x: TensorLike) -> Tensor:
         fraction = z + k / fraction
     tail = -0.5 * z * z - 0.5 * math.log(2 * math.pi) - fn.log(fraction)
     near = fn.where(far, -5.0, x)
-    usual = fn.where(near < 1, fn.log(ndtr(fn.where(near < 1, near, 0.0))), fn.log1p(-ndtr(-fn.where(near < 1, 1.0, near))))
+    usual = fn.where(
+        near < 1,
+        fn.log(ndtr(fn.where(near < 1, near, 0.0))),
+        fn.log1p(-ndtr(-fn.where(near < 1, 1.0, near))),
+    )
     return fn.where(far, tail, usual)
 
 
-# ------------------------------------------------------------------------------------------------------------- whole numbers
+# ------------------------------------------------------------------------------------ whole numbers
 
 
 @public(in_place=True)
@@ -334,19 +389,26 @@ def lcm(a: TensorLike, b: TensorLike) -> Tensor:
 def _bits(function: str, a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
     for x in (pair := two_tensors(a, b)):
         if x.dtype.kind not in "iu":
-            raise DTypeError(f"{function}: moves the bits of integers, got {x.dtype}. For a · 2ᵇ of other numbers there is ldexp(a, b).")
+            raise DTypeError(
+                f"{function}: moves the bits of integers, got {x.dtype}. For a · 2ᵇ of other"
+                " numbers there is ldexp(a, b)."
+            )
     return pair
 
 
 @public(in_place=True)
 def bitwise_left_shift(a: TensorLike, b: TensorLike) -> Tensor:
-    """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises DTypeError for other numbers."""
+    """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises
+    DTypeError for other numbers.
+    """
     return special.left_shift(*_bits("bitwise_left_shift", a, b))
 
 
 @public(in_place=True)
 def bitwise_right_shift(a: TensorLike, b: TensorLike) -> Tensor:
-    """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises DTypeError for other numbers."""
+    """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises
+    DTypeError for other numbers.
+    """
     return special.right_shift(*_bits("bitwise_right_shift", a, b))
 
 

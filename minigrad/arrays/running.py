@@ -17,7 +17,7 @@ from ..ops.factorisations import svd
 from ..ops.narrow import in_float32
 from .common import along, counted, either, floating
 
-# ------------------------------------------------------------------------------------------------------------- running
+# ------------------------------------------------------------------------------------------ running
 
 
 def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
@@ -31,15 +31,21 @@ def _scan(operation: Primitive, x: Tensor, dim: Any) -> Tensor:
 @fn.in_own_memory
 def cumsum(x: TensorLike, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """x[0], x[0] + x[1], … along a dimension. Integers and booleans are summed as int64."""
-    total = _scan(scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    total = _scan(
+        scans.cumsum, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis)
+    )
     return total if dtype is None else total.to(dtype)
 
 
 @public(in_place=True)
 @fn.in_own_memory
 def cumprod(x: TensorLike, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-    """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors are 0."""
-    product = _scan(scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis))
+    """x[0], x[0] · x[1], … along a dimension. Derivatives of every order are right where factors
+    are 0.
+    """
+    product = _scan(
+        scans.cumprod, counted(x) if dtype is None else as_tensor(x).to(dtype), either(dim, axis)
+    )
     return product if dtype is None else product.to(dtype)
 
 
@@ -50,9 +56,11 @@ def logcumsumexp(x: TensorLike, dim: Any) -> Tensor:
 
 
 @fn.in_own_memory
-def diff(x: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Differences of neighbours along a dimension, n times over (for booleans: whether they differ), of x joined to `prepend` before
-    and `append` behind.
+def diff(
+    x: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+) -> Tensor:
+    """Differences of neighbours along a dimension, n times over (for booleans: whether they
+    differ), of x joined to `prepend` before and `append` behind.
     """
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "diff")
@@ -66,11 +74,21 @@ def diff(x: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     return x
 
 
-# ------------------------------------------------------------------------------------------------------------- totals
+# ------------------------------------------------------------------------------------------- totals
 
 
-def prod(x: TensorLike, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over `dim` (all axes by default), 1 over no elements. Derivatives of every order are right where factors are 0."""
+def prod(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The product over `dim` (all axes by default), 1 over no elements. Derivatives of every
+    order are right where factors are 0.
+    """
     x = counted(x) if dtype is None else as_tensor(x).to(dtype)
     product = scans.prod(x, axes=_axes(x, either(dim, axis), "prod"), keepdims=keepdim or keepdims)
     return product if dtype is None else product.to(dtype)
@@ -100,32 +118,48 @@ def count_nonzero(x: TensorLike, dim: Any = None) -> Tensor:
 
 
 def bincount(x: TensorLike, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, 2, … occurs in a 1-d tensor of integers (int64), or the sum of the `weights` of its occurrences (float64;
-    float32 stays). Raises ValueError for negative ones.
+    """How often each of 0, 1, 2, … occurs in a 1-d tensor of integers (int64), or the sum of the
+    `weights` of its occurrences (float64; float32 stays). Raises ValueError for negative ones.
     """
     x = as_tensor(x)
     if x.ndim != 1 or x.dtype.kind not in "iu":
-        raise RuntimeError(f"bincount: needs a 1-d tensor of integers that are not negative, got {x.dtype} of shape {x.shape}.")
+        raise RuntimeError(
+            f"bincount: needs a 1-d tensor of integers that are not negative, got {x.dtype} of"
+            f" shape {x.shape}."
+        )
     counts: Tensor = sorting.bincount(x, minlength=int(minlength))
     if weights is None:
         return counts
     weights = as_tensor(weights)
     if weights.shape != x.shape:
-        raise ShapeError(f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers.")
-    weights = weights.detach().to(weights.dtype if weights.dtype == backend.float32 else backend.float64)
+        raise ShapeError(
+            f"bincount: weights of shape {weights.shape} do not fit {x.shape[0]} numbers."
+        )
+    weights = weights.detach().to(
+        weights.dtype if weights.dtype == backend.float32 else backend.float64
+    )
     place = fn.plain_index((x.to(backend.int64),), counts.array)
-    return ix.index_put(fn.zeros_like(counts, dtype=weights.dtype), weights, index=place, accumulate=True)
+    return ix.index_put(
+        fn.zeros_like(counts, dtype=weights.dtype), weights, index=place, accumulate=True
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- statistics
+# --------------------------------------------------------------------------------------- statistics
 
 
 @in_float32
 def var(
-    x: TensorLike, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    axis: Any = None,
 ) -> Tensor:
-    """Variance over `dim`: Σ|x - mean|² / (n - correction), with correction 1 unless `unbiased=False` or told otherwise. NaN where n is
-    not larger than the correction. Also as `var(x, False)`.
+    """Variance over `dim`: Σ|x - mean|² / (n - correction), with correction 1 unless
+    `unbiased=False` or told otherwise. NaN where n is not larger than the correction. Also as
+    `var(x, False)`.
     """
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -134,7 +168,11 @@ def var(
     x = floating(x, "var")
     axes = _axes(x, either(dim, axis), "var")
     deviation = x - fn.mean(x, axes, True) if axes else x - x
-    squares = fn.real(deviation * fn.conj(deviation)) if backend.is_complex(x.dtype) else fn.square(deviation)
+    squares = (
+        fn.real(deviation * fn.conj(deviation))
+        if backend.is_complex(x.dtype)
+        else fn.square(deviation)
+    )
     count = math.prod(x.shape[a] for a in axes)
     total = fn.sum(squares, axes, keepdim) if axes else squares
     return total / float(max(0, count - correction))
@@ -142,22 +180,46 @@ def var(
 
 @in_float32
 def std(
-    x: TensorLike, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None, axis: Any = None
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    axis: Any = None,
 ) -> Tensor:
     """Standard deviation, the square root of `var`; derivative 0 where it is 0."""
     return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
 
 
 @public(method=False)
-def var_mean(x: TensorLike, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+def var_mean(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
     """(var, mean)."""
-    return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
+    return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(
+        x, None if isinstance(dim, bool) else dim, keepdim
+    )
 
 
 @public(method=False)
-def std_mean(x: TensorLike, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None) -> Any:
+def std_mean(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
     """(std, mean)."""
-    return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(x, None if isinstance(dim, bool) else dim, keepdim)
+    return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(
+        x, None if isinstance(dim, bool) else dim, keepdim
+    )
 
 
 @unlisted
@@ -167,19 +229,28 @@ def rooted(x: Tensor) -> Tensor:
     return fn.where(zero, 0.0, fn.sqrt(fn.where(zero, 1.0, x)))
 
 
-# ------------------------------------------------------------------------------------------------------------- norms
+# -------------------------------------------------------------------------------------------- norms
 
 
 @unlisted
 @in_float32
-def vector_norm(x: TensorLike, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """(Σ|x|^p)^(1/p) over `dim` (all axes by default), as of one long vector. ord: p; inf and -inf give the largest and the smallest |x|
-    (equal ones share the derivative), 0 counts the elements that are not 0. The derivative is 0 where x is.
+def vector_norm(
+    x: TensorLike, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """(Σ|x|^p)^(1/p) over `dim` (all axes by default), as of one long vector. ord: p; inf and -inf
+    give the largest and the smallest |x| (equal ones share the derivative), 0 counts the elements
+    that are not 0. The derivative is 0 where x is.
     """
     x = floating(x, "norm") if dtype is None else as_tensor(x).to(dtype)
     axes = _axes(x, dim, "norm")
     if ord == 2:
-        return rooted(_sum(fn.real(x * fn.conj(x)) if backend.is_complex(x.dtype) else fn.square(x), axes, keepdim))
+        return rooted(
+            _sum(
+                fn.real(x * fn.conj(x)) if backend.is_complex(x.dtype) else fn.square(x),
+                axes,
+                keepdim,
+            )
+        )
     size = fn.abs(x)
     if ord == 1:
         return _sum(size, axes, keepdim)
@@ -190,7 +261,9 @@ def vector_norm(x: TensorLike, ord: float = 2, dim: Any = None, keepdim: bool = 
             return size
         return fn.amax(size, axes, keepdim) if ord > 0 else fn.amin(size, axes, keepdim)
     if ord < 0:  # one element 0 makes the norm 0, and no derivative leads there
-        dead = (fn.amin(size, axes, True) if axes else size) == 0  # not where one is NaN: then the norm is
+        dead = (
+            fn.amin(size, axes, True) if axes else size
+        ) == 0  # not where one is NaN: then the norm is
         norm = fn.pow(_sum(fn.pow(fn.where(dead, 1.0, size), float(ord)), axes, keepdim), 1 / ord)
         return fn.where(dead if keepdim else dead.reshape(norm.shape), 0.0, norm)
     zero = size == 0
@@ -209,15 +282,19 @@ def dist(a: TensorLike, b: TensorLike, p: float = 2) -> Tensor:
     return vector_norm(as_tensor(a) - b, p)
 
 
-def norm(x: TensorLike, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2, "nuc" the sum of a matrix's singular values. See
-    `linalg.vector_norm`.
+def norm(
+    x: TensorLike, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """(Σ|x|^p)^(1/p) over `dim` (all axes by default); "fro" means p = 2, "nuc" the sum of a
+    matrix's singular values. See `linalg.vector_norm`.
     """
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
     if p == "nuc":
         rows, columns = range(x.ndim) if dim is None else dim
         values = svd(fn.movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
-        first, second = sorted((fn.axis_of(x.ndim, rows, "norm"), fn.axis_of(x.ndim, columns, "norm")))
+        first, second = sorted(
+            (fn.axis_of(x.ndim, rows, "norm"), fn.axis_of(x.ndim, columns, "norm"))
+        )
         return values.unsqueeze(first).unsqueeze(second) if keepdim else values
     return vector_norm(x, 2 if p in ("fro", None) else p, dim, keepdim)
 

@@ -1,7 +1,8 @@
-"""Statistics of samples: quantiles, the most frequent element, covariances, histograms, areas under sampled curves.
+"""Statistics of samples: quantiles, the most frequent element, covariances, histograms, areas under
+sampled curves.
 
-All are short combinations of sorting, reading and sums; quantiles and the most frequent element pass their derivative on to the elements
-that they were read from.
+All are short combinations of sorting, reading and sums; quantiles and the most frequent element
+pass their derivative on to the elements that they were read from.
 """
 
 from __future__ import annotations
@@ -24,34 +25,59 @@ from .pieces import narrow
 from .pointwise import lerp
 from .running import cumsum
 
-# ------------------------------------------------------------------------------------------------------------- quantiles
+# ---------------------------------------------------------------------------------------- quantiles
 
 
 @fn.in_own_memory
-def quantile(x: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The q-quantiles of the elements along a dimension (of all by default): what stands at place q (n − 1) of the sorted ones. q is a
-    number or a vector of numbers in [0, 1]; a vector makes a new first axis. NaN where there is one. Between two places the "linear"
-    quantile has a derivative by q too, if q is a tensor that requires grad.
+def quantile(
+    x: TensorLike,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The q-quantiles of the elements along a dimension (of all by default): what stands at place q
+    (n − 1) of the sorted ones. q is a number or a vector of numbers in [0, 1]; a vector makes a new
+    first axis. NaN where there is one. Between two places the "linear" quantile has a derivative by
+    q too, if q is a tensor that requires grad.
 
-    interpolation, between two places: "linear", "lower", "higher", "nearest" (halves to the even place) or "midpoint".
+    interpolation, between two places: "linear", "lower", "higher", "nearest" (halves to the even
+    place) or "midpoint".
     """
     return _quantile(x, q, dim, keepdim, interpolation, "quantile")
 
 
 @fn.in_own_memory
-def nanquantile(x: TensorLike, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The quantiles of the elements that are not NaN (NaN if there are none); arguments as of `quantile`."""
+def nanquantile(
+    x: TensorLike,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The quantiles of the elements that are not NaN (NaN if there are none); arguments as of
+    `quantile`.
+    """
     return _quantile(x, q, dim, keepdim, interpolation, "nanquantile")
 
 
-def _quantile(x: TensorLike, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str) -> Tensor:
+def _quantile(
+    x: TensorLike, q: Any, dim: int | None, keepdim: bool, interpolation: str, function: str
+) -> Tensor:
     x = floating(x, function)
     shares = q.to(x.dtype) if isinstance(q, Tensor) else as_tensor(backend.as_payload(q, x.dtype))
     wanted = wrap(all_examples(shares.array))
     if shares.ndim > 1 or not bool(((wanted >= 0) & (wanted <= 1)).all()):
-        raise ValueError(f"{function}: q must be a number or a vector of numbers in [0, 1], got {q!r}.")
+        raise ValueError(
+            f"{function}: q must be a number or a vector of numbers in [0, 1], got {q!r}."
+        )
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ValueError(f'{function}: interpolation must be "linear", "lower", "higher", "nearest" or "midpoint", got {interpolation!r}.')
+        raise ValueError(
+            f'{function}: interpolation must be "linear", "lower", "higher", "nearest" or'
+            f' "midpoint", got {interpolation!r}.'
+        )
     if dim is None or x.ndim == 0:
         shape = (1,) * x.ndim
         rows, axis = x.reshape(-1), 0
@@ -60,7 +86,9 @@ def _quantile(x: TensorLike, q: Any, dim: int | None, keepdim: bool, interpolati
         shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
         rows = fn.movedim(x, axis, -1)
     if rows.shape[-1] == 0:
-        raise ShapeError(f"{function}: there is no element along dimension {dim} of shape {x.shape}.")
+        raise ShapeError(
+            f"{function}: there is no element along dimension {dim} of shape {x.shape}."
+        )
     numbers = fn.sum(fn.logical_not(fn.isnan(rows)), -1, True)
     ordered = read_along(rows, argsort(rows, -1), rows.ndim - 1)  # NaN comes last
     place = shares.reshape(-1) * fn.clamp(numbers - 1, min=0).to(x.dtype)
@@ -84,8 +112,8 @@ def _interpolated(below: Tensor, above: Tensor, share: Tensor) -> Tensor:
 
 @fn.in_own_memory
 def mode(x: TensorLike, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """(value, index) of the most frequent element along a dimension, the smallest of equally frequent ones; the index is that of its
-    last occurrence.
+    """(value, index) of the most frequent element along a dimension, the smallest of equally
+    frequent ones; the index is that of its last occurrence.
     """
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "mode")
@@ -103,23 +131,33 @@ def mode(x: TensorLike, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     last = read_along(behind, fn.argmax(frequent, -1, True), frequent.ndim - 1) - 1
     index = read_along(order, fn.movedim(last, -1, axis), axis)
     values = read_along(x, index, axis)
-    return ValuesIndices(values, index) if keepdim else ValuesIndices(fn.squeeze(values, axis), fn.squeeze(index, axis))
+    return (
+        ValuesIndices(values, index)
+        if keepdim
+        else ValuesIndices(fn.squeeze(values, axis), fn.squeeze(index, axis))
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- covariance
+# --------------------------------------------------------------------------------------- covariance
 
 
 @fn.in_own_memory
 @in_float32
-def cov(x: TensorLike, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """The covariances of variables, one a row, of which each column is an observation: Σ w (a − ā) conj(b − b̄) / (Σ w − correction).
+def cov(
+    x: TensorLike, *, correction: float = 1, fweights: Any = None, aweights: Any = None
+) -> Tensor:
+    """The covariances of variables, one a row, of which each column is an observation: Σ w (a − ā)
+    conj(b − b̄) / (Σ w − correction).
 
-    fweights: how often each observation counts (integers); aweights: how much; with them the divisor is Σ w − correction Σ w a / Σ w.
+    fweights: how often each observation counts (integers); aweights: how much; with them the
+    divisor is Σ w − correction Σ w a / Σ w.
     """
     x = as_tensor(x)
     x = x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())
     if x.ndim > 2:
-        raise ShapeError(f"cov: needs a vector or a matrix (one variable a row), got shape {x.shape}.")
+        raise ShapeError(
+            f"cov: needs a vector or a matrix (one variable a row), got shape {x.shape}."
+        )
     rows = x.reshape(1, -1) if x.ndim < 2 else x
     n = rows.shape[1]
     weights = None if fweights is None else as_tensor(fweights)
@@ -137,7 +175,9 @@ def cov(x: TensorLike, *, correction: float = 1, fweights: Any = None, aweights:
         total = fn.sum(weights)
         centred = rows - fn.sum(rows * weights, 1, True) / total
         heavy = centred * weights
-        divisor = total - correction * (fn.sum(weights * aweights) / total if aweights is not None else 1)
+        divisor = total - correction * (
+            fn.sum(weights * aweights) / total if aweights is not None else 1
+        )
     out = fn.matmul(heavy, fn.conj(fn.transpose(centred))) / (
         fn.clamp(divisor, min=0) if isinstance(divisor, Tensor) else max(divisor, 0.0)
     )
@@ -146,7 +186,9 @@ def cov(x: TensorLike, *, correction: float = 1, fweights: Any = None, aweights:
 
 @in_float32
 def corrcoef(x: TensorLike) -> Tensor:
-    """The correlations of variables, one a row: their covariances divided by their standard deviations."""
+    """The correlations of variables, one a row: their covariances divided by their standard
+    deviations.
+    """
     x = as_tensor(x)
     c = cov(x)
     if c.ndim == 0:
@@ -158,17 +200,20 @@ def corrcoef(x: TensorLike) -> Tensor:
     return fn.clamp(c, -1, 1)
 
 
-# ------------------------------------------------------------------------------------------------------------- histograms
+# --------------------------------------------------------------------------------------- histograms
 
 
 def histc(x: TensorLike, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of equally wide intervals from min to max (by default those of x); others do not count, nor does
-    NaN. The last interval has both its ends. In the dtype of x; no derivative.
+    """How many elements fall into each of equally wide intervals from min to max (by default those
+    of x); others do not count, nor does NaN. The last interval has both its ends. In the dtype of
+    x; no derivative.
     """
     x = as_tensor(x).detach().reshape(-1)
     low, high = float(min), float(max)
     if bins < 1 or high < low:
-        raise ValueError(f"histc: needs bins > 0 and min <= max, got bins={bins}, min={min}, max={max}.")
+        raise ValueError(
+            f"histc: needs bins > 0 and min <= max, got bins={bins}, min={min}, max={max}."
+        )
     if low == high and x.numel():
         low, high = float(fn.amin(x).item()), float(fn.amax(x).item())
     if low == high:
@@ -176,11 +221,15 @@ def histc(x: TensorLike, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     inside = fn.getitem(x, fn.logical_and(x >= low, x <= high))
     place = fn.clamp(fn.floor((inside - low) * bins / (high - low)), 0, bins - 1).to(backend.int64)
     empty = fn.zeros(bins, dtype=x.dtype, device=backend.device_of(x.array))
-    return ix.index_put(empty, fn.ones_like(inside), index=fn.plain_index((place,), x.array), accumulate=True)
+    return ix.index_put(
+        empty, fn.ones_like(inside), index=fn.plain_index((place,), x.array), accumulate=True
+    )
 
 
 class Histogram(NamedTuple):
-    """How many elements (or what weight, or what density) each interval holds, and where the intervals begin and end."""
+    """How many elements (or what weight, or what density) each interval holds, and where the
+    intervals begin and end.
+    """
 
     hist: Tensor
     bin_edges: Tensor
@@ -194,28 +243,51 @@ class HistogramDD(NamedTuple):
 
 
 @fn.in_own_memory
-def histogram(x: TensorLike, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histogram:
-    """How many elements fall into each interval. bins: how many equally wide ones, from range[0] to range[1] (by default those of x), or
-    a vector of their ends. Elements outside do not count, nor does NaN; the last interval has both its ends.
+def histogram(
+    x: TensorLike,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Any = None,
+    density: bool = False,
+) -> Histogram:
+    """How many elements fall into each interval. bins: how many equally wide ones, from range[0] to
+    range[1] (by default those of x), or a vector of their ends. Elements outside do not count, nor
+    does NaN; the last interval has both its ends.
 
-    weight: of each element, x's shape; density: divide by the total and by the width, so that the integral is 1. No derivative.
+    weight: of each element, x's shape; density: divide by the total and by the width, so that the
+    integral is 1. No derivative.
     """
     x = floating(x, "histogram").detach()
     weight = None if weight is None else as_tensor(weight)
     if weight is not None and weight.shape != x.shape:
-        raise ShapeError(f"histogram: the weights must have the shape {x.shape}, got {weight.shape}.")
+        raise ShapeError(
+            f"histogram: the weights must have the shape {x.shape}, got {weight.shape}."
+        )
     of_one = None if range is None else tuple(range)
-    counted = histogramdd(x.reshape(-1, 1), [bins], range=of_one, weight=None if weight is None else weight.reshape(-1), density=density)
+    counted = histogramdd(
+        x.reshape(-1, 1),
+        [bins],
+        range=of_one,
+        weight=None if weight is None else weight.reshape(-1),
+        density=density,
+    )
     return Histogram(counted.hist, counted.bin_edges[0])
 
 
 @public(method=False)
 @fn.in_own_memory
 def histogramdd(
-    x: TensorLike, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+    x: TensorLike,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Any = None,
+    density: bool = False,
 ) -> HistogramDD:
-    """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one number for all dimensions or one for
-    each, or a vector of ends for each; range: the ends of all dimensions, one pair after the other.
+    """`histogram` of points (…, D) in D dimensions, counted in boxes. bins: how many intervals, one
+    number for all dimensions or one for each, or a vector of ends for each; range: the ends of all
+    dimensions, one pair after the other.
     """
     x = floating(x, "histogramdd").detach()
     if x.ndim < 2:
@@ -224,23 +296,37 @@ def histogramdd(
     kinds = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
     if len(kinds) != points.shape[1] or (range is not None and len(range) != 2 * len(kinds)):
         raise ValueError(
-            f"histogramdd: needs bins and a pair of ends for each of {points.shape[1]} dimensions, got {bins!r} and {range!r}."
+            f"histogramdd: needs bins and a pair of ends for each of {points.shape[1]} dimensions,"
+            f" got {bins!r} and {range!r}."
         )
     weight = (
-        fn.ones(points.shape[0], dtype=x.dtype, device=x.device) if weight is None else as_tensor(weight).detach().to(x.dtype).reshape(-1)
+        fn.ones(points.shape[0], dtype=x.dtype, device=x.device)
+        if weight is None
+        else as_tensor(weight).detach().to(x.dtype).reshape(-1)
     )
     if weight.shape != points.shape[:1]:
-        raise ShapeError(f"histogramdd: needs a weight for each of {points.shape[0]} points, got shape {weight.shape}.")
-    edges = [_edges(points[:, d], kind, None if range is None else range[2 * d : 2 * d + 2]) for d, kind in enumerate(kinds)]
+        raise ShapeError(
+            f"histogramdd: needs a weight for each of {points.shape[0]} points, got shape"
+            f" {weight.shape}."
+        )
+    edges = [
+        _edges(points[:, d], kind, None if range is None else range[2 * d : 2 * d + 2])
+        for d, kind in enumerate(kinds)
+    ]
     sizes = tuple(e.shape[0] - 1 for e in edges)
-    place, inside = fn.zeros(points.shape[0], dtype=backend.int64, device=x.device), fn.ones_like(weight, dtype=backend.bool_)
+    place, inside = (
+        fn.zeros(points.shape[0], dtype=backend.int64, device=x.device),
+        fn.ones_like(weight, dtype=backend.bool_),
+    )
     for d, (ends, size) in enumerate(zip(edges, sizes, strict=True)):
         v = points[:, d].contiguous()
         inside = fn.logical_and(inside, fn.logical_and(v >= ends[0], v <= ends[-1]))
         place = place * size + fn.clamp(searchsorted(ends, v, right=True) - 1, 0, size - 1)
     empty = fn.zeros(math.prod(sizes), dtype=x.dtype, device=x.device)
     kept = fn.where(inside, weight, 0)
-    hist = ix.index_put(empty, kept, index=fn.plain_index((place,), x.array), accumulate=True).reshape(sizes)
+    hist = ix.index_put(
+        empty, kept, index=fn.plain_index((place,), x.array), accumulate=True
+    ).reshape(sizes)
     if density:
         hist = hist / fn.sum(hist)
         for d, ends in enumerate(edges):
@@ -253,27 +339,38 @@ def _edges(v: Tensor, bins: Any, ends: Sequence[float] | None) -> Tensor:
     if not isinstance(bins, int):
         edges = as_tensor(bins).detach().to(v.dtype)
         if edges.ndim != 1 or edges.shape[0] < 2:
-            raise ShapeError(f"histogram: the ends of the intervals must be a vector of at least 2, got shape {edges.shape}.")
+            raise ShapeError(
+                "histogram: the ends of the intervals must be a vector of at least 2, got shape"
+                f" {edges.shape}."
+            )
         return edges
     if bins < 1:
         raise ValueError(f"histogram: needs at least one interval, got bins={bins}.")
     low, high = (
-        (float(e) for e in ends) if ends is not None else (float(fn.amin(v).item()), float(fn.amax(v).item())) if v.numel() else (0.0, 1.0)
+        (float(e) for e in ends)
+        if ends is not None
+        else (float(fn.amin(v).item()), float(fn.amax(v).item()))
+        if v.numel()
+        else (0.0, 1.0)
     )
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"histogram: the range {(low, high)} is not finite, or runs backwards. Give range=.")
+        raise ValueError(
+            f"histogram: the range {(low, high)} is not finite, or runs backwards. Give range=."
+        )
     if low == high:
         low, high = low - 0.5, high + 0.5
     return fn.linspace(low, high, bins + 1, dtype=v.dtype, device=v.device)
 
 
-# ------------------------------------------------------------------------------------------------------------- sampled curves
+# ----------------------------------------------------------------------------------- sampled curves
 
 
 @public(method=False)
 @in_float32
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """∫ y dx by the trapezoidal rule along a dimension, at places x (a vector, or a tensor that broadcasts) or at distances dx."""
+    """∫ y dx by the trapezoidal rule along a dimension, at places x (a vector, or a tensor that
+    broadcasts) or at distances dx.
+    """
     return fn.sum(_strips(y, x, dx, dim, "trapezoid"), dim)
 
 
@@ -305,12 +402,15 @@ def _strips(y: Any, x: TensorLike, dx: Any, dim: int, function: str) -> Tensor:
 
 
 @public(method=False)
-def gradient(x: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """Estimates of the partial derivatives of sampled values along each dimension (or those of `dim`): central differences inside, one-
-    sided ones of the first or second order at the edges.
+def gradient(
+    x: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """Estimates of the partial derivatives of sampled values along each dimension (or those of
+    `dim`): central differences inside, one- sided ones of the first or second order at the edges.
 
-    spacing: the distance of neighbours, one for each dimension, or for each a vector of places. Source: B. Fornberg, Generation of finite
-    difference formulas on arbitrarily spaced grids (1988).
+    spacing: the distance of neighbours, one for each dimension, or for each a vector of places.
+    Source: B. Fornberg, Generation of finite difference formulas on arbitrarily spaced grids
+    (1988).
     """
     x = as_tensor(x)
     axes = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
@@ -319,18 +419,27 @@ def gradient(x: TensorLike, *, spacing: Any = 1, dim: Any = None, edge_order: in
     spacings = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ValueError(
-            f"gradient: needs one spacing for each of {len(axes)} dimensions and edge_order 1 or 2, got {spacing}, {edge_order}."
+            f"gradient: needs one spacing for each of {len(axes)} dimensions and edge_order 1 or 2,"
+            f" got {spacing}, {edge_order}."
         )
-    return tuple(_sloped(x, axis, distance, edge_order) for axis, distance in zip(axes, spacings, strict=True))
+    return tuple(
+        _sloped(x, axis, distance, edge_order)
+        for axis, distance in zip(axes, spacings, strict=True)
+    )
 
 
 def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     n = x.shape[axis]
     if n <= edge_order:
-        raise ShapeError(f"gradient: dimension {axis} of shape {x.shape} is too short for edge_order={edge_order}.")
+        raise ShapeError(
+            f"gradient: dimension {axis} of shape {x.shape} is too short for"
+            f" edge_order={edge_order}."
+        )
     part: Any = lambda start, length: narrow(x, axis, start, length)
     if isinstance(spacing, Tensor) and spacing.ndim == 1:
-        width = (spacing[1:] - spacing[:-1]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        width = (spacing[1:] - spacing[:-1]).reshape(
+            [-1 if i == axis else 1 for i in range(x.ndim)]
+        )
         h: Any = lambda start, length: narrow(width, axis, start, length)
     else:
         h = lambda start, length: spacing
@@ -338,28 +447,49 @@ def _sloped(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
         inside = (part(2, n - 2) - part(0, n - 2)) / (2 * spacing)
     elif n > 2:
         a, b = h(0, n - 2), h(1, n - 2)
-        inside = part(0, n - 2) * (-b / (a * (a + b))) + part(1, n - 2) * ((b - a) / (a * b)) + part(2, n - 2) * (a / (b * (a + b)))
+        inside = (
+            part(0, n - 2) * (-b / (a * (a + b)))
+            + part(1, n - 2) * ((b - a) / (a * b))
+            + part(2, n - 2) * (a / (b * (a + b)))
+        )
     if edge_order == 1:
-        first, last = (part(1, 1) - part(0, 1)) / h(0, 1), (part(n - 1, 1) - part(n - 2, 1)) / h(n - 2, 1)
+        first, last = (
+            (part(1, 1) - part(0, 1)) / h(0, 1),
+            (part(n - 1, 1) - part(n - 2, 1)) / h(n - 2, 1),
+        )
     else:
         a, b = h(0, 1), h(1, 1)
-        first = part(0, 1) * (-(2 * a + b) / (a * (a + b))) + part(1, 1) * ((a + b) / (a * b)) - part(2, 1) * (a / (b * (a + b)))
+        first = (
+            part(0, 1) * (-(2 * a + b) / (a * (a + b)))
+            + part(1, 1) * ((a + b) / (a * b))
+            - part(2, 1) * (a / (b * (a + b)))
+        )
         a, b = h(n - 3, 1), h(n - 2, 1)
-        last = part(n - 3, 1) * (b / (a * (a + b))) - part(n - 2, 1) * ((a + b) / (a * b)) + part(n - 1, 1) * ((a + 2 * b) / (b * (a + b)))
+        last = (
+            part(n - 3, 1) * (b / (a * (a + b)))
+            - part(n - 2, 1) * ((a + b) / (a * b))
+            + part(n - 1, 1) * ((a + 2 * b) / (b * (a + b)))
+        )
     return fn.cat([first, inside, last] if n > 2 else [first, last], axis)
 
 
 @public(method=False)
 @fn.in_own_memory
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Which elements occur among the test elements (or, if `invert`, do not). assume_unique changes nothing here. No derivative."""
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Which elements occur among the test elements (or, if `invert`, do not). assume_unique
+    changes nothing here. No derivative.
+    """
     elements, wanted = as_tensor(elements).detach(), as_tensor(test_elements).detach().reshape(-1)
     if wanted.numel() == 0:
         found = fn.zeros_like(elements, dtype=backend.bool_)
     else:
         dtype = fn.result_type(elements, wanted)
         ordered = wanted.to(dtype)[argsort(wanted.to(dtype))]
-        place = fn.clamp(searchsorted(ordered, elements.to(dtype).reshape(-1)), max=wanted.numel() - 1)
+        place = fn.clamp(
+            searchsorted(ordered, elements.to(dtype).reshape(-1)), max=wanted.numel() - 1
+        )
         found = (ordered[place] == elements.to(dtype).reshape(-1)).reshape(elements.shape)
     return fn.logical_not(found) if invert else found
 
@@ -378,23 +508,31 @@ def renorm(x: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
 
 @fn.in_own_memory
 def multinomial(x: TensorLike, num_samples: int, replacement: bool = False) -> Tensor:
-    """Indices drawn with probabilities proportional to the weights x of a vector, or of each row of a matrix (int64). No derivative.
+    """Indices drawn with probabilities proportional to the weights x of a vector, or of each row of
+    a matrix (int64). No derivative.
 
-    Without replacement by the largest of u^(1/w), which draws each with its share of what is left. Source: Efraimidis & Spirakis,
-    Weighted random sampling with a reservoir (2006).
+    Without replacement by the largest of u^(1/w), which draws each with its share of what is left.
+    Source: Efraimidis & Spirakis, Weighted random sampling with a reservoir (2006).
     """
     x = floating(x, "multinomial").detach().to(backend.float64)
     if x.ndim not in (1, 2) or x.shape[-1] == 0:
-        raise ShapeError(f"multinomial: needs a vector or a matrix of weights, got shape {x.shape}.")
+        raise ShapeError(
+            f"multinomial: needs a vector or a matrix of weights, got shape {x.shape}."
+        )
     total = fn.sum(x, -1, True)
     if not bool((x >= 0).all()) or not bool(((total > 0) & (total < math.inf)).all()):
-        raise RuntimeError("multinomial: weights must be finite, not negative, and not all of them 0.")
+        raise RuntimeError(
+            "multinomial: weights must be finite, not negative, and not all of them 0."
+        )
     if replacement:
         edges = cumsum(x / total, -1)
         draws = fn.rand(*x.shape[:-1], num_samples, dtype=backend.float64) * edges[..., -1:]
         return searchsorted(edges, draws, right=True)
     if x.numel() and num_samples > int(fn.amin(fn.sum(x > 0, -1)).item()):
-        raise RuntimeError(f"multinomial: cannot draw {num_samples} different indices from the weights that are not 0.")
+        raise RuntimeError(
+            f"multinomial: cannot draw {num_samples} different indices from the weights that are"
+            " not 0."
+        )
     keys = fn.log(-fn.log(fn.rand(*x.shape, dtype=backend.float64))) - fn.log(x)
     return argsort(keys, -1)[..., :num_samples]
 

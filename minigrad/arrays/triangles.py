@@ -21,7 +21,9 @@ def _matrices(x: TensorLike, function: str) -> Tensor:
 
 @public(in_place=True)
 def tril(x: TensorLike, diagonal: int = 0) -> Tensor:
-    """The elements on and below a diagonal of the last two dimensions, zeros above. NaN that is cut off does not reach the gradient."""
+    """The elements on and below a diagonal of the last two dimensions, zeros above. NaN that is
+    cut off does not reach the gradient.
+    """
     return diagonals.tril(_matrices(x, "tril"), offset=int(diagonal))
 
 
@@ -32,7 +34,9 @@ def triu(x: TensorLike, diagonal: int = 0) -> Tensor:
 
 
 def diagonal(x: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements whose indices in two dimensions differ by `offset`, along a new last dimension (a view)."""
+    """The elements whose indices in two dimensions differ by `offset`, along a new last
+    dimension (a view).
+    """
     x = _matrices(x, "diagonal")
     a, b = fn.axis_of(x.ndim, dim1, "diagonal"), fn.axis_of(x.ndim, dim2, "diagonal")
     if a == b:
@@ -61,7 +65,10 @@ def diag(x: TensorLike, diagonal: int = 0) -> Tensor:
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim != 2:
-        raise ShapeError(f"diag: needs a vector or a matrix, got shape {x.shape}. Use diagonal or diag_embed for batches.")
+        raise ShapeError(
+            f"diag: needs a vector or a matrix, got shape {x.shape}. Use diagonal or diag_embed for"
+            " batches."
+        )
     return fn.clone(diagonals.diagonal(x, offset=int(diagonal), axis1=0, axis2=1))
 
 
@@ -75,20 +82,35 @@ def trace(x: TensorLike) -> Tensor:
     """The sum of a matrix's main diagonal."""
     x = as_tensor(x)
     if x.ndim != 2:
-        raise ShapeError(f"trace: needs a matrix, got shape {x.shape}. For batches: diagonal(x, dim1=-2, dim2=-1).sum(-1).")
+        raise ShapeError(
+            f"trace: needs a matrix, got shape {x.shape}. For batches: diagonal(x, dim1=-2,"
+            " dim2=-1).sum(-1)."
+        )
     return fn.sum(diagonal(x))
 
 
 @public(method=False)
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """The indices of the lower triangle of a row by col matrix: a tensor of shape (2, count),
+    row by row.
+    """
+    return fn.transpose(
+        fn.nonzero(tril(fn.ones(row, col, dtype=backend.bool_, device=device), offset))
+    ).to(dtype or backend.int64)
 
 
 @public(method=False)
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count), row by row."""
-    return fn.transpose(fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))).to(dtype or backend.int64)
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """The indices of the upper triangle of a row by col matrix: a tensor of shape (2, count),
+    row by row.
+    """
+    return fn.transpose(
+        fn.nonzero(triu(fn.ones(row, col, dtype=backend.bool_, device=device), offset))
+    ).to(dtype or backend.int64)
 
 
 publish(__name__)

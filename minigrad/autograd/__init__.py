@@ -1,4 +1,6 @@
-"""PyTorch's `torch.autograd`, on minigrad's engine: backward, grad, grad modes, forward mode, and what is built on them."""
+"""PyTorch's `torch.autograd`, on minigrad's engine: backward, grad, grad modes, forward mode,
+and what is built on them.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -16,8 +18,8 @@ from ..grad_mode import (
 )
 from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
-from . import node_hooks as _node_hooks  # noqa: F401  # attaches PyTorch's methods to nodes
-from . import node_names as _node_names  # noqa: F401  # gives operations PyTorch's node names
+from . import node_hooks as _node_hooks  # attaches PyTorch's methods to nodes  # noqa: F401
+from . import node_names as _node_names  # gives operations PyTorch's node names  # noqa: F401
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
@@ -26,11 +28,15 @@ from .operation import Operation, Operator
 from .variable import Variable
 
 training = False
-"""SINGA's switch, set as `autograd.training = True`: whether `dropout`, `batchnorm_2d` and the layers of `operators` train."""
+"""SINGA's switch, set as `autograd.training = True`: whether `dropout`, `batchnorm_2d` and the
+layers of `operators` train.
+"""
 
 
 def __getattr__(name: str) -> Any:
-    """SINGA's operators and layers (`autograd.matmul`, `autograd.Conv2d`, …), loaded when the first of them is used."""
+    """SINGA's operators and layers (`autograd.matmul`, `autograd.Conv2d`, …), loaded when the
+    first of them is used.
+    """
     for module in (".operators", ".further_operators"):
         operators = import_module(module, __name__)
         if name in operators.__all__:

@@ -1,9 +1,11 @@
-"""Where did that NaN come from? Anomaly detection remembers which line of your program made each node of the graph.
+"""Where did that NaN come from? Anomaly detection remembers which line of your program made each
+node of the graph.
 
-When a backward pass fails, or returns NaN, the error is raised at the call of `backward`, far from the line that is to blame. Inside
-`detect_anomaly()` each node's birth place is noted (cheaply: code and instruction, not text), and the error carries the traceback of the
-forward call as a note below its message. Python, IPython and Jupyter print such notes. Like PyTorch's, this mode is for debugging; unlike
-PyTorch's, it belongs to one thread.
+When a backward pass fails, or returns NaN, the error is raised at the call of `backward`, far from
+the line that is to blame. Inside `detect_anomaly()` each node's birth place is noted (cheaply: code
+and instruction, not text), and the error carries the traceback of the forward call as a note below
+its message. Python, IPython and Jupyter print such notes. Like PyTorch's, this mode is for
+debugging; unlike PyTorch's, it belongs to one thread.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ HEADING = "Traceback of forward call that caused the error:"
 
 
 class detect_anomaly(ContextDecorator):
-    """Inside the block, errors of a backward pass show the forward call that made the failing node, and a backward that returns NaN raises.
+    """Inside the block, errors of a backward pass show the forward call that made the failing node,
+    and a backward that returns NaN raises.
 
-    The forward pass must run inside the block too, or its lines are not known. check_nan: False leaves NaN alone.
+    The forward pass must run inside the block too, or its lines are not known. check_nan: False
+    leaves NaN alone.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -43,7 +47,9 @@ class detect_anomaly(ContextDecorator):
 
 
 class set_detect_anomaly:
-    """Anomaly detection on or off by `mode`: takes effect when called; as a context manager it is undone at the end of the block."""
+    """Anomaly detection on or off by `mode`: takes effect when called; as a context manager it
+    is undone at the end of the block.
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = _state.observer
@@ -77,20 +83,36 @@ def _use(observer: _Anomaly | None) -> None:
 
 
 class _Birth:
-    """Where a node was made: the user's frames, outermost first, and, if a backward pass made it, the node that was being pulled."""
+    """Where a node was made: the user's frames, outermost first, and, if a backward pass made
+    it, the node that was being pulled.
+    """
 
     __slots__ = ("frames", "inducer", "name")
 
-    def __init__(self, name: str, frames: list[tuple[CodeType, int]], inducer: _Birth | None) -> None:
+    def __init__(
+        self, name: str, frames: list[tuple[CodeType, int]], inducer: _Birth | None
+    ) -> None:
         self.name, self.frames, self.inducer = name, frames, inducer
 
     def text(self) -> str:
         """The traceback, and that of the call which induced the backward pass, if one did."""
-        lines = [HEADING, *(line.rstrip("\n") for line in traceback.StackSummary.from_list(map(_summary, self.frames)).format())]
+        lines = [
+            HEADING,
+            *(
+                line.rstrip("\n")
+                for line in traceback.StackSummary.from_list(map(_summary, self.frames)).format()
+            ),
+        ]
         inducer = self.inducer
         while inducer is not None:
-            lines.append(f"That call was made by the backward pass of {inducer.name}. Traceback of the forward call behind it:")
-            lines += [line.rstrip("\n") for line in traceback.StackSummary.from_list(map(_summary, inducer.frames)).format()]
+            lines.append(
+                f"That call was made by the backward pass of {inducer.name}. Traceback of the"
+                " forward call behind it:"
+            )
+            lines += [
+                line.rstrip("\n")
+                for line in traceback.StackSummary.from_list(map(_summary, inducer.frames)).format()
+            ]
             inducer = inducer.inducer
         return "\n".join(lines)
 
@@ -117,7 +139,10 @@ class _Anomaly:
                 self._born(target.view_of.base.node, event)
         elif event.phase == "backward":
             if event.error is not None:
-                if not any(HEADING in note or note.startswith(_UNKNOWN) for note in getattr(event.error, "__notes__", ())):
+                if not any(
+                    HEADING in note or note.startswith(_UNKNOWN)
+                    for note in getattr(event.error, "__notes__", ())
+                ):
                     event.error.add_note(_story(event.node))
             elif self._check_nan:
                 _refuse_nan(event)
@@ -131,7 +156,9 @@ class _Anomaly:
         while container is not None and container.phase != "backward":
             container = container.parent
         inducer = _births.get(container.node) if container is not None else None
-        _births[node] = _Birth(node.name(), [(f.f_code, f.f_lasti) for f in user_frames()][::-1], inducer)
+        _births[node] = _Birth(
+            node.name(), [(f.f_code, f.f_lasti) for f in user_frames()][::-1], inducer
+        )
 
 
 _UNKNOWN = "The forward call that made "
@@ -140,7 +167,10 @@ _UNKNOWN = "The forward call that made "
 def _story(node: Node) -> str:
     birth = _births.get(node)
     if birth is None:
-        return f"{_UNKNOWN}{node.name()} is not known: run the forward pass inside detect_anomaly() as well."
+        return (
+            f"{_UNKNOWN}{node.name()} is not known: run the forward pass inside detect_anomaly() as"
+            " well."
+        )
     return birth.text()
 
 
@@ -163,15 +193,21 @@ def _refuse_nan(event: Event) -> None:
     node = event.node
     start = 0
     for parent, c in event.result:
-        position = next((i for i in range(start, len(node.parents)) if node.parents[i] is parent), start)
+        position = next(
+            (i for i in range(start, len(node.parents)) if node.parents[i] is parent), start
+        )
         start = position + 1
         array = getattr(c, "array", c)
         if array.dtype.kind not in "iub" and bool((array != array).any()):
-            names = node.primitive.inputs if isinstance(node, OpNode) and not node.primitive.variadic else ()
+            names = (
+                node.primitive.inputs
+                if isinstance(node, OpNode) and not node.primitive.variadic
+                else ()
+            )
             which = f'"{names[position]}"' if position < len(names) else str(position)
             error = AutogradError(
-                f"Function '{node.name()}' returned nan values in its {position}th output: the gradient of input {which} "
-                f"(shape {tuple(array.shape)}, dtype {array.dtype})."
+                f"Function '{node.name()}' returned nan values in its {position}th output: the"
+                f" gradient of input {which} (shape {tuple(array.shape)}, dtype {array.dtype})."
             )
             error.add_note(_story(node))
             raise error

@@ -27,17 +27,20 @@ def backward(
 ) -> list[tuple[Tensor, Tensor]]:
     """Add the gradients of `tensors` to the `.grad` of the leaves that they were computed from.
 
-    tensors: a tensor or a sequence; grad_tensors: for each the cotangent, of its shape (None for one-element tensors: a one);
-    retain_graph: keep the saved values for another pass (default: as create_graph); create_graph: make the gradients differentiable;
-    inputs: only these get a gradient. Returns the (tensor, gradient) pairs of this pass in the order in which they became final, so that
-    SINGA's
-    `for p, g in autograd.backward(loss): sgd.update(p, g)` works.
-    Raises NoGradientError if a tensor has no history, NonScalarError if a cotangent is missing, ShapeError if one does not fit,
-    GraphFreedError, InPlaceError.
+    tensors: a tensor or a sequence; grad_tensors: for each the cotangent, of its shape (None for
+    one-element tensors: a one);
+    retain_graph: keep the saved values for another pass (default: as create_graph); create_graph:
+    make the gradients differentiable;
+    inputs: only these get a gradient. Returns the (tensor, gradient) pairs of this pass in the
+    order in which they became final, so that SINGA's `for p, g in autograd.backward(loss):
+    sgd.update(p, g)` works. Raises NoGradientError if a tensor has no history, NonScalarError if a
+    cotangent is missing, ShapeError if one does not fit, GraphFreedError, InPlaceError.
     """
     if grad_variables is not None:
         if grad_tensors is not None:
-            raise TypeError("backward: grad_variables is the old name of grad_tensors; give one of them.")
+            raise TypeError(
+                "backward: grad_variables is the old name of grad_tensors; give one of them."
+            )
         grad_tensors = grad_variables
     report: list[tuple[Tensor, Tensor]] = []
     run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, report)
@@ -45,25 +48,42 @@ def backward(
 
 
 def run_backward(
-    tensors: Any, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, report: list[tuple[Tensor, Tensor]] | None
+    tensors: Any,
+    grad_tensors: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    inputs: Any,
+    report: list[tuple[Tensor, Tensor]] | None,
 ) -> None:
     """As `backward`; the pairs go into `report`. None: they are not needed, and no gradient
     is copied for them."""
     outputs = as_sequence(tensors, "tensors")
-    roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward")
+    roots, seeds = _roots(
+        outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward"
+    )
     targets: list[Node] | None = None
     if inputs is not None:
         wanted = as_sequence(inputs, "inputs", roots)
         if not wanted:
-            raise AutogradError("backward: `inputs` cannot be empty; leave it out to reach all leaves.")
+            raise AutogradError(
+                "backward: `inputs` cannot be empty; leave it out to reach all leaves."
+            )
         targets = [_target(x, i, "backward") for i, x in enumerate(wanted)]
     keep = create_graph if retain_graph is None else retain_graph
     check_leaves([out.array for out in outputs], roots, targets)
-    captured = differentiate(roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report)
+    captured = differentiate(
+        roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report
+    )
     if inputs is not None:
         for x, node in zip(wanted, targets or [], strict=True):
-            if node.parents and node in captured:  # not a leaf: the engine stores gradients of leaves only
-                own = clone(captured[node]) if create_graph else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
+            if (
+                node.parents and node in captured
+            ):  # not a leaf: the engine stores gradients of leaves only
+                own = (
+                    clone(captured[node])
+                    if create_graph
+                    else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
+                )
                 x.stored_grad = own if x.stored_grad is None else x.stored_grad + own
                 if report is not None:
                     report.append((x, captured[node]))
@@ -80,31 +100,63 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Any:
-    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless only_inputs is False: then other leaves'
-    `.grad` grows as well): a tuple, or where `inputs` is a dictionary one with the same keys.
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated (unless
+    only_inputs is False: then other leaves' `.grad` grows as well): a tuple, or where `inputs` is a
+    dictionary one with the same keys.
 
     Tensors may be replaced by GradientEdges.
-    grad_outputs: a cotangent for each output; allow_unused: None instead of an error for an input that the outputs do not depend on;
-    materialize_grads: zeros instead. Raises UnusedInputError, NoGradientError, NonScalarError, ShapeError, GraphFreedError, InPlaceError.
+    grad_outputs: a cotangent for each output; allow_unused: None instead of an error for an input
+    that the outputs do not depend on;
+    materialize_grads: zeros instead. Raises UnusedInputError, NoGradientError, NonScalarError,
+    ShapeError, GraphFreedError, InPlaceError.
     """
     if isinstance(inputs, dict):
         tensors = tuple(_values(inputs, "inputs"))
-        options = (grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        options = (
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            only_inputs,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
         return dict(zip(inputs, grad(outputs, tensors, *options), strict=True))
     outs = as_sequence(outputs, "outputs")
-    edges = {i for i, x in enumerate(inputs if isinstance(inputs, list | tuple) else [inputs]) if isinstance(x, GradientEdge)}
+    edges = {
+        i
+        for i, x in enumerate(inputs if isinstance(inputs, list | tuple) else [inputs])
+        if isinstance(x, GradientEdge)
+    }
     ins = as_sequence(inputs, "inputs", [x.node for x in outs if x.node is not None])
     if not ins:
-        raise AutogradError("grad: `inputs` cannot be empty; name the tensors whose gradients you want.")
+        raise AutogradError(
+            "grad: `inputs` cannot be empty; name the tensors whose gradients you want."
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: materialize_grads=True needs allow_unused to be True or left out.")
     if is_grads_batched:
-        return _batched_grad(outs, ins, _cotangents(grad_outputs, len(outs)), retain_graph, create_graph, allow_unused, materialize_grads)
+        return _batched_grad(
+            outs,
+            ins,
+            _cotangents(grad_outputs, len(outs)),
+            retain_graph,
+            create_graph,
+            allow_unused,
+            materialize_grads,
+        )
     roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), create_graph, "grad")
     targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
     keep = create_graph if retain_graph is None else retain_graph
     if only_inputs:
-        captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=keep)
+        captured = differentiate(
+            roots,
+            seeds,
+            targets=targets,
+            accumulate=False,
+            create_graph=create_graph,
+            retain_graph=keep,
+        )
     else:
         captured = _with_other_leaves(roots, seeds, targets, create_graph, keep)
     results: list[Tensor | None] = []
@@ -117,39 +169,57 @@ def grad(
             if materialize_grads:
                 if i in edges:
                     raise AutogradError(
-                        f"grad: input {i} is a GradientEdge that was not used, and materialize_grads=True cannot make zeros for it, since "
-                        "it does not say on which device. Give the tensor itself, or take None with allow_unused=True."
+                        f"grad: input {i} is a GradientEdge that was not used, and"
+                        " materialize_grads=True cannot make zeros for it, since it does not say"
+                        " on which device. Give the tensor itself, or take None with"
+                        " allow_unused=True."
                     )
                 g = zeros_like(x)
                 if create_graph:
                     g.requires_grad_()  # so that it can be differentiated again, as the others
             elif not allow_unused:
                 raise UnusedInputError(
-                    f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was modified in place since). "
-                    "Set allow_unused=True to get None for it, or materialize_grads=True to get zeros."
+                    f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was"
+                    " modified in place since). Set allow_unused=True to get None for it, or"
+                    " materialize_grads=True to get zeros."
                 )
         elif not create_graph:
-            g = wrap(backend.as_payload(g.array), None, g.tangents) if _shares_a_seed(g, seeds, captured, node) else g
+            g = (
+                wrap(backend.as_payload(g.array), None, g.tangents)
+                if _shares_a_seed(g, seeds, captured, node)
+                else g
+            )
         results.append(g)
     return tuple(results)
 
 
 def _batched_grad(
-    outs: Any, ins: Any, cotangents: list[Any], retain: bool | None, create: bool, unused: bool | None, zeros: bool
+    outs: Any,
+    ins: Any,
+    cotangents: list[Any],
+    retain: bool | None,
+    create: bool,
+    unused: bool | None,
+    zeros: bool,
 ) -> tuple[Any, ...]:
     """All cotangents of a batch (dimension 0 of each grad_output) in one pass."""
     sizes = {c.shape[0] if isinstance(c, Tensor) and c.ndim else -1 for c in cotangents}
     if len(sizes) != 1 or -1 in sizes:
         raise ValueError(
-            "grad: with is_grads_batched=True every grad_output must be a Tensor, and their first dimensions must have one size."
+            "grad: with is_grads_batched=True every grad_output must be a Tensor, and their first"
+            " dimensions must have one size."
         )
     with batch_axis(sizes.pop()) as place:
         seeds = [enter(c, place=place, axis=0) for c in cotangents]
-        results = grad(outs, ins, seeds, retain, create, allow_unused=unused, materialize_grads=zeros)
+        results = grad(
+            outs, ins, seeds, retain, create, allow_unused=unused, materialize_grads=zeros
+        )
         return tuple(None if g is None else taken_out(g, place, 0) for g in results)
 
 
-def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tensor], node: Node) -> bool:
+def _shares_a_seed(
+    g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tensor], node: Node
+) -> bool:
     """Whether a result shares another's array: a seed's, a window into another, or that of another
     result."""
     array = g.array
@@ -162,9 +232,18 @@ def _shares_a_seed(g: Tensor, seeds: Sequence[Tensor], captured: dict[Node, Tens
     )
 
 
-def _with_other_leaves(roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool) -> dict[Node, Tensor]:
+def _with_other_leaves(
+    roots: Any, seeds: Any, targets: list[Node], create_graph: bool, keep: bool
+) -> dict[Node, Tensor]:
     """only_inputs=False: one pass for the inputs, one that adds to the other leaves' `.grad`."""
-    captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
+    captured = differentiate(
+        roots,
+        seeds,
+        targets=targets,
+        accumulate=False,
+        create_graph=create_graph,
+        retain_graph=True,
+    )
     others = [n for n in reached_from(list(roots)) if isinstance(n, Leaf) and n not in targets]
     differentiate(roots, seeds, targets=others, create_graph=create_graph, retain_graph=keep)
     return captured
@@ -185,13 +264,19 @@ def as_sequence(value: Any, name: str, roots: Sequence[Node] = ()) -> tuple[Tens
         items = tuple(value) if hasattr(value, "__iter__") else (value,)
     for i, x in enumerate(items):
         if not isinstance(x, Tensor | GradientEdge):
-            raise TypeError(f"`{name}` must be a Tensor or a sequence of Tensors; element {i} is {type(x).__name__}.")
+            raise TypeError(
+                f"`{name}` must be a Tensor or a sequence of Tensors; element {i} is"
+                f" {type(x).__name__}."
+            )
     return tuple(_at(x, roots) if isinstance(x, GradientEdge) else x for x in items)
 
 
 def _values(given: Mapping[Any, Any], name: str) -> list[Any]:
     if type(given) is not dict:
-        raise TypeError(f"`{name}` must be a dict, a Tensor or a sequence of Tensors, got {type(given).__name__}.")
+        raise TypeError(
+            f"`{name}` must be a dict, a Tensor or a sequence of Tensors, got"
+            f" {type(given).__name__}."
+        )
     return list(given.values())
 
 
@@ -207,56 +292,79 @@ def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
     dtype: Any = node.dtype[number] if several else node.dtype
     stand_in = wrap(backend.zeros(shape, dtype, 0.0), node)
     if several:
-        there = (n for n in reached_from(list(roots)) if isinstance(n, Pick) and n.parents[0] is node and n.index == number)
-        stand_in.node = edge.ownership_token or next(there, None) or make_pick(node, number, stand_in)
+        there = (
+            n
+            for n in reached_from(list(roots))
+            if isinstance(n, Pick) and n.parents[0] is node and n.index == number
+        )
+        stand_in.node = (
+            edge.ownership_token or next(there, None) or make_pick(node, number, stand_in)
+        )
     return stand_in
 
 
 def _cotangents(given: Any, count: int) -> list[Any]:
     cotangents = (
-        [None] * count if given is None else [given] if isinstance(given, Tensor) or not isinstance(given, list | tuple) else list(given)
+        [None] * count
+        if given is None
+        else (
+            [given]
+            if isinstance(given, Tensor) or not isinstance(given, list | tuple)
+            else list(given)
+        )
     )
     if len(cotangents) != count:
         if count == 1 and not any(isinstance(c, Tensor) or c is None for c in cotangents):
             raise TypeError("a list of numbers is no cotangent: write tensor([...]) around it.")
         raise ValueError(
-            f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for each (None for one-element tensors)."
+            f"got {count} tensors to differentiate and {len(cotangents)} cotangents; give one for"
+            " each (None for one-element tensors)."
         )
     return cotangents
 
 
-def _roots(outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool, caller: str) -> tuple[list[Node], list[Tensor]]:
-    """The nodes to start from and their seeds. Outputs without history count only if none has one."""
+def _roots(
+    outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool, caller: str
+) -> tuple[list[Node], list[Tensor]]:
+    """The nodes to start from and their seeds. Outputs without history count only if none has
+    one.
+    """
     roots, seeds = [], []
     for i, (out, seed) in enumerate(zip(outputs, cotangents, strict=True)):
         node = grad_node(out)
         if node is None:
             raise NoGradientError(
-                f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no history. "
-                "Create an input with requires_grad=True, and compute outside no_grad; if it is itself a gradient, compute that one with "
-                "create_graph=True."
+                f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no"
+                " history. Create an input with requires_grad=True, and compute outside no_grad;"
+                " if it is itself a gradient, compute that one with create_graph=True."
             )
         if seed is None:
             if out.numel() != 1:
                 raise NonScalarError(
-                    f"{caller}: tensor {i} has shape {out.shape}; a gradient can be created implicitly only for one-element outputs. "
-                    "Give a cotangent of that shape (for instance ones_like(y)), or reduce with .sum() or .mean() first."
+                    f"{caller}: tensor {i} has shape {out.shape}; a gradient can be created"
+                    " implicitly only for one-element outputs. Give a cotangent of that shape (for"
+                    " instance ones_like(y)), or reduce with .sum() or .mean() first."
                 )
             if out.dtype.kind == "c":
                 raise NonScalarError(
-                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only. Take .real or .abs() first, or give "
-                    "a cotangent."
+                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only."
+                    " Take .real or .abs() first, or give a cotangent."
                 )
             seed = wrap(backend.ones(out.shape, out.dtype, out.array))
         elif not isinstance(seed, Tensor):
-            raise TypeError(f"{caller}: cotangent {i} must be a Tensor or None, got {type(seed).__name__}.")
+            raise TypeError(
+                f"{caller}: cotangent {i} must be a Tensor or None, got {type(seed).__name__}."
+            )
         elif seed.shape != out.shape:
             raise ShapeError(
-                f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has {out.shape}; they must be equal."
+                f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has"
+                f" {out.shape}; they must be equal."
             )
         if seed.dtype != out.dtype:
             if seed.dtype.kind == "c" and out.dtype.kind != "c":
-                raise NonScalarError(f"{caller}: cotangent {i} is complex, the tensor it belongs to is {out.dtype}.")
+                raise NonScalarError(
+                    f"{caller}: cotangent {i} is complex, the tensor it belongs to is {out.dtype}."
+                )
             seed = seed.to(out.dtype)
         roots.append(node)
         seeds.append(seed)
@@ -267,7 +375,7 @@ def _target(x: Tensor, index: int, caller: str) -> Node:
     node = grad_node(x)
     if node is None:
         raise NoGradientError(
-            f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be differentiated by. Set "
-            "requires_grad=True before computing."
+            f"{caller}: input {index} (shape {x.shape}) does not require grad, so it cannot be"
+            " differentiated by. Set requires_grad=True before computing."
         )
     return node

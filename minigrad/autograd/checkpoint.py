@@ -1,18 +1,21 @@
 """Checkpointing: compute again on the way back instead of keeping everything from the way forward.
 
-A reverse pass needs the values that the rules of the forward operations name. For a chain of n layers that is memory proportional to n.
-`checkpoint(f, x)` runs f, keeps the *structure* of its graph, and lets the saved values go; when the reverse pass first needs one of them,
-f runs once more and all of them are there again, until each has been used. A chain cut into √n checkpointed pieces of √n layers needs
-memory proportional to √n, for one more forward computation.
+A reverse pass needs the values that the rules of the forward operations name. For a chain of n
+layers that is memory proportional to n. `checkpoint(f, x)` runs f, keeps the *structure* of its
+graph, and lets the saved values go; when the reverse pass first needs one of them, f runs once more
+and all of them are there again, until each has been used. A chain cut into √n checkpointed pieces
+of √n layers needs memory proportional to √n, for one more forward computation.
 
     y = checkpoint(block, x)          as block(x): same result, same gradients
 
-Since the graph itself stays, everything that a graph can do works: several inputs and outputs, parameters that f uses, `backward` and
-`autograd.grad`, hooks, higher derivatives, forward mode, nesting. (PyTorch calls this the non-reentrant kind of torch.utils.checkpoint; the
-memory argument is that of A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse AD", 1992.)
+Since the graph itself stays, everything that a graph can do works: several inputs and outputs,
+parameters that f uses, `backward` and `autograd.grad`, hooks, higher derivatives, forward mode,
+nesting. (PyTorch calls this the non-reentrant kind of torch.utils.checkpoint; the memory argument
+is that of A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse
+AD", 1992.)
 
-A gradient is right or there is an error: if something that f read was modified in between, or f takes another way the second time, the
-reverse pass says so.
+A gradient is right or there is an error: if something that f read was modified in between, or f
+takes another way the second time, the reverse pass says so.
 """
 
 from __future__ import annotations
@@ -37,15 +40,18 @@ from .node_hooks import become
 from .saved_tensors import ElsewhereNode
 
 FIRST, AGAIN = "checkpoint", "checkpoint: computed again"
-"""Names of the stretches that observers see: the function's first run, at whose end the saved values are gone, and each further one, at
-whose end they are back."""
+"""Names of the stretches that observers see: the function's first run, at whose end the saved
+values are gone, and each further one, at whose end they are back.
+"""
 
 
 class CheckpointError(AutogradError):
     """A checkpointed function did something else the second time.
 
-    >>> checkpoint(lambda x: x.sin() if next(switch) else x.exp(), x)        # fails in backward: another way each time
-    >>> way = next(switch); checkpoint(lambda x: x.sin() if way else x.exp(), x)   # the cure: decide outside
+    >>> # fails in backward: another way each time
+    >>> checkpoint(lambda x: x.sin() if next(switch) else x.exp(), x)
+    >>> # the cure: decide outside
+    >>> way = next(switch); checkpoint(lambda x: x.sin() if way else x.exp(), x)
     """
 
 
@@ -57,12 +63,16 @@ class _Place(NamedTuple):
 
 
 class CheckpointedNode(ElsewhereNode):
-    """The node of an operation inside a checkpoint: the place of its saved values is a region, which computes them again."""
+    """The node of an operation inside a checkpoint: the place of its saved values is a region,
+    which computes them again.
+    """
 
     __slots__ = ()
 
     def values(self) -> tuple[Any, ...]:
-        """The saved values, computed again. Raises GraphFreedError, InPlaceError, CheckpointError."""
+        """The saved values, computed again. Raises GraphFreedError, InPlaceError,
+        CheckpointError.
+        """
         if not self.versions:
             return super().values()  # which says that the graph was freed
         place = self.versions[0]
@@ -74,7 +84,8 @@ class CheckpointedNode(ElsewhereNode):
 class _Read:
     """A tensor that the function read: how to tell later whether it was modified.
 
-    memory: its version counter, or a weak reference to a tensor that holds a bare number; count: its version when the function ended.
+    memory: its version counter, or a weak reference to a tensor that holds a bare number; count:
+    its version when the function ended.
     """
 
     memory: Any
@@ -91,18 +102,26 @@ class _Read:
 
 
 class _Reads:
-    """The observer that notes which memory from outside has an influence on what a function records.
+    """The observer that notes which memory from outside has an influence on what a function
+    records.
 
-    That is memory read by a recorded operation, or by unrecorded ones (on constants) whose results are then read by a recorded one. What
-    the function keeps for itself, as running statistics, has none. Memory is told apart by its version counter, which all views share, and
-    a bare number by its tensor.
+    That is memory read by a recorded operation, or by unrecorded ones (on constants) whose results
+    are then read by a recorded one. What the function keeps for itself, as running statistics, has
+    none. Memory is told apart by its version counter, which all views share, and a bare number by
+    its tensor.
     """
 
     def __init__(self) -> None:
         self.memories: dict[int, Any] = {}
-        self.made: dict[int, frozenset[int]] = {}  # memory made inside: the outside memory of which it was made, unrecorded
-        self.outside: dict[int, tuple[str, tuple[int, ...]]] = {}  # the other memory: who read it first, and its shape
-        self.written: dict[int, frozenset[int]] = {}  # outside memory that the function wrote into: of what
+        self.made: dict[
+            int, frozenset[int]
+        ] = {}  # memory made inside: the outside memory of which it was made, unrecorded
+        self.outside: dict[
+            int, tuple[str, tuple[int, ...]]
+        ] = {}  # the other memory: who read it first, and its shape
+        self.written: dict[
+            int, frozenset[int]
+        ] = {}  # outside memory that the function wrote into: of what
         self.found: set[int] = set()
 
     def begin(self, event: Event) -> None:
@@ -113,7 +132,9 @@ class _Reads:
         if event.error is not None or event.phase not in ("forward", "assign"):
             return
         operation = getattr(event.primitive, "name", "an in-place operation")
-        sources = frozenset[int]().union(*(self._sources(a, operation) for a in event.args if isinstance(a, Tensor)))
+        sources = frozenset[int]().union(
+            *(self._sources(a, operation) for a in event.args if isinstance(a, Tensor))
+        )
         if event.phase == "assign":
             key = self._key(event.args[0])
             into = self.made if key in self.made else self.written
@@ -123,7 +144,9 @@ class _Reads:
             self.found |= sources
             sources = frozenset()
         for result in event.result if isinstance(event.result, tuple) else (event.result,):
-            if isinstance(result, Tensor) and (key := self._key(result)) not in self.outside:  # a view of outside memory is outside
+            if (
+                isinstance(result, Tensor) and (key := self._key(result)) not in self.outside
+            ):  # a view of outside memory is outside
                 self.made[key] = self.made.get(key, frozenset()) | sources
 
     def _key(self, tensor: Tensor) -> int:
@@ -151,14 +174,28 @@ class _Reads:
             memory = self.memories[key]
             owner = memory if isinstance(memory, Version) else memory()
             if owner is not None:
-                reads.append(_Read(memory, owner.count if isinstance(owner, Version) else owner._version, *self.outside[key]))
+                reads.append(
+                    _Read(
+                        memory,
+                        owner.count if isinstance(owner, Version) else owner._version,
+                        *self.outside[key],
+                    )
+                )
         return tuple(reads)
 
 
 class _Region:
-    """One call of a checkpointed function: what is needed to run it again, and the values that a second run has brought back."""
+    """One call of a checkpointed function: what is needed to run it again, and the values that a
+    second run has brought back.
+    """
 
-    def __init__(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], preserve_rng_state: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        preserve_rng_state: bool,
+    ) -> None:
         self.function = function
         leaves, self.rebuild = flatten((tuple(args), kwargs))
         self.leaves = [_snapshot(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
@@ -178,7 +215,9 @@ class _Region:
             node.saved, node.versions = None, (_Place(self, index),)  # type: ignore[assignment]
 
     def values(self, index: int) -> tuple[Any, ...]:
-        """The saved values of one node; they are handed out once, so that they die as the pass goes on."""
+        """The saved values of one node; they are handed out once, so that they die as the pass
+        goes on.
+        """
         if self.nodes[index] is None:
             self._run_again()
         node, self.nodes[index] = self.nodes[index], None
@@ -193,9 +232,10 @@ class _Region:
         for read in self.reads:
             if read.changed():
                 raise InPlaceError(
-                    f"checkpoint: a tensor of shape {read.shape}, which {read.operation} read, was modified in place after the "
-                    "checkpointed function ran. Running it again would give other values than those that the gradient is about. Use the "
-                    "out-of-place form, or call backward before modifying it."
+                    f"checkpoint: a tensor of shape {read.shape}, which {read.operation} read, was"
+                    " modified in place after the checkpointed function ran. Running it again"
+                    " would give other values than those that the gradient is about. Use the"
+                    " out-of-place form, or call backward before modifying it."
                 )
         args, kwargs = self.rebuild(self.leaves)
         now = random_state() if self.random is not None else None
@@ -213,8 +253,9 @@ class _Region:
         for read in self.reads:
             if read.changed():
                 raise InPlaceError(
-                    f"checkpoint: the function modifies in place a tensor of shape {read.shape} from outside, which {read.operation} "
-                    "reads, so that it started from other values the second time. Let it modify a .clone() of that tensor."
+                    f"checkpoint: the function modifies in place a tensor of shape {read.shape}"
+                    f" from outside, which {read.operation} reads, so that it started from other"
+                    " values the second time. Let it modify a .clone() of that tensor."
                 )
         found = [_outline(n) for n in nodes]
         if found != self.outlines:
@@ -223,7 +264,9 @@ class _Region:
 
 
 def _snapshot(x: Tensor) -> Tensor:
-    """An argument as it is now, whatever becomes of the tensor object: the same memory, place in the graph and version counter."""
+    """An argument as it is now, whatever becomes of the tensor object: the same memory, place in
+    the graph and version counter.
+    """
     grad_node(x)
     version = None if is_immutable(x.array) else memory_version(x)
     kept = wrap(x.array, x.node, x.tangents)
@@ -232,16 +275,28 @@ def _snapshot(x: Tensor) -> Tensor:
 
 
 def _keeping_values(result: Any, start: int) -> list[OpNode]:
-    """The nodes made since `start` that lead to the tensors in `result` and keep values, the oldest first."""
+    """The nodes made since `start` that lead to the tensors in `result` and keep values, the
+    oldest first.
+    """
     leaves, _ = flatten(result)
-    stack = [node for x in leaves if isinstance(x, Tensor) and (node := grad_node(x)) is not None and node.sequence_number > start]
+    stack = [
+        node
+        for x in leaves
+        if isinstance(x, Tensor)
+        and (node := grad_node(x)) is not None
+        and node.sequence_number > start
+    ]
     reached: set[Node] = set(stack)
     while stack:
         for parent in stack.pop().parents:
             if parent is not None and parent.sequence_number > start and parent not in reached:
                 reached.add(parent)
                 stack.append(parent)
-    keeping = [n for n in reached if isinstance(n, OpNode) and n.plan.keeps_values and (n.saved is not None or n.versions)]
+    keeping = [
+        n
+        for n in reached
+        if isinstance(n, OpNode) and n.plan.keeps_values and (n.saved is not None or n.versions)
+    ]
     return sorted(keeping, key=attrgetter("sequence_number"))
 
 
@@ -251,31 +306,51 @@ def _outline(node: OpNode) -> tuple[Any, ...]:
 
 def _difference(first: list[Any], second: list[Any]) -> str:
     """What a function did otherwise the second time."""
-    cure = "It must do the same each time that it runs: take decisions and random numbers from outside, and keep no state."
+    cure = (
+        "It must do the same each time that it runs: take decisions and random numbers from"
+        " outside, and keep no state."
+    )
     for i, (a, b) in enumerate(zip(first, second, strict=False)):
         if a != b:
             return (
-                f"checkpoint: operation {i} of the function (of those that keep values) was {a[0]} with shape {a[1]} and dtype "
-                f"{a[2]} at first, and {b[0]} with shape {b[1]} and dtype {b[2]} when it was computed again. {cure}"
+                f"checkpoint: operation {i} of the function (of those that keep values) was {a[0]}"
+                f" with shape {a[1]} and dtype {a[2]} at first, and {b[0]} with shape {b[1]} and"
+                f" dtype {b[2]} when it was computed again. {cure}"
             )
-    return f"checkpoint: the function ran {len(first)} operations that keep values at first, and {len(second)} when computed again. {cure}"
+    return (
+        f"checkpoint: the function ran {len(first)} operations that keep values at first, and"
+        f" {len(second)} when computed again. {cure}"
+    )
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = False, preserve_rng_state: bool = True, **kwargs: Any
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs), whose saved values are computed again in the reverse pass instead of kept.
+    """function(*args, **kwargs), whose saved values are computed again in the reverse pass instead
+    of kept.
 
-    args, kwargs: tensors (nested in tuples, lists and dicts or not) and other values. preserve_rng_state: random numbers (dropout) are the
-    same the second time. Each reverse pass runs the function once more. Values that a user's `Function` saved itself are kept.
-    The function must do the same each time, and what it reads must be modified neither by itself nor before the reverse pass: that raises
-    InPlaceError there, and another sequence of operations CheckpointError. Under `no_grad` this is an ordinary call. use_reentrant exists
-    for PyTorch programs; True, PyTorch's old kind, raises ValueError.
+    args, kwargs: tensors (nested in tuples, lists and dicts or not) and other values.
+    preserve_rng_state: random numbers (dropout) are the same the second time. Each reverse pass
+    runs the function once more. Values that a user's `Function` saved itself are kept. The function
+    must do the same each time, and what it reads must be modified neither by itself nor before the
+    reverse pass: that raises InPlaceError there, and another sequence of operations
+    CheckpointError. Under `no_grad` this is an ordinary call. use_reentrant exists for PyTorch
+    programs; True, PyTorch's old kind, raises ValueError.
     """
     if use_reentrant:
-        raise ValueError("checkpoint: there is only the kind that PyTorch calls use_reentrant=False. Leave the argument out.")
+        raise ValueError(
+            "checkpoint: there is only the kind that PyTorch calls use_reentrant=False. Leave the"
+            " argument out."
+        )
     if not callable(function):
-        raise TypeError(f"checkpoint: the first argument must be a function or a module, got {type(function).__name__}.")
+        raise TypeError(
+            "checkpoint: the first argument must be a function or a module, got"
+            f" {type(function).__name__}."
+        )
     if not is_grad_enabled():
         return function(*args, **kwargs)
     region = _Region(function, args, kwargs, preserve_rng_state)
@@ -288,16 +363,24 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = False, preserve_rng_state: bool = True
+    functions: Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = False,
+    preserve_rng_state: bool = True,
 ) -> Any:
-    """The functions (a Sequential or a list) one after another, cut into `segments` pieces, all but the last checkpointed.
+    """The functions (a Sequential or a list) one after another, cut into `segments` pieces, all but
+    the last checkpointed.
 
-    Each piece keeps its input alone. With as many segments as the square root of the number of functions, memory is least. Raises
-    ValueError unless 1 ≤ segments ≤ number of functions.
+    Each piece keeps its input alone. With as many segments as the square root of the number of
+    functions, memory is least. Raises ValueError unless 1 ≤ segments ≤ number of functions.
     """
     stages = list(functions)
     if not 1 <= segments <= len(stages):
-        raise ValueError(f"checkpoint_sequential: segments must lie between 1 and the number of functions, {len(stages)}; got {segments}.")
+        raise ValueError(
+            "checkpoint_sequential: segments must lie between 1 and the number of functions,"
+            f" {len(stages)}; got {segments}."
+        )
     size = len(stages) // segments
 
     def piece(start: int, end: int) -> Callable[[Any], Any]:
@@ -310,5 +393,7 @@ def checkpoint_sequential(
 
     for number in range(segments - 1):
         part = piece(number * size, (number + 1) * size)
-        input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        input = checkpoint(
+            part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
+        )
     return piece((segments - 1) * size, len(stages))(input)

@@ -5,7 +5,8 @@
         y = f(x)
         value, derivative = unpack_dual(y)
 
-The derivative is the Jacobian-vector product J(primal) · tangent: one column combination of the Jacobian a pass.
+The derivative is the Jacobian-vector product J(primal) · tangent: one column combination of the
+Jacobian a pass.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class UnpackedDualTensor(NamedTuple):
 
 @contextmanager
 def dual_level() -> Iterator[int]:
-    """Open a level of forward mode. Levels may be opened inside one another: derivatives of derivatives."""
+    """Open a level of forward mode. Levels may be opened inside one another: derivatives of
+    derivatives.
+    """
     with forward_level() as level:
         yield level
 
@@ -49,10 +52,17 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the innermost level that `enter_dual_level` opened. Raises AutogradError where there is none, or where it is not `level`."""
-    if not _entered or state.levels[-1:] != (_entered[-1][0],) or level not in (None, _entered[-1][0]):
+    """Close the innermost level that `enter_dual_level` opened. Raises AutogradError where there
+    is none, or where it is not `level`.
+    """
+    if (
+        not _entered
+        or state.levels[-1:] != (_entered[-1][0],)
+        or level not in (None, _entered[-1][0])
+    ):
         raise AutogradError(
-            f"forward mode: exit_dual_level(level={level}) does not close the innermost open level; open are {state.levels}."
+            f"forward mode: exit_dual_level(level={level}) does not close the innermost open level;"
+            f" open are {state.levels}."
         )
     _entered.pop()[1].__exit__(None, None, None)
 
@@ -62,7 +72,9 @@ def current_level(level: int | None = None) -> int:
     if not state.levels:
         raise AutogradError("forward mode: open a level first, `with forward_ad.dual_level():`.")
     if level is not None and level not in state.levels:
-        raise AutogradError(f"forward mode: level {level} is not open; open levels are {state.levels}.")
+        raise AutogradError(
+            f"forward mode: level {level} is not open; open levels are {state.levels}."
+        )
     return state.levels[-1] if level is None else level
 
 
@@ -72,21 +84,31 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     The result shares its memory with both: an in-place operation on it changes `tensor` and, unless
     it is expanded or requires grad, `tangent`.
 
-    Raises ShapeError or AutogradError where they do not fit, ValueError for integers, AutogradError where no level is open.
+    Raises ShapeError or AutogradError where they do not fit, ValueError for integers, AutogradError
+    where no level is open.
     """
     where = current_level(level)
     primal, tangent = as_tensor(tensor), as_tensor(tangent)
     if primal.shape != tangent.shape:
-        raise ShapeError(f"make_dual: the tensor has shape {primal.shape}, the tangent {tangent.shape}; they must be equal.")
+        raise ShapeError(
+            f"make_dual: the tensor has shape {primal.shape}, the tangent {tangent.shape}; they"
+            " must be equal."
+        )
     for what, given in (("tensor", primal), ("tangent", tangent)):
         if given.dtype.kind not in "fcV":
-            raise ValueError(f"make_dual: the {what} must have a floating or complex dtype, got {given.dtype}: integers have no tangents.")
+            raise ValueError(
+                f"make_dual: the {what} must have a floating or complex dtype, got {given.dtype}:"
+                " integers have no tangents."
+            )
     if tangent.dtype != primal.dtype:
-        raise AutogradError(f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they must be equal.")
+        raise AutogradError(
+            f"make_dual: the tensor has dtype {primal.dtype}, the tangent {tangent.dtype}; they"
+            " must be equal."
+        )
     if tangent.tangents and where in tangent.tangents:
         raise AutogradError(
-            f"make_dual: the tangent carries a tangent at level {where} itself. Open a further level for the derivative of a derivative, "
-            "or give unpack_dual(tangent).primal."
+            f"make_dual: the tangent carries a tangent at level {where} itself. Open a further"
+            " level for the derivative of a derivative, or give unpack_dual(tangent).primal."
         )
     dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
     dual.tangents = GivenTangents({**(dual.tangents or {}), where: tangent})
@@ -95,7 +117,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor without the tangent of the innermost open level, and that tangent: None where there is none, or no level is open."""
+    """The tensor without the tangent of the innermost open level, and that tangent: None where
+    there is none, or no level is open.
+    """
     where = current_level(level) if state.levels or level is not None else None
     primal = alias(tensor)
     primal.node = grad_node(tensor)  # this also brings a view's tangents up to date

@@ -1,15 +1,17 @@
-"""jacobian, hessian, vjp, jvp, vhp, hvp of a function at given inputs: PyTorch's torch.autograd.functional.
+"""jacobian, hessian, vjp, jvp, vhp, hvp of a function at given inputs: PyTorch's
+torch.autograd.functional.
 
-Each takes a function of tensors that returns a tensor or a tuple of tensors, and its inputs, a tensor or a tuple of tensors. Tuples in
-give tuples out: a Jacobian of a tuple of outputs by a tuple of inputs is a tuple of tuples, J[i][j] of shape outputs[i].shape +
-inputs[j].shape.
+Each takes a function of tensors that returns a tensor or a tuple of tensors, and its inputs, a
+tensor or a tuple of tensors. Tuples in give tuples out: a Jacobian of a tuple of outputs by a tuple
+of inputs is a tuple of tuples, J[i][j] of shape outputs[i].shape + inputs[j].shape.
 
-Two arguments appear everywhere. `create_graph`: the result can be differentiated in turn, by the inputs and by whatever else requires
-grad. `strict`: an output that does not depend on the inputs, or an input that the outputs do not depend on, is an error
-(UnusedInputError) and not a block of zeros.
+Two arguments appear everywhere. `create_graph`: the result can be differentiated in turn, by the
+inputs and by whatever else requires grad. `strict`: an output that does not depend on the inputs,
+or an input that the outputs do not depend on, is an error (UnusedInputError) and not a block of
+zeros.
 
-The inputs are never touched: the function gets tensors of its own, equal to them and requiring grad. All of it is recorded, also where
-the caller is inside `no_grad`.
+The inputs are never touched: the function gets tensors of its own, equal to them and requiring
+grad. All of it is recorded, also where the caller is inside `no_grad`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,13 @@ from ..core.graph import reached_from
 from ..core.modes import forward_level
 from ..core.tensor import Tensor, alias, make_leaf, wrap
 from ..core.views import grad_node
-from ..errors import BatchingError, NonScalarError, NotDifferentiableError, ShapeError, UnusedInputError
+from ..errors import (
+    BatchingError,
+    NonScalarError,
+    NotDifferentiableError,
+    ShapeError,
+    UnusedInputError,
+)
 from ..func.gradients import fitting, pulled, pulled_or_none, require_differentiable
 from ..func.jacobians import all_rows, column_blocks, row_blocks, unit_seeds
 from ..func.vmap import vmap
@@ -46,11 +54,12 @@ def jacobian(
 ) -> Any:
     """The Jacobian of `func` at `inputs`.
 
-    vectorize: True carries all rows (or columns) through one pass, False takes one pass for each, None (the default) one pass unless some
-    operation cannot work on a batch. strategy: "reverse-mode" (row by row: few outputs), "forward-mode" (column by column: few inputs) or
-    "auto", which runs `func` once more to compare the sizes. Complex outputs in reverse mode need vectorize=True: the rows are then pulls
-    of 1, conjugate to the derivative. Raises TypeError naming the argument, UnusedInputError (strict), ValueError for an unknown
-    strategy.
+    vectorize: True carries all rows (or columns) through one pass, False takes one pass for each,
+    None (the default) one pass unless some operation cannot work on a batch. strategy:
+    "reverse-mode" (row by row: few outputs), "forward-mode" (column by column: few inputs) or
+    "auto", which runs `func` once more to compare the sizes. Complex outputs in reverse mode need
+    vectorize=True: the rows are then pulls of 1, conjugate to the derivative. Raises TypeError
+    naming the argument, UnusedInputError (strict), ValueError for an unknown strategy.
     """
     _check_function(func, "jacobian")
     single, points = _tensors(inputs, "inputs", "jacobian")
@@ -65,13 +74,14 @@ def jacobian(
         _check_each_pair(outs, own, "jacobian")
         if vectorize:
             raise ValueError(
-                "jacobian: strict=True looks at the rows one by one, so it does not go with vectorize=True. Leave one of them out."
+                "jacobian: strict=True looks at the rows one by one, so it does not go with"
+                " vectorize=True. Leave one of them out."
             )
     if not vectorize and any(o.dtype.kind == "c" for o in outs):
         raise NonScalarError(
-            "jacobian: the function returns complex tensors, and a gradient is defined for real outputs. "
-            'strategy="forward-mode" gives the derivative of a holomorphic function; vectorize=True gives the pulls of 1, which are '
-            "its conjugate."
+            "jacobian: the function returns complex tensors, and a gradient is defined for real"
+            ' outputs. strategy="forward-mode" gives the derivative of a holomorphic function;'
+            " vectorize=True gives the pulls of 1, which are its conjugate."
         )
     rows = _rows(lambda *seeds: pulled(outs, seeds, own, create_graph), outs, own, vectorize)
     blocks = row_blocks(rows, outs, own)
@@ -90,20 +100,28 @@ def hessian(
     vectorize: bool | None = None,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The Hessian of a function that returns one number: H[i][j] of shape inputs[i].shape + inputs[j].shape.
+    """The Hessian of a function that returns one number: H[i][j] of shape inputs[i].shape +
+    inputs[j].shape.
 
-    The Jacobian of the gradient; outer_jacobian_strategy: the mode of that outer Jacobian, "reverse-mode" or "forward-mode". The other
-    arguments are those of `jacobian`. Raises NonScalarError if the function returns more than one number.
+    The Jacobian of the gradient; outer_jacobian_strategy: the mode of that outer Jacobian,
+    "reverse-mode" or "forward-mode". The other arguments are those of `jacobian`. Raises
+    NonScalarError if the function returns more than one number.
     """
     _check_function(func, "hessian")
     single, points = _tensors(inputs, "inputs", "hessian")
-    _check_strategy("hessian: outer_jacobian_strategy", outer_jacobian_strategy, ("reverse-mode", "forward-mode"))
+    _check_strategy(
+        "hessian: outer_jacobian_strategy",
+        outer_jacobian_strategy,
+        ("reverse-mode", "forward-mode"),
+    )
 
     for i, x in enumerate(points):
         require_differentiable(x, f"hessian: input {i}")
 
     def gradient(*outer: Tensor) -> Tensors:
-        tracked = all(x.node is not None for x in outer)  # the inputs of an outer Jacobian by forward mode are not
+        tracked = all(
+            x.node is not None for x in outer
+        )  # the inputs of an outer Jacobian by forward mode are not
         own = outer if tracked else _prepared(outer, True, "hessian")
         single_out, outs = _outputs(func, own, "hessian", strict)
         out = _one_number(single_out, outs, "hessian")
@@ -117,27 +135,38 @@ def hessian(
 
 
 @enable_grad()
-def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(outputs, vᵀ·J): the product of a vector with the Jacobian, in one reverse pass. v: of the outputs' shapes; may be left out if the
-    function returns one number.
+def vjp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(outputs, vᵀ·J): the product of a vector with the Jacobian, in one reverse pass. v: of the
+    outputs' shapes; may be left out if the function returns one number.
     """
     _check_function(func, "vjp")
     single, points = _tensors(inputs, "inputs", "vjp")
     own = _prepared(points, create_graph, "vjp")
     single_out, outs = _outputs(func, own, "vjp", strict)
     seeds = _direction(v, outs, single_out, "vjp", "the function returns")
-    pulls = _filled(pulled_or_none(outs, seeds, own, create_graph), own, "vjp: the output", strict, create_graph)
+    pulls = _filled(
+        pulled_or_none(outs, seeds, own, create_graph), own, "vjp: the output", strict, create_graph
+    )
     return _finished(outs, single_out, create_graph), _finished(pulls, single, create_graph)
 
 
 @enable_grad()
 def jvp(
-    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, strategy: str = "forward-mode"
+    func: Function,
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+    strategy: str = "forward-mode",
 ) -> tuple[Any, Any]:
-    """(outputs, J·v): the product of the Jacobian with a vector. v: of the inputs' shapes; may be left out if the input is one number.
+    """(outputs, J·v): the product of the Jacobian with a vector. v: of the inputs' shapes; may be
+    left out if the input is one number.
 
-    strategy: "forward-mode" pushes v through the function while it is computed. "double-backward" does it with two reverse passes: the
-    pull is linear in its cotangent, and the pull of the pull is the push. It needs no push rules and costs about twice as much.
+    strategy: "forward-mode" pushes v through the function while it is computed. "double-backward"
+    does it with two reverse passes: the pull is linear in its cotangent, and the pull of the pull
+    is the push. It needs no push rules and costs about twice as much.
     """
     _check_function(func, "jvp")
     single, points = _tensors(inputs, "inputs", "jvp")
@@ -156,24 +185,37 @@ def jvp(
 
 
 @enable_grad()
-def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one number, by reverse mode over reverse mode."""
+def vhp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one
+    number, by reverse mode over reverse mode.
+    """
     _check_function(func, "vhp")
     single, points = _tensors(inputs, "inputs", "vhp")
     own = _prepared(points, create_graph, "vhp")
     directions = _direction(v, own, single, "vhp", "the input is")
     single_out, outs = _outputs(func, own, "vhp", strict)
     slopes = _slopes(_one_number(single_out, outs, "vhp"), own, "vhp", strict)
-    products = _filled(pulled_or_none(slopes, directions, own, create_graph), own, "vhp: the gradient", strict, create_graph)
+    products = _filled(
+        pulled_or_none(slopes, directions, own, create_graph),
+        own,
+        "vhp: the gradient",
+        strict,
+        create_graph,
+    )
     return _finished(outs, single_out, create_graph), _finished(products, single, create_graph)
 
 
 @enable_grad()
-def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(output, H·v): the product of the Hessian with a vector, by forward mode over reverse mode.
 
-    The gradient is computed on dual numbers, and its tangent is the answer: about the price of two gradients. Where an operation has no
-    push rule, two more reverse passes do it. Equal to `vhp` wherever the second derivatives are continuous.
+    The gradient is computed on dual numbers, and its tangent is the answer: about the price of two
+    gradients. Where an operation has no push rule, two more reverse passes do it. Equal to `vhp`
+    wherever the second derivatives are continuous.
     """
     _check_function(func, "hvp")
     single, points = _tensors(inputs, "inputs", "hvp")
@@ -186,7 +228,9 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         return (out, *_slopes(out, x, "hvp", strict, record))
 
     try:
-        _, results, pushed = _pushed(partial(gradient, create_graph or strict), own, directions, "hvp")
+        _, results, pushed = _pushed(
+            partial(gradient, create_graph or strict), own, directions, "hvp"
+        )
     except NotDifferentiableError:
         results = gradient(True, *own)
         pushed = _double_backward(results, own, directions, create_graph)
@@ -197,33 +241,48 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _finished([out], True, create_graph), _finished(products, single, create_graph)
 
 
-# --------------------------------------------------------------------------------------------------- what goes in and what comes out
+# ------------------------------------------------------------------ what goes in and what comes out
 
 
 def _check_function(func: Any, name: str) -> None:
     if not callable(func):
-        raise TypeError(f"{name}: the first argument must be a function, got {type(func).__name__}. Give the function and then its inputs.")
+        raise TypeError(
+            f"{name}: the first argument must be a function, got {type(func).__name__}. Give the"
+            " function and then its inputs."
+        )
 
 
 def _tensors(value: Any, argument: str, caller: str) -> tuple[bool, Tensors]:
-    """(whether it was a single tensor, the tensors). Raises TypeError naming the argument and the element."""
+    """(whether it was a single tensor, the tensors). Raises TypeError naming the argument and
+    the element.
+    """
     if isinstance(value, Tensor):
         return True, (value,)
     if not isinstance(value, tuple):
-        raise TypeError(f"{caller}: {argument} must be a Tensor or a tuple of Tensors, got {type(value).__name__}.")
+        raise TypeError(
+            f"{caller}: {argument} must be a Tensor or a tuple of Tensors, got"
+            f" {type(value).__name__}."
+        )
     for i, x in enumerate(value):
         if not isinstance(x, Tensor):
-            raise TypeError(f"{caller}: {argument} must be a Tensor or a tuple of Tensors; element {i} of the tuple is {type(x).__name__}.")
+            raise TypeError(
+                f"{caller}: {argument} must be a Tensor or a tuple of Tensors; element {i} of the"
+                f" tuple is {type(x).__name__}."
+            )
     return False, value
 
 
 def _check_strategy(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
-        raise ValueError(f"{what} must be one of {', '.join(repr(k) for k in known)}, got {given!r}.")
+        raise ValueError(
+            f"{what} must be one of {', '.join(repr(k) for k in known)}, got {given!r}."
+        )
 
 
 def _prepared(points: Tensors, create_graph: bool, caller: str) -> Tensors:
-    """The function's own inputs: equal to the user's, requiring grad, connected to them if the result is to be differentiable."""
+    """The function's own inputs: equal to the user's, requiring grad, connected to them if the
+    result is to be differentiable.
+    """
     own = []
     for i, x in enumerate(points):
         require_differentiable(x, f"{caller}: input {i}")
@@ -239,26 +298,36 @@ def _prepared(points: Tensors, create_graph: bool, caller: str) -> Tensors:
 
 
 def _outputs(func: Function, own: Tensors, caller: str, strict: bool) -> tuple[bool, Tensors]:
-    """Run the function, recording. Raises TypeError for results that are no tensors, UnusedInputError (strict) for constant ones."""
+    """Run the function, recording. Raises TypeError for results that are no tensors,
+    UnusedInputError (strict) for constant ones.
+    """
     with enable_grad():
         single, outs = _tensors(func(*own), "the function's result", caller)
     for i, out in enumerate(outs):
         if strict and grad_node(out) is None:
             raise UnusedInputError(
-                f"{caller}: output {i} of the function does not require grad: it is not computed from the inputs "
-                f"in a differentiable way. {NO_ZEROS}"
+                f"{caller}: output {i} of the function does not require grad: it is not computed"
+                f" from the inputs in a differentiable way. {NO_ZEROS}"
             )
     return single, outs
 
 
 def _one_number(single: bool, outs: Tensors, caller: str) -> Tensor:
     if not single:
-        raise NonScalarError(f"{caller}: the function must return a single Tensor, got a tuple of {len(outs)}.")
+        raise NonScalarError(
+            f"{caller}: the function must return a single Tensor, got a tuple of {len(outs)}."
+        )
     (out,) = outs
     if out.numel() != 1:
-        raise NonScalarError(f"{caller}: the function must return one number, got shape {out.shape}. Reduce it with .sum() or .mean().")
+        raise NonScalarError(
+            f"{caller}: the function must return one number, got shape {out.shape}. Reduce it with"
+            " .sum() or .mean()."
+        )
     if out.dtype.kind == "c":
-        raise NonScalarError(f"{caller}: the function must return a real number, got a complex one. Take .real or .abs() of it.")
+        raise NonScalarError(
+            f"{caller}: the function must return a real number, got a complex one. Take .real or"
+            " .abs() of it."
+        )
     return out
 
 
@@ -267,10 +336,13 @@ def _direction(v: Any, like: Tensors, single: bool, caller: str, whose: str) -> 
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise NonScalarError(
-                f"{caller}: v may be left out only if {whose} a single Tensor with a single element. Give a v of its shape."
+                f"{caller}: v may be left out only if {whose} a single Tensor with a single"
+                " element. Give a v of its shape."
             )
         if like[0].dtype.kind == "c":
-            raise NonScalarError(f"{caller}: v may be left out only for real numbers; {whose} complex. Give a v.")
+            raise NonScalarError(
+                f"{caller}: v may be left out only for real numbers; {whose} complex. Give a v."
+            )
         return (wrap(backend.ones(like[0].shape, like[0].dtype, like[0].array)),)
     _, given = _tensors(v, "v", caller)
     if len(given) != len(like):
@@ -296,12 +368,14 @@ def _constant(x: Tensor) -> Tensor:
     return out
 
 
-def _nested(blocks: list[list[Tensor]], single_out: bool, single_in: bool, create_graph: bool) -> Any:
+def _nested(
+    blocks: list[list[Tensor]], single_out: bool, single_in: bool, create_graph: bool
+) -> Any:
     rows = tuple(_finished(row, single_in, create_graph) for row in blocks)
     return rows[0] if single_out else rows
 
 
-# ------------------------------------------------------------------------------------------------------------------ strictness
+# --------------------------------------------------------------------------------------- strictness
 
 
 NO_ZEROS = "strict=True does not allow that; strict=False gives zeros."
@@ -318,11 +392,15 @@ def _check_each_pair(outs: Sequence[Tensor], own: Tensors, caller: str) -> None:
     for i, row in enumerate(_dependence(outs, own)):
         for j, depends in enumerate(row):
             if not depends:
-                raise UnusedInputError(f"{caller}: output {i} of the function does not depend on input {j}. {NO_ZEROS}")
+                raise UnusedInputError(
+                    f"{caller}: output {i} of the function does not depend on input {j}. {NO_ZEROS}"
+                )
 
 
 def _check_all_used(outs: Sequence[Tensor], own: Tensors, what: str) -> None:
-    """Raise UnusedInputError if some output was computed from no input, or some input used for no output."""
+    """Raise UnusedInputError if some output was computed from no input, or some input used for
+    no output.
+    """
     table = _dependence(outs, own)
     for i, row in enumerate(table):
         if not any(row):
@@ -333,7 +411,12 @@ def _check_all_used(outs: Sequence[Tensor], own: Tensors, what: str) -> None:
 
 
 def _filled(
-    results: Sequence[Tensor | None], like: Sequence[Tensor], what: str, strict: bool, create_graph: bool, noun: str = "input"
+    results: Sequence[Tensor | None],
+    like: Sequence[Tensor],
+    what: str,
+    strict: bool,
+    create_graph: bool,
+    noun: str = "input",
 ) -> list[Tensor]:
     """Zeros for missing results, or errors where strict."""
     for i, r in enumerate(results):
@@ -349,24 +432,30 @@ def _check_differentiable(results: Sequence[Tensor], what: str) -> None:
     for i, r in enumerate(results):
         if grad_node(r) is None:
             raise UnusedInputError(
-                f"{what} by input {i} does not depend on the inputs, so it cannot be differentiated further "
-                f"(a linear function has a constant derivative). {NO_ZEROS}"
+                f"{what} by input {i} does not depend on the inputs, so it cannot be differentiated"
+                f" further (a linear function has a constant derivative). {NO_ZEROS}"
             )
 
 
-# ------------------------------------------------------------------------------------------------------------------------ passes
+# ------------------------------------------------------------------------------------------- passes
 
 
 def _slopes(out: Tensor, own: Tensors, caller: str, strict: bool, record: bool = True) -> Tensors:
     """The gradient of one number, differentiable in turn if `record`."""
     seed = wrap(backend.ones(out.shape, out.dtype, out.array))
-    return tuple(_filled(pulled_or_none([out], [seed], own, record), own, f"{caller}: the output", strict, False))
+    return tuple(
+        _filled(
+            pulled_or_none([out], [seed], own, record), own, f"{caller}: the output", strict, False
+        )
+    )
 
 
 def _pushed(
     func: Function, own: Tensors, directions: Sequence[Tensor], caller: str, strict: bool = False
 ) -> tuple[bool, Tensors, list[Tensor | None]]:
-    """One forward pass: (whether the result is a single tensor, outputs, their tangents or None)."""
+    """One forward pass: (whether the result is a single tensor, outputs, their tangents or
+    None).
+    """
     with forward_level() as level:
         duals = []
         for x, v in zip(own, directions, strict=True):
@@ -378,11 +467,19 @@ def _pushed(
         for out in outs:
             grad_node(out)
             tangents.append((out.tangents or {}).get(level))
-            plain.append(wrap(out.array, out.node, {k: t for k, t in (out.tangents or {}).items() if k != level} or None))
+            plain.append(
+                wrap(
+                    out.array,
+                    out.node,
+                    {k: t for k, t in (out.tangents or {}).items() if k != level} or None,
+                )
+            )
     return single, tuple(plain), tangents
 
 
-def _double_backward(outs: Tensors, own: Tensors, directions: Sequence[Tensor], create_graph: bool) -> list[Tensor | None]:
+def _double_backward(
+    outs: Tensors, own: Tensors, directions: Sequence[Tensor], create_graph: bool
+) -> list[Tensor | None]:
     """J·v by two reverse passes: u ↦ Jᵀu is linear, and its pull at v is (Jᵀ)ᵀv."""
     cotangents = []
     for out in outs:
@@ -394,8 +491,12 @@ def _double_backward(outs: Tensors, own: Tensors, directions: Sequence[Tensor], 
     return pulled_or_none([p for p, _ in known], [v for _, v in known], cotangents, create_graph)
 
 
-def _rows(pull: Callable[..., Sequence[Tensor]], outs: Tensors, own: Tensors, vectorize: bool | None) -> list[Tensor]:
-    """The pulls of all unit cotangents, of shape (n, *input.shape) for each input: in one pass, or one by one."""
+def _rows(
+    pull: Callable[..., Sequence[Tensor]], outs: Tensors, own: Tensors, vectorize: bool | None
+) -> list[Tensor]:
+    """The pulls of all unit cotangents, of shape (n, *input.shape) for each input: in one pass,
+    or one by one.
+    """
     if vectorize is not False:
         try:
             return all_rows(pull, outs)
@@ -405,17 +506,36 @@ def _rows(pull: Callable[..., Sequence[Tensor]], outs: Tensors, own: Tensors, ve
     return _one_by_one(pull, unit_seeds(outs), own)
 
 
-def _one_by_one(function: Callable[..., Sequence[Tensor]], seeds: Sequence[Tensor], like: Sequence[Tensor] | None = None) -> list[Tensor]:
+def _one_by_one(
+    function: Callable[..., Sequence[Tensor]],
+    seeds: Sequence[Tensor],
+    like: Sequence[Tensor] | None = None,
+) -> list[Tensor]:
     """`function` of the i-th part of all seeds, for each i; the results stacked."""
     parts = [function(*(s[i] for s in seeds)) for i in range(seeds[0].shape[0])]
     if not parts:
-        return [zeros_like(x)[None][:0] for x in like] if like is not None else list(vmap(function)(*seeds))
+        return (
+            [zeros_like(x)[None][:0] for x in like]
+            if like is not None
+            else list(vmap(function)(*seeds))
+        )
     return [stack(column) for column in zip(*parts, strict=True)]
 
 
-def _jacobian_forward(func: Function, points: Tensors, single: bool, create_graph: bool, strict: bool, vectorize: bool | None) -> Any:
+def _jacobian_forward(
+    func: Function,
+    points: Tensors,
+    single: bool,
+    create_graph: bool,
+    strict: bool,
+    vectorize: bool | None,
+) -> Any:
     recorded = create_graph or strict
-    own = _prepared(points, create_graph, "jacobian") if recorded else tuple(wrap(x.array, None, x.tangents) for x in points)
+    own = (
+        _prepared(points, create_graph, "jacobian")
+        if recorded
+        else tuple(wrap(x.array, None, x.tangents) for x in points)
+    )
     seen: list[bool] = []
 
     def push(*tangents: Tensor) -> Tensors:

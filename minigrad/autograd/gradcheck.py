@@ -1,16 +1,19 @@
-"""Is a derivative right? Compare it with what the function itself does when an input is moved a little.
+"""Is a derivative right? Compare it with what the function itself does when an input is moved a
+little.
 
-For f: ℝⁿ → ℝᵐ the central difference (f(x + εeⱼ) - f(x - εeⱼ)) / 2ε approximates column j of the Jacobian with an error of order ε²;
-reverse mode gives its rows, forward mode its columns. The check also finds what else can be wrong
-with a derivative besides its numbers: it may ignore the incoming gradient, differ from run to run,
-have the wrong dtype, or fail where an output was not used.
+For f: ℝⁿ → ℝᵐ the central difference (f(x + εeⱼ) - f(x - εeⱼ)) / 2ε approximates column j of the
+Jacobian with an error of order ε²; reverse mode gives its rows, forward mode its columns. The check
+also finds what else can be wrong with a derivative besides its numbers: it may ignore the incoming
+gradient, differ from run to run, have the wrong dtype, or fail where an output was not used.
 
-Complex numbers. A function that is not holomorphic has no complex Jacobian, so each complex number is treated as two real ones: an input is
-moved along 1 and along i. A real loss L = Re(v̄ · f(x)) with cotangent v has the gradient ∂L/∂a + i ∂L/∂b at x = a + ib (the conjugate
-Wirtinger derivative, up to its factor 2, which is PyTorch's convention); for complex outputs it is compared for v = 1 and v = i, which
-together fix the whole real Jacobian.
+Complex numbers. A function that is not holomorphic has no complex Jacobian, so each complex number
+is treated as two real ones: an input is moved along 1 and along i. A real loss L = Re(v̄ · f(x))
+with cotangent v has the gradient ∂L/∂a + i ∂L/∂b at x = a + ib (the conjugate Wirtinger derivative,
+up to its factor 2, which is PyTorch's convention); for complex outputs it is compared for v = 1 and
+v = i, which together fix the whole real Jacobian.
 
-Sources: PyTorch's documentation of torch.autograd.gradcheck; central differences as in any text on numerical differentiation.
+Sources: PyTorch's documentation of torch.autograd.gradcheck; central differences as in any text on
+numerical differentiation.
 """
 
 from __future__ import annotations
@@ -58,7 +61,11 @@ class _Check:
     @property
     def checked(self) -> list[tuple[int, Tensor]]:
         """(position, tensor) of each input that requires grad."""
-        return [(i, x) for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and grad_node(x) is not None]
+        return [
+            (i, x)
+            for i, x in enumerate(self.inputs)
+            if isinstance(x, Tensor) and grad_node(x) is not None
+        ]
 
     def outputs(self, *inputs: Any) -> tuple[Tensor, ...]:
         """What func returns, as a tuple of tensors."""
@@ -66,11 +73,14 @@ class _Check:
         outs = tuple(out) if isinstance(out, list | tuple) else (out,)
         for i, o in enumerate(outs):
             if not isinstance(o, Tensor):
-                raise ValueError(f"gradcheck: func must return a Tensor or a tuple of Tensors; output {i} is {type(o).__name__}.")
+                raise ValueError(
+                    f"gradcheck: func must return a Tensor or a tuple of Tensors; output {i} is"
+                    f" {type(o).__name__}."
+                )
         return outs
 
 
-# ---------------------------------------------------------------------------------- the public functions
+# ----------------------------------------------------------------------------- the public functions
 
 
 def gradcheck(
@@ -89,25 +99,45 @@ def gradcheck(
     check_backward_ad: bool = True,
     fast_mode: bool = False,
 ) -> bool:
-    """Whether the derivatives of `func` at `inputs` agree with finite differences: |analytical - numerical| <= atol + rtol · |numerical|
-    everywhere.
+    """Whether the derivatives of `func` at `inputs` agree with finite differences: |analytical -
+    numerical| <= atol + rtol · |numerical| everywhere.
 
-    func: takes the inputs, returns a tensor or a tuple of tensors; inputs: a tensor or a tuple (those that require grad are checked,
-    floating or complex, in double precision if the default tolerances are to be met); eps: how far an input is moved; raise_exception:
-    raise GradcheckError, which shows both Jacobians and the largest difference, or return False; nondet_tol: how much two runs of the same
-    backward pass may differ; check_undefined_grad: outputs that were not used must count as outputs with zero gradients; check_grad_dtypes:
-    no rule on the way may return a gradient in another dtype than its input's (else the engine casts);
-    check_forward_ad, check_backward_ad: the modes to check; fast_mode: compare one random projection uᵀ J v of each Jacobian instead of all
-    its entries. check_sparse_nnz and check_batched_grad exist for PyTorch's sake and must stay False. Raises ValueError where nothing
-    requires grad, GradcheckError (always) for inputs whose elements overlap in memory. Warns (UserWarning) below double precision.
+    func: takes the inputs, returns a tensor or a tuple of tensors; inputs: a tensor or a tuple
+    (those that require grad are checked, floating or complex, in double precision if the default
+    tolerances are to be met); eps: how far an input is moved; raise_exception: raise
+    GradcheckError, which shows both Jacobians and the largest difference, or return False;
+    nondet_tol: how much two runs of the same backward pass may differ; check_undefined_grad:
+    outputs that were not used must count as outputs with zero gradients; check_grad_dtypes: no rule
+    on the way may return a gradient in another dtype than its input's (else the engine casts);
+    check_forward_ad, check_backward_ad: the modes to check; fast_mode: compare one random
+    projection uᵀ J v of each Jacobian instead of all its entries. check_sparse_nnz and
+    check_batched_grad exist for PyTorch's sake and must stay False. Raises ValueError where nothing
+    requires grad, GradcheckError (always) for inputs whose elements overlap in memory. Warns
+    (UserWarning) below double precision.
     """
     if check_sparse_nnz:
-        raise ValueError("gradcheck: check_sparse_nnz=True is about sparse tensors, which minigrad does not have; leave it out.")
+        raise ValueError(
+            "gradcheck: check_sparse_nnz=True is about sparse tensors, which minigrad does not"
+            " have; leave it out."
+        )
     if check_batched_grad:
-        raise ValueError("gradcheck: check_batched_grad=True is not offered; compare func.vmap over a vjp with single calls instead.")
+        raise ValueError(
+            "gradcheck: check_batched_grad=True is not offered; compare func.vmap over a vjp with"
+            " single calls instead."
+        )
     if not (check_forward_ad or check_backward_ad):
-        raise ValueError("gradcheck: check_forward_ad and check_backward_ad are both off, so there is nothing to check.")
-    check = _Check(func, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), eps, atol, rtol, nondet_tol)
+        raise ValueError(
+            "gradcheck: check_forward_ad and check_backward_ad are both off, so there is nothing to"
+            " check."
+        )
+    check = _Check(
+        func,
+        tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,),
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+    )
     with enable_grad(), backend.ignore_float_errors():
         _check_inputs(check)
         try:
@@ -147,12 +177,15 @@ def gradgradcheck(
     check_rev_over_fwd: bool = False,
     fast_mode: bool = False,
 ) -> bool:
-    """Whether the derivatives of the gradients agree with finite differences: `gradcheck` of (inputs, grad_outputs) ↦ vector-Jacobian
-    products.
+    """Whether the derivatives of the gradients agree with finite differences: `gradcheck` of
+    (inputs, grad_outputs) ↦ vector-Jacobian products.
 
-    grad_outputs: a cotangent for each differentiable output of func (default: random ones that require grad, the same in each call);
-    gen_non_contig_grad_outputs: make those non-contiguous; check_fwd_over_rev: also differentiate the backward pass by forward mode;
-    check_rev_over_fwd: also differentiate forward mode's derivative by reverse mode. The other arguments are gradcheck's.
+    grad_outputs: a cotangent for each differentiable output of func (default: random ones that
+    require grad, the same in each call);
+    gen_non_contig_grad_outputs: make those non-contiguous; check_fwd_over_rev: also differentiate
+    the backward pass by forward mode;
+    check_rev_over_fwd: also differentiate forward mode's derivative by reverse mode. The other
+    arguments are gradcheck's.
     """
     given = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
     check = _Check(func, given, eps, atol, rtol, nondet_tol)
@@ -162,21 +195,46 @@ def gradgradcheck(
         random = backend.random_generator(0)
         cotangents = tuple(_random_leaf(random, o, gen_non_contig_grad_outputs) for o in outputs)
     else:
-        cotangents = tuple(grad_outputs) if isinstance(grad_outputs, list | tuple) else (grad_outputs,)
+        cotangents = (
+            tuple(grad_outputs) if isinstance(grad_outputs, list | tuple) else (grad_outputs,)
+        )
         if len(cotangents) != len(outputs):
             raise ValueError(
-                f"gradgradcheck: got {len(cotangents)} grad_outputs for {len(outputs)} differentiable outputs; give one for each."
+                f"gradgradcheck: got {len(cotangents)} grad_outputs for {len(outputs)}"
+                " differentiable outputs; give one for each."
             )
     count = len(given)
 
     def pulled(*arguments: Any) -> tuple[Tensor, ...]:
         at = _Check(func, arguments[:count], eps, atol, rtol, nondet_tol)
         outs = [o for o in at.outputs() if grad_node(o) is not None]
-        grads = grad(outs, [x for _, x in at.checked], arguments[count:], create_graph=True, allow_unused=True)
+        grads = grad(
+            outs,
+            [x for _, x in at.checked],
+            arguments[count:],
+            create_graph=True,
+            allow_unused=True,
+        )
         return tuple(g for g in grads if g is not None)
 
-    options = (eps, atol, rtol, raise_exception, False, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad)
-    passed = gradcheck(pulled, (*given, *cotangents), *options, check_forward_ad=check_fwd_over_rev, fast_mode=fast_mode)
+    options = (
+        eps,
+        atol,
+        rtol,
+        raise_exception,
+        False,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+    )
+    passed = gradcheck(
+        pulled,
+        (*given, *cotangents),
+        *options,
+        check_forward_ad=check_fwd_over_rev,
+        fast_mode=fast_mode,
+    )
     if passed and check_rev_over_fwd:
         random = backend.random_generator(1)
         tangents = tuple(_random_leaf(random, x, False) for _, x in check.checked)
@@ -200,40 +258,51 @@ def _pushed(check: _Check) -> Func:
     return pushed
 
 
-# --------------------------------------------------------------------------------------------------------------- the inputs
+# --------------------------------------------------------------------------------------- the inputs
 
 
 def _check_inputs(check: _Check) -> None:
     if not check.checked:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them has requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them has"
+            " requires_grad=True."
+        )
     for i, x in check.checked:
         if x.dtype not in (backend.float64, backend.complex128):
             warnings.warn(
-                f"gradcheck: input {i} requires gradient and is {x.dtype}, not of double precision. Its rounding errors are larger than "
-                "the default "
-                "tolerances, so the check will likely fail; use float64 or complex128, or a larger eps, atol and rtol.",
+                f"gradcheck: input {i} requires gradient and is {x.dtype}, not of double precision."
+                " Its rounding errors are larger than the default tolerances, so the check will"
+                " likely fail; use float64 or complex128, or a larger eps, atol and rtol.",
                 UserWarning,
                 stacklevel=4,
             )
         memory_version(x)
         if _overlaps(x.array):
             raise GradcheckError(
-                f"gradcheck: input {i} (shape {x.shape}, strides {x.array.strides} bytes) has overlapping memory: several of its elements "
-                "are one place in memory, "
-                "so moving one moves the others and the numerical gradient would be wrong. Give it memory of its own: .clone() (or "
-                ".contiguous())."
+                f"gradcheck: input {i} (shape {x.shape}, strides {x.array.strides} bytes) has"
+                " overlapping memory: several of its elements are one place in memory, so moving"
+                " one moves the others and the numerical gradient would be wrong. Give it memory"
+                " of its own: .clone() (or .contiguous())."
             )
         if not backend.is_writable(x.array):
-            raise GradcheckError(f"gradcheck: the memory of input {i} may only be read, so its elements cannot be moved. Give a .clone().")
+            raise GradcheckError(
+                f"gradcheck: the memory of input {i} may only be read, so its elements cannot be"
+                " moved. Give a .clone()."
+            )
 
 
 def _overlaps(array: Array) -> bool:
     """Whether two indices name the same place."""
     if backend.is_dense(array):
         return False
-    offsets = [sum(i * s for i, s in zip(index, array.strides, strict=True)) for index in _indices(array.shape)]
+    offsets = [
+        sum(i * s for i, s in zip(index, array.strides, strict=True))
+        for index in _indices(array.shape)
+    ]
     places = sorted(offsets)
-    return any(later - earlier < array.dtype.itemsize for earlier, later in itertools.pairwise(places))
+    return any(
+        later - earlier < array.dtype.itemsize for earlier, later in itertools.pairwise(places)
+    )
 
 
 def _indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -247,13 +316,15 @@ def _random_leaf(random: Any, like: Tensor, non_contiguous: bool) -> Tensor:
     drawn = random.standard_normal(shape)
     if backend.is_complex(like.dtype):
         drawn = drawn + 1j * random.standard_normal(shape)
-    array = backend.to_device(backend.materialise(backend.as_payload(drawn, like.dtype)), backend.device_of(like.array))
+    array = backend.to_device(
+        backend.materialise(backend.as_payload(drawn, like.dtype)), backend.device_of(like.array)
+    )
     out = wrap(array[..., ::2] if non_contiguous and like.ndim else array)
     make_leaf(out)
     return out
 
 
-# ------------------------------------------------------------------------------------------------------ numerical derivatives
+# ---------------------------------------------------------------------------- numerical derivatives
 
 
 def _directions(x: Tensor) -> tuple[complex, ...]:
@@ -273,13 +344,26 @@ def _wide_dtype(x: Tensor) -> Any:
 
 
 def _numerical(check: _Check, x: Tensor, outputs: Sequence[Tensor]) -> list[dict[complex, Any]]:
-    """For each output and each direction the matrix of central differences: rows are the output's elements, columns the input's."""
-    found: list[dict[complex, Any]] = [{d: host.zeros((o.numel(), x.numel()), _wide_dtype(o)) for d in _directions(x)} for o in outputs]
+    """For each output and each direction the matrix of central differences: rows are the
+    output's elements, columns the input's.
+    """
+    found: list[dict[complex, Any]] = [
+        {d: host.zeros((o.numel(), x.numel()), _wide_dtype(o)) for d in _directions(x)}
+        for o in outputs
+    ]
     for column, index in enumerate(_indices(x.shape)):
         for d in _directions(x):
-            ahead, behind = _moved(check, x, index, check.eps * d), _moved(check, x, index, -check.eps * d)
-            if len(ahead) != len(outputs) or any(a.shape != o.shape for a, o in zip(ahead, outputs, strict=True)):
-                raise GradcheckError("gradcheck: func returned outputs of different number or shape when an input was moved a little.")
+            ahead, behind = (
+                _moved(check, x, index, check.eps * d),
+                _moved(check, x, index, -check.eps * d),
+            )
+            if len(ahead) != len(outputs) or any(
+                a.shape != o.shape for a, o in zip(ahead, outputs, strict=True)
+            ):
+                raise GradcheckError(
+                    "gradcheck: func returned outputs of different number or shape when an input"
+                    " was moved a little."
+                )
             for matrices, a, b, o in zip(found, ahead, behind, outputs, strict=True):
                 matrices[d][:, column] = (_wide(a, o) - _wide(b, o)) / (2 * check.eps)
     return found
@@ -304,7 +388,7 @@ def _gradient_of(matrices: dict[complex, Any], v: complex) -> Any:
     return along[1] + 1j * along[1j] if 1j in along else along[1]
 
 
-# ---------------------------------------------------------------------------------------------------- analytical derivatives
+# --------------------------------------------------------------------------- analytical derivatives
 
 
 def _cotangents(out: Tensor) -> tuple[complex, ...]:
@@ -319,22 +403,43 @@ def _unit(out: Tensor, row: int, v: complex) -> Tensor:
 
 
 def _seeds(outputs: Sequence[Tensor], chosen: int, seed: Tensor) -> list[Tensor]:
-    """The given cotangent for one output, zeros for the others; by position, for a function may return one tensor twice."""
-    return [seed if i == chosen else wrap(backend.zeros(o.shape, o.dtype, o.array)) for i, o in enumerate(outputs)]
+    """The given cotangent for one output, zeros for the others; by position, for a function may
+    return one tensor twice.
+    """
+    return [
+        seed if i == chosen else wrap(backend.zeros(o.shape, o.dtype, o.array))
+        for i, o in enumerate(outputs)
+    ]
 
 
-def _analytical(inputs: Sequence[Tensor], outputs: Sequence[Tensor], chosen: int, v: complex) -> list[Any]:
-    """For each input the matrix whose rows are the gradients that reverse mode gives for cotangent v at each element of the output."""
+def _analytical(
+    inputs: Sequence[Tensor], outputs: Sequence[Tensor], chosen: int, v: complex
+) -> list[Any]:
+    """For each input the matrix whose rows are the gradients that reverse mode gives for
+    cotangent v at each element of the output.
+    """
     out = outputs[chosen]
     rows: list[list[Any]] = [[] for _ in inputs]
     for row in range(out.numel()):
-        grads = grad(outputs, inputs, _seeds(outputs, chosen, _unit(out, row, v)), retain_graph=True, allow_unused=True)
+        grads = grad(
+            outputs,
+            inputs,
+            _seeds(outputs, chosen, _unit(out, row, v)),
+            retain_graph=True,
+            allow_unused=True,
+        )
         for x, g, collected in zip(inputs, grads, rows, strict=True):
             if g is not None and g.dtype != x.dtype:
-                raise GradcheckError(f"gradcheck: a gradient has dtype {g.dtype}, but its input has dtype {x.dtype}.")
+                raise GradcheckError(
+                    f"gradcheck: a gradient has dtype {g.dtype}, but its input has dtype {x.dtype}."
+                )
             collected.append(_wide(g, x))
     return [
-        host.array(r).reshape(len(r), x.numel()) if r else host.zeros((0, x.numel()), _wide_dtype(x))
+        (
+            host.array(r).reshape(len(r), x.numel())
+            if r
+            else host.zeros((0, x.numel()), _wide_dtype(x))
+        )
         for r, x in zip(rows, inputs, strict=True)
     ]
 
@@ -376,14 +481,16 @@ def _check_reentrant(check: _Check, a: Any, b: Any, place: int, i: int) -> None:
     same = (a == b) | ((a != a) & (b != b)) | (difference <= check.nondet_tol)
     if not same.all():
         raise GradcheckError(
-            f"Backward is not reentrant: running it twice with the same input and grad_output gives different gradients of output {place} "
-            f"with respect to input {i} "
-            f"(they differ by up to {float(host.nanmax(difference)):.3g}; the tolerance nondet_tol is {check.nondet_tol}). Look for "
-            "randomness or for state that a backward changes."
+            "Backward is not reentrant: running it twice with the same input and grad_output gives"
+            f" different gradients of output {place} with respect to input {i} (they differ by up"
+            f" to {float(host.nanmax(difference)):.3g}; the tolerance nondet_tol is"
+            f" {check.nondet_tol}). Look for randomness or for state that a backward changes."
         )
 
 
-def _projections_agree(check: _Check, outputs: Sequence[Tensor], places: Sequence[int], inputs: Sequence[Tensor]) -> bool:
+def _projections_agree(
+    check: _Check, outputs: Sequence[Tensor], places: Sequence[int], inputs: Sequence[Tensor]
+) -> bool:
     """fast_mode: Re(ūᵀ J v) for random u and v, numerically and by reverse mode.
 
     Where they disagree the full comparison finds out where.
@@ -424,19 +531,40 @@ class _DTypeWatch:
     def end(self, event: Event) -> None:
         """A cast within a pull is the engine's if its result is what the pull gave."""
         cast = primitive.registry["cast"]
-        if event.phase == "forward" and event.primitive is cast and event.parent is not None and event.parent.phase == "backward":
+        if (
+            event.phase == "forward"
+            and event.primitive is cast
+            and event.parent is not None
+            and event.parent.phase == "backward"
+        ):
             self.casts.append(event)
-        elif event.phase == "backward" and isinstance(event.node, OpNode) and event.primitive is not cast and event.result is not None:
+        elif (
+            event.phase == "backward"
+            and isinstance(event.node, OpNode)
+            and event.primitive is not cast
+            and event.result is not None
+        ):
             for made in self.casts:
                 given, wanted = made.args[0].dtype, made.params["dtype"]
-                if made.parent is event and any(c is made.result for _, c in event.result) and not _is_real_part(given, wanted):
-                    self.found.append(f"the backward rule of {event.primitive.name} returned {given} where its input is {wanted}")
+                if (
+                    made.parent is event
+                    and any(c is made.result for _, c in event.result)
+                    and not _is_real_part(given, wanted)
+                ):
+                    self.found.append(
+                        f"the backward rule of {event.primitive.name} returned {given} where its"
+                        f" input is {wanted}"
+                    )
             self.casts = [made for made in self.casts if made.parent is not event]
 
 
 def _is_real_part(given: DType, wanted: DType) -> bool:
     """A real gradient of a complex input is one whose imaginary part is zero: nothing is lost."""
-    return backend.is_complex(wanted) and backend.is_floating(given) and 2 * given.itemsize == wanted.itemsize
+    return (
+        backend.is_complex(wanted)
+        and backend.is_floating(given)
+        and 2 * given.itemsize == wanted.itemsize
+    )
 
 
 def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
@@ -445,7 +573,13 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     try:
         with observing(watch):
             for i, out in enumerate(outputs):
-                grad(outputs, inputs, _seeds(outputs, i, _unit(out, 0, 1) if out.numel() else out), retain_graph=True, allow_unused=True)
+                grad(
+                    outputs,
+                    inputs,
+                    _seeds(outputs, i, _unit(out, 0, 1) if out.numel() else out),
+                    retain_graph=True,
+                    allow_unused=True,
+                )
     except DTypeError as error:
         raise GradcheckError(f"gradcheck: a gradient has the wrong dtype: {error}") from error
     finally:
@@ -454,7 +588,7 @@ def _check_dtypes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         raise GradcheckError(f"gradcheck: a gradient has the wrong dtype: {watch.found[0]}.")
 
 
-# ------------------------------------------------------------------------------------------------------------ forward mode
+# ------------------------------------------------------------------------------------- forward mode
 
 
 def _check_forward(check: _Check, places: Sequence[int]) -> None:
@@ -472,18 +606,40 @@ def _check_forward(check: _Check, places: Sequence[int]) -> None:
                         collected.append(_wide(forward_ad.unpack_dual(o).tangent, o))
             for place in places:
                 o = outputs[place]
-                pushed = host.array(columns[place]).reshape(x.numel(), o.numel()).T if x.numel() else host.zeros((o.numel(), 0))
-                _compare(check, numerical[place][d], pushed, place, i, o, x, f"by forward mode, for tangent {_name(d)}")
+                pushed = (
+                    host.array(columns[place]).reshape(x.numel(), o.numel()).T
+                    if x.numel()
+                    else host.zeros((o.numel(), 0))
+                )
+                _compare(
+                    check,
+                    numerical[place][d],
+                    pushed,
+                    place,
+                    i,
+                    o,
+                    x,
+                    f"by forward mode, for tangent {_name(d)}",
+                )
 
 
-# --------------------------------------------------------------------------------------------------------------- comparison
+# --------------------------------------------------------------------------------------- comparison
 
 
 def _name(number: complex) -> str:
     return "1" if number == 1 else "1j"
 
 
-def _compare(check: _Check, numerical: Any, analytical: Any, place: int, i: int, out: Tensor, x: Tensor, how: str) -> None:
+def _compare(
+    check: _Check,
+    numerical: Any,
+    analytical: Any,
+    place: int,
+    i: int,
+    out: Tensor,
+    x: Tensor,
+    how: str,
+) -> None:
     """Raise GradcheckError with both matrices and the largest difference unless they agree."""
     difference = host.abs(analytical - numerical)
     wrong = ~(difference <= check.atol + check.rtol * host.abs(numerical))  # NaN is wrong too
@@ -492,14 +648,13 @@ def _compare(check: _Check, numerical: Any, analytical: Any, place: int, i: int,
     excess = host.where(host.isnan(difference), math.inf, host.where(wrong, difference, -1.0))
     row, column = (int(k) for k in host.unravel_index(excess.argmax(), excess.shape))
     raise GradcheckError(
-        f"Jacobian mismatch for output {place} with respect to input {i} ({how}; rows: elements of the output, columns: elements of the "
-        "input),\n"
-        f"numerical:\n{numerical}\nanalytical:\n{analytical}\n"
-        f"The largest difference is {float(difference[row, column]):.6g}, between output {place}{_at(row, out)} and input "
-        f"{i}{_at(column, x)}: "
-        f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}. {int(wrong.sum())} of {wrong.size} entries "
-        "differ by more than "
-        f"atol + rtol·|numerical| with atol {check.atol:g}, rtol {check.rtol:g}."
+        f"Jacobian mismatch for output {place} with respect to input {i} ({how}; rows: elements of"
+        " the output, columns: elements of the"
+        f" input),\nnumerical:\n{numerical}\nanalytical:\n{analytical}\nThe largest difference is"
+        f" {float(difference[row, column]):.6g}, between output {place}{_at(row, out)} and input"
+        f" {i}{_at(column, x)}: numerical {numerical[row, column]:.8g}, analytical"
+        f" {analytical[row, column]:.8g}. {int(wrong.sum())} of {wrong.size} entries differ by more"
+        f" than atol + rtol·|numerical| with atol {check.atol:g}, rtol {check.rtol:g}."
     )
 
 
@@ -508,7 +663,7 @@ def _at(flat: int, x: Tensor) -> str:
     return str(list(int(k) for k in host.unravel_index(flat, x.shape))) if x.ndim else ""
 
 
-# ---------------------------------------------------------------------------------------------------------- further demands
+# ---------------------------------------------------------------------------------- further demands
 
 
 def _check_constant(check: _Check, outputs: Sequence[Tensor]) -> None:
@@ -518,9 +673,9 @@ def _check_constant(check: _Check, outputs: Sequence[Tensor]) -> None:
             for matrix in matrices.values():
                 if not (host.abs(matrix) <= check.atol).all():
                     raise GradcheckError(
-                        f"gradcheck: output {place} does not require grad, so its derivative with respect to input {i} counts as zero, but "
-                        f"its numerical derivative is\n{matrix}\n"
-                        "Was it detached, or computed under no_grad?"
+                        f"gradcheck: output {place} does not require grad, so its derivative with"
+                        f" respect to input {i} counts as zero, but its numerical derivative"
+                        f" is\n{matrix}\nWas it detached, or computed under no_grad?"
                     )
 
 
@@ -532,8 +687,8 @@ def _check_zero_cotangents(check: _Check, places: Sequence[int]) -> None:
     for (i, x), g in zip(check.checked, grads, strict=True):
         if g is not None and host.nan_to_num(_wide(g, x)).any():
             raise GradcheckError(
-                f"backward not multiplied by grad_output: the gradient of input {i} is not zero where all incoming gradients "
-                f"are:\n{_wide(g, x).reshape(x.shape)}"
+                f"backward not multiplied by grad_output: the gradient of input {i} is not zero"
+                f" where all incoming gradients are:\n{_wide(g, x).reshape(x.shape)}"
             )
 
 
@@ -546,20 +701,22 @@ def _check_undefined(check: _Check, places: Sequence[int]) -> None:
     random = backend.random_generator(3)
     for chosen, (place, out) in enumerate(zip(places, outputs, strict=True)):
         v = wrap(_random_leaf(random, out, False).array)
-        expected = grad(outputs, inputs, _seeds(outputs, chosen, v), retain_graph=True, allow_unused=True)
+        expected = grad(
+            outputs, inputs, _seeds(outputs, chosen, v), retain_graph=True, allow_unused=True
+        )
         try:
             alone = grad(out, inputs, v, retain_graph=True, allow_unused=True)
         except Exception as error:
             raise GradcheckError(
-                f"backward failed where only output {place} was used ({type(error).__name__}: {error}). A Function that calls "
-                "ctx.set_materialize_grads(False) "
-                "gets None for the incoming gradients of unused outputs and must treat them as zeros."
+                f"backward failed where only output {place} was used ({type(error).__name__}:"
+                f" {error}). A Function that calls ctx.set_materialize_grads(False) gets None for"
+                " the incoming gradients of unused outputs and must treat them as zeros."
             ) from error
         for (i, x), a, b in zip(check.checked, alone, expected, strict=True):
             got, wanted = _wide(a, x), _wide(b, x)
             if not host.allclose(got, wanted, rtol=check.rtol, atol=check.atol, equal_nan=True):
                 raise GradcheckError(
-                    f"undefined incoming gradients are not treated as zeros: the gradient of input {i} is\n{got.reshape(x.shape)}\nwhere "
-                    f"only output {place} was used, but\n"
-                    f"{wanted.reshape(x.shape)}\nwhere the other outputs got zeros."
+                    "undefined incoming gradients are not treated as zeros: the gradient of input"
+                    f" {i} is\n{got.reshape(x.shape)}\nwhere only output {place} was used,"
+                    f" but\n{wanted.reshape(x.shape)}\nwhere the other outputs got zeros."
                 )

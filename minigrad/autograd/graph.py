@@ -1,5 +1,5 @@
-"""The graph as users meet it: its nodes and edges, hooks on several tensors at once, hooks on what nodes keep, and a word to the engine
-about memory that was changed behind its back.
+"""The graph as users meet it: its nodes and edges, hooks on several tensors at once, hooks on what
+nodes keep, and a word to the engine about memory that was changed behind its back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from ..core.tensor import Tensor, memory_version
 from ..core.views import grad_node
 from ..errors import NoGradientError
 from .edges import GradientEdge
-from .saved_tensors import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .saved_tensors import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 
 __all__ = [
     "GradientEdge",
@@ -31,12 +36,16 @@ __all__ = [
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place of `tensor` in the graph, which stays when the tensor itself is dropped. Raises NoGradientError if it needs no gradient."""
+    """The place of `tensor` in the graph, which stays when the tensor itself is dropped. Raises
+    NoGradientError if it needs no gradient.
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"get_gradient_edge: needs a Tensor, got {type(tensor).__name__}.")
     node = grad_node(tensor)
     if node is None:
-        raise NoGradientError("get_gradient_edge: this tensor does not require grad, so it has no place in the graph.")
+        raise NoGradientError(
+            "get_gradient_edge: this tensor does not require grad, so it has no place in the graph."
+        )
     if isinstance(node, Pick):
         source = node.parents[0]
         assert source is not None
@@ -45,7 +54,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Any) -> None:
-    """Count a change of the memory of a tensor (or several) that was made outside the library, so that the checks of saved values see it.
+    """Count a change of the memory of a tensor (or several) that was made outside the library, so
+    that the checks of saved values see it.
 
     Raises TypeError for what is no tensor.
     """
@@ -73,12 +83,15 @@ class _Handles:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all") -> _Handles:
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
+) -> _Handles:
     """Call `fn` in each reverse pass that reaches some of `tensors`.
 
-    mode "all": once all gradients that this pass computes are there, `fn(gradients)` with one for each tensor (None for those that it does
-    not reach); "any": as soon as the first is there, `fn(gradient)`. What `fn` returns is ignored. Returns a handle with `.remove()`.
-    Raises ValueError for another mode, NoGradientError for a tensor that requires no gradient.
+    mode "all": once all gradients that this pass computes are there, `fn(gradients)` with one for
+    each tensor (None for those that it does not reach); "any": as soon as the first is there,
+    `fn(gradient)`. What `fn` returns is ignored. Returns a handle with `.remove()`. Raises
+    ValueError for another mode, NoGradientError for a tensor that requires no gradient.
     """
     if mode not in ("all", "any"):
         raise ValueError(f'register_multi_grad_hook: mode must be "all" or "any", got {mode!r}.')
@@ -87,7 +100,10 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any]
     for i, x in enumerate(tensors):
         node = grad_node(x) if isinstance(x, Tensor) else None
         if node is None:
-            raise NoGradientError(f"register_multi_grad_hook: tensor {i} does not require grad, so no gradient will ever reach the hook.")
+            raise NoGradientError(
+                f"register_multi_grad_hook: tensor {i} does not require grad, so no gradient will"
+                " ever reach the hook."
+            )
         nodes.append(node)
     passes = _Passes(nodes)
     handles = []
@@ -113,7 +129,9 @@ class _Gathered:
 
 
 class _Passes:
-    """The reverse passes under way that reach some of `nodes`, in any thread, and what each has brought. It keeps nothing alive."""
+    """The reverse passes under way that reach some of `nodes`, in any thread, and what each has
+    brought. It keeps nothing alive.
+    """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = [weakref.ref(n) for n in nodes]

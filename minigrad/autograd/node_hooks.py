@@ -137,7 +137,10 @@ class _HookedLeaf:
             shown = alias(stored)
         for hook in list(extras.after_sum.values()):
             if hook(tensor) is not None:
-                raise AutogradError("post-accumulate gradient hooks should return None: there is nothing for their result to replace.")
+                raise AutogradError(
+                    "post-accumulate gradient hooks should return None: there is nothing for their"
+                    " result to replace."
+                )
         for hook in list(extras.after.values()):
             hook((), (shown,))
 
@@ -147,7 +150,9 @@ def _slots(node: Any, parts: Sequence[tuple[Node, Any]]) -> list[int]:
     have none."""
     slots, position = [], 0
     for parent, _ in parts:
-        while node.parents[position] is not parent or (isinstance(node, OpNode) and node.primitive.pull_rule(position) is None):
+        while node.parents[position] is not parent or (
+            isinstance(node, OpNode) and node.primitive.pull_rule(position) is None
+        ):
             position += 1
         slots.append(position)
         position += 1
@@ -186,20 +191,38 @@ def _checked(hook: str, what: str, shown: tuple[Any, ...], replaced: Any) -> tup
     if isinstance(replaced, Tensor) and len(shown) == 1:
         replaced = (replaced,)
     if not isinstance(replaced, tuple):
-        raise TypeError(f"{hook} returned {type(replaced).__name__}; return None, or a tuple in the place of {what}.")
+        raise TypeError(
+            f"{hook} returned {type(replaced).__name__}; return None, or a tuple in the place of"
+            f" {what}."
+        )
     if len(replaced) != len(shown):
-        raise RuntimeError(f"{hook} returned {len(replaced)} values in the place of {len(shown)} {what}; return one for each.")
+        raise RuntimeError(
+            f"{hook} returned {len(replaced)} values in the place of {len(shown)} {what}; return"
+            " one for each."
+        )
     for i, (old, new) in enumerate(zip(shown, replaced, strict=True)):
         if new is None or new is old:
             continue
         if not isinstance(new, Tensor):
-            raise TypeError(f"{hook} returned {type(new).__name__} as number {i} of {what}; return a Tensor or None.")
+            raise TypeError(
+                f"{hook} returned {type(new).__name__} as number {i} of {what}; return a Tensor or"
+                " None."
+            )
         if old is None:
-            raise RuntimeError(f"{hook} returned a tensor as number {i} of {what}, where there is no gradient; return None there.")
+            raise RuntimeError(
+                f"{hook} returned a tensor as number {i} of {what}, where there is no gradient;"
+                " return None there."
+            )
         if new.shape != old.shape:
-            raise ShapeError(f"{hook} changed the shape of number {i} of {what} from {old.shape} to {new.shape}; it must stay.")
+            raise ShapeError(
+                f"{hook} changed the shape of number {i} of {what} from {old.shape} to {new.shape};"
+                " it must stay."
+            )
         if new.dtype != old.dtype:
-            raise RuntimeError(f"{hook} changed the dtype of number {i} of {what} from {old.dtype} to {new.dtype}; it must stay.")
+            raise RuntimeError(
+                f"{hook} changed the dtype of number {i} of {what} from {old.dtype} to {new.dtype};"
+                " it must stay."
+            )
     return replaced
 
 
@@ -237,10 +260,15 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
     several = node.has_several_results
     count = len(node.shape) if several else 1
     if len(grad_outputs) != count:
-        raise TypeError(f"{node.name()}: expected {count} arguments, one cotangent for each result, got {len(grad_outputs)} instead.")
+        raise TypeError(
+            f"{node.name()}: expected {count} arguments, one cotangent for each result, got"
+            f" {len(grad_outputs)} instead."
+        )
     for g in grad_outputs:
         if g is not None and not isinstance(g, Tensor):
-            raise TypeError(f"{node.name()}: a cotangent must be a Tensor or None, got {type(g).__name__}.")
+            raise TypeError(
+                f"{node.name()}: a cotangent must be a Tensor or None, got {type(g).__name__}."
+            )
     if isinstance(node, Leaf):
         store: Any = store_grad if type(node) is Leaf else type(node).store
         store(node, grad_outputs[0].array, False, False, None)

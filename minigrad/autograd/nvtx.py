@@ -1,4 +1,6 @@
-"""Names for the time lines of NVIDIA's profilers: every operation of the engine emits an NVTX range, through CuPy."""
+"""Names for the time lines of NVIDIA's profilers: every operation of the engine emits an NVTX
+range, through CuPy.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,13 @@ from ..errors import DeviceError
 
 
 class emit_nvtx:
-    """Emit an NVTX range for each operation inside a `with` block: run the program under nsys or nvprof to see them.
+    """Emit an NVTX range for each operation inside a `with` block: run the program under nsys or
+    nvprof to see them.
 
-    enabled: False makes the block an ordinary one; record_shapes: add the inputs' shapes to the ranges' names, [] for what is no tensor.
-    Names are `mul, seq = 5` for a forward operation (5 is the number that the node it makes, if any, will have) and
-    `MulBackward0, stashed seq = 5` for the backward pull of that node. Raises DeviceError where CuPy or a CUDA device is missing.
+    enabled: False makes the block an ordinary one; record_shapes: add the inputs' shapes to the
+    ranges' names, [] for what is no tensor. Names are `mul, seq = 5` for a forward operation (5 is
+    the number that the node it makes, if any, will have) and `MulBackward0, stashed seq = 5` for
+    the backward pull of that node. Raises DeviceError where CuPy or a CUDA device is missing.
     """
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
@@ -29,11 +33,13 @@ class emit_nvtx:
         if not self.enabled:
             return self
         if self._emitter is not None:
-            raise RuntimeError("this emit_nvtx is in use already; make a new one for a nested block.")
+            raise RuntimeError(
+                "this emit_nvtx is in use already; make a new one for a nested block."
+            )
         if not backend.cuda_is_available():
             raise DeviceError(
-                "emit_nvtx: NVTX ranges go to NVIDIA's profilers through CuPy, and there is no CUDA device with CuPy here. "
-                "Use autograd.profiler.profile() to time the CPU."
+                "emit_nvtx: NVTX ranges go to NVIDIA's profilers through CuPy, and there is no CUDA"
+                " device with CuPy here. Use autograd.profiler.profile() to time the CPU."
             )
         self._emitter = _Emitter(backend.load_cupy().cuda.nvtx, self.record_shapes)
         modes.add_observer(self._emitter)
@@ -58,7 +64,9 @@ class _Emitter:
         self._nvtx.RangePop()
         node = event.node
         if event.phase == "forward" and isinstance(node, Node):
-            node = node.parents[0] if isinstance(node, Pick) and node.parents[0] is not None else node
+            node = (
+                node.parents[0] if isinstance(node, Pick) and node.parents[0] is not None else node
+            )
             self._numbers[node] = self._next
             self._next += 1
 
@@ -73,7 +81,15 @@ class _Emitter:
         elif event.phase == "tangent":
             label = f"{event.primitive.name} (tangent)"
         else:
-            label = "AccumulateGrad" if event.phase == "leaf" else f"{event.params['operation'].strip('_')} (write in place)"
+            label = (
+                "AccumulateGrad"
+                if event.phase == "leaf"
+                else f"{event.params['operation'].strip('_')} (write in place)"
+            )
         if self._record_shapes:
-            label += f", sizes = {[list(a.shape) if isinstance(a, Tensor) or hasattr(a, 'shape') else [] for a in event.args]}"
+            sizes = [
+                list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else []
+                for a in event.args
+            ]
+            label += f", sizes = {sizes}"
         return label

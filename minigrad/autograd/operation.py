@@ -1,4 +1,5 @@
-"""SINGA's way to an operation of one's own: a class with `forward` and `backward`, of which an object is called with tensors.
+"""SINGA's way to an operation of one's own: a class with `forward` and `backward`, of which an
+object is called with tensors.
 
     class Cube(Operation):
         def forward(self, x):
@@ -10,8 +11,9 @@
 
     y = Cube()(x)[0]
 
-What `backward` needs is kept as attributes. It is a `Function` underneath, which says more: rules for forward mode and for second
-derivatives, and values that are watched for being overwritten. Source: SINGA's documentation of `singa.autograd`.
+What `backward` needs is kept as attributes. It is a `Function` underneath, which says more: rules
+for forward mode and for second derivatives, and values that are watched for being overwritten.
+Source: SINGA's documentation of `singa.autograd`.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ from .function import Function, once_differentiable
 
 
 class Operation:
-    """Base class. Subclasses have forward(*xs), which gets tensors without history and returns a tensor or a tuple of them, and
-    backward(*dys), which gets one cotangent per output and returns one gradient (or None) per input.
+    """Base class. Subclasses have forward(*xs), which gets tensors without history and returns a
+    tensor or a tuple of them, and backward(*dys), which gets one cotangent per output and returns
+    one gradient (or None) per input.
 
-    Calling the object gives a tuple of results, also where there is one, as in SINGA. Each call has attributes of its own, so that an
-    object may be called again before the first call's backward pass; the object itself shows those of the last call. There is no second
+    Calling the object gives a tuple of results, also where there is one, as in SINGA. Each call has
+    attributes of its own, so that an object may be called again before the first call's backward
+    pass; the object itself shows those of the last call. There is no second
     derivative and no forward mode: NotDifferentiableError.
     """
 
@@ -56,7 +60,9 @@ class Operation:
 
     def backward(self, *dys: Tensor) -> Any:
         """The gradients of the inputs from those of the outputs. To be overridden."""
-        raise NotImplementedError(f"{type(self).__name__} must implement backward(self, *dys) to be differentiated.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement backward(self, *dys) to be differentiated."
+        )
 
 
 class _Called(Function):
@@ -64,14 +70,22 @@ class _Called(Function):
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Any:
-        """The call gets and keeps handles of its own, without history: what it keeps does not keep the graph alive."""
+        """The call gets and keeps handles of its own, without history: what it keeps does not
+        keep the graph alive.
+        """
         *xs, ctx.call = arguments
         inputs = [x.detach() for x in xs]
         ctx.count = len(inputs)
         made = ctx.call.forward(*inputs)
 
         def own(y: Any) -> Any:
-            return y if not isinstance(y, Tensor) else y.clone() if any(y is x for x in inputs) else y.detach()
+            return (
+                y
+                if not isinstance(y, Tensor)
+                else y.clone()
+                if any(y is x for x in inputs)
+                else y.detach()
+            )
 
         return tuple(own(y) for y in made) if isinstance(made, list | tuple) else own(made)
 
@@ -82,7 +96,9 @@ class _Called(Function):
         found = tuple(found) if isinstance(found, list | tuple) else (found,)
         if len(found) != ctx.count:
             name = type(ctx.call).__name__
-            raise AutogradError(f"{name}.backward returned {len(found)} gradients; {name} has {ctx.count} inputs.")
+            raise AutogradError(
+                f"{name}.backward returned {len(found)} gradients; {name} has {ctx.count} inputs."
+            )
         return (*found, None)
 
 

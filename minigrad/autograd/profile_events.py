@@ -1,7 +1,9 @@
-"""What a profile consists of: timed events, their averages, and the table and the time line that show them.
+"""What a profile consists of: timed events, their averages, and the table and the time line that
+show them.
 
-Times are in microseconds, memory is in bytes. The *total* time of an event includes the events inside it, its *self* time does not (nor
-what the profiler itself spent on them): self times add up to the time spent in operations, totals count nested events again.
+Times are in microseconds, memory is in bytes. The *total* time of an event includes the events
+inside it, its *self* time does not (nor what the profiler itself spent on them): self times add up
+to the time spent in operations, totals count nested events again.
 """
 
 from __future__ import annotations
@@ -50,8 +52,10 @@ class Kernel(NamedTuple):
 class FunctionEvent:
     """One operation that ran.
 
-    name (also `key`): the operation, or the node of the graph that was pulled backward; phase: as in `observe.Event`.
-    time_range: when; thread: its number; cpu_parent, cpu_children: the events around and inside it; kernels: its work on a device.
+    name (also `key`): the operation, or the node of the graph that was pulled backward; phase: as
+    in `observe.Event`.
+    time_range: when; thread: its number; cpu_parent, cpu_children: the events around and inside it;
+    kernels: its work on a device.
     sequence_nr: equal for a forward operation and the backward pull of its node, -1 without one.
     input_shapes, stack: where recorded, else empty.
     """
@@ -75,7 +79,13 @@ class FunctionEvent:
         cuda_memory_usage: int = 0,
         overhead_memory: int = 0,
     ) -> None:
-        self.id, self.name, self.phase, self.thread, self.sequence_nr = id, name, phase, thread, sequence_nr
+        self.id, self.name, self.phase, self.thread, self.sequence_nr = (
+            id,
+            name,
+            phase,
+            thread,
+            sequence_nr,
+        )
         self.time_range = Interval(start_us, end_us)
         self.input_shapes, self.stack = list(input_shapes), list(stack)
         self.overhead, self.overhead_memory = overhead, overhead_memory
@@ -106,7 +116,10 @@ class FunctionEvent:
     @property
     def self_cpu_time_total(self) -> float:
         """Time from begin to end, without that of the events inside and of recording them."""
-        return max(0.0, self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children) - self.overhead)
+        return max(
+            0.0,
+            self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children) - self.overhead,
+        )
 
     @property
     def cuda_time_total(self) -> float:
@@ -121,7 +134,11 @@ class FunctionEvent:
     @property
     def self_cpu_memory_usage(self) -> int:
         """Bytes allocated (less those freed) by this event itself."""
-        return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children) - self.overhead_memory
+        return (
+            self.cpu_memory_usage
+            - sum(c.cpu_memory_usage for c in self.cpu_children)
+            - self.overhead_memory
+        )
 
     @property
     def self_cuda_memory_usage(self) -> int:
@@ -139,7 +156,10 @@ class FunctionEvent:
         return self.cuda_time_total
 
     def __repr__(self) -> str:
-        return f"<FunctionEvent {self.name} self {format_time(self.self_cpu_time_total)} total {format_time(self.cpu_time_total)}>"
+        return (
+            f"<FunctionEvent {self.name} self {format_time(self.self_cpu_time_total)} total"
+            f" {format_time(self.cpu_time_total)}>"
+        )
 
 
 class FunctionEventAvg:
@@ -164,7 +184,11 @@ class FunctionEventAvg:
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Add an event, or others added up before."""
         if self.count == 0:
-            self.input_shapes, self.stack, self.cpu_parent = other.input_shapes, other.stack, other.cpu_parent
+            self.input_shapes, self.stack, self.cpu_parent = (
+                other.input_shapes,
+                other.stack,
+                other.cpu_parent,
+            )
         self.count += other.count
         for field in _SUMS:
             setattr(self, field, getattr(self, field) + getattr(other, field))
@@ -200,7 +224,9 @@ _SUMS = (
 class EventList(list[Any]):
     """Events or averages, in the order in which they began. Prints as a table."""
 
-    def __init__(self, events: Iterable[Any] = (), *, use_cuda: bool = False, profile_memory: bool = False) -> None:
+    def __init__(
+        self, events: Iterable[Any] = (), *, use_cuda: bool = False, profile_memory: bool = False
+    ) -> None:
         super().__init__(events)
         self._use_cuda, self._profile_memory = use_cuda, profile_memory
 
@@ -212,8 +238,12 @@ class EventList(list[Any]):
         """Sum of all self times: the time spent in operations."""
         return float(sum(e.self_cpu_time_total for e in self))
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The events added up by name; also by input shapes, and by the innermost n lines of the stack, if asked for (and recorded)."""
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList:
+        """The events added up by name; also by input shapes, and by the innermost n lines of the
+        stack, if asked for (and recorded).
+        """
         groups: dict[Any, FunctionEventAvg] = {}
         for event in self:
             shapes = str(event.input_shapes) if group_by_input_shape else ""
@@ -224,7 +254,9 @@ class EventList(list[Any]):
         for group in groups.values():
             if not group_by_input_shape:
                 group.input_shapes = []
-        return EventList(groups.values(), use_cuda=self._use_cuda, profile_memory=self._profile_memory)
+        return EventList(
+            groups.values(), use_cuda=self._use_cuda, profile_memory=self._profile_memory
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """All events added up."""
@@ -236,37 +268,56 @@ class EventList(list[Any]):
         return total
 
     def table(
-        self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        header: str | None = None,
+        top_level_events_only: bool = False,
     ) -> str:
         """The events as text.
 
-        sort_by: one of SORT_KEYS, largest first (default: in the order in which they began); row_limit: at most so many rows (-1: all);
-        header: a line above the table; top_level_events_only: leave out what ran inside other events. Raises ValueError for an unknown key.
+        sort_by: one of SORT_KEYS, largest first (default: in the order in which they began);
+        row_limit: at most so many rows (-1: all);
+        header: a line above the table; top_level_events_only: leave out what ran inside other
+        events. Raises ValueError for an unknown key.
         """
         if sort_by is not None and sort_by not in SORT_KEYS:
-            raise ValueError(f"table: sort_by must be one of {', '.join(SORT_KEYS)}, got {sort_by!r}.")
+            raise ValueError(
+                f"table: sort_by must be one of {', '.join(SORT_KEYS)}, got {sort_by!r}."
+            )
         rows = [e for e in self if not top_level_events_only or e.cpu_parent is None]
         if sort_by is not None:
             rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
         left_out = len(rows) - row_limit if 0 <= row_limit < len(rows) else 0
-        return _table(rows[: len(rows) - left_out], self, header, left_out, self._use_cuda, self._profile_memory)
+        return _table(
+            rows[: len(rows) - left_out],
+            self,
+            header,
+            left_out,
+            self._use_cuda,
+            self._profile_memory,
+        )
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the time line as trace-event JSON, which ui.perfetto.dev and chrome://tracing open.
 
-        Arrows lead from each forward operation to the backward pull of its node. Raises ValueError for averages, which have no place in
-        time.
+        Arrows lead from each forward operation to the backward pull of its node. Raises ValueError
+        for averages, which have no place in time.
         """
         if any(not isinstance(e, FunctionEvent) for e in self):
             raise ValueError(
-                "export_chrome_trace: averages have no place in time; export the profile's own events (prof.export_chrome_trace)."
+                "export_chrome_trace: averages have no place in time; export the profile's own"
+                " events (prof.export_chrome_trace)."
             )
         Path(path).write_text(
-            json.dumps({"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")), encoding="utf-8"
+            json.dumps(
+                {"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")
+            ),
+            encoding="utf-8",
         )
 
 
-# --------------------------------------------------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------------------------- the table
 
 
 def format_time(us: float) -> str:
@@ -292,7 +343,14 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _table(rows: list[Any], everything: EventList, header: str | None, left_out: int, use_cuda: bool, profile_memory: bool) -> str:
+def _table(
+    rows: list[Any],
+    everything: EventList,
+    header: str | None,
+    left_out: int,
+    use_cuda: bool,
+    profile_memory: bool,
+) -> str:
     cpu = everything.self_cpu_time_total
     columns: list[tuple[str, Callable[[Any], str]]] = [
         ("Name", lambda e: _cut(e.name, NAME_WIDTH)),
@@ -329,7 +387,10 @@ def _table(rows: list[Any], everything: EventList, header: str | None, left_out:
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     text = {"Name", "Input Shapes", "Source"}
     lines = [
-        "  ".join(c.ljust(w) if t in text else c.rjust(w) for c, w, (t, _) in zip(row, widths, columns, strict=True)).rstrip()
+        "  ".join(
+            c.ljust(w) if t in text else c.rjust(w)
+            for c, w, (t, _) in zip(row, widths, columns, strict=True)
+        ).rstrip()
         for row in cells
     ]
     rule = "  ".join("-" * w for w in widths)
@@ -338,7 +399,9 @@ def _table(rows: list[Any], everything: EventList, header: str | None, left_out:
         body.append(f"… and {left_out} more")
     body.append(f"Self CPU time total: {format_time(cpu)}")
     if use_cuda:
-        body.append(f"Self CUDA time total: {format_time(sum(e.self_cuda_time_total for e in everything))}")
+        body.append(
+            f"Self CUDA time total: {format_time(sum(e.self_cuda_time_total for e in everything))}"
+        )
     return "\n".join(([header] if header else []) + body) + "\n"
 
 
@@ -346,13 +409,17 @@ def _cut_left(text: str, width: int) -> str:
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
 
 
-# ----------------------------------------------------------------------------------------------------------- the time line
+# ------------------------------------------------------------------------------------ the time line
 
 
 def _trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
-    """Complete events ("X"), and for each backward pull a flow from the forward operation with the same sequence number ("s" to "f")."""
+    """Complete events ("X"), and for each backward pull a flow from the forward operation with
+    the same sequence number ("s" to "f").
+    """
     process = os.getpid()
-    found: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "minigrad"}}]
+    found: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "minigrad"}}
+    ]
     made: dict[int, FunctionEvent] = {}
     arrows = 0
     for event in events:
@@ -383,6 +450,14 @@ def _trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
             source = made[event.sequence_nr]
             arrows += 1
             arrow = {"name": "forward to backward", "cat": "forward_backward", "id": arrows}
-            found.append({"ph": "s", **arrow, "pid": process, "tid": source.thread, "ts": source.time_range.start})
+            found.append(
+                {
+                    "ph": "s",
+                    **arrow,
+                    "pid": process,
+                    "tid": source.thread,
+                    "ts": source.time_range.start,
+                }
+            )
             found.append({"ph": "f", "bp": "e", **arrow, **place, "ts": event.time_range.start})
     return found

@@ -1,16 +1,18 @@
-"""Where does the time go? `profile` watches the engine and adds up what each operation cost; names and figures are PyTorch's.
+"""Where does the time go? `profile` watches the engine and adds up what each operation cost; names
+and figures are PyTorch's.
 
     with mg.autograd.profiler.profile() as prof:
         y = f(x)
         y.backward()
     print(prof.key_averages().table(sort_by="self_cpu_time_total"))
 
-A profile is an observer of the engine's one instrumentation point (core/modes.py), so it sees operations inside operations (the arithmetic
-of a backward rule) as nested events, and knows of each backward pull which forward operation it belongs to. It sees the thread that
-started it.
+A profile is an observer of the engine's one instrumentation point (core/modes.py), so it sees
+operations inside operations (the arithmetic of a backward rule) as nested events, and knows of each
+backward pull which forward operation it belongs to. It sees the thread that started it.
 
-Clocks: `time.perf_counter_ns` for the CPU; for a device two CUDA events around each operation, read when the profile has ended.
-Memory: what Python's `tracemalloc` counts (arrays and the engine's own objects alike), which is exact and makes everything slower.
+Clocks: `time.perf_counter_ns` for the CPU; for a device two CUDA events around each operation, read
+when the profile has ended. Memory: what Python's `tracemalloc` counts (arrays and the engine's own
+objects alike), which is exact and makes everything slower.
 """
 
 from __future__ import annotations
@@ -31,7 +33,17 @@ from .nvprof import load_nvprof
 from .nvtx import emit_nvtx
 from .profile_events import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "emit_nvtx", "load_nvprof", "profile", "record_function"]
+__all__ = [
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "emit_nvtx",
+    "load_nvprof",
+    "profile",
+    "record_function",
+]
 
 
 class profile:
@@ -41,9 +53,11 @@ class profile:
     use_cuda: time the device as well (raises DeviceError where there is none).
     record_shapes: note the shapes of inputs, for `key_averages(group_by_input_shape=True)`.
     profile_memory: note bytes allocated less bytes freed.
-    with_stack: note which line of the user's program called, for `key_averages(group_by_stack_n=…)`.
+    with_stack: note which line of the user's program called, for
+    `key_averages(group_by_stack_n=…)`.
 
-    Afterwards it is the list of events in the order in which they began: iterate it, print it, or ask for averages and the table.
+    Afterwards it is the list of events in the order in which they began: iterate it, print it, or
+    ask for averages and the table.
     """
 
     def __init__(
@@ -55,7 +69,11 @@ class profile:
         with_stack: bool = False,
     ) -> None:
         self.enabled, self.use_cuda = enabled, use_cuda
-        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.record_shapes, self.profile_memory, self.with_stack = (
+            record_shapes,
+            profile_memory,
+            with_stack,
+        )
         self.function_events: EventList | None = None
         self._listener: _Listener | None = None
 
@@ -63,9 +81,15 @@ class profile:
         if not self.enabled:
             return self
         if self._listener is not None:
-            raise RuntimeError("this profile was used before; a profile holds one recording. Make a new one: `with profile() as prof:`.")
+            raise RuntimeError(
+                "this profile was used before; a profile holds one recording. Make a new one: `with"
+                " profile() as prof:`."
+            )
         if self.use_cuda and not backend.cuda_is_available():
-            raise DeviceError("profile(use_cuda=True): there is no CUDA device with CuPy here. Leave use_cuda out to time the CPU.")
+            raise DeviceError(
+                "profile(use_cuda=True): there is no CUDA device with CuPy here. Leave use_cuda out"
+                " to time the CPU."
+            )
         self._listener = _Listener(self)
         modes.add_observer(self._listener)
         return self
@@ -79,7 +103,9 @@ class profile:
         if self.function_events is None:
             if not self.enabled:
                 return EventList()
-            raise RuntimeError("the profile is not finished; ask for results after its `with` block.")
+            raise RuntimeError(
+                "the profile is not finished; ask for results after its `with` block."
+            )
         return self.function_events
 
     def __iter__(self) -> Any:
@@ -89,28 +115,46 @@ class profile:
         return len(self._finished())
 
     def __str__(self) -> str:
-        return "<unfinished profile>" if self.enabled and self.function_events is None else str(self._finished())
+        return (
+            "<unfinished profile>"
+            if self.enabled and self.function_events is None
+            else str(self._finished())
+        )
 
     def __repr__(self) -> str:
-        return "<unfinished profile>" if self.enabled and self.function_events is None else f"<profile of {len(self)} events>"
+        return (
+            "<unfinished profile>"
+            if self.enabled and self.function_events is None
+            else f"<profile of {len(self)} events>"
+        )
 
     def events(self) -> EventList:
         """All events, in the order in which they began."""
         return self._finished()
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList:
         """Events added up by name (and shapes, and calling lines, where those were recorded).
 
         Raises AutogradError if shapes or stacks are asked for that were not recorded.
         """
         if group_by_input_shape and not self.record_shapes:
-            raise AutogradError("key_averages: shapes were not recorded; use profile(record_shapes=True).")
+            raise AutogradError(
+                "key_averages: shapes were not recorded; use profile(record_shapes=True)."
+            )
         if group_by_stack_n and not self.with_stack:
-            raise AutogradError("key_averages: stacks were not recorded; use profile(with_stack=True).")
+            raise AutogradError(
+                "key_averages: stacks were not recorded; use profile(with_stack=True)."
+            )
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(
-        self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, top_level_events_only: bool = False
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        header: str | None = None,
+        top_level_events_only: bool = False,
     ) -> str:
         """The events as text; see `EventList.table`."""
         return self._finished().table(sort_by, row_limit, header, top_level_events_only)
@@ -125,12 +169,16 @@ class profile:
         return self._finished().self_cpu_time_total
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Write the time line for ui.perfetto.dev or chrome://tracing; see `EventList.export_chrome_trace`."""
+        """Write the time line for ui.perfetto.dev or chrome://tracing; see
+        `EventList.export_chrome_trace`.
+        """
         self._finished().export_chrome_trace(path)
 
 
 class record_function(contextlib.ContextDecorator):
-    """Give a stretch of your own program a name in the profile: `with record_function("loss"):`, or as a decorator."""
+    """Give a stretch of your own program a name in the profile: `with record_function("loss"):`,
+    or as a decorator.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -146,7 +194,9 @@ class record_function(contextlib.ContextDecorator):
 
 
 class _Record:
-    """An event being timed: when the profiler's own work for it began, and when the event itself."""
+    """An event being timed: when the profiler's own work for it began, and when the event
+    itself.
+    """
 
     __slots__ = (
         "device",
@@ -163,8 +213,15 @@ class _Record:
         "stop",
     )
 
-    def __init__(self, event: Event, parent: _Record | None, entered: int, memory_before: int) -> None:
-        self.event, self.parent, self.entered, self.memory_before = event, parent, entered, memory_before
+    def __init__(
+        self, event: Event, parent: _Record | None, entered: int, memory_before: int
+    ) -> None:
+        self.event, self.parent, self.entered, self.memory_before = (
+            event,
+            parent,
+            entered,
+            memory_before,
+        )
         self.start, self.stop = entered, 0
         self.overhead = self.overhead_memory = self.memory = self.device_memory = 0
         self.stack: list[str] = []
@@ -199,13 +256,22 @@ class _Listener:
     def begin(self, event: Event) -> None:
         """Start the clock, last of all."""
         entered = time.perf_counter_ns()
-        record = _Record(event, self._innermost, entered, tracemalloc.get_traced_memory()[0] if self._memory else 0)
+        record = _Record(
+            event,
+            self._innermost,
+            entered,
+            tracemalloc.get_traced_memory()[0] if self._memory else 0,
+        )
         self._innermost = record
-        done = _Finished(record, _name(event), event.phase, _shapes(event.args) if self._shapes else [])
+        done = _Finished(
+            record, _name(event), event.phase, _shapes(event.args) if self._shapes else []
+        )
         self._by_record[id(record)] = done
         self._all.append(done)
         if self._stacks:
-            record.stack = [f"{f.f_code.co_filename}({f.f_lineno}): {f.f_code.co_name}" for f in user_frames()]
+            record.stack = [
+                f"{f.f_code.co_filename}({f.f_lineno}): {f.f_code.co_name}" for f in user_frames()
+            ]
         if self._cupy is not None:
             record.device = (self._cupy.cuda.Event(), self._cupy.cuda.Event())
             record.device_memory = self._cupy.get_default_memory_pool().used_bytes()
@@ -222,7 +288,9 @@ class _Listener:
         memory = tracemalloc.get_traced_memory()[0] if self._memory else 0
         if record.device is not None and self._cupy is not None:
             record.device[1].record()
-            record.device_memory = self._cupy.get_default_memory_pool().used_bytes() - record.device_memory
+            record.device_memory = (
+                self._cupy.get_default_memory_pool().used_bytes() - record.device_memory
+            )
         self._by_record.pop(id(record)).sequence = _sequence(event)
         record.stop = stop
         self._innermost = parent = record.parent
@@ -266,13 +334,21 @@ class _Listener:
             if record.parent is not None:
                 made[id(record.parent)].append_cpu_child(event)
         self._read_device(made)
-        return EventList(made.values(), use_cuda=self._cupy is not None, profile_memory=self._memory)
+        return EventList(
+            made.values(), use_cuda=self._cupy is not None, profile_memory=self._memory
+        )
 
     def _read_device(self, made: dict[int, FunctionEvent]) -> None:
-        """Device time between an operation's two CUDA events, less that of the operations inside it."""
+        """Device time between an operation's two CUDA events, less that of the operations inside
+        it.
+        """
         if self._cupy is None:
             return
-        elapsed = {id(d.record): 1e3 * self._cupy.cuda.get_elapsed_time(*d.record.device) for d in self._all if d.record.device is not None}
+        elapsed = {
+            id(d.record): 1e3 * self._cupy.cuda.get_elapsed_time(*d.record.device)
+            for d in self._all
+            if d.record.device is not None
+        }
         inside = dict.fromkeys(elapsed, 0.0)
         for done in self._all:
             if done.record.parent is not None:
@@ -305,5 +381,12 @@ def _sequence(event: Event) -> int:
 
 def _shapes(args: Any) -> list[Any]:
     return [
-        list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else _shapes(a) if isinstance(a, list | tuple) else [] for a in args
+        (
+            list(a.shape)
+            if isinstance(a, Tensor) or hasattr(a, "shape")
+            else _shapes(a)
+            if isinstance(a, list | tuple)
+            else []
+        )
+        for a in args
     ]

@@ -1,4 +1,6 @@
-"""The old name of a tensor that can have a gradient, kept so that old programs run: `Variable(tensor)` returns a Tensor."""
+"""The old name of a tensor that can have a gradient, kept so that old programs run:
+`Variable(tensor)` returns a Tensor.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ class _AnyTensor(type):
 
 
 class Variable(metaclass=_AnyTensor):
-    """Deprecated: tensors with requires_grad=True do all that a Variable did. `Variable(data, requires_grad)` is a new Tensor on the same
-    memory.
+    """Deprecated: tensors with requires_grad=True do all that a Variable did. `Variable(data,
+    requires_grad)` is a new Tensor on the same memory.
 
-    data: a tensor (or whatever `tensor` takes); requires_grad: ask for gradients. Raises DTypeError if they are asked of integers.
+    data: a tensor (or whatever `tensor` takes); requires_grad: ask for gradients. Raises DTypeError
+    if they are asked of integers.
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = False) -> Any:

@@ -4,7 +4,8 @@ The files, each of which needs only those before it:
 
 - dtypes: their names, promotion, limits;
 - float_errors: which numerical errors are ignored and which raise;
-- payload: the array types, the library that computes on each (`array_module`), and what becomes a payload;
+- payload: the array types, the library that computes on each (`array_module`), and what becomes a
+payload;
 - devices: where payloads are, and moving them;
 - creation: arrays from numbers, from other libraries, at random;
 - layout: strides, views, copies in a given order;
@@ -12,8 +13,30 @@ The files, each of which needs only those before it:
 - printing; npz (files).
 """
 
-from .creation import arange, e, eye, from_dlpack, full, identity_columns, index_array, inf, linspace, nan, pi, random_generator
-from .devices import Device, cuda_is_available, device_of, device_with_index, need_cuda, same_device, to_device, to_device_of
+from .creation import (
+    arange,
+    e,
+    eye,
+    from_dlpack,
+    full,
+    identity_columns,
+    index_array,
+    inf,
+    linspace,
+    nan,
+    pi,
+    random_generator,
+)
+from .devices import (
+    Device,
+    cuda_is_available,
+    device_of,
+    device_with_index,
+    need_cuda,
+    same_device,
+    to_device,
+    to_device_of,
+)
 from .dtypes import (
     FAST_DTYPES,
     PYTHON_SCALARS,
@@ -50,7 +73,15 @@ from .dtypes import (
     uint8,
 )
 from .float_errors import call_linalg, divide_integers, ignore_float_errors
-from .kernels import allclose, broadcast_rows, erf_function, erfc_function, lgamma_function, scatter_add, scatter_extreme_at
+from .kernels import (
+    allclose,
+    broadcast_rows,
+    erf_function,
+    erfc_function,
+    lgamma_function,
+    scatter_add,
+    scatter_extreme_at,
+)
 from .layout import (
     array_in_storage,
     axis_order,

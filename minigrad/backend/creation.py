@@ -38,8 +38,12 @@ def eye(n: int, m: int, dtype: Any, device: str = "cpu") -> Array:
     return _call_on_device(device, "eye", n, m, 0, dtype)
 
 
-def _call_on_device(device: str, name: str, first: Any, second: Any, third: Any, dtype: Any) -> Array:
-    """Call a function of NumPy or of a device's library, so that no array is copied to the device."""
+def _call_on_device(
+    device: str, name: str, first: Any, second: Any, third: Any, dtype: Any
+) -> Array:
+    """Call a function of NumPy or of a device's library, so that no array is copied to the
+    device.
+    """
     library = np if device == "cpu" else library_of(device)
     with on_device(device):
         return getattr(library, name)(first, second, third, dtype=dtype)
@@ -62,7 +66,10 @@ def index_array(index: list[Any]) -> Array:
     except ValueError:
         found = np.asarray(None)
     if found.dtype == object:
-        raise IndexError(f"the index {describe(index)} is no array of numbers: its parts differ in shape, or are no numbers.")
+        raise IndexError(
+            f"the index {describe(index)} is no array of numbers: its parts differ in shape, or are"
+            " no numbers."
+        )
     return found if found.size else found.astype(np.int64)
 
 
@@ -83,16 +90,24 @@ def from_dlpack(source: Any) -> Array:
     say); DeviceError for other devices.
     """
     if not hasattr(source, "__dlpack__") or not hasattr(source, "__dlpack_device__"):
-        raise TypeError(f"from_dlpack: needs an array or tensor with the DLPack protocol (__dlpack__), got {type(source).__name__}.")
+        raise TypeError(
+            "from_dlpack: needs an array or tensor with the DLPack protocol (__dlpack__), got"
+            f" {type(source).__name__}."
+        )
     place = int(source.__dlpack_device__()[0])
     if place not in _DLPACK:
-        raise DeviceError(f"from_dlpack: memory is on a device of DLPack's kind {place}; minigrad knows the CPU (1) and CUDA (2, 3, 13).")
+        raise DeviceError(
+            f"from_dlpack: memory is on a device of DLPack's kind {place}; minigrad knows the CPU"
+            " (1) and CUDA (2, 3, 13)."
+        )
     library = library_of(_DLPACK[place])
     try:
         return library.from_dlpack(source)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
-        raise TypeError(f"from_dlpack: {describe(source)} cannot be taken over: {reason}.") from error
+        raise TypeError(
+            f"from_dlpack: {describe(source)} cannot be taken over: {reason}."
+        ) from error
 
 
 _DLPACK = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cuda"}

@@ -29,13 +29,18 @@ class Device(str):
         return str(self).partition(":")[0]
 
     @property
-    def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name; str.index is of no use here
+    # PyTorch's name; str.index is of no use here
+    def index(self) -> int | None:  # type: ignore[override]
         """Which one of its kind."""
         number = str(self).partition(":")[2]
         return int(number) if number else None
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+        return (
+            f"device(type={self.type!r})"
+            if self.index is None
+            else f"device(type={self.type!r}, index={self.index})"
+        )
 
 
 def library_of(device: str) -> Any:
@@ -74,7 +79,10 @@ def need_cuda(what: str) -> None:
     """Raise DeviceError, saying what is missing, where there is no CuPy or no CUDA device."""
     load_cupy()
     if not cuda_is_available():
-        raise DeviceError(f"{what}: CuPy is installed, but it sees no CUDA device. Compute on the CPU (leave out device and .cuda()).")
+        raise DeviceError(
+            f"{what}: CuPy is installed, but it sees no CUDA device. Compute on the CPU (leave out"
+            " device and .cuda())."
+        )
 
 
 def device_of(array: Array) -> str:

@@ -17,7 +17,9 @@ Array = Any
 DType = np.dtype[Any]
 Shape = tuple[int, ...]
 
-bool_, uint8, int8, int16, int32, int64 = (np.dtype(n) for n in ("bool", "uint8", "int8", "int16", "int32", "int64"))
+bool_, uint8, int8, int16, int32, int64 = (
+    np.dtype(n) for n in ("bool", "uint8", "int8", "int16", "int32", "int64")
+)
 
 float16, float32, float64 = (np.dtype(n) for n in ("float16", "float32", "float64"))
 
@@ -62,7 +64,8 @@ def as_dtype(dtype: Any) -> DType | None:
         return found
     except TypeError:
         raise DTypeError(
-            f'{dtype!r} names no dtype, such as mg.float32 or "int64" (and no device: those are "cpu", "cuda", "cuda:<number>").'
+            f'{dtype!r} names no dtype, such as mg.float32 or "int64" (and no device: those are'
+            ' "cpu", "cuda", "cuda:<number>").'
         ) from None
 
 
@@ -72,7 +75,10 @@ def bfloat16_dtype() -> DType:
     """
     found = _bfloat16()
     if found is None:
-        raise DTypeError("bfloat16 needs the package ml_dtypes, which is not installed. Get it: pip install ml_dtypes.")
+        raise DTypeError(
+            "bfloat16 needs the package ml_dtypes, which is not installed. Get it: pip install"
+            " ml_dtypes."
+        )
     return found
 
 
@@ -115,14 +121,21 @@ def result_type(values: Sequence[Any]) -> DType:
     default dtype, a complex one beside float16 complex64, as NumPy has none narrower. Source:
     PyTorch's documentation of type promotion (tensor attributes), tested against it.
     """
-    ranked: list[DType | None] = [None, None, None]  # by dimensioned arrays, 0-d arrays, Python scalars
+    ranked: list[DType | None] = [
+        None,
+        None,
+        None,
+    ]  # by dimensioned arrays, 0-d arrays, Python scalars
     for v in values:
         kind = type(v)
         if kind in PYTHON_SCALARS:
             rank, dtype = 2, DTYPE_OF_NUMBER[kind]
         else:
             if not hasattr(v, "dtype"):
-                raise DTypeError(f"an operation takes tensors, arrays and numbers, got {describe(v)} ({kind.__name__}).")
+                raise DTypeError(
+                    f"an operation takes tensors, arrays and numbers, got {describe(v)}"
+                    f" ({kind.__name__})."
+                )
             rank, dtype = (0 if v.ndim else 1), v.dtype
         seen = ranked[rank]
         ranked[rank] = dtype if seen is None else promote(seen, dtype)
@@ -133,7 +146,11 @@ def result_type(values: Sequence[Any]) -> DType:
         if result is None:
             result = candidate
         elif _category(candidate) > _category(result):
-            result = candidate if _category(candidate) < 3 or _category(result) < 2 else complex_of(result)
+            result = (
+                candidate
+                if _category(candidate) < 3 or _category(result) < 2
+                else complex_of(result)
+            )
     return default_dtype() if result is None else result
 
 
@@ -151,7 +168,11 @@ def promote(a: DType, b: DType) -> DType:
     low, high = sorted((a, b), key=_category)
     if _category(low) < 2 <= _category(high):
         return high
-    if low.itemsize == high.itemsize == 2 and "bfloat16" in (low.name, high.name) and _category(high) == 2:
+    if (
+        low.itemsize == high.itemsize == 2
+        and "bfloat16" in (low.name, high.name)
+        and _category(high) == 2
+    ):
         return float32  # float16 and bfloat16 each hold what the other cannot
     if "bfloat16" in (low.name, high.name) and _category(high) == 3:
         return high
@@ -189,14 +210,24 @@ def largest(dtype: DType) -> float:
 
 def lowest(dtype: DType) -> Any:
     """The smallest value of the dtype: -infinity, the smallest integer, False."""
-    return float("-inf") if is_floating(dtype) else False if dtype == bool_ else int(np.iinfo(dtype).min)
+    return (
+        float("-inf")
+        if is_floating(dtype)
+        else False
+        if dtype == bool_
+        else int(np.iinfo(dtype).min)
+    )
 
 
 def highest(dtype: DType) -> Any:
     """The largest value of the dtype: infinity, the largest integer, True."""
-    return float("inf") if is_floating(dtype) else True if dtype == bool_ else int(np.iinfo(dtype).max)
+    return (
+        float("inf") if is_floating(dtype) else True if dtype == bool_ else int(np.iinfo(dtype).max)
+    )
 
 
 def precision(dtype: DType) -> float:
     """The distance from 1 to the next number of a floating or complex dtype."""
-    return float((np if dtype.kind in "fc" else importlib.import_module("ml_dtypes")).finfo(dtype).eps)
+    return float(
+        (np if dtype.kind in "fc" else importlib.import_module("ml_dtypes")).finfo(dtype).eps
+    )

@@ -46,7 +46,8 @@ def divide_integers(divide: Callable[[Any, Any], Array], a: Array, b: Array) -> 
             return divide(a, b)
     except FloatingPointError:
         raise ZeroDivisionError(
-            "an integer was divided by zero. Convert to floating point first (x.float()) to get inf or nan instead."
+            "an integer was divided by zero. Convert to floating point first (x.float()) to get inf"
+            " or nan instead."
         ) from None
 
 
@@ -57,9 +58,16 @@ def call_linalg(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
     except np.linalg.LinAlgError as error:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
         advice = {
-            "cholesky": "the matrix (or one of them) is not positive definite. Add a small multiple of the identity, or use linalg.eigh.",
+            "cholesky": (
+                "the matrix (or one of them) is not positive definite. Add a small multiple of the"
+                " identity, or use linalg.eigh."
+            ),
             "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
             "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
             "eig": "the algorithm did not converge, or met NaN or infinity in the matrix.",
-        }.get(operation, "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of the identity.")
+        }.get(
+            operation,
+            "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of"
+            " the identity.",
+        )
         raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None

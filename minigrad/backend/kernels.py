@@ -15,7 +15,9 @@ from .float_errors import ignore_float_errors
 from .payload import array_module
 
 
-def broadcast_rows(function: Callable[..., Array], x: Array, y: Array, params: dict[str, Any]) -> Array:
+def broadcast_rows(
+    function: Callable[..., Array], x: Array, y: Array, params: dict[str, Any]
+) -> Array:
     """`function(numpy, x, y, **params)`, element by element, of two NumPy arrays whose shapes
     differ.
 
@@ -25,13 +27,21 @@ def broadcast_rows(function: Callable[..., Array], x: Array, y: Array, params: d
     instead of 34.
     """
     table, row = (x, y) if x.ndim > y.ndim else (y, x)
-    if row.ndim == 1 and 2 <= row.size <= 64 and table.size >= 1500 * row.size and table.shape[-1] == row.size and table.flags.c_contiguous:
+    if (
+        row.ndim == 1
+        and 2 <= row.size <= 64
+        and table.size >= 1500 * row.size
+        and table.shape[-1] == row.size
+        and table.flags.c_contiguous
+    ):
         count = _rows_at_once(table.size // row.size)
         if count > 1:
             repeated = np.empty((count, row.size), row.dtype)
             repeated[...] = row
             lines, line = table.reshape(-1, count * row.size), repeated.reshape(-1)
-            return function(np, *((lines, line) if table is x else (line, lines)), **params).reshape(table.shape)
+            return function(
+                np, *((lines, line) if table is x else (line, lines)), **params
+            ).reshape(table.shape)
     return function(np, x, y, **params)
 
 
@@ -91,12 +101,16 @@ def lgamma_function(xp: Any) -> Callable[[Array], Array]:
             return math.inf
 
     vectorised = np.frompyfunc(lgamma, 1, 1)
-    return lambda x: np.asarray(ignore_float_errors.run(vectorised, x), dtype=np.float64).astype(x.dtype)
+    return lambda x: np.asarray(ignore_float_errors.run(vectorised, x), dtype=np.float64).astype(
+        x.dtype
+    )
 
 
 def _special(xp: Any, name: str) -> Callable[[Array], Array]:
     if xp is not np:
-        out: Callable[[Array], Array] = getattr(getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name)
+        out: Callable[[Array], Array] = getattr(
+            getattr(xp, "special", None) or importlib.import_module("cupyx.scipy.special"), name
+        )
         return out
     vectorised = np.frompyfunc(getattr(math, name), 1, 1)
     return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)

@@ -23,8 +23,12 @@ def shares_memory(array: Array, source: Array) -> bool:
         return False
     if base is source or base is source.base:
         return True
-    inner = getattr(base, "base", None)  # `as_strided` of NumPy puts an object between a view and its base
-    return inner is not None and (inner is source or inner is source.base or inner is getattr(source, "array", None))
+    inner = getattr(
+        base, "base", None
+    )  # `as_strided` of NumPy puts an object between a view and its base
+    return inner is not None and (
+        inner is source or inner is source.base or inner is getattr(source, "array", None)
+    )
 
 
 def broadcast_view(xp: Any, array: Array, shape: Shape) -> Array:
@@ -44,7 +48,9 @@ def broadcast_view(xp: Any, array: Array, shape: Shape) -> Array:
         and all([n in (1, m) for n, m in zip(array.shape, shape[lead:], strict=True)])
     ):
         # NumPy's function, which is written in Python, takes six times as long to make this view
-        strides = (0,) * lead + tuple([0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)])
+        strides = (0,) * lead + tuple(
+            [0 if n == 1 else step for n, step in zip(array.shape, array.strides, strict=True)]
+        )
         view = np.ndarray(shape, array.dtype, array, 0, strides)
         view.flags.writeable = False
         return view
@@ -71,7 +77,9 @@ def sliding_windows(xp: Any, array: Array, axis: int, size: int, step: int) -> A
 
 def is_expanded(array: Array) -> bool:
     """Whether an axis longer than 1 repeats one element (stride 0)."""
-    return 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
+    return 0 in array.strides and any(
+        s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)
+    )
 
 
 def overlaps_itself(array: Array) -> bool:
@@ -87,8 +95,12 @@ def overlaps_itself(array: Array) -> bool:
         a, b = abs(strides[0]), abs(strides[1])
         if a > b * (shape[1] - 1) or b > a * (shape[0] - 1):
             return False
-    end = 0  # how far the last element of the axes seen so far, those of small strides, lies behind the first
-    for stride, size in sorted([(abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1]):
+    # how far the last element of the axes seen so far, those of small strides, lies behind the
+    # first
+    end = 0
+    for stride, size in sorted(
+        [(abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1]
+    ):
         if stride <= end:
             break
         end += stride * (size - 1)
@@ -146,7 +158,12 @@ def copy_with_strides_of(array: Array, model: Array) -> Array:
     """
     if is_immutable(array):
         return array
-    if model.ndim > 1 and type(array) in MODULES and not model.flags.c_contiguous and is_dense(model):
+    if (
+        model.ndim > 1
+        and type(array) in MODULES
+        and not model.flags.c_contiguous
+        and is_dense(model)
+    ):
         order = sorted(range(model.ndim), key=lambda axis: (-model.strides[axis], axis))
         inverse = sorted(range(model.ndim), key=order.__getitem__)
         return array.transpose(order).copy().transpose(inverse)
@@ -154,7 +171,9 @@ def copy_with_strides_of(array: Array, model: Array) -> Array:
 
 
 def has_strides_of(array: Array, model: Array) -> bool:
-    """Whether a gradient `array` already has the layout that `copy_with_strides_of` would give it."""
+    """Whether a gradient `array` already has the layout that `copy_with_strides_of` would give
+    it.
+    """
     if is_immutable(array):
         return True
     if model.ndim == array.ndim and array.strides == model.strides and array.flags.c_contiguous:
@@ -182,11 +201,21 @@ def storage_of(array: Array) -> tuple[Array, Array, tuple[int, Shape, Shape, DTy
         first, end = span(root)
     memory = root.transpose(axis_order(root)).reshape(-1).view(np.uint8)
     offset = array.__array_interface__["data"][0] - first if array.size else 0
-    return memory if memory.base is None else memory.base, memory, (offset, array.shape, array.strides, array.dtype)
+    return (
+        memory if memory.base is None else memory.base,
+        memory,
+        (offset, array.shape, array.strides, array.dtype),
+    )
 
 
-def array_in_storage(memory: Array, offset: int, shape: Shape, strides: Shape, dtype: DType) -> Array:
+def array_in_storage(
+    memory: Array, offset: int, shape: Shape, strides: Shape, dtype: DType
+) -> Array:
     """The array at a location in `memory`, an array of bytes. Raises ValueError if it reaches
     beyond the end.
     """
-    return np.ndarray(shape, dtype, memory, offset, strides) if 0 not in shape else np.ndarray(shape, dtype)
+    return (
+        np.ndarray(shape, dtype, memory, offset, strides)
+        if 0 not in shape
+        else np.ndarray(shape, dtype)
+    )

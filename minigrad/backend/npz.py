@@ -27,13 +27,15 @@ def save_arrays(path: Any, arrays: dict[str, Array]) -> None:
     for name, array in host.items():
         if array.dtype.kind not in "biufc":
             raise DTypeError(
-                f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without pickle. Convert it first, for instance "
-                "with .float()."
+                f"save: {name} has dtype {array.dtype}, which .npz files cannot hold without"
+                " pickle. Convert it first, for instance with .float()."
             )
     if not hasattr(path, "write"):
         path = os.fspath(path)
         path += "" if path.endswith(".npz") else ".npz"
-    with zipfile.ZipFile(path, "w", allowZip64=True) as file:  # as numpy.savez, which cannot hold an array named "file" and writes the time
+    with zipfile.ZipFile(
+        path, "w", allowZip64=True
+    ) as file:  # as numpy.savez, which cannot hold an array named "file" and writes the time
         for name, array in host.items():
             with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
@@ -49,11 +51,26 @@ def load_arrays(path: Any) -> dict[str, Array]:
             with zipfile.ZipFile(source) as file:
                 for name in file.namelist():
                     with file.open(name) as member:
-                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(
+                            member, allow_pickle=False
+                        )
             return arrays
         except DAMAGE as error:
-            raise ValueError(f"{path} holds no plain arrays by name in the .npz format: {error}") from None
+            raise ValueError(
+                f"{path} holds no plain arrays by name in the .npz format: {error}"
+            ) from None
 
 
-DAMAGE = (ValueError, EOFError, KeyError, MemoryError, OSError, RuntimeError, TypeError, struct.error, zlib.error, zipfile.BadZipFile)
+DAMAGE = (
+    ValueError,
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    struct.error,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 """What reading a damaged .npz file can raise, by where the damage is."""

@@ -39,7 +39,11 @@ from .float_errors import ignore_float_errors
 MODULES: dict[type, ModuleType | None] = {
     np.ndarray: np,
     np.memmap: np,
-    **{kind: np for kind in np.sctypeDict.values() if isinstance(kind, type) and issubclass(kind, np.generic)},
+    **{
+        kind: np
+        for kind in np.sctypeDict.values()
+        if isinstance(kind, type) and issubclass(kind, np.generic)
+    },
     **{kind: None for kind in PYTHON_SCALARS},
 }
 """The library that computes on each array type. Python's scalars have none (None): they follow the
@@ -77,8 +81,9 @@ def array_module(arrays: Iterable[Any], operation: str = "this operation") -> An
         if module is not None and module is not found:
             if found is not None:
                 raise DeviceError(
-                    f"{operation}: got arrays of two devices, {device_of_module(found)} and {device_of_module(module)}. "
-                    "Move one of them first, for instance with .to(device) or .cpu()."
+                    f"{operation}: got arrays of two devices, {device_of_module(found)} and"
+                    f" {device_of_module(module)}. Move one of them first, for instance with"
+                    " .to(device) or .cpu()."
                 )
             found = module
         elif module is None and type(a).__module__.partition(".")[0] == "cupy":
@@ -99,7 +104,8 @@ def device_context(library: Any, arrays: Iterable[Any], operation: str) -> Any:
     if len(numbers) > 1:
         first, second = (f"{device_of_module(library)}:{number}" for number in numbers[:2])
         raise DeviceError(
-            f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first, for instance with .to(device)."
+            f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first,"
+            " for instance with .to(device)."
         )
     return on_device(f"{device_of_module(library)}:{numbers[0]}") if numbers else _no_context
 
@@ -119,7 +125,8 @@ def load_cupy() -> Any:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise DeviceError(
-            'a CUDA device was asked for, but CuPy is not installed. Get it: pip install "minigrad[cuda12]" (or [cuda13], by your driver).'
+            "a CUDA device was asked for, but CuPy is not installed. Get it: pip install"
+            ' "minigrad[cuda12]" (or [cuda13], by your driver).'
         ) from error
     register_array_type(cupy.ndarray, cupy)
     return cupy
@@ -162,13 +169,20 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
             if "inhomogeneous" not in str(error):
                 raise
             raise ShapeError(
-                f"cannot make a tensor of {describe(data)}: its rows differ in length. Pad them to one length first."
+                f"cannot make a tensor of {describe(data)}: its rows differ in length. Pad them to"
+                " one length first."
             ) from None
         if array.dtype == object or array.dtype.kind in "SUMm":
-            raise DTypeError(f"cannot make a tensor of {describe(data)}: use numbers, nested lists of equal length, or arrays.")
+            raise DTypeError(
+                f"cannot make a tensor of {describe(data)}: use numbers, nested lists of equal"
+                " length, or arrays."
+            )
         if wanted is None:
             if array.dtype == np.uint64:
-                raise OverflowError(f"cannot make a tensor of {describe(data)}: a number is larger than int64 can hold.")
+                raise OverflowError(
+                    f"cannot make a tensor of {describe(data)}: a number is larger than int64 can"
+                    " hold."
+                )
             wanted = _dtype_of_leaves(leaves, array.dtype)
         array = array if wanted is None or wanted == array.dtype else array.astype(wanted)
     return canonical(array)
@@ -193,7 +207,13 @@ def _dtype_of_leaves(leaves: set[Any], found: DType) -> DType:
         for leaf in leaves
         if isinstance(leaf, np.dtype) or leaf in PYTHON_SCALARS
     ]
-    return functools.reduce(promote, dtypes) if dtypes else default_dtype() if found == float64 else found
+    return (
+        functools.reduce(promote, dtypes)
+        if dtypes
+        else default_dtype()
+        if found == float64
+        else found
+    )
 
 
 def _with_numbers(data: Any) -> Any:
@@ -233,7 +253,9 @@ def materialise(array: Array) -> Array:
 
 
 def to_numpy(array: Array) -> Any:
-    """A host copy (or the array itself on the CPU). This is the only way from a device to the host."""
+    """A host copy (or the array itself on the CPU). This is the only way from a device to the
+    host.
+    """
     if isinstance(array, np.ndarray | np.generic):
         return array
     return array.get() if hasattr(array, "get") else np.asarray(array)
@@ -241,16 +263,24 @@ def to_numpy(array: Array) -> Any:
 
 def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
     """Zeros on the device of `like`."""
-    return _constant(like, canonical((MODULES.get(type(getattr(like, "array", like)), np) or np).zeros(shape, dtype)))
+    return _constant(
+        like,
+        canonical((MODULES.get(type(getattr(like, "array", like)), np) or np).zeros(shape, dtype)),
+    )
 
 
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
-    return _constant(like, canonical((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype)))
+    return _constant(
+        like,
+        canonical((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype)),
+    )
 
 
 def _constant(like: Array, made: Array) -> Array:
     """A constant as a payload of the kind of `like`, where that is one that records what is done
     with it.
     """
-    return like.__minigrad_constant__(made) if hasattr(type(like), "__minigrad_constant__") else made
+    return (
+        like.__minigrad_constant__(made) if hasattr(type(like), "__minigrad_constant__") else made
+    )

@@ -25,7 +25,13 @@ def format_array(array: Array, prefix: str) -> str:
     number = _number_format(shown)
     if host.ndim == 0:
         return number(host[()]).strip()
-    layout: dict[str, Any] = {"separator": ", ", "prefix": prefix, "max_line_width": 80, "threshold": threshold, "edgeitems": 3}
+    layout: dict[str, Any] = {
+        "separator": ", ",
+        "prefix": prefix,
+        "max_line_width": 80,
+        "threshold": threshold,
+        "edgeitems": 3,
+    }
     return str(np.array2string(host, formatter={"all": number}, **layout))
 
 
@@ -46,7 +52,9 @@ def _number_format(values: Array) -> Callable[[Any], str]:
     counted = values[np.isfinite(values) & (values != 0)].astype(np.float64)
     sizes = np.abs(counted)
     whole = bool((sizes == np.ceil(sizes)).all())
-    scientific = bool(sizes.size) and (sizes.max() / sizes.min() > 1000 or sizes.max() > 1e8 or (not whole and sizes.min() < 1e-4))
+    scientific = bool(sizes.size) and (
+        sizes.max() / sizes.min() > 1000 or sizes.max() > 1e8 or (not whole and sizes.min() < 1e-4)
+    )
     pattern = "{:.4e}" if scientific else "{:.0f}." if whole else "{:.4f}"
     width = max((len(pattern.format(v)) for v in counted), default=0)
     return lambda v: (pattern.format(v) if np.isfinite(v) else str(float(v))).rjust(width)

@@ -5,9 +5,10 @@
     share   one value → the same for all examples   its transpose is  total
     total   a batch → the sum over its examples     its transpose is  share
 
-Since they are operations like all others, gradients and tangents pass them in both modes: `grad` outside of `vmap` needs no rule of its
-own. `share` is where a value from outside meets the batch: each example contributes to its gradient, and `total` adds the contributions
-up, just as the gradient of any broadcast operand is summed.
+Since they are operations like all others, gradients and tangents pass them in both modes: `grad`
+outside of `vmap` needs no rule of its own. `share` is where a value from outside meets the batch:
+each example contributes to its gradient, and `total` adds the contributions up, just as the
+gradient of any broadcast operand is summed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def _leave(xp: Any, x: Any, *, place: BatchAxis, axis: int) -> Any:
     else:
         array = array.reshape((*array.shape[:target], 1, *array.shape[target:]))
     if array.shape[target] != place.size:
-        array = xp.broadcast_to(array, (*array.shape[:target], place.size, *array.shape[target + 1 :]))
+        array = xp.broadcast_to(
+            array, (*array.shape[:target], place.size, *array.shape[target + 1 :])
+        )
     return packed(array, rest)
 
 
@@ -70,7 +73,9 @@ def _total(xp: Any, x: Any, *, place: BatchAxis) -> Any:
     where = axes.index(place)
     times = 1 if array.shape[where] == place.size else place.size
     total = sum_forward(xp, array, axes=(where,), keepdims=False)
-    return packed(canonical(total if times == 1 else total * times), tuple(a for a in axes if a is not place))
+    return packed(
+        canonical(total if times == 1 else total * times), tuple(a for a in axes if a is not place)
+    )
 
 
 enter: Primitive = primitive(
@@ -90,7 +95,12 @@ leave: Primitive = primitive(
     batch="itself",
 )
 share = primitive(
-    "batch_share", _share, [lambda g, *, place: summed(g, place)], [lambda t, *, place: shared(t, (place,))], batch="itself", cost=MOVES
+    "batch_share",
+    _share,
+    [lambda g, *, place: summed(g, place)],
+    [lambda t, *, place: shared(t, (place,))],
+    batch="itself",
+    cost=MOVES,
 )
 total = primitive(
     "batch_total",
@@ -104,7 +114,9 @@ BOUNDARY = frozenset((enter, leave, share, total))
 
 
 def shared(x: Any, axes: Axes) -> Any:
-    """x (a tensor, or a payload within a rule) as a member of all `axes`: the same in every example of those that it was not part of."""
+    """x (a tensor, or a payload within a rule) as a member of all `axes`: the same in every
+    example of those that it was not part of.
+    """
     for place in axes:
         if place not in axes_of(x.array if type(x) is Tensor else x):
             x = share(x, place=place)
@@ -112,8 +124,8 @@ def shared(x: Any, axes: Axes) -> Any:
 
 
 def taken_out(x: Any, place: BatchAxis, axis: int) -> Any:
-    """x (a tensor, or a payload within a rule) for all examples, the batch at `axis`. What has history joins the batch first, so that its
-    gradient is summed.
+    """x (a tensor, or a payload within a rule) for all examples, the batch at `axis`. What has
+    history joins the batch first, so that its gradient is summed.
     """
     if type(x) is Tensor and x.node is not None:
         x = shared(x, (place,))
@@ -132,13 +144,15 @@ def per_example(x: Tensor) -> Tensor:
     return shared(x, state.batches) if state.batches else x
 
 
-# ------------------------------------------------------------------------------------------------- values from outside of the batch
+# ----------------------------------------------------------------- values from outside of the batch
 
 
 def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Let tensors with history that are not part of the batch join it (their gradient is then summed), or None where all are.
+    """Let tensors with history that are not part of the batch join it (their gradient is then
+    summed), or None where all are.
 
-    A product with such a matrix leaves the batch instead: as one large product, whose gradient never exists example by example.
+    A product with such a matrix leaves the batch instead: as one large product, whose gradient
+    never exists example by example.
     """
     if prim in BOUNDARY or prim.kind == "constant":
         return None
@@ -146,7 +160,13 @@ def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
     outside = [type(a) is Tensor and a.node is not None and axes_of(a.array) != axes for a in args]
     if not any(outside):
         return None
-    product = _product_outside(args[0], args[1], outside) if prim is matmul else _layer_outside(args, outside) if prim is affine else None
+    product = (
+        _product_outside(args[0], args[1], outside)
+        if prim is matmul
+        else _layer_outside(args, outside)
+        if prim is affine
+        else None
+    )
     if product is not None:
         return product
     joined = (shared(a, axes) if out else a for a, out in zip(args, outside, strict=True))
@@ -154,7 +174,9 @@ def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> 
 
 
 def _product_outside(a: Tensor, b: Tensor, outside: list[bool]) -> Tensor | None:
-    """a @ b where one operand is a batch and the other a matrix from outside: (B·m, n) @ (n, p); None where that is not the case."""
+    """a @ b where one operand is a batch and the other a matrix from outside: (B·m, n) @ (n, p);
+    None where that is not the case.
+    """
     if outside == [True, False] and a.ndim == 2 and b.ndim == 1:
         return _product_outside(b, swapped(a), [False, True])
     if outside == [True, False] and a.ndim == 2 and b.ndim == 2:
@@ -170,9 +192,13 @@ def _product_outside(a: Tensor, b: Tensor, outside: list[bool]) -> Tensor | None
 
 
 def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
-    """x Wᵀ + b where only x is a batch: one layer on all examples; None where W or b are batches too."""
+    """x Wᵀ + b where only x is a batch: one layer on all examples; None where W or b are batches
+    too.
+    """
     x, *weights = args
-    missing = tuple(axis for axis in axes_of(x.array) if all(axis not in axes_of(w.array) for w in weights))
+    missing = tuple(
+        axis for axis in axes_of(x.array) if all(axis not in axes_of(w.array) for w in weights)
+    )
     if outside[0] or not missing:
         return None
     place = missing[0]
@@ -182,21 +208,22 @@ def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
 value.rewrite = _rewrite
 
 
-# ---------------------------------------------------------------------------------------------------------- guards and random numbers
+# ------------------------------------------------------------------------ guards and random numbers
 
 
 def check_per_example(output: Any, given: Any, caller: str, name: str) -> None:
-    """Raise BatchingError if `output` differs between the examples of an open batch while `given` is one tensor for all of them
-    (payloads).
+    """Raise BatchingError if `output` differs between the examples of an open batch while `given`
+    is one tensor for all of them (payloads).
     """
     if not state.batches:
         return
     for axis in axes_of(output):
         if axis.open and axis not in axes_of(given):
             raise BatchingError(
-                f"{caller}: inside vmap, the gradient by {name} would be different for each of the {axis.size} examples, but the tensor "
-                "comes from outside and is one for all. Use func.grad (or vjp) inside the mapped function, with this tensor as an "
-                "argument: it gives a gradient for each example. Or differentiate the sum outside of vmap."
+                f"{caller}: inside vmap, the gradient by {name} would be different for each of the"
+                f" {axis.size} examples, but the tensor comes from outside and is one for all. Use"
+                " func.grad (or vjp) inside the mapped function, with this tensor as an argument:"
+                " it gives a gradient for each example. Or differentiate the sum outside of vmap."
             )
 
 
@@ -210,15 +237,16 @@ def check_leaves(outputs: list[Any], roots: list[Node], targets: list[Node] | No
 
 
 def drawn(draw: Any, shape: tuple[int, ...]) -> Any:
-    """Random numbers of `shape` from `draw(shape)`: inside vmap as its `randomness` says, the same or different for the examples. Raises
-    BatchingError for "error".
+    """Random numbers of `shape` from `draw(shape)`: inside vmap as its `randomness` says, the same
+    or different for the examples. Raises BatchingError for "error".
     """
     if not state.batches:
         return draw(shape)
     if any(axis.randomness == "error" for axis in state.batches):
         raise BatchingError(
-            'vmap: a random function was called inside. Say what you mean: vmap(f, randomness="different") draws for each example, '
-            'randomness="same" once for all of them.'
+            "vmap: a random function was called inside. Say what you mean: vmap(f,"
+            ' randomness="different") draws for each example, randomness="same" once for all of'
+            " them."
         )
     axes = tuple(axis for axis in state.batches if axis.randomness == "different")
     array = draw((*(axis.size for axis in axes), *shape))

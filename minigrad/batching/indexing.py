@@ -1,8 +1,8 @@
 """Reading with an index that differs between the examples: x[i] where i is batched.
 
-All examples read at once. Where x itself is batched, each example reads its own part: the numbers 0 … B-1 along the batch axis join the
-index. Where x is the same for all (a table of embeddings), its rows are read for the whole batch, and the gradient adds up in the one
-table.
+All examples read at once. Where x itself is batched, each example reads its own part: the numbers 0
+… B-1 along the batch axis join the index. Where x is the same for all (a table of embeddings), its
+rows are read for the whole batch, and the gradient adds up in the one table.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ def is_batched_index(index: Any) -> bool:
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
-    """x[index] for each example. Raises BatchingError for boolean masks, whose results have no common shape."""
+    """x[index] for each example. Raises BatchingError for boolean masks, whose results have no
+    common shape.
+    """
     given = index if isinstance(index, tuple) else (index,)
     single = [type(part) is Batched and part.ndim == 0 for part in given]
-    if any(single) and any(hasattr(part, "dtype") and not one for part, one in zip(given, single, strict=True)):
+    if any(single) and any(
+        hasattr(part, "dtype") and not one for part, one in zip(given, single, strict=True)
+    ):
         # One number for each example beside arrays: numbers come first, as in functions.getitem.
-        first = tuple(part if one or part is Ellipsis else slice(None) for part, one in zip(given, single, strict=True) if part is not None)
+        first = tuple(
+            part if one or part is Ellipsis else slice(None)
+            for part, one in zip(given, single, strict=True)
+            if part is not None
+        )
         rest = tuple(part for part, one in zip(given, single, strict=True) if not one)
         chosen = getitem(x, first)
         return getitem(chosen, rest) if is_batched_index(rest) else gather(chosen, index=rest)
@@ -37,8 +45,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     arrays = [part for part in parts if hasattr(part, "dtype")]
     if any(a.dtype.kind == "b" for a in arrays):
         raise BatchingError(
-            "x[mask]: inside vmap, an index that differs between the examples cannot go with a boolean mask: each example would select "
-            "another number of elements. Use where(mask, x, other)."
+            "x[mask]: inside vmap, an index that differs between the examples cannot go with a"
+            " boolean mask: each example would select another number of elements. Use where(mask,"
+            " x, other)."
         )
     axes = union(arrays)
     rank = max(a.ndim for a in arrays)
@@ -62,10 +71,16 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 def _counting(size: int, position: int, ndim: int) -> Any:
     """0 … size-1 along one axis of `ndim`."""
-    return index_array(list(range(size))).astype(int64).reshape(tuple(size if i == position else 1 for i in range(ndim)))
+    return (
+        index_array(list(range(size)))
+        .astype(int64)
+        .reshape(tuple(size if i == position else 1 for i in range(ndim)))
+    )
 
 
 def _place_of_arrays(parts: tuple[Any, ...]) -> int:
-    """Where the dimensions of index arrays stand in the result: in place of the arrays if those are neighbours, else in front."""
+    """Where the dimensions of index arrays stand in the result: in place of the arrays if those
+    are neighbours, else in front.
+    """
     at = [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
     return at[0] if at == list(range(at[0], at[-1] + 1)) else 0

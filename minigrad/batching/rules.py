@@ -1,5 +1,5 @@
-"""How an operation runs on a whole batch at once: by the rule that its declaration names (`batch`, see ops/batch.py), else example by
-example, which is slow and always right.
+"""How an operation runs on a whole batch at once: by the rule that its declaration names (`batch`,
+see ops/batch.py), else example by example, which is slow and always right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from .value import Batched, aligned, axes_of, packed, union
 
 
 def run(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """One operation on operands among which there is a batched one. Called by the engine, on payloads."""
+    """One operation on operands among which there is a batched one. Called by the engine, on
+    payloads.
+    """
     xp = array_module([o.array if type(o) is Batched else o for o in operands], prim.name)
     axes, batch = union(operands), prim.batch
     if batch == "pointwise":
@@ -50,49 +52,78 @@ def _one_by_one(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: A
     lengths = batch_lengths(arrays, k)
 
     def example(a: Any, at: tuple[int, ...]) -> Any:
-        return canonical(a[(*(i if n > 1 else 0 for i, n in zip(at, a.shape, strict=False)), Ellipsis)]) if hasattr(a, "shape") else a
+        return (
+            canonical(
+                a[(*(i if n > 1 else 0 for i, n in zip(at, a.shape, strict=False)), Ellipsis)]
+            )
+            if hasattr(a, "shape")
+            else a
+        )
 
     if 0 in lengths:  # no example to learn the result's shape from: ask one made of ones
-        ones = prim.forward(xp, *(xp.ones(a.shape[k:], a.dtype) if hasattr(a, "shape") else a for a in arrays), **params)
-        empty = [xp.zeros((*lengths, *r.shape), r.dtype) for r in (ones if prim.outputs != 1 else (ones,))]
+        ones = prim.forward(
+            xp,
+            *(xp.ones(a.shape[k:], a.dtype) if hasattr(a, "shape") else a for a in arrays),
+            **params,
+        )
+        empty = [
+            xp.zeros((*lengths, *r.shape), r.dtype)
+            for r in (ones if prim.outputs != 1 else (ones,))
+        ]
         return tuple(empty) if prim.outputs != 1 else empty[0]
-    results = [prim.forward(xp, *(example(a, at) for a in arrays), **params) for at in product(*map(range, lengths))]
+    results = [
+        prim.forward(xp, *(example(a, at) for a in arrays), **params)
+        for at in product(*map(range, lengths))
+    ]
     columns = list(zip(*results, strict=True)) if prim.outputs != 1 else [results]
     stacked = []
     for column in columns:
         shapes = {tuple(r.shape) for r in column}
         if len(shapes) > 1:
             raise BatchingError(
-                f"vmap: the results of {prim.name} have different shapes in different examples ({sorted(shapes)}), so they are no batch."
+                f"vmap: the results of {prim.name} have different shapes in different examples"
+                f" ({sorted(shapes)}), so they are no batch."
             )
-        stacked.append(xp.stack([xp.asarray(r) for r in column]).reshape((*lengths, *column[0].shape)))
+        stacked.append(
+            xp.stack([xp.asarray(r) for r in column]).reshape((*lengths, *column[0].shape))
+        )
     return tuple(stacked) if prim.outputs != 1 else stacked[0]
 
 
 def _scatter_view(x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | None = None) -> Any:
-    """A copy of x with room for the values' batch, in which the region that the steps lead to is overwritten. Steps may lead into the
-    batch themselves.
+    """A copy of x with room for the values' batch, in which the region that the steps lead to is
+    overwritten. Steps may lead into the batch themselves.
     """
     entered = {params["place"] for step, params in steps if step.name == "batch_enter"}
     axes = tuple(axis for axis in union([x, values]) if axis not in entered)
     array, k = aligned([x], axes)[0], len(axes)
-    lengths = [axis.size if axis in axes_of(values) else n for axis, n in zip(axes, array.shape, strict=False)]
+    lengths = [
+        axis.size if axis in axes_of(values) else n
+        for axis, n in zip(axes, array.shape, strict=False)
+    ]
     xp = array_module([array])
     order = (*range(k), *(axis + k for axis in (range(array.ndim - k) if order is None else order)))
-    out = region = packed(copy_in_order(xp, xp.broadcast_to(array, (*lengths, *array.shape[k:])), order), axes)
+    out = region = packed(
+        copy_in_order(xp, xp.broadcast_to(array, (*lengths, *array.shape[k:])), order), axes
+    )
     for step, params in steps:
         region = step(region, **params)
     region[...] = values
     return out
 
 
-# ---------------------------------------------------------------------------------------- what derivative rules do with raw payloads
+# ------------------------------------------------------- what derivative rules do with raw payloads
 
 attach_operators(Batched)
 _METHODS: dict[str, Any] = {
-    "__getitem__": lambda self, index: window(self, index=index) if is_basic(index) else gather(self, index=index),
+    "__getitem__": lambda self, index: (
+        window(self, index=index) if is_basic(index) else gather(self, index=index)
+    ),
     "reshape": lambda self, *shape: reshape(
-        self, shape=_sizes(self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
+        self,
+        shape=_sizes(
+            self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        ),
     ),
 }
 for _name, _method in _METHODS.items():

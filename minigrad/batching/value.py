@@ -1,16 +1,18 @@
 """A batched value: one array that stands for the same tensor in every example of a batch.
 
-`vmap(f)` runs f once, on tensors whose payload is a `Batched` value. To f such a tensor has the shape of a single example; the batch is a
-further axis that f cannot see. Each `vmap` that is running has a batch axis of its own, so nested ones simply have several:
+`vmap(f)` runs f once, on tensors whose payload is a `Batched` value. To f such a tensor has the
+shape of a single example; the batch is a further axis that f cannot see. Each `vmap` that is
+running has a batch axis of its own, so nested ones simply have several:
 
     array   (5, 3,   4, 2)        axes = (a: size 5, b: size 3)        what f sees: shape (4, 2)
              batch   example
 
-The batch axes lie in front, in order of the `vmap` calls that opened them. A batch axis of length 1 (where the batch is larger) means
-that all examples have the same value there, as in ordinary broadcasting.
+The batch axes lie in front, in order of the `vmap` calls that opened them. A batch axis of length 1
+(where the batch is larger) means that all examples have the same value there, as in ordinary
+broadcasting.
 
-Differentiation needs nothing new: nodes and tangents belong to the Tensor around the payload, so the derivative rules see one example and
-run for all of them.
+Differentiation needs nothing new: nodes and tangents belong to the Tensor around the payload, so
+the derivative rules see one example and run for all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ _numbers = count(1)
 
 
 class BatchAxis:
-    """The axis of one running `vmap`: how many examples it has, and what random functions do inside ("error", "different", "same")."""
+    """The axis of one running `vmap`: how many examples it has, and what random functions do
+    inside ("error", "different", "same").
+    """
 
     __slots__ = ("number", "open", "randomness", "size")
 
@@ -58,7 +62,9 @@ def batch_axis(size: int, randomness: str = "error") -> Iterator[BatchAxis]:
 
 
 class Batched(Payload):
-    """A payload with hidden batch axes. array: its first `len(axes)` axes are the batch axes; shape, ndim, dtype: of one example."""
+    """A payload with hidden batch axes. array: its first `len(axes)` axes are the batch axes;
+    shape, ndim, dtype: of one example.
+    """
 
     __slots__ = ("array", "axes")
 
@@ -120,56 +126,75 @@ class Batched(Payload):
         return Batched(self.array.astype(dtype, copy=copy), self.axes)
 
     def check_fits(self, target: Any, operation: str) -> None:
-        """Raise BatchingError unless memory laid out as `target` (a payload) has room for each example's value."""
-        room = dict(zip(target.axes, target.array.shape, strict=False)) if isinstance(target, Batched) else {}
+        """Raise BatchingError unless memory laid out as `target` (a payload) has room for each
+        example's value.
+        """
+        room = (
+            dict(zip(target.axes, target.array.shape, strict=False))
+            if isinstance(target, Batched)
+            else {}
+        )
         for axis, length in zip(self.axes, self.array.shape, strict=False):
             if room.get(axis, 1) < length:
                 raise BatchingError(
-                    f"{operation}: inside vmap, a value that differs between the {axis.size} examples cannot be written into a tensor "
-                    "of which "
-                    "there is only one for all of them. Use the out-of-place form, or make the target from a batched tensor "
-                    "(for instance 0 * x + target)."
+                    f"{operation}: inside vmap, a value that differs between the {axis.size}"
+                    " examples cannot be written into a tensor of which there is only one for all"
+                    " of them. Use the out-of-place form, or make the target from a batched tensor"
+                    " (for instance 0 * x + target)."
                 )
 
     def __setitem__(self, index: Any, values: Any) -> None:
         """Overwrite the whole memory (the engine's in-place operations need nothing else)."""
         if index is not Ellipsis:
-            raise BatchingError("a batched payload is overwritten as a whole; index the Tensor instead.")
+            raise BatchingError(
+                "a batched payload is overwritten as a whole; index the Tensor instead."
+            )
         if isinstance(values, Batched):
             values.check_fits(self, "an in-place operation")
         self.array[...] = aligned([values], self.axes, self.ndim)[0]
 
     def __repr__(self) -> str:
-        inside = " and ".join(f"{axis.size} examples{'' if axis.open else ' (of a vmap that has ended)'}" for axis in self.axes)
+        inside = " and ".join(
+            f"{axis.size} examples{'' if axis.open else ' (of a vmap that has ended)'}"
+            for axis in self.axes
+        )
         return f"a batch of {inside}, example shape {self.shape}, values {self.array!r}"
 
     def _single(self, *_: Any, **__: Any) -> Any:
         if not all(axis.open for axis in self.axes):
             raise BatchingError(
-                "this tensor was made inside a vmap that has ended, and leaked out of it. Return it from the mapped function instead."
+                "this tensor was made inside a vmap that has ended, and leaked out of it. Return it"
+                " from the mapped function instead."
             )
         raise BatchingError(
-            "inside vmap, a tensor that differs between the examples was asked for as one Python value (by if, while, bool(), int(), "
-            "float(), "
-            ".item(), .numpy(), an index or a slice bound). There is one value for each example, so Python cannot take one way for all: "
-            "use where(condition, a, b) instead of if, keep numbers as tensors, or loop over the examples without vmap."
+            "inside vmap, a tensor that differs between the examples was asked for as one Python"
+            " value (by if, while, bool(), int(), float(), .item(), .numpy(), an index or a slice"
+            " bound). There is one value for each example, so Python cannot take one way for all:"
+            " use where(condition, a, b) instead of if, keep numbers as tensors, or loop over the"
+            " examples without vmap."
         )
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __iter__ = _single
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(
+        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """Run this operation on all examples."""
         return run(primitive, operands, params)
 
     @staticmethod
-    def __minigrad_rewrite__(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def __minigrad_rewrite__(
+        primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """How an operation that is recorded is done where tensors from outside meet the batch."""
         return rewrite(primitive, args, params)
 
 
 def all_examples(payload: Any) -> Any:
-    """The array with the batch axes in sight, for a decision that is made once for all examples, such as how large the largest is."""
+    """The array with the batch axes in sight, for a decision that is made once for all examples,
+    such as how large the largest is.
+    """
     return payload.array if type(payload) is Batched else payload
 
 
@@ -182,7 +207,7 @@ rewrite: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_conn
 """Set by rules.py and boundary.py, as `primitive.apply` is set by the engine."""
 
 
-# ------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def axes_of(value: Any) -> Axes:
@@ -205,8 +230,8 @@ def packed(array: Array, axes: Axes) -> Any:
 
 
 def aligned(values: Sequence[Any], axes: Axes, ndim: int | None = None) -> list[Any]:
-    """The values' arrays, each with all of `axes` in front (length 1 where it lacks one) and, if `ndim` is given, examples of that many
-    axes.
+    """The values' arrays, each with all of `axes` in front (length 1 where it lacks one) and, if
+    `ndim` is given, examples of that many axes.
 
     Python numbers stay as they are.
     """
@@ -219,7 +244,11 @@ def aligned(values: Sequence[Any], axes: Axes, ndim: int | None = None) -> list[
             arrays.append(array)
             continue
         example = shape[len(own) :]
-        lengths = shape[: len(own)] if own == axes else tuple(shape[own.index(axis)] if axis in own else 1 for axis in axes)
+        lengths = (
+            shape[: len(own)]
+            if own == axes
+            else tuple(shape[own.index(axis)] if axis in own else 1 for axis in axes)
+        )
         if ndim is not None and len(example) < ndim:
             example = (1,) * (ndim - len(example)) + example
         wanted = lengths + example

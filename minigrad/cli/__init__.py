@@ -41,13 +41,18 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status: 0 done, 1 it could not be done, 2 it was asked for in a wrong way, 128 + N stopped by
-    signal N. However it ends, none of its processes and temporary files stays behind.
+    """Runs one command and returns its exit status: 0 done, 1 it could not be done, 2 it was asked
+    for in a wrong way, 128 + N stopped by signal N. However it ends, none of its processes and
+    temporary files stays behind.
 
     argv: the arguments; by default those of this process, which then belongs to the command alone.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    return processes.command(lambda: _run(arguments), own=argv is None, browses=arguments[:1] == ["lab"] and "--check" not in arguments)
+    return processes.command(
+        lambda: _run(arguments),
+        own=argv is None,
+        browses=arguments[:1] == ["lab"] and "--check" not in arguments,
+    )
 
 
 def _run(arguments: list[str]) -> int:
@@ -70,7 +75,10 @@ def _no_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="minigrad",
         description="Automatic differentiation that shows its steps.",
-        epilog="commands:\n" + "".join(f"  {name:8}{what}\n" for name, what in COMMANDS.items()) + "\n" + EXAMPLES,
+        epilog="commands:\n"
+        + "".join(f"  {name:8}{what}\n" for name, what in COMMANDS.items())
+        + "\n"
+        + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"minigrad {minigrad.__version__}")
@@ -80,7 +88,10 @@ def _no_command(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     near = difflib.get_close_matches(command, COMMANDS, n=1)
-    parser.error(f"there is no command {command!r}; " + (f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"))
+    parser.error(
+        f"there is no command {command!r}; "
+        + (f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}")
+    )
 
 
 def complain(message: str) -> None:

@@ -1,4 +1,6 @@
-"""`minigrad animate`: a formula's differentiation as a film for a slide, a page to step through, or a strip for paper."""
+"""`minigrad animate`: a formula's differentiation as a film for a slide, a page to step through,
+or a strip for paper.
+"""
 
 import sys
 
@@ -21,7 +23,8 @@ from minigrad.cli.trace import (
 FORMATS = ("webp", "gif", "html", "pdf")
 
 EXAMPLES = """\
-FILE ends in .webp or .gif (a film), .html (a page to step through) or .pdf (a strip for paper, several steps to a page).
+FILE ends in .webp or .gif (a film), .html (a page to step through) or .pdf (a strip for paper, \
+several steps to a page).
 
 examples:
   minigrad animate "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 -o film.webp
@@ -33,8 +36,18 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad animate` with the arguments after its name; returns the exit status."""
-    parser = formula_parser("animate", "Differentiates a formula at given values and makes a film of the steps.", EXAMPLES)
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where to write; the ending is the format")
+    parser = formula_parser(
+        "animate",
+        "Differentiates a formula at given values and makes a film of the steps.",
+        EXAMPLES,
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="where to write; the ending is the format",
+    )
     parser.add_argument("--fps", type=float, help="steps a second (default: 1.5)")
     parser.add_argument("--size", help=f"{SIZES} (default: the graph's own size)")
     parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
@@ -46,20 +59,37 @@ def main(argv: list[str]) -> int:
         if form not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
             raise UsageError(
-                f"{options.output!r} has no ending that names a film; the endings are {known} (minigrad trace writes one frame)"
+                f"{options.output!r} has no ending that names a film; the endings are {known}"
+                " (minigrad trace writes one frame)"
             )
         require_folder(options.output)
         if form == "html":
             group_options(options, form)
-            given = [name for name in ("steps", "size", "fps", "dark") if getattr(options, name) not in (None, False)]
+            given = [
+                name
+                for name in ("steps", "size", "fps", "dark")
+                if getattr(options, name) not in (None, False)
+            ]
             if given:
-                reason = "an .html page holds all steps, fits its window and takes its reader's light or dark and speed"
-                raise UsageError(f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no meaning")
+                reason = (
+                    "an .html page holds all steps, fits its window and takes its reader's light or"
+                    " dark and speed"
+                )
+                raise UsageError(
+                    f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no"
+                    " meaning"
+                )
             return save(compute(options), options.output, **page_options(options, form))
-        more = {"steps": "all" if options.steps is None else options.steps.strip(), "size": options.size, "dark": options.dark}
+        more = {
+            "steps": "all" if options.steps is None else options.steps.strip(),
+            "size": options.size,
+            "dark": options.dark,
+        }
         more |= {"fps": options.fps} if options.fps is not None else {}
         more |= page_options(options, form) | group_options(options, form)
-        progress = None if sys.stderr.isatty() and not options.quiet else False  # a bar is for a terminal, not for a log
+        progress = (
+            None if sys.stderr.isatty() and not options.quiet else False
+        )  # a bar is for a terminal, not for a log
         return save(compute(options, drawn=True), options.output, progress=progress, **more)
     except (UsageError, expression.ExpressionError) as error:
         complain(str(error))

@@ -1,4 +1,6 @@
-"""Where the course lies, and how the students' edition of it gets into a folder: for `minigrad lab` and `minigrad release`."""
+"""Where the course lies, and how the students' edition of it gets into a folder: for `minigrad
+lab` and `minigrad release`.
+"""
 
 import importlib
 import os
@@ -10,10 +12,16 @@ LESSONS = Path(str(importlib.import_module("minigrad.lessons").__file__)).resolv
 
 
 def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
-    """The course's notebook of a number ("3", "03", "6b") or a name ("bug_zoo", "03_the_algorithm"), or None."""
+    """The course's notebook of a number ("3", "03", "6b") or a name ("bug_zoo",
+    "03_the_algorithm"), or None.
+    """
     number = re.fullmatch(r"(\d+)(b?)", text)
     found = sorted(lessons.glob(f"{int(number[1]):02d}{number[2]}_*.ipynb")) if number else []
-    return found[0] if found else next((path for path in lessons.glob("*.ipynb") if path.stem == text), None)
+    return (
+        found[0]
+        if found
+        else next((path for path in lessons.glob("*.ipynb") if path.stem == text), None)
+    )
 
 
 def lesson_files(lesson: Path) -> list[Path]:
@@ -24,17 +32,29 @@ def lesson_files(lesson: Path) -> list[Path]:
 
 
 def course_files(lessons: Path) -> list[Path]:
-    """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies beside them, but no Python modules
-    and nothing that is for instructors."""
-    found = (path.relative_to(lessons) for path in sorted(lessons.rglob("*")) if path.is_file() and path.suffix not in (".py", ".pyc"))
-    return [path for path in found if not any(part.startswith((".", "_", "instructors_")) for part in path.parts)]
+    """What a student needs of the folder `lessons`, as relative paths: the notebooks and what lies
+    beside them, but no Python modules and nothing that is for instructors.
+    """
+    found = (
+        path.relative_to(lessons)
+        for path in sorted(lessons.rglob("*"))
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    )
+    return [
+        path
+        for path in found
+        if not any(part.startswith((".", "_", "instructors_")) for part in path.parts)
+    ]
 
 
-def copy_course(lessons: Path, folder: Path, files: list[Path] | None = None, replace: bool = False) -> tuple[list[Path], list[Path]]:
-    """Copies the student's edition of the course into `folder`, and never over a file that differs (unless `replace`).
+def copy_course(
+    lessons: Path, folder: Path, files: list[Path] | None = None, replace: bool = False
+) -> tuple[list[Path], list[Path]]:
+    """Copies the student's edition of the course into `folder`, and never over a file that differs
+    (unless `replace`).
 
-    files: relative to `lessons`; by default those of the whole course. Returns the relative paths that were copied, and those that were
-    kept because they differ.
+    files: relative to `lessons`; by default those of the whole course. Returns the relative paths
+    that were copied, and those that were kept because they differ.
     """
     student_file = importlib.import_module(
         "minigrad.lessons.edition"

@@ -1,4 +1,6 @@
-"""`minigrad draw`: the graph that the engine keeps after a formula or a function was computed, as Graphviz draws it."""
+"""`minigrad draw`: the graph that the engine keeps after a formula or a function was computed,
+as Graphviz draws it.
+"""
 
 import argparse
 import sys
@@ -9,14 +11,23 @@ from typing import Any
 from minigrad import expression
 from minigrad.cli import complain
 from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
-from minigrad.cli.trace import ComputationError, arguments, as_options, dashes, ending, not_written, require_folder
+from minigrad.cli.trace import (
+    ComputationError,
+    arguments,
+    as_options,
+    dashes,
+    ending,
+    not_written,
+    require_folder,
+)
 from minigrad.core.tensor import Tensor
 
 FORMATS = ("svg", "png", "pdf", "dot", "gv")
 
 EXAMPLES = """\
 FILE ends in .svg, .png, .pdf or .dot. Without FILE the graph is printed in the DOT language.
-What to draw is a formula, or FILE.py:NAME in a Python file of yours, which is run: a function of tensors or a module, at the values that
+What to draw is a formula, or FILE.py:NAME in a Python file of yours, which is run: a function of \
+tensors or a module, at the values that
 you give; or, without values, a tensor, a node of a static graph or a Program.
 
 examples:
@@ -32,26 +43,44 @@ def main(argv: list[str]) -> int:
     """Runs `minigrad draw` with the arguments after its name; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="minigrad draw",
-        description="Computes a formula or a function at given values and draws the graph that the engine recorded.",
+        description=(
+            "Computes a formula or a function at given values and draws the graph that the engine"
+            " recorded."
+        ),
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("formula", metavar="FORMULA", help="a formula, or FILE.py:NAME")
     parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write; the ending is the format")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where to write; the ending is the format"
+    )
     parser.add_argument(
         "--groups",
         choices=("open", "closed"),
         help="of a module: every operation (open, the default), or its layers as boxes (closed)",
     )
-    parser.add_argument("--limit", type=int, default=2_000, metavar="N", help="the largest number of boxes (default: 2,000)")
-    parser.add_argument("--lang", choices=("en", "zh"), default="en", help="language of the words around the names (default: %(default)s)")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=2_000,
+        metavar="N",
+        help="the largest number of boxes (default: 2,000)",
+    )
+    parser.add_argument(
+        "--lang",
+        choices=("en", "zh"),
+        default="en",
+        help="language of the words around the names (default: %(default)s)",
+    )
     options = parser.parse_intermixed_args(dashes(argv))
     try:
         form = ending(options.output) if options.output else "dot"
         if form not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
-            raise UsageError(f"there is no drawing in the format of {options.output!r}; the endings are {known}")
+            raise UsageError(
+                f"there is no drawing in the format of {options.output!r}; the endings are {known}"
+            )
         require_folder(options.output)
         drawing = _drawing(options)
         if options.output is None:
@@ -61,7 +90,10 @@ def main(argv: list[str]) -> int:
             import_module("minigrad.viz.draw").write(drawing, options.output)
         except OSError as error:
             return not_written(options.output, error)
-        except (RuntimeError, ValueError) as error:  # no program that could draw it, no room in a file of pixels, no letters
+        except (
+            RuntimeError,
+            ValueError,
+        ) as error:  # no program that could draw it, no room in a file of pixels, no letters
             raise ComputationError(str(error).removeprefix("paint: ")) from error
         return 0
     except (UsageError, expression.ExpressionError) as error:
@@ -89,23 +121,38 @@ def _drawing(options: argparse.Namespace) -> Any:
                 return draw.draw_graph(module, *inputs, limit=options.limit, lang=options.lang)
             result = formula(*inputs)
         if not hasattr(result, "requires_grad"):
-            raise UsageError(f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has a graph to draw")
-        return draw.draw_graph(result, dict(zip(formula.names, inputs, strict=True)), limit=options.limit, lang=options.lang)
+            raise UsageError(
+                f"{formula.source} gives a {type(result).__name__}; only what returns a tensor has"
+                " a graph to draw"
+            )
+        return draw.draw_graph(
+            result,
+            dict(zip(formula.names, inputs, strict=True)),
+            limit=options.limit,
+            lang=options.lang,
+        )
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
     except (ValueError, RuntimeError, TypeError) as error:
         message = as_options(str(error)).removeprefix("draw_graph: ")
-        raise ComputationError(f"{formula.source} cannot be drawn with these values: {message}") from error
+        raise ComputationError(
+            f"{formula.source} cannot be drawn with these values: {message}"
+        ) from error
     except UsageError:
         raise
     except Exception as error:  # whatever the user's function raises is theirs to correct
-        raise ComputationError(formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)) from error
+        raise ComputationError(
+            formula.stopped(error) if isinstance(formula, PythonFunction) else str(error)
+        ) from error
 
 
 def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
     kind = type(formula.thing).__name__
     if options.values:
-        raise UsageError(f"{formula.source} is a {kind}, which takes no values: leave out {options.values[0].strip()}")
+        raise UsageError(
+            f"{formula.source} is a {kind}, which takes no values: leave out"
+            f" {options.values[0].strip()}"
+        )
     if options.groups:
         raise UsageError(f"--groups is for modules, and {formula.source} is none")
     try:
@@ -121,4 +168,8 @@ def _as_it_is(formula: Drawable, options: argparse.Namespace) -> Any:
 
 def _tensors(variables: dict[str, Any]) -> dict[str, Any]:
     """The file's own names: its tensors, and the modules with their parameters."""
-    return {name: value for name, value in variables.items() if isinstance(value, Tensor) or hasattr(type(value), "named_parameters")}
+    return {
+        name: value
+        for name, value in variables.items()
+        if isinstance(value, Tensor) or hasattr(type(value), "named_parameters")
+    }

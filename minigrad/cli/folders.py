@@ -1,4 +1,6 @@
-"""Removing and measuring folders that a stranger's program has filled: any depth, any permissions."""
+"""Removing and measuring folders that a stranger's program has filled: any depth, any
+permissions.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Size(NamedTuple):
 
 
 def size(folder: str | os.PathLike[str], most_files: int, most_depth: int) -> Size:
-    """The size of a folder; counting stops beyond `most_files` or `most_depth`. Links count as files."""
+    """The size of a folder; counting stops beyond `most_files` or `most_depth`. Links count as
+    files.
+    """
     files, total, depth = 0, 0, 0
     level = [os.fspath(folder)]
     while level and files <= most_files and depth <= most_depth:

@@ -1,4 +1,6 @@
-"""`minigrad grade`: grades a folder of notebooks, regrades from the journal, settles appeals, and says how safe it is here."""
+"""`minigrad grade`: grades a folder of notebooks, regrades from the journal, settles appeals,
+and says how safe it is here.
+"""
 
 import argparse
 import difflib
@@ -12,8 +14,10 @@ from minigrad.cli import complain
 from minigrad.cli.course import lesson_named
 
 EXAMPLES = """\
-Students' code runs in processes that can reach neither the network nor your files; `minigrad grade doctor` says what this machine
-makes possible. RESULTS holds the journal, from which everything else is made; a run that was interrupted goes on where it stopped.
+Students' code runs in processes that can reach neither the network nor your files; \
+`minigrad grade doctor` says what this machine
+makes possible. RESULTS holds the journal, from which everything else is made; a run that was \
+interrupted goes on where it stopped.
 
 exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
 no hand-in was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if the
@@ -41,49 +45,124 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run = commands.add_parser("run", help="grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip")
-    run.add_argument("sheet", metavar="SHEET", type=_sheet_path, help="the instructor's notebook, a sheet.py, or a lesson's number")
+    run = commands.add_parser(
+        "run",
+        help="grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip",
+    )
+    run.add_argument(
+        "sheet",
+        metavar="SHEET",
+        type=_sheet_path,
+        help="the instructor's notebook, a sheet.py, or a lesson's number",
+    )
     run.add_argument("submitted", metavar="SUBMITTED", type=Path, help="a folder or a zip")
-    run.add_argument("--jobs", type=_positive, default=0, metavar="N", help="hand-ins at a time (default: one a processor)")
-    run.add_argument("--cold", action="store_true", help="start a new Python for each hand-in instead of forking a running one")
+    run.add_argument(
+        "--jobs",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="hand-ins at a time (default: one a processor)",
+    )
+    run.add_argument(
+        "--cold",
+        action="store_true",
+        help="start a new Python for each hand-in instead of forking a running one",
+    )
     run.set_defaults(do=_run)
-    regrade = commands.add_parser("regrade", help="judge again what the journal holds, without running anybody, and say who gains or loses")
+    regrade = commands.add_parser(
+        "regrade",
+        help=(
+            "judge again what the journal holds, without running anybody, and say who gains or"
+            " loses"
+        ),
+    )
     regrade.add_argument("sheet", metavar="SHEET", type=_sheet_path)
     regrade.set_defaults(do=_regrade)
-    appeal = commands.add_parser("appeal", help="run one student's hand-in again with the same cases")
+    appeal = commands.add_parser(
+        "appeal", help="run one student's hand-in again with the same cases"
+    )
     appeal.add_argument("sheet", metavar="SHEET", type=_sheet_path)
     appeal.add_argument("student", metavar="STUDENT")
     appeal.set_defaults(do=_appeal)
-    export = commands.add_parser("export", help="write the results for others: pages, a learning system's own file, a class report")
-    export.add_argument("sheet", metavar="SHEET", type=_sheet_path)
-    export.add_argument("--canvas", metavar="FILE", type=Path, help="a gradebook exported from Canvas; a filled copy goes into RESULTS")
-    export.add_argument(
-        "--moodle", metavar="FILE", type=Path, help="a grading worksheet exported from Moodle; a filled copy goes into RESULTS"
+    export = commands.add_parser(
+        "export",
+        help="write the results for others: pages, a learning system's own file, a class report",
     )
-    export.add_argument("--column", metavar="NAME", default="", help="their column for the points (default: the sheet's name, or Grade)")
-    export.add_argument("--gradescope", metavar="DIR", type=Path, help="results.json for each student, and autograder.zip")
-    export.add_argument("--nbgrader", metavar="COURSE", type=Path, help="points and comments into the gradebook.db of an nbgrader course")
-    export.add_argument("--pages", metavar="DIR", type=Path, help="a page for each student, HTML and Markdown, and an index")
+    export.add_argument("sheet", metavar="SHEET", type=_sheet_path)
     export.add_argument(
-        "--report", metavar="FILE", type=Path, help="a page on the class: mistakes, what to look at, hand-ins that are alike"
+        "--canvas",
+        metavar="FILE",
+        type=Path,
+        help="a gradebook exported from Canvas; a filled copy goes into RESULTS",
+    )
+    export.add_argument(
+        "--moodle",
+        metavar="FILE",
+        type=Path,
+        help="a grading worksheet exported from Moodle; a filled copy goes into RESULTS",
+    )
+    export.add_argument(
+        "--column",
+        metavar="NAME",
+        default="",
+        help="their column for the points (default: the sheet's name, or Grade)",
+    )
+    export.add_argument(
+        "--gradescope",
+        metavar="DIR",
+        type=Path,
+        help="results.json for each student, and autograder.zip",
+    )
+    export.add_argument(
+        "--nbgrader",
+        metavar="COURSE",
+        type=Path,
+        help="points and comments into the gradebook.db of an nbgrader course",
+    )
+    export.add_argument(
+        "--pages",
+        metavar="DIR",
+        type=Path,
+        help="a page for each student, HTML and Markdown, and an index",
+    )
+    export.add_argument(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="a page on the class: mistakes, what to look at, hand-ins that are alike",
     )
     export.set_defaults(do=_export)
     for command in (run, regrade, appeal, export):
-        command.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="the folder of the results")
+        command.add_argument(
+            "--out", metavar="RESULTS", type=Path, required=True, help="the folder of the results"
+        )
     for command in (run, appeal):
         command.add_argument(
-            "--trust-students", action="store_true", help="run hand-ins even where nothing keeps them from your files and the network"
+            "--trust-students",
+            action="store_true",
+            help="run hand-ins even where nothing keeps them from your files and the network",
         )
-    sheet = commands.add_parser("sheet", help="check a sheet: its own solution, and which classic mistakes its tests miss")
-    sheet.add_argument("sheet", metavar="SHEET", type=_sheet_path, help="the instructor's notebook, a sheet.py, or a lesson's number")
+    sheet = commands.add_parser(
+        "sheet", help="check a sheet: its own solution, and which classic mistakes its tests miss"
+    )
+    sheet.add_argument(
+        "sheet",
+        metavar="SHEET",
+        type=_sheet_path,
+        help="the instructor's notebook, a sheet.py, or a lesson's number",
+    )
     sheet.set_defaults(do=_sheet)
-    doctor = commands.add_parser("doctor", help="say what isolation works on this machine, and why the rest does not")
+    doctor = commands.add_parser(
+        "doctor", help="say what isolation works on this machine, and why the rest does not"
+    )
     doctor.set_defaults(do=_doctor)
     options = parser.parse_args(argv)
     # By name: the engine's package does not depend on the course.
     names = ("run", "exercise", "confine", "journal", "handins")
     try:
-        grading = {name: importlib.import_module(f"minigrad.lessons.grading.{name}") for name in names}
+        grading = {
+            name: importlib.import_module(f"minigrad.lessons.grading.{name}") for name in names
+        }
     except ImportError as error:
         complain(f"the course is not installed beside minigrad ({error})")
         return 2
@@ -99,7 +178,9 @@ def main(argv: list[str]) -> int:
     except known as error:
         complain(_said(error))
         if isinstance(error, grading["confine"].ConfinementError):
-            complain("`minigrad grade doctor` says why; --trust-students runs hand-ins all the same")
+            complain(
+                "`minigrad grade doctor` says why; --trust-students runs hand-ins all the same"
+            )
         return 2
 
 
@@ -122,25 +203,47 @@ def _said(error: Exception) -> str:
 
 
 def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
-    """What is wrong with the paths that were given, before anything is done; "" if nothing is seen."""
+    """What is wrong with the paths that were given, before anything is done; "" if nothing is
+    seen.
+    """
     sheet, out = options.sheet, options.out
     if not sheet.exists():
-        return f"there is no sheet {sheet}. Give an instructor's notebook, a sheet.py, the folder of one of them, or a lesson's number."
+        return (
+            f"there is no sheet {sheet}. Give an instructor's notebook, a sheet.py, the folder of"
+            " one of them, or a lesson's number."
+        )
     if out.exists() and not out.is_dir():
         return f"{out} is a file. Give --out a folder for the results: it may be a new one."
     journal = out / grader.JOURNAL
     if not journal.is_file():
-        return "" if options.do is _run else f"there is no journal in {out}: `minigrad grade run SHEET SUBMITTED --out {out}` writes it."
+        return (
+            ""
+            if options.do is _run
+            else (
+                f"there is no journal in {out}: `minigrad grade run SHEET SUBMITTED --out {out}`"
+                " writes it."
+            )
+        )
     name = grader.sheet_at(str(grader.sheet_file(sheet))).name
     lines = importlib.import_module("minigrad.lessons.grading.journal").read(journal)
     known = next((line["sheet"]["name"] for line in lines if line["kind"] == "hand-in"), name)
-    return "" if known == name else f"{out} holds the results of {known}, not of {name}. Give each sheet a folder of its own."
+    return (
+        ""
+        if known == name
+        else (
+            f"{out} holds the results of {known}, not of {name}. Give each sheet a folder of its"
+            " own."
+        )
+    )
 
 
 def _wrong_submitted(path: Path) -> str:
     """Why a path is nothing in which hand-ins could be."""
     if path.is_file() and path.suffix.lower() != ".zip":
-        return f"{path} is one file. Give the folder (or the zip) of all hand-ins; in it a notebook may be called STUDENT.ipynb."
+        return (
+            f"{path} is one file. Give the folder (or the zip) of all hand-ins; in it a notebook"
+            " may be called STUDENT.ipynb."
+        )
     if path.is_file() and not zipfile.is_zipfile(path):
         return f"{path} cannot be read as a zip. Was it downloaded to its end?"
     return ""
@@ -148,18 +251,27 @@ def _wrong_submitted(path: Path) -> str:
 
 def _options(options: argparse.Namespace, grader: Any) -> Any:
     least = "process" if options.trust_students else grader.SAFE_LEVEL
-    return grader.Options(least=least, warm=not getattr(options, "cold", False), jobs=getattr(options, "jobs", 0))
+    return grader.Options(
+        least=least, warm=not getattr(options, "cold", False), jobs=getattr(options, "jobs", 0)
+    )
 
 
 def _run(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader) or _wrong_submitted(options.submitted):
         complain(problem)
         return 2
-    report = grader.grade(options.sheet, options.submitted, options.out, _options(options, grader), log=sys.stderr)
+    report = grader.grade(
+        options.sheet, options.submitted, options.out, _options(options, grader), log=sys.stderr
+    )
     _tell(report, options.out)
     found = len(report.results)
-    levels = sorted({result.record["level"] for result in report.results if result.record.get("level")})
-    print(f"{report.ran} run now, {found - report.ran} known from the journal; isolation: {', '.join(levels) or 'nothing was run'}")
+    levels = sorted(
+        {result.record["level"] for result in report.results if result.record.get("level")}
+    )
+    print(
+        f"{report.ran} run now, {found - report.ran} known from the journal; isolation:"
+        f" {', '.join(levels) or 'nothing was run'}"
+    )
     return int(report.status)
 
 
@@ -177,7 +289,10 @@ def _regrade(options: argparse.Namespace, grader: Any) -> int:
 def _tell(report: Any, out: Path) -> None:
     for result in report.results:
         if result.needs_a_person:
-            print(f"  {result.student}: {result.record['problem'] or '; '.join(result.record['flags'])}")
+            print(
+                f"  {result.student}:"
+                f" {result.record['problem'] or '; '.join(result.record['flags'])}"
+            )
         if result.record["note"]:
             print(f"  {result.student}: {result.record['note']}")
     for student, reason in report.failed.items():
@@ -185,7 +300,10 @@ def _tell(report: Any, out: Path) -> None:
     for student, before, after in report.changed:
         print(f"  {student}: {before:g} -> {after:g} points")
     if flagged := sum(bool(result.record.get("flags")) for result in report.results):
-        print(f"{flagged} should be looked at by a person, because of what the code tried to do; no points were taken for it")
+        print(
+            f"{flagged} should be looked at by a person, because of what the code tried to do; no"
+            " points were taken for it"
+        )
     count = len(report.results)
     print(f"{count} hand-in{'s' * (count != 1)} graded: {out / 'grades.csv'}, {out / 'items.csv'}")
 
@@ -195,15 +313,28 @@ def _appeal(options: argparse.Namespace, grader: Any) -> int:
         complain(problem)
         return 2
     try:
-        before, now = grader.appeal(options.sheet, options.out, options.student, _options(options, grader))
+        before, now = grader.appeal(
+            options.sheet, options.out, options.student, _options(options, grader)
+        )
     except KeyError:
-        near = difflib.get_close_matches(options.student, grader.last_hand_ins(options.out / grader.JOURNAL), n=1)
-        complain(f"there is no {options.student!r} in the journal of {options.out}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        near = difflib.get_close_matches(
+            options.student, grader.last_hand_ins(options.out / grader.JOURNAL), n=1
+        )
+        complain(
+            f"there is no {options.student!r} in the journal of {options.out}"
+            + (f"; did you mean {near[0]!r}?" if near else "")
+        )
         return 2
-    print(f"{now.student}: {before.points:g} points in the journal, {now.points:g} now, with the same cases")
+    print(
+        f"{now.student}: {before.points:g} points in the journal, {now.points:g} now, with the same"
+        " cases"
+    )
     for judgement in now.judgements:
         for group in judgement.groups:
-            print(f"  {judgement.exercise}, {group.name}: {group.points:g} of {group.max:g}. {group.say}")
+            print(
+                f"  {judgement.exercise}, {group.name}: {group.points:g} of {group.max:g}."
+                f" {group.say}"
+            )
     return int(before.points != now.points)
 
 

@@ -17,14 +17,17 @@ from minigrad.cli import complain, processes
 from minigrad.cli.course import LESSONS, copy_course
 
 QUIET = [
-    # A server that asks the network for nothing: no news, no look for a newer version, no list of extensions.
+    # A server that asks the network for nothing: no news, no look for a newer version, no list of
+    # extensions.
     "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
     "--LabApp.extension_manager=readonly",
 ]
 
 SETTINGS = Path(__file__).parent / "jupyter"
-"""A folder of Jupyter settings that hold for this process only, below what users have set for themselves: do not ask about news."""
+"""A folder of Jupyter settings that hold for this process only, below what users have set for
+themselves: do not ask about news.
+"""
 
 INSTALL = 'JupyterLab is not installed here. In the folder of minigrad run: pip install -e ".[lab]"'
 
@@ -50,19 +53,31 @@ def main(argv: list[str]) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s")
-    parser.add_argument("--check", action="store_true", help="run the first two lessons without a browser and print what they compute")
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="run the first two lessons without a browser and print what they compute",
+    )
     options, unknown = parser.parse_known_args(own)
     if unknown:
         meant = " ".join(unknown)
-        parser.error(f"unrecognized arguments: {meant} (for JupyterLab? Then they stand after --: minigrad lab -- {meant})")
-    # The kernel of this Python environment, even if the user has made another one of the same name their default.
+        parser.error(
+            f"unrecognized arguments: {meant} (for JupyterLab? Then they stand after --: minigrad"
+            f" lab -- {meant})"
+        )
+    # The kernel of this Python environment, even if the user has made another one of the same name
+    # their default.
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     return check() if options.check else open_lab(Path(options.folder).expanduser(), passed_on)
 
 
 def open_lab(folder: Path, passed_on: list[str]) -> int:
-    """Copies the course into `folder`, says what it did, and runs JupyterLab there until it is stopped."""
+    """Copies the course into `folder`, says what it did, and runs JupyterLab there until it is
+    stopped.
+    """
     if importlib.util.find_spec("jupyterlab") is None:
         complain(INSTALL)
         return 1
@@ -80,19 +95,30 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
     if copied:
         print(f"copied {len(copied)} file(s) of the course to {folder}")
     if kept:
-        print(f"kept what differs from the course in {folder}: {', '.join(map(str, kept))} (rename a file to get a fresh copy)")
+        print(
+            f"kept what differs from the course in {folder}: {', '.join(map(str, kept))} (rename a"
+            " file to get a fresh copy)"
+        )
     first = f"/lab/tree/{_notebooks()[0].name}" if copied else "/lab"
-    arguments = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url={first}", *QUIET]
+    arguments = [
+        f"--ServerApp.root_dir={folder.resolve()}",
+        f"--LabApp.default_url={first}",
+        *QUIET,
+    ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]))
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
+        filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)])
+    )
     print(f"starting JupyterLab in {folder.resolve()} (Ctrl-C stops it)", flush=True)
     _application().launch_instance([*arguments, *passed_on])
     return 0
 
 
 def _application() -> Any:
-    """JupyterLab, whose server ends its kernels and stops at each signal that asks for it; at Ctrl-C in a terminal it asks first."""
+    """JupyterLab, whose server ends its kernels and stops at each signal that asks for it; at
+    Ctrl-C in a terminal it asks first.
+    """
 
     class Server(importlib.import_module("jupyter_server.serverapp").ServerApp):  # type: ignore[misc]
         def init_signal(self) -> None:
@@ -115,8 +141,14 @@ def _application() -> Any:
 
 
 def check() -> int:
-    """Runs the first two lessons in a temporary folder and prints what their cells printed or showed; 1 if a cell or a check fails."""
-    missing = [name for name in ("nbclient", "nbformat", "ipykernel") if importlib.util.find_spec(name) is None]
+    """Runs the first two lessons in a temporary folder and prints what their cells printed or
+    showed; 1 if a cell or a check fails.
+    """
+    missing = [
+        name
+        for name in ("nbclient", "nbformat", "ipykernel")
+        if importlib.util.find_spec(name) is None
+    ]
     if missing:
         complain(INSTALL)
         return 1
@@ -138,7 +170,11 @@ def _runs(lesson: Path) -> bool:
     notebook = nbformat.read(lesson, as_version=4)
     resources = {"metadata": {"path": str(lesson.parent)}}
     client = nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources=resources, extra_arguments=["--log-level=ERROR"]
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources=resources,
+        extra_arguments=["--log-level=ERROR"],
     )
     print(f"{lesson.name}: running its cells", flush=True)
     try:
@@ -151,7 +187,10 @@ def _runs(lesson: Path) -> bool:
     _print_outputs(notebook)
     our_fault = importlib.import_module("minigrad.lessons.grading").OUR_FAULT
     if broken := [cell.id for cell in notebook.cells if our_fault in str(cell.get("outputs"))]:
-        complain(f"{lesson.name}: the checks in these cells do not work: {', '.join(broken)}. The course and minigrad do not fit together.")
+        complain(
+            f"{lesson.name}: the checks in these cells do not work: {', '.join(broken)}. The course"
+            " and minigrad do not fit together."
+        )
         return False
     cells = sum(cell.cell_type == "code" for cell in notebook.cells)
     print(f"{lesson.name}: all {cells} code cells ran")
@@ -159,7 +198,9 @@ def _runs(lesson: Path) -> bool:
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that refuses handlers of signals: nbclient would put its own in the place of the command's."""
+    """An event loop that refuses handlers of signals: nbclient would put its own in the place of
+    the command's.
+    """
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
         raise RuntimeError("the command handles signals")
@@ -187,7 +228,9 @@ def _texts(outputs: list[Any]) -> Iterator[str]:
     for output in outputs:
         if output.output_type == "stream":
             yield output.text
-        elif output.output_type in ("execute_result", "display_data") and "text/plain" in output.data:
+        elif (
+            output.output_type in ("execute_result", "display_data") and "text/plain" in output.data
+        ):
             yield output.data["text/plain"].rstrip("\n") + "\n"
 
 

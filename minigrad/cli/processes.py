@@ -1,13 +1,18 @@
 """How a command ends: whatever stops it, none of its processes and temporary files stays behind.
 
-SIGINT, SIGTERM, SIGHUP   raise `Stopped` in the main thread, so that `finally` blocks run; the exit status is 128 + the signal's number.
-                          Further signals are ignored while they run. A command that has not ended after GRACE_S is interrupted again,
-                          and ended by force after another GRACE_S. A signal that was ignored from the start (nohup) stays ignored.
-processes                 what a command started, and what these started, is ended at its end: terminated, and killed after a while.
-                          On Linux the command adopts orphans, so that none is missed; elsewhere psutil finds them, if it is installed.
-temporary files           a command has one temporary folder, also for all that it starts; it is removed last.
-SIGKILL                   cannot be handled: the processes of a command notice that a pipe from it has ended (`run`, here; the
-                          grader's servers; Jupyter's kernels by themselves). Its temporary folder stays.
+SIGINT, SIGTERM, SIGHUP   raise `Stopped` in the main thread, so that `finally` blocks run; the exit
+                          status is 128 + the signal's number. Further signals are ignored while
+                          they run. A command that has not ended after GRACE_S is interrupted again,
+                          and ended by force after another GRACE_S. A signal that was ignored from
+                          the start (nohup) stays ignored.
+processes                 what a command started, and what these started, is ended at its end:
+                          terminated, and killed after a while. On Linux the command adopts orphans,
+                          so that none is missed; elsewhere psutil finds them, if it is installed.
+temporary files           a command has one temporary folder, also for all that it starts; it is
+removed last. SIGKILL                   cannot be handled: the processes of a command notice that a
+pipe from it has ended (`run`, here; the
+                          grader's servers; Jupyter's kernels by themselves). Its temporary folder
+                          stays.
 """
 
 from __future__ import annotations
@@ -32,7 +37,11 @@ from typing import Any
 
 from .folders import remove
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
+SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+)
 """What asks a program to stop; Windows has two of them."""
 GRACE_S = 10.0
 """For a command to end by itself after a signal."""
@@ -52,14 +61,16 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
-# ------------------------------------------------------------------------------------------------------------------ signals
+# ------------------------------------------------------------------------------------------ signals
 
 
 class Signals:
-    """Within the block the first signal raises Stopped in the main thread, and later ones are ignored; see the top of this file.
+    """Within the block the first signal raises Stopped in the main thread, and later ones are
+    ignored; see the top of this file.
 
-    received: the first signal's number, 0 if none came. last_resort: called in a thread if the block has not ended long after that.
-    In another thread than the main one, and for signals that have a handler or are ignored already, nothing is changed.
+    received: the first signal's number, 0 if none came. last_resort: called in a thread if the
+    block has not ended long after that. In another thread than the main one, and for signals that
+    have a handler or are ignored already, nothing is changed.
     """
 
     def __init__(self, last_resort: Callable[[int], None] | None = None) -> None:
@@ -85,7 +96,9 @@ class Signals:
         self._over.set()
 
     def receive(self, number: int, frame: FrameType | None = None) -> None:
-        """The handler. Raises Stopped at the first signal; a process that was forked from this one ends at once."""
+        """The handler. Raises Stopped at the first signal; a process that was forked from this
+        one ends at once.
+        """
         if os.getpid() != self._process:
             os._exit(128 + number)
         if self.note(number) and not self._holding:
@@ -93,10 +106,14 @@ class Signals:
             raise Stopped(number)
 
     def note(self, number: int) -> bool:
-        """Notes a signal and starts the clock; whether it is the first one, or the interruption is to be repeated."""
+        """Notes a signal and starts the clock; whether it is the first one, or the interruption
+        is to be repeated.
+        """
         if not self.received:
             self.received, self._waiting = number, True
-            _thread.start_new_thread(self._watch, ())  # not threading.Thread: the signal may have interrupted the start of one
+            _thread.start_new_thread(
+                self._watch, ()
+            )  # not threading.Thread: the signal may have interrupted the start of one
         return self._waiting
 
     @contextlib.contextmanager
@@ -124,12 +141,16 @@ class Signals:
 
 
 def uninterrupted() -> contextlib.AbstractContextManager[None]:
-    """Within the block no signal interrupts the command that runs, if one does: it is raised at the end. For short work only."""
+    """Within the block no signal interrupts the command that runs, if one does: it is raised at
+    the end. For short work only.
+    """
     return contextlib.nullcontext() if CURRENT is None else CURRENT.held()
 
 
 def _interrupt_main_thread(number: int) -> None:
-    """Delivers a signal to the main thread, also where it waits in a system call if the system has a way."""
+    """Delivers a signal to the main thread, also where it waits in a system call if the system
+    has a way.
+    """
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, number)
@@ -137,18 +158,21 @@ def _interrupt_main_thread(number: int) -> None:
         signal.raise_signal(number)
 
 
-# ---------------------------------------------------------------------------------------------------------------- processes
+# ---------------------------------------------------------------------------------------- processes
 
 
 def adopt_orphans() -> None:
-    """On Linux: processes below this one whose parent ends become its children, and are found by `descendants`."""
+    """On Linux: processes below this one whose parent ends become its children, and are found by
+    `descendants`.
+    """
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(spare: frozenset[int] = frozenset(), name: str = "") -> list[int]:
-    """The numbers of the processes below this one that still run, without those in `spare` and what is below them.
+    """The numbers of the processes below this one that still run, without those in `spare` and what
+    is below them.
 
     name: only those that have a variable of this name in their environment.
     """
@@ -176,7 +200,11 @@ def parents() -> dict[int, int]:
         return found
     if (psutil := _psutil()) is None:
         return {}
-    return {process.pid: process.ppid() for process in psutil.Process().children(recursive=True) if process.is_running()}
+    return {
+        process.pid: process.ppid()
+        for process in psutil.Process().children(recursive=True)
+        if process.is_running()
+    }
 
 
 def _psutil() -> Any:
@@ -187,7 +215,10 @@ def _psutil() -> Any:
 def _has_variable(pid: int, name: str) -> bool:
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError):
-            return any(entry.startswith(f"{name}=".encode()) for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+            return any(
+                entry.startswith(f"{name}=".encode())
+                for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            )
         return False
     psutil = _psutil()
     with contextlib.suppress(psutil.Error):
@@ -196,7 +227,9 @@ def _has_variable(pid: int, name: str) -> bool:
 
 
 def _resource_tracker() -> int:
-    """The number of the process by which multiprocessing tidies up, which ends by itself when this one does; else -1."""
+    """The number of the process by which multiprocessing tidies up, which ends by itself when
+    this one does; else -1.
+    """
     module = sys.modules.get("multiprocessing.resource_tracker")
     return getattr(getattr(module, "_resource_tracker", None), "_pid", None) or -1
 
@@ -205,7 +238,13 @@ def command_line(pid: int) -> str:
     """What a process runs, for a person."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError):
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            return (
+                Path(f"/proc/{pid}/cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode(errors="replace")
+                .strip()
+            )
         return ""
     psutil = _psutil()
     with contextlib.suppress(psutil.Error):
@@ -213,8 +252,12 @@ def command_line(pid: int) -> str:
     return ""
 
 
-def end_descendants(spare: frozenset[int] = frozenset(), name: str = "", patience: float = TERMINATION_S) -> list[str]:
-    """Terminates what `descendants` finds, kills what is left after `patience` seconds, and returns the command lines."""
+def end_descendants(
+    spare: frozenset[int] = frozenset(), name: str = "", patience: float = TERMINATION_S
+) -> list[str]:
+    """Terminates what `descendants` finds, kills what is left after `patience` seconds, and
+    returns the command lines.
+    """
     told: dict[int, str] = {}
     start = time.monotonic()
     while (left := descendants(spare, name)) and time.monotonic() - start < patience + GRACE_S:
@@ -234,12 +277,17 @@ def end_descendants(spare: frozenset[int] = frozenset(), name: str = "", patienc
 def run(module: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Runs `python -m module arguments` to its end, with `options` for Popen.
 
-    If this call is interrupted, or this process is killed, the other one is ended with everything that it has started.
+    If this call is interrupted, or this process is killed, the other one is ended with everything
+    that it has started.
     """
     reader, writer = os.pipe()
     program = f"from {__name__} import _run_module; _run_module({module!r})"
     command = [sys.executable, "-c", program, *arguments]
-    with open(writer, "wb") as alive, open(reader, "rb") as ends, subprocess.Popen(command, stdin=ends, text=True, **options) as process:
+    with (
+        open(writer, "wb") as alive,
+        open(reader, "rb") as ends,
+        subprocess.Popen(command, stdin=ends, text=True, **options) as process,
+    ):
         try:
             output, errors = process.communicate()
         except BaseException:
@@ -266,12 +314,13 @@ def _run_module(module: str) -> None:
     sys.exit(command(work, own=True))
 
 
-# ------------------------------------------------------------------------------------------------------------------ a command
+# ---------------------------------------------------------------------------------------- a command
 
 
 @contextlib.contextmanager
 def temporary_folder(signals: Signals) -> Iterator[str]:
-    """A folder in which all temporary files of this process and of those that it starts lie, removed at the end.
+    """A folder in which all temporary files of this process and of those that it starts lie,
+    removed at the end.
 
     Where none can be made there is none: whatever needs a temporary file will say so.
     """
@@ -296,10 +345,12 @@ CURRENT: Signals | None = None
 
 
 def command(work: Callable[[], int], own: bool = False, browses: bool = False) -> int:
-    """Runs a command and returns its exit status: that of `work`, or 128 + the number of the signal that stopped it.
+    """Runs a command and returns its exit status: that of `work`, or 128 + the number of the signal
+    that stopped it.
 
-    own: the process does nothing else, so that it may be ended by force. browses: the command opens the user's browser, which stays open:
-    of the processes only Jupyter's kernels and what these started are ended, and temporary files lie where they always do.
+    own: the process does nothing else, so that it may be ended by force. browses: the command opens
+    the user's browser, which stays open: of the processes only Jupyter's kernels and what these
+    started are ended, and temporary files lie where they always do.
     """
     global CURRENT
     spare = frozenset() if own else frozenset(descendants())  # of the program that calls a command
@@ -323,7 +374,8 @@ def command(work: Callable[[], int], own: bool = False, browses: bool = False) -
                     signals.ignored()
                     end_descendants(spare, which)
         except BaseException as error:
-            # After a signal others than Stopped come too, such as that of writing to a terminal that is closed.
+            # After a signal others than Stopped come too, such as that of writing to a terminal
+            # that is closed.
             if not signals.received and not isinstance(error, KeyboardInterrupt):
                 raise
             status = 130

@@ -1,4 +1,6 @@
-"""`minigrad release`: the students' edition of the course, or of an instructor's own sheets, in a folder to hand out."""
+"""`minigrad release`: the students' edition of the course, or of an instructor's own sheets, in
+a folder to hand out.
+"""
 
 import argparse
 import importlib
@@ -8,8 +10,10 @@ from minigrad.cli import complain
 from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
 
 EXAMPLES = """\
-Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a sheet.py they get the cases of the
-exercises, without what says which answers are right. Files in DIR that differ are kept, unless --replace is given.
+Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a \
+sheet.py they get the cases of the
+exercises, without what says which answers are right. Files in DIR that differ are kept, unless \
+--replace is given.
 
 examples:
   minigrad release handout/
@@ -34,7 +38,9 @@ def main(argv: list[str]) -> int:
         default=[],
         help="a lesson by its number or name, or a file of yours (default: the whole course)",
     )
-    parser.add_argument("--replace", action="store_true", help="write over files in DIR that differ")
+    parser.add_argument(
+        "--replace", action="store_true", help="write over files in DIR that differ"
+    )
     options = parser.parse_args(argv)
     folder = options.folder.expanduser()
     try:
@@ -46,7 +52,10 @@ def main(argv: list[str]) -> int:
         copied, kept = [], []
         for home, files in chosen:
             if folder.resolve() == home.resolve():
-                complain(f"{folder} holds the instructor's edition, which would be lost. Name another folder.")
+                complain(
+                    f"{folder} holds the instructor's edition, which would be lost. Name another"
+                    " folder."
+                )
                 return 2
             new, old = copy_course(home, folder, files, options.replace)
             copied += new
@@ -64,13 +73,16 @@ def main(argv: list[str]) -> int:
     known = f"; {there} are there already" if there else ""
     print(f"wrote {len(copied)} file(s) of the students' edition to {folder}{known}")
     if kept:
-        complain(f"kept what differs in {folder}: {', '.join(map(str, kept))} (--replace writes over it)")
+        complain(
+            f"kept what differs in {folder}: {', '.join(map(str, kept))} (--replace writes over it)"
+        )
     return 1 if kept else 0
 
 
 def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
-    """The files to release, as (folder, paths below it). Raises LookupError or FileNotFoundError for what is none, before any is
-    written."""
+    """The files to release, as (folder, paths below it). Raises LookupError or FileNotFoundError
+    for what is none, before any is written.
+    """
     if not sheets:
         return [(LESSONS, course_files(LESSONS))]
     chosen = []
@@ -84,5 +96,8 @@ def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
             numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
             raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
         else:
-            raise FileNotFoundError(f"there is no file {sheet}. Give a lesson's number or name, or the path of a notebook or a sheet.py.")
+            raise FileNotFoundError(
+                f"there is no file {sheet}. Give a lesson's number or name, or the path of a"
+                " notebook or a sheet.py."
+            )
     return chosen

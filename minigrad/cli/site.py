@@ -8,7 +8,8 @@ from minigrad.cli import complain
 from minigrad.cli.course import LESSONS
 
 EXAMPLES = """\
-Every lesson is run once, in the students' edition, and its outputs become the pages. They open from the disk as they are; a web server
+Every lesson is run once, in the students' edition, and its outputs become the pages. They open \
+from the disk as they are; a web server
 may serve them, and they ask no other.
 
 examples:
@@ -25,18 +26,26 @@ def main(argv: list[str]) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes; what is there is written over")
-    parser.add_argument("--title", default="minigrad: the course", metavar="TEXT", help="default: %(default)s")
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, help="where it goes; what is there is written over"
+    )
+    parser.add_argument(
+        "--title", default="minigrad: the course", metavar="TEXT", help="default: %(default)s"
+    )
     parser.add_argument("--verbose", action="store_true", help="print what Sphinx does")
     options = parser.parse_args(argv)
-    site = importlib.import_module("minigrad.lessons.site")  # by name: the engine's package does not depend on the course
+    site = importlib.import_module(
+        "minigrad.lessons.site"
+    )  # by name: the engine's package does not depend on the course
     try:
         first = site.build(options.folder.expanduser(), LESSONS, options.title, options.verbose)
     except site.SiteError as error:
         complain(str(error))
         return 1
     except (FileExistsError, NotADirectoryError):
-        complain(f"cannot write the site to {options.folder}: there is a file where a folder is needed")
+        complain(
+            f"cannot write the site to {options.folder}: there is a file where a folder is needed"
+        )
         return 1
     except OSError as error:
         complain(f"cannot write the site to {options.folder}: {error.strerror} ({error.filename})")

@@ -1,4 +1,5 @@
-"""What a command is about: a formula such as "log(x1) + x1*x2", or a function in a Python file of the user's, FILE.py:NAME.
+"""What a command is about: a formula such as "log(x1) + x1*x2", or a function in a Python file of
+the user's, FILE.py:NAME.
 
 A name may stand for a function of tensors or a module, which get values. Where a graph is drawn it
 may also stand for a tensor, a node of a static graph or a Program, which have their own. A name
@@ -26,23 +27,35 @@ class UsageError(Exception):
 
 
 class PythonFunction:
-    """A function of tensors from a file, with the two things that a formula has too: the names of its variables, and what it is called."""
+    """A function of tensors from a file, with the two things that a formula has too: the names
+    of its variables, and what it is called.
+    """
 
-    def __init__(self, function: Callable[..., Any], names: tuple[str, ...], source: str, path: Path) -> None:
+    def __init__(
+        self, function: Callable[..., Any], names: tuple[str, ...], source: str, path: Path
+    ) -> None:
         self.function, self.names, self.source, self.path = function, names, source, path
 
     def __call__(self, *inputs: Any) -> Any:
         return self.function(*inputs)
 
     def stopped(self, error: Exception) -> str:
-        """What is said where the function raises something that is neither a matter of the values nor of the engine."""
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == self.path.resolve()]
+        """What is said where the function raises something that is neither a matter of the
+        values nor of the engine.
+        """
+        lines = [
+            f.lineno
+            for f in traceback.extract_tb(error.__traceback__)
+            if Path(f.filename) == self.path.resolve()
+        ]
         place = f" in line {lines[-1]} of {self.path}" if lines else ""
         return f"{self.source} cannot be run: {type(error).__name__}{place}: {error}"
 
 
 class Drawable:
-    """What stands in a file and has a graph as it is, without arguments: a tensor, a node of a static graph, a Program."""
+    """What stands in a file and has a graph as it is, without arguments: a tensor, a node of a
+    static graph, a Program.
+    """
 
     def __init__(self, thing: Any, variables: dict[str, Any], source: str) -> None:
         self.thing, self.variables, self.source = thing, variables, source
@@ -57,7 +70,9 @@ _IN_A_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>.*))?\Z")
 
 
 class _File:
-    """A file that has been run, and the name that is looked for in it. Raises UsageError where there is none, or where it cannot be run."""
+    """A file that has been run, and the name that is looked for in it. Raises UsageError where
+    there is none, or where it cannot be run.
+    """
 
     def __init__(self, match: re.Match[str]) -> None:
         self.path, self.name = Path(match["path"]), match["name"] or ""
@@ -67,16 +82,24 @@ class _File:
         self.module, self.variables = module.__name__, vars(module)
 
     def named(self, graphs: bool) -> Any:
-        """What the name stands for. Raises UsageError, with an offer, where the file does not have it. graphs: as for `offer`."""
+        """What the name stands for. Raises UsageError, with an offer, where the file does not
+        have it. graphs: as for `offer`.
+        """
         if not self.name:
-            raise UsageError(f"name what is meant in {self.path}: {self.path}:NAME; {self.offer(graphs)}")
+            raise UsageError(
+                f"name what is meant in {self.path}: {self.path}:NAME; {self.offer(graphs)}"
+            )
         if self.name not in self.variables:
             raise UsageError(f"{self.path} defines no {self.name}; {self.offer(graphs)}")
         return self.variables[self.name]
 
     def kind(self, value: Any) -> str:
-        """What a value is to the commands: "functions" (the file's own, no imported ones), "modules", "tensors", "programs" or ""."""
-        program = sys.modules.get("minigrad.program")  # where that is not loaded, nothing of it exists
+        """What a value is to the commands: "functions" (the file's own, no imported ones),
+        "modules", "tensors", "programs" or "".
+        """
+        program = sys.modules.get(
+            "minigrad.program"
+        )  # where that is not loaded, nothing of it exists
         if isinstance(value, Module):
             return "modules"
         if isinstance(value, Tensor):
@@ -84,11 +107,15 @@ class _File:
         if program is not None and isinstance(value, program.Program):
             return "programs"
         compiled = program is not None and isinstance(value, program.Compiled)
-        own = (inspect.isfunction(value) or compiled) and getattr(value, "__module__", None) == self.module
+        own = (inspect.isfunction(value) or compiled) and getattr(
+            value, "__module__", None
+        ) == self.module
         return "functions" if own or isinstance(value, functools.partial) else ""
 
     def offer(self, graphs: bool) -> str:
-        """What the file has that would do, the name nearest to the wrong one first. graphs: what has a graph uncalled will do too."""
+        """What the file has that would do, the name nearest to the wrong one first. graphs: what
+        has a graph uncalled will do too.
+        """
         kinds: dict[str, list[str]] = {}
         for name, value in self.variables.items():
             kind = "" if name.startswith("_") else self.kind(value)
@@ -103,7 +130,9 @@ class _File:
         kinds = {kind: sorted(names, key=likeness, reverse=True) for kind, names in kinds.items()}
         kinds = dict(sorted(kinds.items(), key=lambda item: likeness(item[1][0]), reverse=True))
         nearest = next(iter(kinds.values()))[0]
-        return (f"did you mean {nearest}? " if likeness(nearest) >= 0.6 else "") + "; ".join(map(_listed, kinds, kinds.values()))
+        return (f"did you mean {nearest}? " if likeness(nearest) >= 0.6 else "") + "; ".join(
+            map(_listed, kinds, kinds.values())
+        )
 
 
 def _listed(kind: str, names: list[str]) -> str:
@@ -113,10 +142,11 @@ def _listed(kind: str, names: list[str]) -> str:
 
 
 def target(word: str) -> Formula:
-    """The formula that a word spells, or the function that it names. A file named so is run: it is the user's own.
+    """The formula that a word spells, or the function that it names. A file named so is run: it is
+    the user's own.
 
-    Raises UsageError (no such file, no such function, a function with arguments that no value can be given for) and
-    expression.ExpressionError.
+    Raises UsageError (no such file, no such function, a function with arguments that no value can
+    be given for) and expression.ExpressionError.
     """
     match = _IN_A_FILE.match(word.strip())
     return _function(_File(match), graphs=False) if match else expression.compile(word)
@@ -129,19 +159,36 @@ def drawing_target(word: str) -> Formula | Drawable:
         return expression.compile(word)
     file = _File(match)
     found = file.named(graphs=True)
-    return Drawable(found, file.variables, file.name) if file.kind(found) in ("tensors", "programs") else _function(file, graphs=True)
+    return (
+        Drawable(found, file.variables, file.name)
+        if file.kind(found) in ("tensors", "programs")
+        else _function(file, graphs=True)
+    )
 
 
 def _function(file: _File, graphs: bool) -> PythonFunction:
     found, path, name = file.named(graphs), file.path, file.name
-    if isinstance(found, type) or not callable(found) or file.kind(found) in ("tensors", "programs"):
+    if (
+        isinstance(found, type)
+        or not callable(found)
+        or file.kind(found) in ("tensors", "programs")
+    ):
         kind = "class" if isinstance(found, type) else type(found).__name__
-        raise UsageError(f"{name} in {path} is a {kind}, not a function of tensors; {file.offer(graphs)}")
+        raise UsageError(
+            f"{name} in {path} is a {kind}, not a function of tensors; {file.offer(graphs)}"
+        )
     call = getattr(found, "forward", found)  # a module's own arguments stand at its forward
     parameters = inspect.signature(call).parameters.values()
-    names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty)
+    names = tuple(
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    )
     if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
-        raise UsageError(f"{name} in {path} has arguments that can be given by name only, for which there is no way here")
+        raise UsageError(
+            f"{name} in {path} has arguments that can be given by name only, for which there is no"
+            " way here"
+        )
     return PythonFunction(found, names, name, path)
 
 
@@ -150,12 +197,20 @@ def _module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # the name ends in .py
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))  # it may import what lies beside it, as when it is run itself
+    sys.path.insert(
+        0, str(path.resolve().parent)
+    )  # it may import what lies beside it, as when it is run itself
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever the user's file raises is theirs to correct
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
-        line = f", line {lines[-1]}" if lines else ""  # a SyntaxError, whose text says it, has no frame in the file
+        lines = [
+            f.lineno
+            for f in traceback.extract_tb(error.__traceback__)
+            if Path(f.filename).resolve() == path.resolve()
+        ]
+        line = (
+            f", line {lines[-1]}" if lines else ""
+        )  # a SyntaxError, whose text says it, has no frame in the file
         raise UsageError(f"{path} cannot be run: {type(error).__name__}: {error}{line}") from error
     finally:
         sys.path.pop(0)

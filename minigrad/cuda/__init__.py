@@ -1,7 +1,9 @@
-"""The GPU as PyTorch's `torch.cuda` shows it: is there one, which one is current, its memory, and its streams.
+"""The GPU as PyTorch's `torch.cuda` shows it: is there one, which one is current, its memory, and
+its streams.
 
-Work is handed over to the GPU and done in order on the current stream while Python goes on; nothing here waits except `synchronize`. CuPy
-does all of it. Functions that need a device raise DeviceError where there is none, saying what is missing.
+Work is handed over to the GPU and done in order on the current stream while Python goes on; nothing
+here waits except `synchronize`. CuPy does all of it. Functions that need a device raise DeviceError
+where there is none, saying what is missing.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from .memory import empty_cache, mem_get_info, memory_allocated, memory_reserved
 from .streams import Event, Stream, current_stream, stream
 
 __all__ = [
-    "Event", "Stream", "current_device", "current_stream", "device", "device_count", "empty_cache", "get_device_name", "is_available",
-    "mem_get_info", "memory_allocated", "memory_reserved", "profiler", "set_device", "stream", "synchronize",
+    "Event", "Stream", "current_device", "current_stream", "device", "device_count", "empty_cache",
+    "get_device_name", "is_available",
+    "mem_get_info", "memory_allocated", "memory_reserved", "profiler", "set_device", "stream",
+    "synchronize",
 ]  # fmt: skip
 
 
@@ -56,7 +60,9 @@ def synchronize(device: Any = None) -> None:
 
 
 class device:
-    """A `with` block in which "cuda" means this device (a number, "cuda:1"); afterwards it means what it meant before."""
+    """A `with` block in which "cuda" means this device (a number, "cuda:1"); afterwards it means
+    what it meant before.
+    """
 
     def __init__(self, device: Any) -> None:
         self.index = number_of(device)
@@ -72,10 +78,14 @@ class device:
 
 
 def number_of(device: Any) -> int:
-    """The number in 1, "cuda:1" or device("cuda", 1); 0 for "cuda". Raises ValueError for anything else."""
+    """The number in 1, "cuda:1" or device("cuda", 1); 0 for "cuda". Raises ValueError for
+    anything else.
+    """
     if isinstance(device, int) and not isinstance(device, bool) and device >= 0:
         return device
     kind, _, number = str(device).partition(":")
     if kind != "cuda" or not (number.isdecimal() or not number):
-        raise ValueError(f'a CUDA device is a number from 0 on, "cuda" or "cuda:<number>", got {device!r}.')
+        raise ValueError(
+            f'a CUDA device is a number from 0 on, "cuda" or "cuda:<number>", got {device!r}.'
+        )
     return int(number or 0)

@@ -1,4 +1,6 @@
-"""How much of the GPU's memory is in use. CuPy keeps what was freed in a pool: the next array is taken from there, not from the driver."""
+"""How much of the GPU's memory is in use. CuPy keeps what was freed in a pool: the next array is
+taken from there, not from the driver.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ def memory_reserved() -> int:
 
 
 def empty_cache() -> None:
-    """Give the pool's free blocks back to the driver, for other programs to use. Does nothing where there is no device."""
+    """Give the pool's free blocks back to the driver, for other programs to use. Does nothing
+    where there is no device.
+    """
     if backend.cuda_is_available():
         _pool("empty_cache").free_all_blocks()
 
 
 def mem_get_info() -> tuple[int, int]:
-    """Bytes that are free on the current device and bytes that it has, as the driver counts them, other programs included."""
+    """Bytes that are free on the current device and bytes that it has, as the driver counts
+    them, other programs included.
+    """
     backend.need_cuda("cuda.mem_get_info")
     free, total = backend.load_cupy().cuda.runtime.memGetInfo()
     return int(free), int(total)

@@ -1,4 +1,6 @@
-"""Which part of a program NVIDIA's profilers record (`nsys profile --capture-range=cudaProfilerApi`)."""
+"""Which part of a program NVIDIA's profilers record (`nsys profile
+--capture-range=cudaProfilerApi`).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def stop() -> None:
 
 
 class profile:
-    """Record what runs inside a `with` block. Raises DeviceError on entering where there is no CUDA device."""
+    """Record what runs inside a `with` block. Raises DeviceError on entering where there is no
+    CUDA device.
+    """
 
     def __enter__(self) -> profile:
         start()

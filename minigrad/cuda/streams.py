@@ -3,10 +3,12 @@
     side = mg.cuda.Stream()
     with mg.cuda.stream(side):
         y = (x @ w).relu()                        # queued on `side`
-    mg.cuda.current_stream().wait_stream(side)    # what comes next here waits on the GPU, not in Python
+    # what comes next here waits on the GPU, not in Python
+    mg.cuda.current_stream().wait_stream(side)
 
-The engine starts every kernel, forward and backward, on CuPy's current stream. `backward` runs on the stream that is current when it is
-called, not (as PyTorch's does) on the one of the forward pass: wait for that one first, as above.
+The engine starts every kernel, forward and backward, on CuPy's current stream. `backward` runs on
+the stream that is current when it is called, not (as PyTorch's does) on the one of the forward
+pass: wait for that one first, as above.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Stream:
 
 
 class Event:
-    """A mark in a stream, by which another stream (or Python) waits and by which time on the GPU is taken."""
+    """A mark in a stream, by which another stream (or Python) waits and by which time on the GPU
+    is taken.
+    """
 
     def __init__(self, enable_timing: bool = False) -> None:
         backend.need_cuda("cuda.Event")
@@ -77,7 +81,9 @@ class Event:
         self.cupy.synchronize()
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds on the GPU from this mark to another; both with enable_timing and both reached."""
+        """Milliseconds on the GPU from this mark to another; both with enable_timing and both
+        reached.
+        """
         return float(backend.load_cupy().cuda.get_elapsed_time(self.cupy, end.cupy))
 
 

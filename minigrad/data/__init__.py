@@ -1,4 +1,5 @@
-"""Data for training: datasets, batches in a repeatable random order, and a few small sets that need no network.
+"""Data for training: datasets, batches in a repeatable random order, and a few small sets that need
+no network.
 
 TensorDataset(x, t)                 examples kept as tensors                        datasets.py
 SubsetRandomSampler(indices)        PyTorch's samplers, orders of examples          samplers.py
@@ -17,7 +18,9 @@ from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, S
 from .small import digits, disc, two_moons
 
 __all__ = [
-    "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IdxError", "RandomSampler", "Sampler", "SequentialSampler", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "default_collate", "digits", "disc", "mnist", "random_split", "read_idx", "two_moons",
+    "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IdxError", "RandomSampler",
+    "Sampler", "SequentialSampler", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "default_collate", "digits", "disc", "mnist",
+    "random_split", "read_idx", "two_moons",
 ]  # fmt: skip
 with_hints(sys.modules[__name__])

@@ -1,4 +1,5 @@
-"""The IDX format, in which MNIST and its relatives are published: a header of big-endian numbers, then the elements.
+"""The IDX format, in which MNIST and its relatives are published: a header of big-endian numbers,
+then the elements.
 
     byte 0, 1    zero
     byte 2       the element type (0x08 is one unsigned byte; see TYPES)
@@ -6,8 +7,8 @@
     d x 4 bytes  their sizes
     the rest     the elements, last axis fastest
 
-Files are read from disk, packed by gzip or not; nothing is downloaded. Source: the format's description on the MNIST page by LeCun, Cortes
-and Burges.
+Files are read from disk, packed by gzip or not; nothing is downloaded. Source: the format's
+description on the MNIST page by LeCun, Cortes and Burges.
 """
 
 from __future__ import annotations
@@ -30,28 +31,43 @@ class IdxError(ValueError):
 
 
 def read_idx(path: Any) -> Tensor:
-    """The array in an IDX file, packed by gzip or not, as a constant tensor of the file's shape and element type.
+    """The array in an IDX file, packed by gzip or not, as a constant tensor of the file's shape and
+    element type.
 
-    Raises FileNotFoundError; IdxError for a wrong magic number, an unknown element type, a file that is too short or too long, or a
-    damaged gzip file.
+    Raises FileNotFoundError; IdxError for a wrong magic number, an unknown element type, a file
+    that is too short or too long, or a damaged gzip file.
     """
     content = _unpacked(Path(path))
     if len(content) < 4:
-        raise IdxError(f"{path}: {len(content)} bytes are too few for an IDX header, which has at least 4. Is the download complete?")
+        raise IdxError(
+            f"{path}: {len(content)} bytes are too few for an IDX header, which has at least 4. Is"
+            " the download complete?"
+        )
     if content[0] or content[1]:
-        raise IdxError(f"{path}: not an IDX file: it begins with {content[:4].hex(' ')}, but the first two bytes must be 00 00.")
+        raise IdxError(
+            f"{path}: not an IDX file: it begins with {content[:4].hex(' ')}, but the first two"
+            " bytes must be 00 00."
+        )
     if content[2] not in TYPES:
         known = ", ".join(f"{code:02x}" for code in TYPES)
-        raise IdxError(f"{path}: unknown IDX element type {content[2]:02x} in byte 2; the format has {known}.")
+        raise IdxError(
+            f"{path}: unknown IDX element type {content[2]:02x} in byte 2; the format has {known}."
+        )
     start = 4 + 4 * content[3]
     if len(content) < start:
-        raise IdxError(f"{path}: truncated: {content[3]} axes need a header of {start} bytes, but the file has {len(content)}.")
+        raise IdxError(
+            f"{path}: truncated: {content[3]} axes need a header of {start} bytes, but the file has"
+            f" {len(content)}."
+        )
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4))
     kind = backend.numpy.dtype(TYPES[content[2]])
     needed, found = math.prod(shape) * kind.itemsize, len(content) - start
     if found != needed:
         what = "truncated" if found < needed else "too long"
-        raise IdxError(f"{path}: {what}: shape {shape} of {kind.name} needs {needed:,} bytes after the header, but there are {found:,}.")
+        raise IdxError(
+            f"{path}: {what}: shape {shape} of {kind.name} needs {needed:,} bytes after the header,"
+            f" but there are {found:,}."
+        )
     stored = backend.numpy.frombuffer(content, kind, offset=start).reshape(shape)
     return wrap(stored.astype(kind.newbyteorder("=")))
 
@@ -63,7 +79,9 @@ def _unpacked(path: Path) -> bytes:
     try:
         return gzip.decompress(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise IdxError(f"{path}: the gzip file is damaged or incomplete ({problem}). Get it again.") from problem
+        raise IdxError(
+            f"{path}: the gzip file is damaged or incomplete ({problem}). Get it again."
+        ) from problem
 
 
 def mnist(folder: Any, train: bool = True) -> TensorDataset:
@@ -71,15 +89,20 @@ def mnist(folder: Any, train: bool = True) -> TensorDataset:
 
     Returns images (n, 1, 28, 28) float32 in [0, 1] and labels (n,) int64.
 
-    The files may carry either of their usual names (train-images-idx3-ubyte, train-images.idx3-ubyte), with .gz or without. train: the
-    60,000 training examples, else the 10,000 for testing. Raises FileNotFoundError naming what was looked for; IdxError for bad files.
+    The files may carry either of their usual names (train-images-idx3-ubyte,
+    train-images.idx3-ubyte), with .gz or without. train: the 60,000 training examples, else the
+    10,000 for testing. Raises FileNotFoundError naming what was looked for; IdxError for bad files.
     """
     part = "train" if train else "t10k"
-    image_file, label_file = _find(Path(folder), f"{part}-images", "idx3-ubyte"), _find(Path(folder), f"{part}-labels", "idx1-ubyte")
+    image_file, label_file = (
+        _find(Path(folder), f"{part}-images", "idx3-ubyte"),
+        _find(Path(folder), f"{part}-labels", "idx1-ubyte"),
+    )
     images, labels = read_idx(image_file), read_idx(label_file)
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
         raise IdxError(
-            f"{image_file} and {label_file} do not belong together: images of shape {images.shape}, labels of shape {labels.shape}."
+            f"{image_file} and {label_file} do not belong together: images of shape {images.shape},"
+            f" labels of shape {labels.shape}."
         )
     scaled = images.array[:, None].astype(backend.float32) / backend.float32.type(255)
     return TensorDataset(wrap(scaled), wrap(labels.array.astype(backend.int64)))
@@ -91,5 +114,6 @@ def _find(folder: Path, stem: str, ending: str) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise FileNotFoundError(
-        f"mnist: none of {', '.join(names)} is in {folder}. Put the files of MNIST there, or use mg.data.digits(), which needs no files."
+        f"mnist: none of {', '.join(names)} is in {folder}. Put the files of MNIST there, or use"
+        " mg.data.digits(), which needs no files."
     )

@@ -1,4 +1,5 @@
-"""Orders of examples: what `DataLoader(dataset, sampler=…)` and `batch_sampler=…` take. Any iterable of numbers serves as well.
+"""Orders of examples: what `DataLoader(dataset, sampler=…)` and `batch_sampler=…` take. Any
+iterable of numbers serves as well.
 
 Interface: PyTorch's torch.utils.data. Each iteration of a random one draws another order.
 """
@@ -12,13 +13,18 @@ from .. import functions
 
 
 class Sampler:
-    """The base class of orders of your own: define `__iter__`, which gives numbers of examples, and `__len__`."""
+    """The base class of orders of your own: define `__iter__`, which gives numbers of examples,
+    and `__len__`.
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(f"{type(self).__name__} does not define __iter__(), the numbers of the examples in order.")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define __iter__(), the numbers of the examples in"
+            " order."
+        )
 
 
 class SequentialSampler(Sampler):
@@ -32,13 +38,22 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """All examples in random order, or num_samples of them; replacement: each drawn from all. Drawn from `mg.manual_seed`'s generator."""
+    """All examples in random order, or num_samples of them; replacement: each drawn from all.
+    Drawn from `mg.manual_seed`'s generator.
+    """
 
-    def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None) -> None:
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None
+    ) -> None:
         super().__init__(data_source)
-        self.replacement, self.num_samples = replacement, len(data_source) if num_samples is None else num_samples
+        self.replacement, self.num_samples = (
+            replacement,
+            len(data_source) if num_samples is None else num_samples,
+        )
         if self.num_samples < 1:
-            raise ValueError(f"RandomSampler: num_samples must be at least 1, got {self.num_samples}.")
+            raise ValueError(
+                f"RandomSampler: num_samples must be at least 1, got {self.num_samples}."
+            )
 
     def __iter__(self) -> Iterator[int]:
         n, left = len(self.data_source), self.num_samples
@@ -72,7 +87,9 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool = False) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"BatchSampler: batch_size must be a whole number from 1 on, got {batch_size!r}.")
+            raise ValueError(
+                f"BatchSampler: batch_size must be a whole number from 1 on, got {batch_size!r}."
+            )
         super().__init__()
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 

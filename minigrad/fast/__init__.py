@@ -43,7 +43,7 @@ def enable() -> None:
     for prim in primitive.registry.values():
         _connect(prim)
     primitive.declared.append(_connect)
-    setattr(Primitive, "__call__", _call)  # noqa: B010  # mypy does not let a method be assigned
+    setattr(Primitive, "__call__", _call)  # mypy does not let a method be assigned  # noqa: B010
     core_backward.walk_graph = backward.walk_graph
     for owner, name, _, fast in _operators:
         setattr(owner, name, fast)

@@ -1,12 +1,12 @@
 """Derivatives and batches as functions of functions, freely nestable: PyTorch's torch.func.
 
-grad(f), value_and_grad(f)     the gradient of a scalar-valued f                          gradients.py
-vjp(f, x), jvp(f, (x,), (v,))  one row or column combination of the Jacobian
-linearize(f, x)                the push at x, to be called for many tangents
-jacrev(f), jacfwd(f)           the whole Jacobian, all seeds in one pass                  jacobians.py
-hessian(f)                     the second derivatives
-vmap(f)                        f for a whole batch                                        vmap.py
-functional_call(m, parameters) a module as a function of its parameters                   modules.py
+grad(f), value_and_grad(f)     the gradient of a scalar-valued f
+gradients.py vjp(f, x), jvp(f, (x,), (v,))  one row or column combination of the Jacobian
+linearize(f, x)                the push at x, to be called for many tangents jacrev(f), jacfwd(f)
+the whole Jacobian, all seeds in one pass                  jacobians.py hessian(f)
+the second derivatives vmap(f)                        f for a whole batch
+vmap.py functional_call(m, parameters) a module as a function of its parameters
+modules.py
 """
 
 from .gradients import grad, grad_and_value, jvp, linearize, value_and_grad, vjp
@@ -14,4 +14,16 @@ from .jacobians import hessian, jacfwd, jacrev
 from .modules import functional_call
 from .vmap import vmap
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

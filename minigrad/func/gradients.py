@@ -1,7 +1,8 @@
 """grad, value_and_grad, vjp, jvp, linearize: one derivative of a function, in either mode.
 
-Nesting works because each call differentiates by fresh inputs of its own: in reverse mode a new place in the graph, in forward mode a new
-level. Inside `vmap` the fresh inputs are members of the batch, so that the derivative is one for each example.
+Nesting works because each call differentiates by fresh inputs of its own: in reverse mode a new
+place in the graph, in forward mode a new level. Inside `vmap` the fresh inputs are members of the
+batch, so that the derivative is one for each example.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from .tree import Rebuild, flatten, matching
 Argnums = int | Sequence[int]
 
 
-def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The gradient of a scalar-valued function, as a function of the same arguments.
 
-    argnums: which argument(s) to differentiate by (arguments may be nested lists, tuples, dicts of tensors); has_aux: the function
-    returns (value, extras), and the new one (gradient, extras). Raises NonScalarError if the value is not one number, DTypeError for an
-    argument of integers.
+    argnums: which argument(s) to differentiate by (arguments may be nested lists, tuples, dicts of
+    tensors); has_aux: the function returns (value, extras), and the new one (gradient, extras).
+    Raises NonScalarError if the value is not one number, DTypeError for an argument of integers.
     """
     both = value_and_grad(function, argnums, has_aux)
 
@@ -42,10 +45,17 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
     return gradient
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """As `grad`, but the new function returns (value, gradient), or ((value, extras), gradient): JAX's name and order."""
+def value_and_grad(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As `grad`, but the new function returns (value, gradient), or ((value, extras), gradient):
+    JAX's name and order.
+    """
     if not callable(function):
-        raise TypeError(f"grad: the first argument must be a function, got {type(function).__name__}. Write grad(f)(x).")
+        raise TypeError(
+            f"grad: the first argument must be a function, got {type(function).__name__}. Write"
+            " grad(f)(x)."
+        )
     _check_argnums(argnums, "grad")
 
     @functools.wraps(function)
@@ -58,14 +68,20 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
         if not isinstance(out, Tensor) or out.numel() != 1:
             if not isinstance(out, Tensor):
                 raise NonScalarError(
-                    f"grad: the function must return a tensor with one element, got {type(out).__name__}. Compute with tensors from the "
-                    "arguments to the result: minigrad.sin, not math.sin; no .item(), float() or .numpy() on the way; and do return it."
+                    "grad: the function must return a tensor with one element, got"
+                    f" {type(out).__name__}. Compute with tensors from the arguments to the result:"
+                    " minigrad.sin, not math.sin; no .item(), float() or .numpy() on the way; and"
+                    " do return it."
                 )
             raise NonScalarError(
-                f"grad: the function must return one number, got shape {out.shape}. Reduce it, or use vjp or jacrev for several outputs."
+                f"grad: the function must return one number, got shape {out.shape}. Reduce it, or"
+                " use vjp or jacrev for several outputs."
             )
         if out.dtype.kind == "c":
-            raise NonScalarError("grad: the function must return a real number, got a complex one. Take .real or .abs() of it, or use vjp.")
+            raise NonScalarError(
+                "grad: the function must return a real number, got a complex one. Take .real or"
+                " .abs() of it, or use vjp."
+            )
         gradients = pulled([out], [wrap(backend.ones(out.shape, out.dtype, out.array))], inputs)
         value = released(out, inputs)
         return ((value, _extras(aux, inputs)) if has_aux else value), rebuild(gradients)
@@ -73,8 +89,12 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     return both
 
 
-def grad_and_value(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """As `grad`, but the new function returns (gradient, value), or (gradient, (value, extras)): PyTorch's name and order."""
+def grad_and_value(
+    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As `grad`, but the new function returns (gradient, value), or (gradient, (value, extras)):
+    PyTorch's name and order.
+    """
     both = value_and_grad(function, argnums, has_aux)
 
     @functools.wraps(function)
@@ -86,11 +106,11 @@ def grad_and_value(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """(outputs, pull): `pull(cotangents)` gives the vector-Jacobian products, a tuple of one for each primal; it may be called again and
-    again.
+    """(outputs, pull): `pull(cotangents)` gives the vector-Jacobian products, a tuple of one for
+    each primal; it may be called again and again.
 
-    has_aux: the function returns (outputs, extras), and so (outputs, pull, extras) is returned. Raises ValueError or ShapeError where
-    cotangents do not fit the outputs.
+    has_aux: the function returns (outputs, extras), and so (outputs, pull, extras) is returned.
+    Raises ValueError or ShapeError where cotangents do not fit the outputs.
     """
     points, rebuild = flatten(primals)
     inputs = [fresh(x, "vjp") for x in points]
@@ -101,11 +121,18 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     values = rebuild_outputs([released(out, inputs) for out in flat])
 
     def pull(*cotangents: Any) -> Any:
-        given = matching(values, cotangents[0] if len(cotangents) == 1 else cotangents, "vjp: outputs and cotangents")
+        given = matching(
+            values,
+            cotangents[0] if len(cotangents) == 1 else cotangents,
+            "vjp: outputs and cotangents",
+        )
         return rebuild(
             pulled(
                 flat,
-                [fitting(c, out, f"vjp: cotangent {i}", f"output {i}") for i, (c, out) in enumerate(zip(given, flat, strict=True))],
+                [
+                    fitting(c, out, f"vjp: cotangent {i}", f"output {i}")
+                    for i, (c, out) in enumerate(zip(given, flat, strict=True))
+                ],
                 inputs,
             )
         )
@@ -113,11 +140,18 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     return (values, pull, _extras(aux, inputs)) if has_aux else (values, pull)
 
 
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> Any:
+def jvp(
+    function: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    has_aux: bool = False,
+) -> Any:
     """(outputs, J · tangents) in one forward pass.
 
-    primals and tangents: tuples of equal structure and shapes; has_aux: the function returns (outputs, extras), and so (outputs,
-    tangents, extras) is returned. Raises TypeError where they are not tuples, ValueError or ShapeError where they do not fit.
+    primals and tangents: tuples of equal structure and shapes; has_aux: the function returns
+    (outputs, extras), and so (outputs, tangents, extras) is returned. Raises TypeError where they
+    are not tuples, ValueError or ShapeError where they do not fit.
     """
     if not isinstance(primals, list | tuple) or not isinstance(tangents, list | tuple):
         raise TypeError("jvp: primals and tangents must be tuples, as in jvp(f, (x,), (v,)).")
@@ -125,7 +159,9 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     points = [as_tensor(x) for x in leaves]
     directions = [
         fitting(v, x, f"jvp: tangent {i}", f"primal {i}")
-        for i, (v, x) in enumerate(zip(matching(primals, tangents, "jvp: primals and tangents"), points, strict=True))
+        for i, (v, x) in enumerate(
+            zip(matching(primals, tangents, "jvp: primals and tangents"), points, strict=True)
+        )
     ]
     for i, x in enumerate(points):
         require_differentiable(x, f"jvp: primal {i}")
@@ -149,10 +185,11 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def linearize(function: Callable[..., Any], *primals: Any) -> Any:
-    """(outputs, push): `push(*tangents)` gives J · tangents without running the function again; useful for many tangents at one point.
+    """(outputs, push): `push(*tangents)` gives J · tangents without running the function again;
+    useful for many tangents at one point.
 
-    The pull is a linear function of the cotangent, recorded once; its own pull is the push (the transpose of the transpose, "the
-    double-backward trick").
+    The pull is a linear function of the cotangent, recorded once; its own pull is the push (the
+    transpose of the transpose, "the double-backward trick").
     """
     points, rebuild = flatten(primals)
     inputs = [fresh(x, "linearize") for x in points]
@@ -163,13 +200,16 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 
     def push(*tangents: Any) -> Any:
         given = matching(primals, tangents, "linearize: primals and tangents")
-        directions = [fitting(v, x, f"linearize: tangent {i}", f"primal {i}") for i, (v, x) in enumerate(zip(given, inputs, strict=True))]
+        directions = [
+            fitting(v, x, f"linearize: tangent {i}", f"primal {i}")
+            for i, (v, x) in enumerate(zip(given, inputs, strict=True))
+        ]
         return rebuild_outputs(pulled(pulls, directions, cotangents, hidden=inputs))
 
     return rebuild_outputs([released(out, inputs) for out in flat]), push
 
 
-# ------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _without(x: Tensor, level: int) -> Tensor:
@@ -186,15 +226,22 @@ def _extras(aux: Any, inputs: list[Tensor]) -> Any:
 
 
 def chosen(
-    function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], caller: str
+    function: Callable[..., Any],
+    argnums: Argnums,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    caller: str,
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Any], Rebuild]:
-    """The leaves of the arguments that `argnums` names, the function of these leaves alone, and what puts derivatives into their places."""
+    """The leaves of the arguments that `argnums` names, the function of these leaves alone, and
+    what puts derivatives into their places.
+    """
     _check_argnums(argnums, caller)
     numbers = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise ValueError(
-                f"{caller}: argnums={argnums} asks for argument {n}, but the function was called with {len(args)} positional arguments."
+                f"{caller}: argnums={argnums} asks for argument {n}, but the function was called"
+                f" with {len(args)} positional arguments."
             )
     if len({n % len(args) for n in numbers}) != len(numbers):
         raise ValueError(f"{caller}: argnums={argnums} names an argument twice.")
@@ -212,13 +259,17 @@ def chosen(
 
 def _check_argnums(argnums: Any, caller: str) -> None:
     """Raise TypeError unless these are numbers of arguments, ValueError for none."""
-    if not isinstance(argnums, int) and not (isinstance(argnums, Sequence) and all(isinstance(n, int) for n in argnums)):
+    if not isinstance(argnums, int) and not (
+        isinstance(argnums, Sequence) and all(isinstance(n, int) for n in argnums)
+    ):
         raise TypeError(
-            f"{caller}: argnums must be an int or a tuple of ints, got {argnums!r}. {caller}(f) makes a function, which is then called: "
-            f"{caller}(f)(x)."
+            f"{caller}: argnums must be an int or a tuple of ints, got {argnums!r}. {caller}(f)"
+            f" makes a function, which is then called: {caller}(f)(x)."
         )
     if argnums == () or argnums == []:
-        raise ValueError(f"{caller}: argnums is empty; name at least one argument to differentiate by.")
+        raise ValueError(
+            f"{caller}: argnums is empty; name at least one argument to differentiate by."
+        )
 
 
 def with_aux(result: Any, has_aux: bool, caller: str) -> tuple[Any, Any]:
@@ -226,7 +277,10 @@ def with_aux(result: Any, has_aux: bool, caller: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(f"{caller}: with has_aux=True the function must return a pair (outputs, extras), got {type(result).__name__}.")
+        raise TypeError(
+            f"{caller}: with has_aux=True the function must return a pair (outputs, extras), got"
+            f" {type(result).__name__}."
+        )
     return result
 
 
@@ -236,7 +290,8 @@ def outputs_of(outputs: Any, caller: str) -> tuple[list[Tensor], Rebuild]:
     for i, out in enumerate(flat):
         if not isinstance(out, Tensor):
             raise TypeError(
-                f"{caller}: the function must return tensors (nested in tuples, lists, dicts); result {i} is {type(out).__name__}."
+                f"{caller}: the function must return tensors (nested in tuples, lists, dicts);"
+                f" result {i} is {type(out).__name__}."
             )
     return flat, rebuild
 
@@ -258,12 +313,15 @@ def fitting(v: Any, x: Tensor, what: str, whom: str) -> Tensor:
 def require_differentiable(x: Tensor, what: str) -> None:
     """Raise DTypeError for integers and booleans."""
     if not backend.is_differentiable(x.dtype):
-        raise DTypeError(f"{what} has dtype {x.dtype}; only floating and complex tensors have derivatives. Convert it first: x.float().")
+        raise DTypeError(
+            f"{what} has dtype {x.dtype}; only floating and complex tensors have derivatives."
+            " Convert it first: x.float()."
+        )
 
 
 def fresh(x: Any, caller: str) -> Tensor:
-    """A new place in the graph for the value of x, connected to x where x itself is being differentiated, and a member of every running
-    vmap's batch.
+    """A new place in the graph for the value of x, connected to x where x itself is being
+    differentiated, and a member of every running vmap's batch.
     """
     x = as_tensor(x)
     require_differentiable(x, f"{caller}: an argument to differentiate by")
@@ -285,8 +343,10 @@ def pulled(
 ) -> list[Tensor]:
     """Cotangents carried back to `inputs`, zeros where nothing arrives.
 
-    create_graph: whether the result is differentiable in turn; None: if the outputs depend on anything else that requires grad, besides
-    the `hidden` tensors, and recording is on: a derivative taken inside `no_grad` is a constant to what is around it.
+    create_graph: whether the result is differentiable in turn; None: if the outputs depend on
+    anything else that requires grad, besides
+    the `hidden` tensors, and recording is on: a derivative taken inside `no_grad` is a constant to
+    what is around it.
     """
     reached = pulled_or_none(outputs, cotangents, inputs, create_graph, hidden)
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, reached, strict=True)]
@@ -311,8 +371,17 @@ def pulled_or_none(
         create_graph = False
     elif create_graph is None:
         own = {*targets, *(x.node for x in hidden)}
-        create_graph = any(isinstance(n, Leaf) and n not in own for n in reached_from(roots)) or any(c.node is not None for c in seeds)
-    captured = differentiate(roots, seeds, targets=targets, accumulate=False, create_graph=create_graph, retain_graph=True)
+        create_graph = any(
+            isinstance(n, Leaf) and n not in own for n in reached_from(roots)
+        ) or any(c.node is not None for c in seeds)
+    captured = differentiate(
+        roots,
+        seeds,
+        targets=targets,
+        accumulate=False,
+        create_graph=create_graph,
+        retain_graph=True,
+    )
     found = [None if x.node is None else captured.get(x.node) for x in inputs]
     return found if create_graph else _in_own_memory(found, seeds)
 
@@ -333,8 +402,14 @@ def _in_own_memory(results: list[Tensor | None], seeds: list[Tensor]) -> list[Te
 
 
 def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
-    """The output without the history that leads only to our own fresh inputs; inside `no_grad` without any."""
+    """The output without the history that leads only to our own fresh inputs; inside `no_grad`
+    without any.
+    """
     node = grad_node(out)
     own = {x.node for x in inputs}
-    outer = state.recording and node is not None and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
+    outer = (
+        state.recording
+        and node is not None
+        and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
+    )
     return out if outer else wrap(out.array, None, out.tangents)

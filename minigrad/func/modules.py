@@ -1,4 +1,6 @@
-"""Modules as functions of their parameters: what `grad`, `jvp` and `vmap` need, for which parameters are arguments like any other."""
+"""Modules as functions of their parameters: what `grad`, `jvp` and `vmap` need, for which
+parameters are arguments like any other.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,21 @@ if TYPE_CHECKING:  # layers are loaded by who uses them
     from ..nn.module import Module
 
 
-def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dict[str, Any] | None = None, *, strict: bool = False) -> Any:
-    """`module(*args, **kwargs)`, computed with other parameters and buffers than its own, which stay as they are.
+def functional_call(
+    module: Module,
+    parameters: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    strict: bool = False,
+) -> Any:
+    """`module(*args, **kwargs)`, computed with other parameters and buffers than its own, which
+    stay as they are.
 
-    parameters: tensors by the names of `named_parameters` and `named_buffers` (or several such dicts); what is not named is the module's
-    own, or an error if `strict`. args: the arguments, or one that is no tuple. Raises KeyError for names that the module does not have.
+    parameters: tensors by the names of `named_parameters` and `named_buffers` (or several such
+    dicts); what is not named is the module's
+    own, or an error if `strict`. args: the arguments, or one that is no tuple. Raises KeyError for
+    names that the module does not have.
 
         loss_of = lambda parameters, x, t: loss(mg.func.functional_call(model, parameters, (x,)), t)
         gradients = mg.func.grad(loss_of)(dict(model.named_parameters()), x, t)
@@ -26,19 +38,33 @@ def functional_call(module: Module, parameters: Any, args: Any = (), kwargs: dic
         given.update(part)
     own = dict(module._named(("parameter", "buffer"), remove_duplicate=False))
     known = {id(own[n]) for n in given if n in own}  # one name of a shared tensor is enough
-    unknown, missing = [n for n in given if n not in own], [n for n in own if id(own[n]) not in known]
+    unknown, missing = (
+        [n for n in given if n not in own],
+        [n for n in own if id(own[n]) not in known],
+    )
     if unknown or (strict and missing):
-        problem = f"has no parameter or buffer {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)} too"
-        raise KeyError(f"functional_call: {type(module).__name__} {problem}; its names are {', '.join(own)}.")
+        problem = (
+            f"has no parameter or buffer {', '.join(unknown)}"
+            if unknown
+            else f"needs {', '.join(missing)} too"
+        )
+        raise KeyError(
+            f"functional_call: {type(module).__name__} {problem}; its names are {', '.join(own)}."
+        )
     with _exchanged(module, {id(own[name]): as_tensor(value) for name, value in given.items()}):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
 @contextmanager
 def _exchanged(module: Module, others: dict[int, Tensor]) -> Iterator[None]:
-    """For a while, other tensors in place of a module's own, wherever they are attributes (a shared one: everywhere)."""
+    """For a while, other tensors in place of a module's own, wherever they are attributes (a
+    shared one: everywhere).
+    """
     before = [
-        (vars(inner), name, t) for inner in module.modules() for name, t in inner._registered("parameter", "buffer") if id(t) in others
+        (vars(inner), name, t)
+        for inner in module.modules()
+        for name, t in inner._registered("parameter", "buffer")
+        if id(t) in others
     ]
     try:
         for attributes, name, tensor in before:

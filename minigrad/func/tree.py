@@ -1,5 +1,5 @@
-"""Arguments and results may be nested tuples, lists and dictionaries of tensors: how to take their leaves out and put others in their
-places.
+"""Arguments and results may be nested tuples, lists and dictionaries of tensors: how to take their
+leaves out and put others in their places.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ Rebuild = Callable[[Sequence[Any]], Any]
 
 
 def flatten(structure: Any) -> tuple[list[Any], Rebuild]:
-    """The leaves (all that is no tuple, list or dict) in order, and a function that puts as many others in their places."""
+    """The leaves (all that is no tuple, list or dict) in order, and a function that puts as many
+    others in their places.
+    """
     if not isinstance(structure, list | tuple | dict):
         return [structure], lambda values: values[0]
-    parts = [flatten(item) for item in (structure.values() if isinstance(structure, dict) else structure)]
+    parts = [
+        flatten(item) for item in (structure.values() if isinstance(structure, dict) else structure)
+    ]
     counts = [len(leaves) for leaves, _ in parts]
 
     def rebuild(values: Sequence[Any]) -> Any:
@@ -30,21 +34,37 @@ def flatten(structure: Any) -> tuple[list[Any], Rebuild]:
 
 
 def matching(structure: Any, other: Any, complaint: str) -> list[Any]:
-    """The leaves of `other`, which must be nested as `structure` is, in the order of the leaves of `structure` (dicts are matched by key).
+    """The leaves of `other`, which must be nested as `structure` is, in the order of the leaves of
+    `structure` (dicts are matched by key).
 
     Raises ValueError with `complaint` and both structures where they differ.
     """
     if isinstance(structure, dict) and isinstance(other, dict) and structure.keys() == other.keys():
-        return [leaf for key in structure for leaf in matching(structure[key], other[key], complaint)]
-    if isinstance(structure, list | tuple) and isinstance(other, list | tuple) and len(structure) == len(other):
-        return [leaf for a, b in zip(structure, other, strict=True) for leaf in matching(a, b, complaint)]
+        return [
+            leaf for key in structure for leaf in matching(structure[key], other[key], complaint)
+        ]
+    if (
+        isinstance(structure, list | tuple)
+        and isinstance(other, list | tuple)
+        and len(structure) == len(other)
+    ):
+        return [
+            leaf
+            for a, b in zip(structure, other, strict=True)
+            for leaf in matching(a, b, complaint)
+        ]
     if isinstance(structure, list | tuple | dict) or isinstance(other, list | tuple | dict):
-        raise ValueError(f"{complaint}: {outline(structure)} and {outline(other)} are not nested alike (each * is one value).")
+        raise ValueError(
+            f"{complaint}: {outline(structure)} and {outline(other)} are not nested alike (each *"
+            " is one value)."
+        )
     return [other]
 
 
 def spread(prefix: Any, structure: Any, complaint: str) -> list[Any]:
-    """One entry for each leaf of `structure`: `prefix` is nested like it, or stops early where one entry stands for a whole part."""
+    """One entry for each leaf of `structure`: `prefix` is nested like it, or stops early where
+    one entry stands for a whole part.
+    """
     leaves, _ = flatten(structure)
     if not isinstance(prefix, list | tuple | dict):
         return [prefix] * len(leaves)
@@ -66,5 +86,10 @@ def outline(structure: Any) -> str:
     if isinstance(structure, list):
         return "[" + ", ".join(outline(item) for item in structure) + "]"
     if isinstance(structure, tuple):
-        return "(" + ", ".join(outline(item) for item in structure) + ("," if len(structure) == 1 else "") + ")"
+        return (
+            "("
+            + ", ".join(outline(item) for item in structure)
+            + ("," if len(structure) == 1 else "")
+            + ")"
+        )
     return "*"

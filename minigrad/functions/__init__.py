@@ -1,13 +1,14 @@
-"""The functions that users call: PyTorch's names and conventions for the operations of minigrad/ops.
+"""The functions that users call: PyTorch's names and conventions for the operations of
+minigrad/ops.
 
-Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes may be given as `dim=` or
-`axis=`, kept as `keepdim=` or `keepdims=`; negative axes count from the end; a wrong axis raises
-IndexError naming the range. `minigrad.arrays` has more of them, made of these.
+Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes may be given as
+`dim=` or `axis=`, kept as `keepdim=` or `keepdims=`; negative axes count from the end; a wrong axis
+raises IndexError naming the range. `minigrad.arrays` has more of them, made of these.
 """
 
 from . import creation, elementwise, questions, random, reductions, selection, shapes
 from .arguments import axes_of, axis_of, plain_index, sizes_of  # noqa: F401
-from .creation import *  # noqa: F403  # what each file publishes, listed in its __all__
+from .creation import *  # what each file publishes, listed in its __all__  # noqa: F403
 from .creation import as_tensor_  # noqa: F401
 from .elementwise import *  # noqa: F403
 from .questions import *  # noqa: F403

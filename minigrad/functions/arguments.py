@@ -20,7 +20,9 @@ def sizes_of(sizes: Sequence[Any]) -> Shape:
     try:
         return tuple(operator.index(n) for n in sizes)
     except TypeError:
-        raise TypeError(f"sizes must be whole numbers, got {', '.join(repr(n) for n in sizes)}.") from None
+        raise TypeError(
+            f"sizes must be whole numbers, got {', '.join(repr(n) for n in sizes)}."
+        ) from None
 
 
 def not_negative(sizes: Shape) -> Shape:
@@ -37,13 +39,17 @@ def axis_of(ndim: int, dim: Any, function: str) -> int:
     dim = dim.__index__()
     span = max(ndim, 1)
     if not -span <= dim < span:
-        raise IndexError(f"{function}: dimension {dim} is out of range; a tensor with {ndim} dimensions takes {-span} to {span - 1}.")
+        raise IndexError(
+            f"{function}: dimension {dim} is out of range; a tensor with {ndim} dimensions takes"
+            f" {-span} to {span - 1}."
+        )
     return int(dim % span)
 
 
 def axes_of(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
-    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out of range, RuntimeError for one named
-    twice."""
+    """`dim` (None, an int, a sequence) as sorted non-negative axes. Raises IndexError for one out
+    of range, RuntimeError for one named twice.
+    """
     if dim is None or (isinstance(dim, list | tuple) and len(dim) == 0):
         return tuple(range(x.ndim))
     dims = [dim] if not isinstance(dim, list | tuple) else dim
@@ -94,7 +100,10 @@ def either(first: Any, second: Any) -> Any:
 def listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
     """A sequence of tensors. Raises TypeError for tensors one by one, ValueError for none."""
     if isinstance(dim, Tensor):
-        raise TypeError(f"{function}: the tensors come in one list, as in {function}([a, b], dim=0); got them one by one.")
+        raise TypeError(
+            f"{function}: the tensors come in one list, as in {function}([a, b], dim=0); got them"
+            " one by one."
+        )
     parts = [as_tensor(x) for x in tensors]
     if not parts:
         raise ValueError(f"{function}: expected a non-empty list of tensors.")
@@ -102,40 +111,62 @@ def listed(tensors: Sequence[Any], dim: Any, function: str) -> list[Tensor]:
 
 
 def plain_index(index: TensorLike, like: Any, whole: bool = True) -> Any:
-    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`; bytes are a mask, as in PyTorch.
-    A copy, so that no change of the index reaches the backward pass. whole: whether this is all of the index, or the part for one axis."""
-    if type(index) is tuple and all([type(part) in _PLAIN_PARTS or _is_plain_slice(part) for part in index]):
+    """The index with tensors and sequences replaced by arrays, on the device of the payload `like`;
+    bytes are a mask, as in PyTorch. A copy, so that no change of the index reaches the backward
+    pass. whole: whether this is all of the index, or the part for one axis.
+    """
+    if type(index) is tuple and all(
+        [type(part) in _PLAIN_PARTS or _is_plain_slice(part) for part in index]
+    ):
         return index
     if whole and isinstance(index, list) and _stands_for_tuple(index):
         index = tuple(index)
     if isinstance(index, tuple):
-        parts = tuple(plain_index(list(part) if isinstance(part, tuple | range) else part, like, False) for part in index)
+        parts = tuple(
+            plain_index(list(part) if isinstance(part, tuple | range) else part, like, False)
+            for part in index
+        )
         return _with_fitting_masks(parts, like)
     if isinstance(index, Tensor | list | range):
         kind = "tensors" if isinstance(index, Tensor) else "lists"
-        array = backend.materialise(index.array) if isinstance(index, Tensor) else backend.index_array(list(index))
+        array = (
+            backend.materialise(index.array)
+            if isinstance(index, Tensor)
+            else backend.index_array(list(index))
+        )
         if array.dtype.kind not in "iub":
-            raise IndexError(f"{kind} used as indices must hold integers or booleans, got {array.dtype}.")
+            raise IndexError(
+                f"{kind} used as indices must hold integers or booleans, got {array.dtype}."
+            )
         index = array
     if hasattr(type(index), "__minigrad_apply__"):  # a batched or recorded index
         return index.copy()
     if hasattr(index, "dtype") and hasattr(index, "ndim"):
         if index.dtype == backend.uint8 and not isinstance(index, backend.numpy.generic):
             index = index != 0
-        index = int(index) if index.ndim == 0 and index.dtype.kind in "iu" else backend.to_device_of(index.copy(), like)
+        index = (
+            int(index)
+            if index.ndim == 0 and index.dtype.kind in "iu"
+            else backend.to_device_of(index.copy(), like)
+        )
         return _with_fitting_masks((index,), like)[0] if whole else index
     if index is None or index is Ellipsis or isinstance(index, slice | int):
         return _plain_slice(index)
     if hasattr(index, "__index__"):
         return index.__index__()
-    raise IndexError(f"an index is made of integers, slices, None, Ellipsis and arrays, got {type(index).__name__}.")
+    raise IndexError(
+        "an index is made of integers, slices, None, Ellipsis and arrays, got"
+        f" {type(index).__name__}."
+    )
 
 
 _PLAIN_PARTS = (int, type(None), type(Ellipsis))
 
 
 def _is_plain_slice(part: Any) -> bool:
-    """Whether a part of an index is a slice between Python integers: the usual one, left as it is."""
+    """Whether a part of an index is a slice between Python integers: the usual one, left as it
+    is.
+    """
     return (
         type(part) is slice
         and (part.start is None or type(part.start) is int)
@@ -145,30 +176,49 @@ def _is_plain_slice(part: Any) -> bool:
 
 
 def _with_fitting_masks(parts: tuple[Any, ...], like: Any) -> tuple[Any, ...]:
-    """The parts of an index. Raises IndexError for an empty mask on an axis that is not empty, which NumPy lets pass."""
+    """The parts of an index. Raises IndexError for an empty mask on an axis that is not empty,
+    which NumPy lets pass.
+    """
     is_mask = [getattr(getattr(part, "dtype", None), "kind", "") == "b" for part in parts]
-    if not any(mask and part.ndim and not part.size for part, mask in zip(parts, is_mask, strict=True)):
+    if not any(
+        mask and part.ndim and not part.size for part, mask in zip(parts, is_mask, strict=True)
+    ):
         return parts
     read = [
-        part.ndim if mask else 0 if part is None or part is Ellipsis or isinstance(part, bool) else 1
+        (
+            part.ndim
+            if mask
+            else 0
+            if part is None or part is Ellipsis or isinstance(part, bool)
+            else 1
+        )
         for part, mask in zip(parts, is_mask, strict=True)
     ]
     axis = 0
     for part, mask, count in zip(parts, is_mask, read, strict=True):
         if mask and part.shape != tuple(like.shape[axis : axis + count]):
-            raise IndexError(f"a mask of shape {part.shape} does not fit axis {axis} of a tensor of shape {tuple(like.shape)}.")
+            raise IndexError(
+                f"a mask of shape {part.shape} does not fit axis {axis} of a tensor of shape"
+                f" {tuple(like.shape)}."
+            )
         axis += like.ndim - sum(read) if part is Ellipsis else count
     return parts
 
 
 def _stands_for_tuple(index: list[Any]) -> bool:
-    """Whether a list is an index for each axis and not the indices of one: where it holds anything but numbers (PyTorch's rule)."""
+    """Whether a list is an index for each axis and not the indices of one: where it holds
+    anything but numbers (PyTorch's rule).
+    """
     parts = (Tensor, list, tuple, range, slice, backend.NumpyArray)
-    return len(index) < 32 and any(p is None or p is Ellipsis or isinstance(p, parts) for p in index)
+    return len(index) < 32 and any(
+        p is None or p is Ellipsis or isinstance(p, parts) for p in index
+    )
 
 
 def _plain_slice(index: TensorLike) -> Any:
     if not isinstance(index, slice):
         return index
-    number: Callable[[Any], Any] = lambda v: v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
+    number: Callable[[Any], Any] = lambda v: (
+        v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
+    )
     return slice(number(index.start), number(index.stop), number(index.step))

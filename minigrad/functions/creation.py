@@ -17,18 +17,31 @@ from .arguments import not_negative, sizes_of
 @unlisted
 def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor of the user's with this payload, moved to a device, which observers see."""
-    out = wrap(backend.canonical(array) if device is None else backend.to_device(array, str(device)))
+    out = wrap(
+        backend.canonical(array) if device is None else backend.to_device(array, str(device))
+    )
     if requires_grad:
         make_leaf(out)
     return modes.tensor_made(out) if modes.observers else out
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python floats become float32, arrays keep
-    their dtype. Raises DTypeError for anything else."""
-    if data is None:  # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never filled
-        raise DTypeError("cannot make a tensor of None: use numbers, nested lists of equal length, or arrays.")
-    return new_tensor(backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype), requires_grad, device)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python
+    floats become float32, arrays keep their dtype. Raises DTypeError for anything else.
+    """
+    # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never
+    # filled
+    if data is None:
+        raise DTypeError(
+            "cannot make a tensor of None: use numbers, nested lists of equal length, or arrays."
+        )
+    return new_tensor(
+        backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype),
+        requires_grad,
+        device,
+    )
 
 
 @unlisted  # mg.as_tensor
@@ -37,24 +50,32 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
-    out: Tensor = modes.tensor_made(wrap(array if device is None else backend.to_device(array, str(device))))
+    out: Tensor = modes.tensor_made(
+        wrap(array if device is None else backend.to_device(array, str(device)))
+    )
     return out
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor on the memory of a NumPy array: changes of either are seen in the other (but only the tensor's own in-place operations are
-    counted)."""
+    """A tensor on the memory of a NumPy array: changes of either are seen in the other (but only
+    the tensor's own in-place operations are counted).
+    """
     if not hasattr(array, "dtype") or not hasattr(array, "strides"):
-        raise TypeError(f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for other data.")
+        raise TypeError(
+            f"from_numpy needs a NumPy array, got {type(array).__name__}. Use tensor(data) for"
+            " other data."
+        )
     out = wrap(backend.materialise(array))
     memory_version(out)
     return modes.tensor_made(out) if modes.observers else out
 
 
 def from_dlpack(source: TensorLike) -> Tensor:
-    """A tensor on the memory of another library's array (PyTorch, JAX, CuPy, …), on the CPU or a GPU, without copying.
+    """A tensor on the memory of another library's array (PyTorch, JAX, CuPy, …), on the CPU or a
+    GPU, without copying.
 
-    Raises TypeError for what cannot be shared (a dtype that NumPy has not, a tensor that requires grad), DeviceError for memory elsewhere.
+    Raises TypeError for what cannot be shared (a dtype that NumPy has not, a tensor that requires
+    grad), DeviceError for memory elsewhere.
     Source: the DLPack protocol of the array API standard.
     """
     out = wrap(backend.materialise(backend.from_dlpack(source)))
@@ -62,12 +83,24 @@ def from_dlpack(source: TensorLike) -> Tensor:
     return modes.tensor_made(out) if modes.observers else out
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given size filled with one value, whose kind (boolean, integer, floating, complex) gives the dtype."""
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the given size filled with one value, whose kind (boolean, integer, floating,
+    complex) gives the dtype.
+    """
     value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
     if dtype is None and hasattr(value, "dtype") and not value.ndim:
         dtype = backend.dtype_of_kind(value.dtype)
-    made, sizes = backend.as_payload(value, dtype), not_negative(sizes_of([size] if isinstance(size, int) else size))
+    made, sizes = (
+        backend.as_payload(value, dtype),
+        not_negative(sizes_of([size] if isinstance(size, int) else size)),
+    )
     if device is not None and backend.device_of(made) != str(device) and made.ndim == 0:
         return new_tensor(backend.full(sizes, made, str(device)), requires_grad)
     out = backend.zeros(sizes, made.dtype, made)
@@ -78,58 +111,117 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the given sizes."""
-    return full(sizes_of(size), 0, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+    return full(
+        sizes_of(size),
+        0,
+        dtype=dtype or backend.default_dtype(),
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of the given sizes."""
-    return full(sizes_of(size), 1, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+    return full(
+        sizes_of(size),
+        1,
+        dtype=dtype or backend.default_dtype(),
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given sizes whose values do not matter. Here they are zeros: programs that read them by mistake stay repeatable."""
+    """A tensor of the given sizes whose values do not matter. Here they are zeros: programs that
+    read them by mistake stay repeatable.
+    """
     return zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(
+    value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A 0-d tensor of one number, in the default dtype unless another is given."""
-    return full((), value, dtype=dtype or backend.default_dtype(), device=device, requires_grad=requires_grad)
+    return full(
+        (),
+        value,
+        dtype=dtype or backend.default_dtype(),
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
-def full_like(x: TensorLike, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    x: TensorLike,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """One value in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
+    return full(
+        x.shape,
+        fill_value,
+        dtype=dtype or x.dtype,
+        device=device or backend.device_of(x.array),
+        requires_grad=requires_grad,
+    )
 
 
-def zeros_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return new_tensor(backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
+    return new_tensor(
+        backend.zeros(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device
+    )
 
 
-def ones_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Ones in the shape and (unless given) dtype of x, without history."""
     x = as_tensor(x)
-    return new_tensor(backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device)
+    return new_tensor(
+        backend.ones(x.shape, backend.as_dtype(dtype) or x.dtype, x.array), requires_grad, device
+    )
 
 
-def empty_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """`empty` in the shape and (unless given) dtype of x."""
     return zeros_like(x, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def arange(
-    start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: float,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from start (default 0) up to, not including, end. int64 for integers, the default dtype for floats."""
+    """Numbers from start (default 0) up to, not including, end. int64 for integers, the default
+    dtype for floats.
+    """
     start, end, step = _number(start), None if end is None else _number(end), _number(step)
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
-        raise ValueError(f"arange({start}, {end}, {step}): the step does not lead from start to end.")
+        raise ValueError(
+            f"arange({start}, {end}, {step}): the step does not lead from start to end."
+        )
     if dtype is None:
-        dtype = backend.int64 if all(isinstance(v, int) for v in (start, end, step)) else backend.default_dtype()
+        dtype = (
+            backend.int64
+            if all(isinstance(v, int) for v in (start, end, step))
+            else backend.default_dtype()
+        )
     if backend.as_dtype(dtype) == backend.int64:  # whole numbers count from whole numbers
         start, end, step = int(start), int(end), int(step)
     return new_tensor(backend.arange(start, end, step, dtype, str(device or "cpu")), requires_grad)
@@ -140,23 +232,47 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor | backend.numpy.generic) else value
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not rounded. dtype: the default one,
-    or the complex one of its precision if an end is complex."""
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` evenly spaced numbers from start to end, both included; integers are cut off, not
+    rounded. dtype: the default one, or the complex one of its precision if an end is complex.
+    """
     (steps,) = not_negative(sizes_of((steps,)))
     wanted = backend.as_dtype(dtype) or _spaced_dtype(start, end)
     if not backend.is_differentiable(wanted):
         start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
         step = (end - start) / max(steps - 1, 1)
-        values = ew.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + i
+        values = (
+            ew.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
+            if steps > 1
+            else start + i
+        )
         return new_tensor(values.to(wanted).array, requires_grad)
-    return new_tensor(backend.linspace(start, end, steps, wanted, str(device or "cpu")), requires_grad)
+    return new_tensor(
+        backend.linspace(start, end, steps, wanted, str(device or "cpu")), requires_grad
+    )
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """base to the power of each of `steps` evenly spaced numbers from start to end. dtype: as of `linspace`."""
+    """base to the power of each of `steps` evenly spaced numbers from start to end. dtype: as of
+    `linspace`.
+    """
     wanted = backend.as_dtype(dtype) or _spaced_dtype(start, end)
     wide = backend.complex128 if backend.is_complex(wanted) else backend.float64
     exponents = linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else wide)
@@ -165,15 +281,30 @@ def logspace(
 
 
 def _spaced_dtype(start: Any, end: Any) -> DType:
-    """The dtype of numbers between two ends: the default one, or the complex one of its precision."""
-    complexes = [v for v in (start, end) if isinstance(v, complex) or getattr(getattr(v, "dtype", None), "kind", "") == "c"]
+    """The dtype of numbers between two ends: the default one, or the complex one of its
+    precision.
+    """
+    complexes = [
+        v
+        for v in (start, end)
+        if isinstance(v, complex) or getattr(getattr(v, "dtype", None), "kind", "") == "c"
+    ]
     return backend.result_type([1j]) if complexes else backend.default_dtype()
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The n by m matrix with ones on its diagonal."""
     n, m = not_negative(sizes_of((n, n if m is None else m)))
-    return new_tensor(backend.eye(n, m, dtype or backend.default_dtype(), str(device or "cpu")), requires_grad)
+    return new_tensor(
+        backend.eye(n, m, dtype or backend.default_dtype(), str(device or "cpu")), requires_grad
+    )
 
 
 publish(__name__, method=False)

@@ -30,11 +30,19 @@ class Binary(Protocol):
 
 
 @unlisted
-def unary(operation: Primitive, text: str, *, name: str = "", params: dict[str, Any] | None = None, **options: Any) -> Unary:
-    """The function of one tensor that a primitive computes, declared with its name and documentation.
+def unary(
+    operation: Primitive,
+    text: str,
+    *,
+    name: str = "",
+    params: dict[str, Any] | None = None,
+    **options: Any,
+) -> Unary:
+    """The function of one tensor that a primitive computes, declared with its name and
+    documentation.
 
-    name: where it is not the primitive's; params: of the primitive; options: of `names.public`, in_place
-    being True by default.
+    name: where it is not the primitive's; params: of the primitive; options: of `names.public`,
+    in_place being True by default.
     """
     fixed = params or {}
 
@@ -44,7 +52,9 @@ def unary(operation: Primitive, text: str, *, name: str = "", params: dict[str, 
         return operation.on_one(input if type(input) is Tensor else as_tensor(input), fixed)
 
     ends = "integers give the default floating dtype where the result is not an integer."
-    _declare(function, name or operation.name, f"{text} Element by element; same shape; {ends}", options)
+    _declare(
+        function, name or operation.name, f"{text} Element by element; same shape; {ends}", options
+    )
     return function
 
 
@@ -64,7 +74,9 @@ def binary(operation: Primitive, text: str, **options: Any) -> Binary:
     return function
 
 
-def _declare(function: Callable[..., Tensor], name: str, text: str, options: dict[str, Any]) -> None:
+def _declare(
+    function: Callable[..., Tensor], name: str, text: str, options: dict[str, Any]
+) -> None:
     function.__name__ = function.__qualname__ = name.rstrip("_")
     function.__module__ = sys._getframe(2).f_globals["__name__"]
     function.__doc__ = text
@@ -110,7 +122,9 @@ isinf = unary(ew.isinf, "Whether x is infinite; no derivative.", in_place=False)
 isfinite = unary(ew.isfinite, "Whether x is finite; no derivative.", in_place=False)
 logical_not = unary(ew.logical_not, "Whether x is 0; no derivative.")
 clone = unary(ew.clone, "A copy that passes gradients through.", in_place=False)
-bitwise_not = unary(ew.bitwise_not, "The bits that x has not; of integers and booleans, no derivative.")
+bitwise_not = unary(
+    ew.bitwise_not, "The bits that x has not; of integers and booleans, no derivative."
+)
 
 mul = multiply = binary(ew.mul, "a times b.")
 atan2 = arctan2 = binary(ew.atan2, "The angle of the point (b, a) in radians.")
@@ -127,15 +141,32 @@ ge = greater_equal = binary(ew.ge, "Whether a >= b.")
 logical_and = binary(ew.logical_and, "Whether both are non-zero.")
 logical_or = binary(ew.logical_or, "Whether one is non-zero.")
 logical_xor = binary(ew.logical_xor, "Whether exactly one is non-zero.")
-bitwise_and = binary(ew.bitwise_and, "The bits that both have; of integers and booleans, no derivative.")
-bitwise_or = binary(ew.bitwise_or, "The bits that one of them has; of integers and booleans, no derivative.")
-bitwise_xor = binary(ew.bitwise_xor, "The bits that exactly one of them has; of integers and booleans, no derivative.")
+bitwise_and = binary(
+    ew.bitwise_and, "The bits that both have; of integers and booleans, no derivative."
+)
+bitwise_or = binary(
+    ew.bitwise_or, "The bits that one of them has; of integers and booleans, no derivative."
+)
+bitwise_xor = binary(
+    ew.bitwise_xor,
+    "The bits that exactly one of them has; of integers and booleans, no derivative.",
+)
 _plus = binary(ew.add, "a + b.")
 _minus = binary(ew.sub, "a - b.")
 _div = binary(ew.div, "a / b.")
 _trunc_divide = binary(ew.trunc_divide, "a / b, rounded towards 0.")
-maximum = binary(ew.maximum, "The larger of a and b; ties share the derivative evenly; NaN wins.", in_place=False, theirs="input other")
-minimum = binary(ew.minimum, "The smaller of a and b; ties share the derivative evenly; NaN wins.", in_place=False, theirs="input other")
+maximum = binary(
+    ew.maximum,
+    "The larger of a and b; ties share the derivative evenly; NaN wins.",
+    in_place=False,
+    theirs="input other",
+)
+minimum = binary(
+    ew.minimum,
+    "The smaller of a and b; ties share the derivative evenly; NaN wins.",
+    in_place=False,
+    theirs="input other",
+)
 
 
 @public(in_place=True)
@@ -186,7 +217,9 @@ def div(
     if rounding_mode == "trunc":
         return _trunc_divide(input, other)
     if rounding_mode is not None:
-        raise ValueError(f'div: rounding_mode must be None, "trunc" or "floor", got {rounding_mode!r}.')
+        raise ValueError(
+            f'div: rounding_mode must be None, "trunc" or "floor", got {rounding_mode!r}.'
+        )
     return _div(input, other)
 
 
@@ -195,19 +228,28 @@ divide = true_divide = div
 
 @public(in_place=True, theirs="input")
 def pow(base: Any, exponent: Any) -> Tensor:
-    """base to the exponent. A constant real exponent has its own, cheaper rule; at base 0 the derivatives are those of PyTorch."""
+    """base to the exponent. A constant real exponent has its own, cheaper rule; at base 0 the
+    derivatives are those of PyTorch.
+    """
     if isinstance(base, Tensor) and type(exponent) in (int, float):
         if base.dtype.kind == "b" and type(exponent) is int:
             base = base.to(backend.int64)
-        if base.dtype.kind != "f" and (type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")):
+        if base.dtype.kind != "f" and (
+            type(exponent) is float or (exponent < 0 and base.dtype.kind != "c")
+        ):
             if base.dtype.kind in "iub" and type(exponent) is int:
-                raise RuntimeError("pow: integers to negative integer powers are not allowed; convert the base with .float() first.")
+                raise RuntimeError(
+                    "pow: integers to negative integer powers are not allowed; convert the base"
+                    " with .float() first."
+                )
             base = base.to(backend.result_type([base.array, exponent]))
         return ew.power(base, n=exponent)
     if not isinstance(base, Tensor) and not isinstance(exponent, Tensor):
         return pow(as_tensor(base), exponent)
     if type(base) in (int, float) and exponent.dtype.kind == "c":
-        base = builtins.complex(base)  # its logarithm, which the rule needs, is complex where the base is negative
+        base = builtins.complex(
+            base
+        )  # its logarithm, which the rule needs, is complex where the base is negative
     return ew.pow_(base, exponent)
 
 
@@ -291,10 +333,11 @@ def _augmented(operation: Any, name: str, symbol: str) -> Callable[[Any, Any], A
 
 @unlisted
 def attach_operator(name: str, symbol: str, operation: Any, primitive: Any = None) -> None:
-    """Give tensors the methods behind an operator: `self op other`, `other op self` and `self op= other`.
+    """Give tensors the methods behind an operator: `self op other`, `other op self` and `self op=
+    other`.
 
-    name: of Python's method, without underscores. operation: a primitive, or a function that looks at its
-    operands first; primitive: what it computes with plain operands, if it need not look.
+    name: of Python's method, without underscores. operation: a primitive, or a function that looks
+    at its operands first; primitive: what it computes with plain operands, if it need not look.
     """
     attach(f"__{name}__", _operator(operation))
     attach(f"__r{name}__", _reflected(operation))
@@ -307,7 +350,9 @@ def attach_operator(name: str, symbol: str, operation: Any, primitive: Any = Non
         fast.update_operator(Tensor, f"__i{name}__", _KERNELS[operation])
 
 
-for _name, _symbol in zip("add sub mul truediv floordiv mod and or xor".split(), "+ - * / // % & | ^".split(), strict=True):
+for _name, _symbol in zip(
+    "add sub mul truediv floordiv mod and or xor".split(), "+ - * / // % & | ^".split(), strict=True
+):
     attach_operator(_name, _symbol, BINARY[_name])
 attach_operator("pow", "**", pow)
 for _name, _operation in COMPARISONS.items():

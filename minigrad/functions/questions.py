@@ -25,7 +25,9 @@ def is_tensor(x: TensorLike) -> bool:
     return isinstance(x, Tensor)
 
 
-def allclose(a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(
+    a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
     """Whether |a - b| <= atol + rtol |b| everywhere."""
     return backend.allclose(as_tensor(a).array, as_tensor(b).array, rtol, atol, equal_nan)
 
@@ -42,9 +44,11 @@ def result_type(a: TensorLike, b: TensorLike) -> DType:
 
 
 def is_floating_point(x: TensorLike) -> bool:
-    """Whether x, a tensor or a dtype, is of a real floating dtype (half, bfloat16, float or double).
+    """Whether x, a tensor or a dtype, is of a real floating dtype (half, bfloat16, float or
+    double).
 
-    Dtypes are NumPy's, which lack PyTorch's attributes: write `is_floating_point(dtype)` for `dtype.is_floating_point`.
+    Dtypes are NumPy's, which lack PyTorch's attributes: write `is_floating_point(dtype)` for
+    `dtype.is_floating_point`.
     """
     return backend.is_floating(_dtype_of(x))
 
@@ -77,8 +81,9 @@ def can_cast(source: TensorLike, target: Any) -> bool:
 
 
 def is_inference(x: Tensor) -> bool:
-    """Always False: what `inference_mode` makes are ordinary tensors, of which changes in place are counted and which may be used for
-    gradients later. So there is nothing that a script would have to avoid.
+    """Always False: what `inference_mode` makes are ordinary tensors, of which changes in place are
+    counted and which may be used for gradients later. So there is nothing that a script would have
+    to avoid.
     """
     return False
 

@@ -16,12 +16,16 @@ from .creation import new_tensor
 
 
 def manual_seed(seed: int) -> None:
-    """Start the random numbers of every device from a seed. Kinds of devices have different numbers."""
+    """Start the random numbers of every device from a seed. Kinds of devices have different
+    numbers.
+    """
     ch.seed(seed)
 
 
 def random_state() -> Any:
-    """The state of the CPU's random numbers, for `set_random_state`. CuPy's generators do not offer theirs."""
+    """The state of the CPU's random numbers, for `set_random_state`. CuPy's generators do not
+    offer theirs.
+    """
     return ch.generator().bit_generator.state
 
 
@@ -41,20 +45,40 @@ def _drawn_on(device: Any) -> dict[str, str]:
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return new_tensor(drawn(lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)), not_negative(sizes_of(size))), requires_grad)
+    return new_tensor(
+        drawn(
+            lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)),
+            not_negative(sizes_of(size)),
+        ),
+        requires_grad,
+    )
 
 
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
-    return new_tensor(drawn(lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)), not_negative(sizes_of(size))), requires_grad)
+    return new_tensor(
+        drawn(
+            lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)),
+            not_negative(sizes_of(size)),
+        ),
+        requires_grad,
+    )
 
 
 def randint(
-    low: Any = None, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))`, `randint(5, 10, (2, 3))` or
-    `randint(high=10, size=(2, 3))`. Raises ValueError where there is no integer between the bounds."""
+    """Random integers in [low, high), or [0, low) if one bound is given: `randint(10, (2, 3))`,
+    `randint(5, 10, (2, 3))` or `randint(high=10, size=(2, 3))`. Raises ValueError where there is no
+    integer between the bounds.
+    """
     if isinstance(high, list | tuple):
         low, high, size = None, low, high
     elif high is None:
@@ -66,25 +90,54 @@ def randint(
         raise ValueError(f"randint: low must be smaller than high, got low={low} and high={high}.")
     kind = backend.as_dtype(dtype) or backend.int64
     sizes = not_negative(sizes_of([size or ()]))
-    return new_tensor(drawn(lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)), sizes), requires_grad)
+    return new_tensor(
+        drawn(
+            lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)),
+            sizes,
+        ),
+        requires_grad,
+    )
 
 
-def rand_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform random numbers in the shape and dtype of x."""
     x = as_tensor(x)
-    return rand(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
+    return rand(
+        x.shape,
+        dtype=dtype or x.dtype,
+        device=device or backend.device_of(x.array),
+        requires_grad=requires_grad,
+    )
 
 
-def randn_like(x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    x: TensorLike, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Normal random numbers in the shape and dtype of x."""
     x = as_tensor(x)
-    return randn(x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array), requires_grad=requires_grad)
+    return randn(
+        x.shape,
+        dtype=dtype or x.dtype,
+        device=device or backend.device_of(x.array),
+        requires_grad=requires_grad,
+    )
 
 
-def randint_like(x: TensorLike, low: int | None = None, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(
+    x: TensorLike,
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
     """Random integers in [low, high), or [0, low), in the shape and (unless given) dtype of x."""
     x = as_tensor(x)
-    return randint(low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array))
+    return randint(
+        low, high, x.shape, dtype=dtype or x.dtype, device=device or backend.device_of(x.array)
+    )
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -94,9 +147,17 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def normal(
-    mean: TensorLike, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    mean: TensorLike,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Normal random numbers with the given means and standard deviations: tensors that broadcast, or numbers and a size. No history."""
+    """Normal random numbers with the given means and standard deviations: tensors that
+    broadcast, or numbers and a size. No history.
+    """
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
         size = (as_tensor(mean) + std).shape
@@ -107,7 +168,9 @@ def normal(
 
 @public(method=True, theirs="input")
 def bernoulli(p: TensorLike) -> Tensor:
-    """1 with probability p, else 0, for each element of the floating tensor p. No derivative. ValueError unless 0 <= p <= 1."""
+    """1 with probability p, else 0, for each element of the floating tensor p. No derivative.
+    ValueError unless 0 <= p <= 1.
+    """
     p = alias(as_tensor(p))
     if not backend.is_floating(p.dtype):
         raise DTypeError(f"bernoulli: needs probabilities of a floating dtype, got {p.dtype}.")

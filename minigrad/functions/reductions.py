@@ -31,17 +31,29 @@ def sum(
 ) -> Tensor:
     """Sum over `dim` (all axes by default). Integers and booleans are summed as int64.
 
-    float16 and bfloat16 accumulate in float32. The error of float32 is a few units in the last place for any number of elements along
+    float16 and bfloat16 accumulate in float32. The error of float32 is a few units in the last
+    place for any number of elements along
     any axes: at most 128 · 2⁻²⁴ · Σ|x|.
     """
     if out is not None:
-        return into(out, sum(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims), "sum", (input,))
+        return into(
+            out,
+            sum(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims),
+            "sum",
+            (input,),
+        )
     x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
     elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
-    total = rd.sum_.on_one(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "sum"), "keepdims": keepdim or keepdims})
+    total = rd.sum_.on_one(
+        x,
+        {
+            "axes": axes_to_reduce(x, dim if axis is None else axis, "sum"),
+            "keepdims": keepdim or keepdims,
+        },
+    )
     return total if dtype is None else total.to(dtype)
 
 
@@ -55,24 +67,55 @@ def mean(
     keepdims: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers, whose mean is not an integer."""
+    """Mean over `dim` (all axes by default). NaN over no elements; DTypeError for integers,
+    whose mean is not an integer.
+    """
     if out is not None:
-        return into(out, mean(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims), "mean", (input,))
+        return into(
+            out,
+            mean(input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims),
+            "mean",
+            (input,),
+        )
     x = as_tensor(input)
     if dtype is not None:
         x = x.to(dtype)
     if not backend.is_differentiable(x.dtype):
-        raise DTypeError(f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first: x.float().mean().")
-    return rd.mean.on_one(x, {"axes": axes_to_reduce(x, dim if axis is None else axis, "mean"), "keepdims": keepdim or keepdims})
+        raise DTypeError(
+            f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first:"
+            " x.float().mean()."
+        )
+    return rd.mean.on_one(
+        x,
+        {
+            "axes": axes_to_reduce(x, dim if axis is None else axis, "mean"),
+            "keepdims": keepdim or keepdims,
+        },
+    )
 
 
-def amax(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN elements
-    share the derivative (PyTorch gives NaN to all elements)."""
+def amax(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN
+    elements share the derivative (PyTorch gives NaN to all elements).
+    """
     return _extreme(rd.amax, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
 
-def amin(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def amin(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`."""
     return _extreme(rd.amin, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
@@ -81,20 +124,37 @@ def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor
     axes = reduced_axes(x, axes_of(x, dim, operation.name))
     if builtins.any(x.shape[a] == 0 for a in axes):
         raise IndexError(
-            f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so there is no element to choose."
+            f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so"
+            " there is no element to choose."
         )
     return operation(x, axes=axes, keepdims=keepdim)
 
 
-def argmax(x: TensorLike, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Index (int64) of the largest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
-    none."""
+def argmax(
+    x: TensorLike,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Index (int64) of the largest element, the first of equals; of the flattened tensor without
+    `dim`. Raises IndexError where there is none.
+    """
     return _place(rd.argmax, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
 
-def argmin(x: TensorLike, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without `dim`. Raises IndexError where there is
-    none."""
+def argmin(
+    x: TensorLike,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without
+    `dim`. Raises IndexError where there is none.
+    """
     return _place(rd.argmin, as_tensor(x), either(dim, axis), keepdim or keepdims)
 
 
@@ -108,17 +168,35 @@ def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> T
     return operation(x, axis=axis, keepdims=keepdim)
 
 
-def all(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    found = rd.all_(x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "all")), keepdims=keepdim or keepdims)
+    found = rd.all_(
+        x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "all")), keepdims=keepdim or keepdims
+    )
     return found.to(backend.uint8) if x.dtype == backend.uint8 else found
 
 
-def any(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8."""
     x = as_tensor(x)
-    found = rd.any_(x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "any")), keepdims=keepdim or keepdims)
+    found = rd.any_(
+        x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "any")), keepdims=keepdim or keepdims
+    )
     return found.to(backend.uint8) if x.dtype == backend.uint8 else found
 
 
@@ -128,13 +206,22 @@ def softmax(x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None
     return nw.softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "softmax"))
 
 
-def log_softmax(x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
+def log_softmax(
+    x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None = None
+) -> Tensor:
     """ln softmax(x) along `dim`, accurate where softmax rounds to 0."""
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
     return nw.log_softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "log_softmax"))
 
 
-def logsumexp(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(
+    x: TensorLike,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
     """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
     x, keepdim = as_tensor(x), keepdim or keepdims
     axes = reduced_axes(x, axes_of(x, either(dim, axis), "logsumexp"))
@@ -144,8 +231,8 @@ def logsumexp(x: TensorLike, dim: Any = None, keepdim: bool = False, *, axis: An
 
 
 def _complex_logsumexp(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:
-    """`logsumexp` of complex numbers, its imaginary part between -π and π: the largest real part is taken out before the sum, and put back
-    after it.
+    """`logsumexp` of complex numbers, its imaginary part between -π and π: the largest real part is
+    taken out before the sum, and put back after it.
     """
     shift: Any = 0.0
     if math.prod(x.shape[axis] for axis in axes):

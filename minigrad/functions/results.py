@@ -16,14 +16,16 @@ def in_own_memory(function: Copying) -> Copying:
     """Declare that the results of a function are copies, also where it ends with a view of an
     intermediate result, or with its input because there was nothing to compute.
 
-    Such a view is a tensor with memory of its own: only the result refers to the intermediate one. So it
-    may be modified in place as any other tensor.
+    Such a view is a tensor with memory of its own: only the result refers to the intermediate one.
+    So it may be modified in place as any other tensor.
     """
     return _ending(function, clone)
 
 
 def in_own_memory_or_view(function: Copying) -> Copying:
-    """As `in_own_memory`, for functions that return a view of their input where there is nothing to compute."""
+    """As `in_own_memory`, for functions that return a view of their input where there is nothing
+    to compute.
+    """
     return _ending(function, lambda x: x)
 
 
@@ -49,7 +51,12 @@ def _ending(function: Copying, of_input: Callable[[Tensor], Tensor]) -> Copying:
                     break
             else:
                 return made
-        given = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else (a,)) if isinstance(x, Tensor)]
+        given = [
+            x
+            for a in (*args, *options.values())
+            for x in (a if isinstance(a, list | tuple) else (a,))
+            if isinstance(x, Tensor)
+        ]
         if not isinstance(made, tuple):
             return ended(made, given)
         parts = [ended(part, given) for part in made]

@@ -29,10 +29,15 @@ def reshape(x: TensorLike, *shape: Any) -> Tensor:
         raise ShapeError(f"reshape: only one size can be -1, got {sizes}.")
     if -1 in sizes:
         if known == 0 or total % known:
-            raise ShapeError(f"reshape: shape {sizes} does not fit {total} elements of shape {x.shape}.")
+            raise ShapeError(
+                f"reshape: shape {sizes} does not fit {total} elements of shape {x.shape}."
+            )
         sizes = tuple(total // known if n == -1 else n for n in sizes)
     elif known != total:
-        raise ShapeError(f"reshape: shape {sizes} has {known} elements, the tensor of shape {x.shape} has {total}.")
+        raise ShapeError(
+            f"reshape: shape {sizes} has {known} elements, the tensor of shape {x.shape} has"
+            f" {total}."
+        )
     return sh.reshape(x, shape=sizes)
 
 
@@ -101,19 +106,33 @@ def t(x: TensorLike) -> Tensor:
     """The transpose of a matrix; tensors of 0 or 1 dimension stay as they are."""
     x = as_tensor(x)
     if x.ndim > 2:
-        raise RuntimeError(f"t: expects at most 2 dimensions, got {x.ndim}. Use transpose(dim0, dim1) or permute.")
+        raise RuntimeError(
+            f"t: expects at most 2 dimensions, got {x.ndim}. Use transpose(dim0, dim1) or permute."
+        )
     return transpose(x)
 
 
 def movedim(x: TensorLike, source: TensorLike, destination: Any) -> Tensor:
-    """One axis (or a sequence of them) moved to another place (or places); the others keep their order."""
+    """One axis (or a sequence of them) moved to another place (or places); the others keep their
+    order.
+    """
     x = as_tensor(x)
-    come, go = ([axis_of(x.ndim, d, "movedim") for d in (v if isinstance(v, list | tuple) else (v,))] for v in (source, destination))
+    come, go = (
+        [axis_of(x.ndim, d, "movedim") for d in (v if isinstance(v, list | tuple) else (v,))]
+        for v in (source, destination)
+    )
     if len(come) != len(go) or len(set(come)) != len(come) or len(set(go)) != len(go):
-        raise RuntimeError(f"movedim: source {source} and destination {destination} must name equally many axes, each once.")
+        raise RuntimeError(
+            f"movedim: source {source} and destination {destination} must name equally many axes,"
+            " each once."
+        )
     rest = iter(a for a in range(x.ndim) if a not in come)
     there = dict(zip(go, come, strict=True))
-    return permute(x, [there[i] if i in there else next(rest) for i in range(x.ndim)]) if x.ndim else permute(x, [])
+    return (
+        permute(x, [there[i] if i in there else next(rest) for i in range(x.ndim)])
+        if x.ndim
+        else permute(x, [])
+    )
 
 
 moveaxis = movedim
@@ -122,31 +141,40 @@ moveaxis = movedim
 def broadcast_to(x: TensorLike, *shape: Any) -> Tensor:
     """x seen in a larger shape without copying (a view); -1 keeps a size.
 
-    Where a dimension grows, several elements of the result share one memory location, and it cannot be changed in place.
-    Raises ShapeError where sizes other than 1 differ.
+    Where a dimension grows, several elements of the result share one memory location, and it cannot
+    be changed in place. Raises ShapeError where sizes other than 1 differ.
     """
     x = as_tensor(x)
     sizes = sizes_of(shape)
     lead = len(sizes) - x.ndim
     if lead < 0:
-        raise ShapeError(f"expand: the tensor has {x.ndim} dimensions, which do not fit into the {len(sizes)} of shape {sizes}.")
+        raise ShapeError(
+            f"expand: the tensor has {x.ndim} dimensions, which do not fit into the {len(sizes)} of"
+            f" shape {sizes}."
+        )
     full_shape = []
     for i, n in enumerate(sizes):
         own = x.shape[i - lead] if i >= lead else None
         if n == -1:
             if own is None:
-                raise ShapeError(f"expand: -1 in {sizes} at a new leading dimension {i}, which has no size to keep.")
+                raise ShapeError(
+                    f"expand: -1 in {sizes} at a new leading dimension {i}, which has no size to"
+                    " keep."
+                )
             n = own
         elif own not in (None, 1, n):
             raise ShapeError(
-                f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape} and {sizes}); only size 1 can be expanded."
+                f"expand: size {own} of dimension {i - lead} cannot become {n} (shapes {x.shape}"
+                f" and {sizes}); only size 1 can be expanded."
             )
         full_shape.append(n)
     return sh.broadcast_to(x, shape=tuple(full_shape))
 
 
 def sum_to(x: TensorLike, *shape: Any) -> Tensor:
-    """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`. Integers and booleans are summed as int64."""
+    """x summed down to a shape that broadcasts to its own: the transpose of `broadcast_to`.
+    Integers and booleans are summed as int64.
+    """
     x, sizes = as_tensor(x), sizes_of(shape)
     if x.shape == sizes:
         return x if sizes else clone(x)  # PyTorch copies a 0-d tensor
@@ -154,10 +182,14 @@ def sum_to(x: TensorLike, *shape: Any) -> Tensor:
 
 
 def flip(x: TensorLike, *axes: Any, dims: Any = None) -> Tensor:
-    """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or `flip(x, dims=(0, 1))`."""
+    """The elements in reverse order along the axes: `flip(x, 0, 1)`, `flip(x, (0, 1))` or
+    `flip(x, dims=(0, 1))`.
+    """
     x = as_tensor(x)
     if dims is None and not axes:
-        raise TypeError("flip: name the dimensions to turn around, as in flip(x, 0) or flip(x, (0, 1)).")
+        raise TypeError(
+            "flip: name the dimensions to turn around, as in flip(x, 0) or flip(x, (0, 1))."
+        )
     named = sizes_of(axes if dims is None else (dims,))
     turned = axes_of(x, named, "flip") if named else ()
     return sh.flip(x, axes=turned if x.ndim else ())
@@ -165,7 +197,9 @@ def flip(x: TensorLike, *axes: Any, dims: Any = None) -> Tensor:
 
 @public(method=False, out=True)
 def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors joined along an existing axis; their other sizes must agree. A tensor of shape (0,) adds nothing and fits everywhere."""
+    """Tensors joined along an existing axis; their other sizes must agree. A tensor of shape
+    (0,) adds nothing and fits everywhere.
+    """
     parts = listed(tensors, dim, "cat")
     dtype = backend.result_type([p.array for p in parts])  # tensors of shape (0,) decide too
     parts = [p for p in parts if p.shape != (0,)] or parts[:1]
@@ -173,10 +207,13 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Ten
     place = axis_of(parts[0].ndim, dim if axis is None else axis, "cat")
     for i, part in enumerate(parts):
         if part.ndim == 0:
-            raise ShapeError(f"cat: tensor {i} has no dimension to join along; use stack for 0-d tensors.")
+            raise ShapeError(
+                f"cat: tensor {i} has no dimension to join along; use stack for 0-d tensors."
+            )
         if part.ndim != parts[0].ndim or _differ(part.shape, parts[0].shape, place):
             raise ShapeError(
-                f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but that of dimension {place} must agree."
+                f"cat: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all sizes but"
+                f" that of dimension {place} must agree."
             )
     return sh.cat(*parts, axis=place, sizes=tuple(p.shape[place] for p in parts))
 
@@ -195,38 +232,60 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     parts = listed(tensors, dim, "stack")
     for i, part in enumerate(parts):
         if part.shape != parts[0].shape:
-            raise ShapeError(f"stack: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all shapes must agree.")
+            raise ShapeError(
+                f"stack: tensor {i} has shape {part.shape}, tensor 0 {parts[0].shape}; all shapes"
+                " must agree."
+            )
     return cat([unsqueeze(p, dim) for p in parts], axis_of(parts[0].ndim + 1, dim, "stack"))
 
 
 @public(method=False)
 def getitem(x: Tensor, index: TensorLike) -> Tensor:
-    """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds arrays."""
+    """x[index]: a view for integers, slices, None and Ellipsis, a copy where the index holds
+    arrays.
+    """
     index = plain_index(index, x.array)
     try:
         if ix.is_basic(index):
             return ix.window(x, index=index)
         numbers, rest = ix.numbers_first(index)
         source = x if numbers is None else ix.window(x, index=numbers)
-        return batched_getitem(source, rest) if is_batched_index(rest) else ix.gather(source, index=rest)
+        return (
+            batched_getitem(source, rest)
+            if is_batched_index(rest)
+            else ix.gather(source, index=rest)
+        )
     except IndexError as error:
-        raise IndexError(f"index {index!r} does not fit a tensor of shape {x.shape}: {error}.") from None
+        raise IndexError(
+            f"index {index!r} does not fit a tensor of shape {x.shape}: {error}."
+        ) from None
 
 
 def matmul(input: TensorLike, other: TensorLike, *, out: Any = None) -> Tensor:
-    """The matrix product input @ other; one-dimensional operands count as row and column, leading axes broadcast. Dtypes are
-    promoted (PyTorch refuses different ones). Raises ShapeError, which names the sizes, where they do not fit."""
+    """The matrix product input @ other; one-dimensional operands count as row and column, leading
+    axes broadcast. Dtypes are promoted (PyTorch refuses different ones). Raises ShapeError, which
+    names the sizes, where they do not fit.
+    """
     if out is not None:
         return into(out, matmul(input, other), "matmul", (input, other))
     a, b = as_tensor(input), as_tensor(other)
     if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(f"matmul: both operands need at least one dimension, got shapes {a.shape} and {b.shape}. Use * for numbers.")
+        raise ShapeError(
+            f"matmul: both operands need at least one dimension, got shapes {a.shape} and"
+            f" {b.shape}. Use * for numbers."
+        )
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:
-        raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the inner sizes {a.shape[-1]} and {inner} differ.")
+        raise ShapeError(
+            f"matmul: shapes {a.shape} and {b.shape} do not fit: the inner sizes {a.shape[-1]} and"
+            f" {inner} differ."
+        )
     for m, n in zip(a.shape[-3::-1], b.shape[-3::-1], strict=False):
         if m != n and 1 not in (m, n):
-            raise ShapeError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the batch sizes {m} and {n} differ, and neither is 1.")
+            raise ShapeError(
+                f"matmul: shapes {a.shape} and {b.shape} do not fit: the batch sizes {m} and {n}"
+                " differ, and neither is 1."
+            )
     return la.matmul(a, b)
 
 

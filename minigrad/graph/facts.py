@@ -1,14 +1,19 @@
-"""What is known of a value before it is computed: its shape and its dtype, as far as the graph determines them.
+"""What is known of a value before it is computed: its shape and its dtype, as far as the graph
+determines them.
 
 A Variable may be declared without a shape or a dtype; both are then decided by what it is fed. Two
 rules are enough to say how much is still known:
 
-- *Broadcasting is a union.* An unknown shape is the set of what it is broadcast from: the Variables' own unknown shapes, each a number of
-  its own, and known shapes. Broadcasting is associative, commutative and idempotent, as the union of sets is. So exp(x) and x + 1 have the
-  shape of x for certain, and x · y has a third one. Equal sets mean equal shapes, and then a gradient needs no summing back.
-- *Promotion is a union too*, of the dtypes that meet. A dtype that is not declared is a floating one.
+- *Broadcasting is a union.* An unknown shape is the set of what it is broadcast from: the
+  Variables' own unknown shapes, each a number of its own, and known shapes. Broadcasting is
+  associative, commutative and idempotent, as the union of sets is. So exp(x) and x + 1 have the
+  shape of x for certain, and x · y has a third one. Equal sets mean equal shapes, and then a
+  gradient needs no summing back.
+- *Promotion is a union too*, of the dtypes that meet. A dtype that is not declared is a floating
+one.
 
-Where all operands are known, the engine itself says what comes out, on operands without content: its errors come at build time then.
+Where all operands are known, the engine itself says what comes out, on operands without content:
+its errors come at build time then.
 """
 
 from __future__ import annotations
@@ -28,8 +33,9 @@ from ..grad_mode import no_grad
 
 _numbers = count(1)
 LARGEST_UNION = 8
-"""Unions of more parts than that become a new unknown: nothing wrong is concluded from less knowledge, and graphs with very many
-Variables stay small."""
+"""Unions of more parts than that become a new unknown: nothing wrong is concluded from less
+knowledge, and graphs with very many Variables stay small.
+"""
 
 
 class UnknownFact(GraphError):
@@ -39,7 +45,8 @@ class UnknownFact(GraphError):
 class SomeFloat:
     """A floating dtype that is decided by what is fed: the set of what it is promoted from.
 
-    It answers the one question that derivative rules ask, `kind`; where a real dtype is needed it raises UnknownFact.
+    It answers the one question that derivative rules ask, `kind`; where a real dtype is needed it
+    raises UnknownFact.
     """
 
     __slots__ = ("parts",)
@@ -62,7 +69,10 @@ class SomeFloat:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "dtype":  # NumPy looks whether this can be made a dtype
             raise AttributeError(name)
-        raise UnknownFact(f"the {name} of a dtype was asked for that is decided by what is fed. Declare it: Variable(name, dtype=…).")
+        raise UnknownFact(
+            f"the {name} of a dtype was asked for that is decided by what is fed. Declare it:"
+            " Variable(name, dtype=…)."
+        )
 
     def __repr__(self) -> str:
         return "<a dtype that is decided by what is fed>"
@@ -94,16 +104,22 @@ def is_about_dtype(error: TypeError) -> bool:
     return "dtype that is decided by what is fed" in str(error)
 
 
-# ------------------------------------------------------------------------------------------------------------------- two unions
+# --------------------------------------------------------------------------------------- two unions
 
 
-def broadcast(shapes: Sequence[ShapeFact], operation: str, names: Callable[[], str] | None = None) -> ShapeFact:
-    """The shape of operands taken element by element. Raises ShapeError where known ones do not fit; `names()` tells whose they are."""
+def broadcast(
+    shapes: Sequence[ShapeFact], operation: str, names: Callable[[], str] | None = None
+) -> ShapeFact:
+    """The shape of operands taken element by element. Raises ShapeError where known ones do not
+    fit; `names()` tells whose they are.
+    """
     known: Shape = ()
     parts: frozenset[Any] = frozenset()
     for shape in shapes:
         if type(shape) is tuple:
-            known = shape if shape == known or not known else _broadcast(known, shape, operation, names)
+            known = (
+                shape if shape == known or not known else _broadcast(known, shape, operation, names)
+            )
         else:
             for part in shape:
                 if type(part) is tuple:
@@ -126,14 +142,17 @@ def _broadcast(a: Shape, b: Shape, operation: str, names: Callable[[], str] | No
             out[i] = n
         elif n not in (1, out[i]):
             raise ShapeError(
-                f"{operation}: shapes {a} and {b} do not fit: counted from the last dimension, sizes must be equal or 1, but {out[i]} and "
-                f"{n} meet." + (f" The operands: {names()}." if names else "")
+                f"{operation}: shapes {a} and {b} do not fit: counted from the last dimension,"
+                f" sizes must be equal or 1, but {out[i]} and {n} meet."
+                + (f" The operands: {names()}." if names else "")
             )
     return tuple(out)
 
 
 def promoted(dtypes: Sequence[DTypeFact]) -> SomeFloat:
-    """The dtype in which values meet, at least one of them undeclared. Integers never widen a floating dtype."""
+    """The dtype in which values meet, at least one of them undeclared. Integers never widen a
+    floating dtype.
+    """
     parts: frozenset[Any] = frozenset()
     for d in dtypes:
         if type(d) is SomeFloat:
@@ -143,7 +162,7 @@ def promoted(dtypes: Sequence[DTypeFact]) -> SomeFloat:
     return SomeFloat(parts) if len(parts) <= LARGEST_UNION else unknown_dtype()
 
 
-# -------------------------------------------------------------------------------------------------- what an operation makes of them
+# ------------------------------------------------------------------ what an operation makes of them
 
 
 def is_symbolic(value: Any) -> bool:
@@ -152,18 +171,25 @@ def is_symbolic(value: Any) -> bool:
 
 
 def inferred(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Facts]:
-    """(shape, dtype) of each result of an operation on nodes and Python numbers. Raises ShapeError, DTypeError and so on as the engine
-    would.
+    """(shape, dtype) of each result of an operation on nodes and Python numbers. Raises ShapeError,
+    DTypeError and so on as the engine would.
     """
     nodes = [a for a in args if is_symbolic(a)]
     shapes = [n.shape_fact for n in nodes]
     name, facet = primitive.name, primitive.shape
     if primitive.real_only and any(n.dtype_fact.kind == "c" for n in nodes):
-        raise DTypeError(f"{name}: takes real numbers only; {next(n.name for n in nodes if n.dtype_fact.kind == 'c')} is complex.")
+        raise DTypeError(
+            f"{name}: takes real numbers only;"
+            f" {next(n.name for n in nodes if n.dtype_fact.kind == 'c')} is complex."
+        )
     known = all(type(s) is tuple for s in shapes)
     shape: ShapeFact | None = None
     if facet == "broadcast":
-        shape = shapes[0] if len(shapes) == 1 else broadcast(shapes, name, lambda: ", ".join(n.name for n in nodes))
+        shape = (
+            shapes[0]
+            if len(shapes) == 1
+            else broadcast(shapes, name, lambda: ", ".join(n.name for n in nodes))
+        )
     elif facet == "given":
         shape = tuple(params["shape"])
     elif facet == "data":
@@ -178,7 +204,10 @@ def inferred(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
         dtype = _dtype(primitive, args, params)
         return [(shape, dtype)] + [(unknown_shape(), dtype)] * (primitive.outputs - 1)
     typed = not any(type(n.dtype_fact) is SomeFloat for n in nodes)
-    return [(tuple(r.shape), r.dtype if typed else _dtype(primitive, args, params)) for r in _tried(primitive, args, params)]
+    return [
+        (tuple(r.shape), r.dtype if typed else _dtype(primitive, args, params))
+        for r in _tried(primitive, args, params)
+    ]
 
 
 def _dtype(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> DTypeFact:
@@ -189,7 +218,9 @@ def _dtype(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) ->
         return out
     if rule not in (None, "first", "real", "complex"):
         return backend.as_dtype(rule)  # type: ignore[return-value]
-    deciding = args[1:] if primitive.promote == "branches" else args[:1] if rule == "first" else args
+    deciding = (
+        args[1:] if primitive.promote == "branches" else args[:1] if rule == "first" else args
+    )
     facts = [a.dtype_fact for a in deciding if is_symbolic(a)]
     is_complex = rule == "complex" or any(type(a) is complex for a in deciding)
     found: DTypeFact
@@ -200,13 +231,21 @@ def _dtype(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) ->
         if is_complex:
             found = SomeFloat(found.parts | {backend.complex64})
     else:
-        found = backend.result_type([_of_rank(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in deciding])
+        found = backend.result_type(
+            [_of_rank(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in deciding]
+        )
         if primitive.promote == "float" and not backend.is_differentiable(found):
             found = backend.default_dtype()
         if rule == "complex":
             found = backend.promote_types(found, backend.complex64)
     if rule == "real" and found.kind == "c":
-        return unknown_dtype() if type(found) is SomeFloat else backend.float64 if found == backend.complex128 else backend.float32
+        return (
+            unknown_dtype()
+            if type(found) is SomeFloat
+            else backend.float64
+            if found == backend.complex128
+            else backend.float32
+        )
     return found
 
 
@@ -220,11 +259,15 @@ class _Rank:
 
 
 def _of_rank(shape: ShapeFact, dtype: DTypeFact) -> Any:
-    return _Rank(len(shape), dtype)  # an unknown shape is a set with a member: taken to have dimensions
+    return _Rank(
+        len(shape), dtype
+    )  # an unknown shape is a set with a member: taken to have dimensions
 
 
 def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Run the operation on operands of these shapes and dtypes, to learn the shapes and dtypes of its results."""
+    """Run the operation on operands of these shapes and dtypes, to learn the shapes and dtypes
+    of its results.
+    """
     operands = tuple(_sample(a.shape_fact, a.dtype_fact) if is_symbolic(a) else a for a in args)
     with unobserved(), no_grad(), backend.ignore_float_errors():
         result = apply.apply(primitive, operands, params)
@@ -232,7 +275,9 @@ def _tried(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) ->
 
 
 def facts_of_call(function: Callable[..., Any], nodes: Sequence[Any]) -> Facts | None:
-    """Shape and dtype of what a function of tensors returns, found by calling it; None where the nodes' own are not all known."""
+    """Shape and dtype of what a function of tensors returns, found by calling it; None where the
+    nodes' own are not all known.
+    """
     if not all(type(n.shape_fact) is tuple and type(n.dtype_fact) is not SomeFloat for n in nodes):
         return None
     with unobserved(), no_grad(), backend.ignore_float_errors():
@@ -241,8 +286,9 @@ def facts_of_call(function: Callable[..., Any], nodes: Sequence[Any]) -> Facts |
 
 
 def _sample(shape: Shape, dtype: DTypeFact) -> Any:
-    """A tensor of harmless numbers: integers are 0, an index that exists; others are positive, and matrices have an inverse and a Cholesky
-    factor."""
+    """A tensor of harmless numbers: integers are 0, an index that exists; others are positive, and
+    matrices have an inverse and a Cholesky factor.
+    """
     wanted: Any = backend.float64 if type(dtype) is SomeFloat else dtype
     if not backend.is_differentiable(wanted):
         return wrap(backend.zeros(shape, wanted, 0.0))

@@ -1,8 +1,9 @@
 """What has to wait: functions of tensors that are called when the graph runs.
 
-A method or a derivative rule may need to look into a shape that is decided by what is fed. It then becomes a `LaterOp`: a node whose value
-is the function's, called on tensors. The eager engine differentiates it when the graph runs, so its gradient is a LaterOp too (`Pulled`),
-and so is its tangent (`Pushed`), to any order.
+A method or a derivative rule may need to look into a shape that is decided by what is fed. It then
+becomes a `LaterOp`: a node whose value is the function's, called on tensors. The eager engine
+differentiates it when the graph runs, so its gradient is a LaterOp too (`Pulled`), and so is its
+tangent (`Pushed`), to any order.
 """
 
 from __future__ import annotations
@@ -23,19 +24,27 @@ from .same import same_value
 class LaterOp(Op):
     """A function of tensors that is called when the graph runs. It returns one tensor.
 
-    blind: the positions of inputs of which it looks at shape and dtype only, so that it has no derivative by them; recordable: whether it
-    does the same for all values of one shape, so that a recording of it is as good as itself.
+    blind: the positions of inputs of which it looks at shape and dtype only, so that it has no
+    derivative by them; recordable: whether it does the same for all values of one shape, so that a
+    recording of it is as good as itself.
     """
 
-    def __init__(self, function: Callable[..., Any], label: str, blind: frozenset[int] = frozenset(), recordable: bool = True) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        label: str,
+        blind: frozenset[int] = frozenset(),
+        recordable: bool = True,
+    ) -> None:
         self.function, self.label, self.blind, self.recordable = function, label, blind, recordable
 
     def run(self, node: Node, tensors: list[Any]) -> Any:
         result = self.function(*tensors)
         if not isinstance(result, Tensor):
             raise GraphError(
-                f"{self.label}: a function in a graph must return one tensor, got {type(result).__name__}. Declare the shapes of the "
-                "Variables to use functions with several results."
+                f"{self.label}: a function in a graph must return one tensor, got"
+                f" {type(result).__name__}. Declare the shapes of the Variables to use functions"
+                " with several results."
             )
         return result
 
@@ -49,7 +58,9 @@ class LaterOp(Op):
             if not asked or i in self.blind or not is_differentiable(x.dtype_fact):
                 out.append(None)
                 continue
-            made = later(Pulled(self.function, i), f"pull of {self.label}", *inputs, output_grad, like=self)
+            made = later(
+                Pulled(self.function, i), f"pull of {self.label}", *inputs, output_grad, like=self
+            )
             made.shape_fact, made.dtype_fact = x.shape_fact, x.dtype_fact
             out.append(made)
         return out
@@ -60,7 +71,9 @@ class LaterOp(Op):
         if not any(moving):
             return None
         given = [t for t, moves in zip(tangents, moving, strict=True) if t is not None and moves]
-        made = later(Pushed(self.function, moving), f"push of {self.label}", *node.inputs, *given, like=self)
+        made = later(
+            Pushed(self.function, moving), f"push of {self.label}", *node.inputs, *given, like=self
+        )
         made.shape_fact, made.dtype_fact = node.shape_fact, node.dtype_fact
         return made
 
@@ -76,20 +89,32 @@ def later(
     recordable: bool = True,
     like: LaterOp | None = None,
 ) -> Node:
-    """A node that calls `function` on the values of `nodes` when the graph runs. like: take `blind` and `recordable` from there."""
+    """A node that calls `function` on the values of `nodes` when the graph runs. like: take
+    `blind` and `recordable` from there.
+    """
     if like is not None:
         blind, recordable = like.blind, like.recordable
     found = [n.dtype_fact for n in nodes if is_differentiable(n.dtype_fact)]
     same = bool(found) and all(f == found[0] for f in found)
-    dtype = found[0] if same else promoted(found) if any(type(f) is SomeFloat for f in found) else unknown_dtype()
-    return bare(LaterOp(function, label, blind, recordable), tuple(nodes), {}, unknown_shape(), dtype)
+    dtype = (
+        found[0]
+        if same
+        else promoted(found)
+        if any(type(f) is SomeFloat for f in found)
+        else unknown_dtype()
+    )
+    return bare(
+        LaterOp(function, label, blind, recordable), tuple(nodes), {}, unknown_shape(), dtype
+    )
 
 
 def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
-    """A node whose value is `function(*args, **kwargs)`, called when the graph runs, with tensors in the place of the nodes.
+    """A node whose value is `function(*args, **kwargs)`, called when the graph runs, with tensors
+    in the place of the nodes.
 
-    function: any function of tensors that returns one tensor; it is differentiated by the eager engine, to any order, when the graph runs.
-    Nodes may stand anywhere in nested lists, tuples and dicts. Raises TypeError if there is no node among the arguments.
+    function: any function of tensors that returns one tensor; it is differentiated by the eager
+    engine, to any order, when the graph runs. Nodes may stand anywhere in nested lists, tuples and
+    dicts. Raises TypeError if there is no node among the arguments.
     """
     nodes = nodes_in((args, kwargs))
     label = getattr(function, "__name__", type(function).__name__)
@@ -99,9 +124,16 @@ def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
 
 
 class Arranged:
-    """A function of some tensors, which it puts into the places that nodes had among the arguments of another function."""
+    """A function of some tensors, which it puts into the places that nodes had among the
+    arguments of another function.
+    """
 
-    def __init__(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
         found: list[Node] = []
         self.function = function
         self.args = _with_places(tuple(args), found)
@@ -127,13 +159,19 @@ class Arranged:
 
 
 class WithParams(Arranged):
-    """A primitive whose parameters hold nodes: an index computed by the graph. The tensors' arrays take their places."""
+    """A primitive whose parameters hold nodes: an index computed by the graph. The tensors'
+    arrays take their places.
+    """
 
-    def __init__(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> None:
+    def __init__(
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> None:
         super().__init__(primitive, operands, params)
 
     def __call__(self, *tensors: Any) -> Any:
-        return self.function(*_filled(self.args, tensors), **_filled(self.kwargs, [t.array for t in tensors]))
+        return self.function(
+            *_filled(self.args, tensors), **_filled(self.kwargs, [t.array for t in tensors])
+        )
 
 
 class _Place:
@@ -170,7 +208,9 @@ def _with_places(value: Any, found: list[Node]) -> Any:
 def _holds_place(value: Any) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
-    return type(value) is _Place or (isinstance(value, list | tuple) and any(_holds_place(v) for v in value))
+    return type(value) is _Place or (
+        isinstance(value, list | tuple) and any(_holds_place(v) for v in value)
+    )
 
 
 def _filled(value: Any, tensors: Sequence[Any]) -> Any:
@@ -191,11 +231,15 @@ def nodes_in(value: Any) -> list[Node]:
 
 
 def holds_node(value: Any) -> bool:
-    return isinstance(value, Node) or (isinstance(value, tuple | list) and any(holds_node(v) for v in value))
+    return isinstance(value, Node) or (
+        isinstance(value, tuple | list) and any(holds_node(v) for v in value)
+    )
 
 
 class Pulled:
-    """The vector-Jacobian product of `function` by its argument `index`: a function of the same arguments and a cotangent."""
+    """The vector-Jacobian product of `function` by its argument `index`: a function of the same
+    arguments and a cotangent.
+    """
 
     def __init__(self, function: Callable[..., Any], index: int) -> None:
         self.function, self.index = function, index
@@ -207,14 +251,19 @@ class Pulled:
         return pull(g)[0]
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Pulled and (self.function, self.index) == (other.function, other.index)
+        return type(other) is Pulled and (self.function, self.index) == (
+            other.function,
+            other.index,
+        )
 
     def __hash__(self) -> int:
         return hash((Pulled, self.function, self.index))
 
 
 class Pushed:
-    """The Jacobian-vector product of `function`: a function of its arguments and of a tangent for each that is `moving`."""
+    """The Jacobian-vector product of `function`: a function of its arguments and of a tangent
+    for each that is `moving`.
+    """
 
     def __init__(self, function: Callable[..., Any], moving: tuple[bool, ...]) -> None:
         self.function, self.moving = function, moving
@@ -224,13 +273,18 @@ class Pushed:
 
         def partial(*moved: Any) -> Any:
             given = iter(moved)
-            return self.function(*(next(given) if moves else x for x, moves in zip(inputs, self.moving, strict=True)))
+            return self.function(
+                *(next(given) if moves else x for x, moves in zip(inputs, self.moving, strict=True))
+            )
 
         points = tuple(x for x, moves in zip(inputs, self.moving, strict=True) if moves)
         return function_jvp(partial, points, tuple(tangents))[1]
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Pushed and (self.function, self.moving) == (other.function, other.moving)
+        return type(other) is Pushed and (self.function, self.moving) == (
+            other.function,
+            other.moving,
+        )
 
     def __hash__(self) -> int:
         return hash((Pushed, self.function, self.moving))

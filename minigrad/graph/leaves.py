@@ -21,7 +21,9 @@ class PlaceholderOp(Op):
         return node
 
     def compute(self, node: Node, input_vals: list[Any]) -> Any:
-        raise GraphError(f"the variable {node.name} was not fed: run(feed_dict={{{node.name}: value}}).")
+        raise GraphError(
+            f"the variable {node.name} was not fed: run(feed_dict={{{node.name}: value}})."
+        )
 
     def gradient(self, node: Node, output_grad: Any) -> list[Node | None]:
         return []
@@ -30,18 +32,26 @@ class PlaceholderOp(Op):
 placeholder_op = placeholder = PlaceholderOp()
 
 
-def Variable(name: str | None = None, shape: Sequence[int] | None = None, dtype: Any = None) -> Node:
+def Variable(
+    name: str | None = None, shape: Sequence[int] | None = None, dtype: Any = None
+) -> Node:
     """A value that is fed when the graph runs.
 
-    shape, dtype: of what will be fed. Without a shape, each run may feed another one; without a dtype it is a floating one, decided by the
-    run (integers that are fed then become float64). With both, mistakes are found when the graph is built. Raises TypeError for sizes that
-    are not integers.
+    shape, dtype: of what will be fed. Without a shape, each run may feed another one; without a
+    dtype it is a floating one, decided by the run (integers that are fed then become float64). With
+    both, mistakes are found when the graph is built. Raises TypeError for sizes that are not
+    integers.
     """
-    node = bare(placeholder_op, (), {}, unknown_shape(), unknown_dtype(), "x" if name is None else str(name))
+    node = bare(
+        placeholder_op, (), {}, unknown_shape(), unknown_dtype(), "x" if name is None else str(name)
+    )
     if shape is not None:
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in sizes):
-            raise TypeError(f"Variable {node.name}: a shape is a tuple of sizes, got {shape!r}. Leave it out if it is decided by the run.")
+            raise TypeError(
+                f"Variable {node.name}: a shape is a tuple of sizes, got {shape!r}. Leave it out if"
+                " it is decided by the run."
+            )
         node.shape_fact = sizes
     if dtype is not None:
         node.dtype_fact = backend.as_dtype(dtype)  # type: ignore[assignment]
@@ -82,6 +92,8 @@ class _Value:
 
 
 def constant(value: Any) -> Node:
-    """A node for a value that never changes: a copy of an array, a tensor's values (without its history), a number or nested lists."""
+    """A node for a value that never changes: a copy of an array, a tensor's values (without its
+    history), a number or nested lists.
+    """
     payload = backend.as_payload(value.array if isinstance(value, Tensor) else value)
     return bare(ConstantOp(wrap(payload)), (), {}, tuple(payload.shape), payload.dtype)

@@ -1,7 +1,8 @@
 """To the shape and dtype of another node, where those are known only when the graph runs.
 
-Broadcasting copies elements, its transpose sums them: `broadcast_like` and `sum_to_like` are each other's gradients. `fitted` puts a
-contribution into the form of what it belongs to, with these or, where all is known, with the primitives.
+Broadcasting copies elements, its transpose sums them: `broadcast_like` and `sum_to_like` are each
+other's gradients. `fitted` puts a contribution into the form of what it belongs to, with these or,
+where all is known, with the primitives.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from .node import Node, Op, bare
 
 
 class SumToLikeOp(Op):
-    """The first input summed to the shape of the second and cast to its dtype: what undoes broadcasting."""
+    """The first input summed to the shape of the second and cast to its dtype: what undoes
+    broadcasting.
+    """
 
     label = "sum_to_like"
 
@@ -60,13 +63,19 @@ sum_to_like_op, broadcast_like_op = SumToLikeOp(), BroadcastLikeOp()
 
 
 def fitted(c: Any, target: Node, broadcast: bool = False) -> Node:
-    """A contribution in the shape and dtype of what it belongs to: summed over broadcast axes (or, forward, copied along them) and cast."""
+    """A contribution in the shape and dtype of what it belongs to: summed over broadcast axes
+    (or, forward, copied along them) and cast.
+    """
     if not isinstance(c, Node):
         return fitted(constant(c), target, broadcast)
     if c.shape_fact == target.shape_fact and c.dtype_fact == target.dtype_fact:
         return c
     same_dtype = c.dtype_fact == target.dtype_fact
-    if type(c.shape_fact) is tuple and type(target.shape_fact) is tuple and (same_dtype or (c.known_dtype and target.known_dtype)):
+    if (
+        type(c.shape_fact) is tuple
+        and type(target.shape_fact) is tuple
+        and (same_dtype or (c.known_dtype and target.known_dtype))
+    ):
         if c.shape_fact != target.shape_fact:
             c = (sh.broadcast_to if broadcast else sh.sum_to)(c, shape=target.shape_fact)
         return c if same_dtype else cast(Node, ew.cast(c, dtype=target.dtype_fact))

@@ -1,7 +1,9 @@
-"""From a graph to a Program: straight-line code for one set of shapes, with dead code and repeated computations removed and memory planned.
+"""From a graph to a Program: straight-line code for one set of shapes, with dead code and repeated
+computations removed and memory planned.
 
-Nothing is translated: the graph is evaluated once while minigrad.program records, so a Program does exactly what the evaluation did (and
-casts, conjugations and the functions that had to wait for a shape are resolved on the way).
+Nothing is translated: the graph is evaluated once while minigrad.program records, so a Program does
+exactly what the evaluation did (and casts, conjugations and the functions that had to wait for a
+shape are resolved on the way).
 """
 
 from __future__ import annotations
@@ -40,8 +42,12 @@ def reason_against(order: Sequence[Node]) -> str | None:
     return None
 
 
-def recorded(order: Sequence[Node], feeds: Mapping[Node, Tensor], wanted: Sequence[Node]) -> tuple[Program, list[Tensor]]:
-    """The Program of a graph for feeds of these shapes and dtypes (its inputs, in their order), and the values of `wanted`."""
+def recorded(
+    order: Sequence[Node], feeds: Mapping[Node, Tensor], wanted: Sequence[Node]
+) -> tuple[Program, list[Tensor]]:
+    """The Program of a graph for feeds of these shapes and dtypes (its inputs, in their order),
+    and the values of `wanted`.
+    """
     recorder = Recorder()
     with recorder.recording(), ExitStack() as stack:
         own = {node: recorder.input(t, node.name) for node, t in feeds.items()}

@@ -1,12 +1,14 @@
 """Node and Op: a computation as data, before anything is computed.
 
-A Node says "the result of this operation on those nodes". It has no value; an Executor computes one, for values fed to the Variables. The
-vocabulary is that of the document on static graphs: `node.inputs`, `node.op`, `node.const_attr`, `node.name`, and an Op with `compute`
-and `gradient`.
+A Node says "the result of this operation on those nodes". It has no value; an Executor computes
+one, for values fed to the Variables. The vocabulary is that of the document on static graphs:
+`node.inputs`, `node.op`, `node.const_attr`, `node.name`, and an Op with `compute` and `gradient`.
 
-A Node is a Tensor to whoever computes with it: operators, methods and functions all end in a primitive, and a primitive that meets a node
-makes another node (`__minigrad_apply__`, the engine's seam) instead of a value. So the one set of primitives, and every function and
-derivative rule that is made of them, serves graphs too. What a Tensor does with its *values* is an error here that says so (surface.py).
+A Node is a Tensor to whoever computes with it: operators, methods and functions all end in a
+primitive, and a primitive that meets a node makes another node (`__minigrad_apply__`, the engine's
+seam) instead of a value. So the one set of primitives, and every function and derivative rule that
+is made of them, serves graphs too. What a Tensor does with its *values* is an error here that says
+so (surface.py).
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ building = _Building()
 
 @contextmanager
 def making(role: str, order: int) -> Iterator[_Building]:
-    """Nodes made inside are part of a derivative: role "gradient" or "tangent", of the given order. Set `of` to say of which node."""
+    """Nodes made inside are part of a derivative: role "gradient" or "tangent", of the given
+    order. Set `of` to say of which node.
+    """
     before = building.role, building.order, building.of
     building.role, building.order, building.of = role, order, None
     try:
@@ -51,16 +55,30 @@ def making(role: str, order: int) -> Iterator[_Building]:
 class Node(Tensor):
     """A value in a static graph: an operation and what it is applied to.
 
-    op: the operation; inputs: the nodes that it reads; args: the same with the Python numbers among the operands; params: its keyword
-    parameters; const_attr: the Python number among the operands, or None; name: as in "(x1+x2)", shortened where that is long (assign to
-    it to give a name); shape, dtype: if known before anything is fed, else asking raises GraphError (`shape_fact` and `dtype_fact` hold
-    what is known); role: "given", or "gradient" or "tangent" for what `gradients` and `jvp` added; order: 0 for given nodes, 1 for a
-    derivative of these, 2 for a derivative of nodes of order 1, …; of: the node whose derivative this one is a part of, or None.
+    op: the operation; inputs: the nodes that it reads; args: the same with the Python numbers among
+    the operands; params: its keyword parameters; const_attr: the Python number among the operands,
+    or None; name: as in "(x1+x2)", shortened where that is long (assign to it to give a name);
+    shape, dtype: if known before anything is fed, else asking raises GraphError (`shape_fact` and
+    `dtype_fact` hold what is known); role: "given", or "gradient" or "tangent" for what `gradients`
+    and `jvp` added; order: 0 for given nodes, 1 for a derivative of these, 2 for a derivative of
+    nodes of order 1, …; of: the node whose derivative this one is a part of, or None.
 
     Further attributes may be set freely, as the document's operations do.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_name", "born", "dtype_fact", "of", "op", "order", "params", "role", "shape_fact")
+    __slots__ = (
+        "__dict__",
+        "_inputs",
+        "_name",
+        "born",
+        "dtype_fact",
+        "of",
+        "op",
+        "order",
+        "params",
+        "role",
+        "shape_fact",
+    )
 
     _inputs: Sequence[Any]
     op: Op | None
@@ -74,10 +92,17 @@ class Node(Tensor):
     node = tangents = version = view_of = stored_grad = None
 
     def __init__(self) -> None:
-        """A bare node, as the document's `Op.__call__` makes it: the operation sets `op`, `inputs` and `name`."""
+        """A bare node, as the document's `Op.__call__` makes it: the operation sets `op`,
+        `inputs` and `name`.
+        """
         self._inputs, self._name, self.op, self.params = [], "", None, {}
         self.shape_fact, self.dtype_fact = unknown_shape(), unknown_dtype()
-        self.role, self.order, self.of, self.born = building.role, building.order, building.of, next_birth()
+        self.role, self.order, self.of, self.born = (
+            building.role,
+            building.order,
+            building.of,
+            next_birth(),
+        )
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -86,7 +111,9 @@ class Node(Tensor):
 
     @property
     def inputs(self) -> list[Node]:
-        """The nodes that this one is computed from, in order (one that is used twice appears twice)."""
+        """The nodes that this one is computed from, in order (one that is used twice appears
+        twice).
+        """
         held = self._inputs
         return held if type(held) is list else [a for a in held if isinstance(a, Node)]
 
@@ -98,7 +125,11 @@ class Node(Tensor):
     def const_attr(self) -> Any:
         """The Python number among the operands (5 in x + 5), None if there is none."""
         found = self.__dict__.get("const_attr")
-        return next((a for a in self._inputs if not isinstance(a, Node)), None) if found is None else found
+        return (
+            next((a for a in self._inputs if not isinstance(a, Node)), None)
+            if found is None
+            else found
+        )
 
     @const_attr.setter
     def const_attr(self, value: Any) -> None:
@@ -106,12 +137,16 @@ class Node(Tensor):
 
     @property
     def primitive(self) -> Primitive | None:
-        """The primitive that this node applies; None for Variables, constants and operations of other kinds."""
+        """The primitive that this node applies; None for Variables, constants and operations of
+        other kinds.
+        """
         return getattr(self.op, "primitive", None)
 
     @property
     def name(self) -> str:
-        """How the value is made, as in "(x1+x2)"; long expressions are shortened with "…". Assign to it to give the node a name."""
+        """How the value is made, as in "(x1+x2)"; long expressions are shortened with "…".
+        Assign to it to give the node a name.
+        """
         from .text import expression
 
         return self._name or expression(self)
@@ -120,11 +155,13 @@ class Node(Tensor):
     def name(self, text: str) -> None:
         self._name = text
 
-    # ------------------------------------------------------------------------------------------------ what is known beforehand
+    # --------------------------------------------------------------------- what is known beforehand
 
     @property
     def array(self) -> Any:
-        """What stands in the place of an array: it can be asked for shape, dtype and device, not for elements."""
+        """What stands in the place of an array: it can be asked for shape, dtype and device, not
+        for elements.
+        """
         return Shadow(self)
 
     @property
@@ -132,9 +169,9 @@ class Node(Tensor):
         """Sizes of the axes. Raises GraphError if they are decided by what is fed."""
         if type(self.shape_fact) is not tuple:
             raise UnknownFact(
-                f"the shape of {self.name} is decided by what is fed, but an operation needs it now. Declare it, as in "
-                'Variable("x", shape=(3, 4)), or let the operation wait: call the node\'s own method, mg.graph.<function>(…), or '
-                "mg.graph.call(f, x)."
+                f"the shape of {self.name} is decided by what is fed, but an operation needs it"
+                ' now. Declare it, as in Variable("x", shape=(3, 4)), or let the operation wait:'
+                " call the node's own method, mg.graph.<function>(…), or mg.graph.call(f, x)."
             )
         return self.shape_fact
 
@@ -145,7 +182,9 @@ class Node(Tensor):
 
     @property
     def dtype(self) -> DType:
-        """The elements' type; a placeholder of kind "f" for a floating dtype that is decided by what is fed."""
+        """The elements' type; a placeholder of kind "f" for a floating dtype that is decided by
+        what is fed.
+        """
         return self.dtype_fact  # type: ignore[return-value]
 
     @property
@@ -159,7 +198,9 @@ class Node(Tensor):
         return None if isinstance(self.dtype_fact, SomeFloat) else self.dtype_fact
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(
+        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """The engine's seam: an operation with a node among its operands becomes another node."""
         from .ops import recorded
 
@@ -172,7 +213,9 @@ class Node(Tensor):
 
 
 class Shadow(Payload):
-    """The payload of a node: an array of which only shape, dtype and (host) memory layout are known."""
+    """The payload of a node: an array of which only shape, dtype and (host) memory layout are
+    known.
+    """
 
     __slots__ = ("node",)
     array = zeros((), float32, 0.0)
@@ -205,25 +248,44 @@ class Shadow(Payload):
     def _refuse(self, *_: Any) -> Any:
         raise no_value(self.node, "the elements of an array")
 
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __iter__ = __getitem__ = __setitem__ = _refuse
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __iter__ = (
+        __getitem__
+    ) = __setitem__ = _refuse
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(
+        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """The engine's seam."""
-        return Node.__minigrad_apply__(primitive, [o.node if type(o) is Shadow else o for o in operands], params)
+        return Node.__minigrad_apply__(
+            primitive, [o.node if type(o) is Shadow else o for o in operands], params
+        )
 
 
-def bare(op: Op, args: Sequence[Any], params: dict[str, Any], shape: ShapeFact, dtype: DTypeFact, name: str = "") -> Node:
+def bare(
+    op: Op,
+    args: Sequence[Any],
+    params: dict[str, Any],
+    shape: ShapeFact,
+    dtype: DTypeFact,
+    name: str = "",
+) -> Node:
     """A node all of whose fields are given."""
     node = Node.__new__(Node)
     node._inputs, node._name, node.op, node.params = args, name, op, params
     node.shape_fact, node.dtype_fact = shape, dtype
-    node.role, node.order, node.of, node.born = building.role, building.order, building.of, next_birth()
+    node.role, node.order, node.of, node.born = (
+        building.role,
+        building.order,
+        building.of,
+        next_birth(),
+    )
     return node
 
 
 class Op:
-    """An operation on nodes. To make your own: `__call__` builds the node, `compute` and `gradient` say what it does.
+    """An operation on nodes. To make your own: `__call__` builds the node, `compute` and `gradient`
+    say what it does.
 
         class Cube(mg.graph.Op):
             def __call__(self, x):
@@ -237,31 +299,44 @@ class Op:
             def gradient(self, node, output_grad):
                 return [output_grad * 3 * node.inputs[0] ** 2]
 
-    An operation may also have `tangent(node, tangents)` for forward mode; without it `jvp` transposes `gradient`.
+    An operation may also have `tangent(node, tangents)` for forward mode; without it `jvp`
+    transposes `gradient`.
     """
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """A new node of this operation. The document's form takes no arguments; with nodes as arguments, they become the inputs."""
+        """A new node of this operation. The document's form takes no arguments; with nodes as
+        arguments, they become the inputs.
+        """
         node = Node()
         node.op, node.params = self, params
         if args:
-            node.inputs = [check_node(a, f"{type(self).__name__}: argument {i}") for i, a in enumerate(args)]
+            node.inputs = [
+                check_node(a, f"{type(self).__name__}: argument {i}") for i, a in enumerate(args)
+            ]
         return node
 
     def compute(self, node: Node, input_vals: list[Any]) -> Any:
-        """The value of the node, given those of `node.inputs`: NumPy arrays in, a NumPy array out."""
+        """The value of the node, given those of `node.inputs`: NumPy arrays in, a NumPy array
+        out.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no compute(self, node, input_vals).")
 
     def gradient(self, node: Node, output_grad: Any) -> Sequence[Node | None]:
-        """One node for each input: its contribution to that input's gradient, of the input's shape; None where there is none."""
-        raise NotImplementedError(f"{type(self).__name__} has no gradient(self, node, output_grad).")
+        """One node for each input: its contribution to that input's gradient, of the input's
+        shape; None where there is none.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no gradient(self, node, output_grad)."
+        )
 
     def pull(self, node: Node, output_grad: Any, wanted: Sequence[bool]) -> Sequence[Node | None]:
         """As `gradient`; what is not wanted may be None."""
         return self.gradient(node, output_grad)
 
     def run(self, node: Node, tensors: list[Any]) -> Any:
-        """As `compute`, on tensors. A user's `compute` gets read-only arrays: others may need the same values."""
+        """As `compute`, on tensors. A user's `compute` gets read-only arrays: others may need
+        the same values.
+        """
         arrays = []
         for tensor in tensors:
             array = to_numpy(materialise(tensor.array)).view()
@@ -269,11 +344,16 @@ class Op:
             arrays.append(array)
         value = self.compute(node, arrays)
         if value is None:
-            raise GraphError(f"{type(self).__name__}.compute returned None for {node.name}; it must return the value.")
+            raise GraphError(
+                f"{type(self).__name__}.compute returned None for {node.name}; it must return the"
+                " value."
+            )
         return as_tensor(value)
 
     def key(self) -> Any:
-        """What equal operations have in common: two nodes of a graph are the same if this, the inputs and the parameters are."""
+        """What equal operations have in common: two nodes of a graph are the same if this, the
+        inputs and the parameters are.
+        """
         return self
 
     label = ""
@@ -283,7 +363,9 @@ class Op:
 def check_node(value: Any, what: str) -> Node:
     """`value`, if it is a Node. Raises TypeError."""
     if not isinstance(value, Node):
-        hint = " A tensor becomes a node by mg.graph.constant(x)." if isinstance(value, Tensor) else ""
+        hint = (
+            " A tensor becomes a node by mg.graph.constant(x)." if isinstance(value, Tensor) else ""
+        )
         raise TypeError(f"{what} must be a Node of a graph, got {type(value).__name__}.{hint}")
     return value
 
@@ -291,6 +373,7 @@ def check_node(value: Any, what: str) -> Node:
 def no_value(node: Node, what: str) -> GraphError:
     """The error for asking a node for its value."""
     return GraphError(
-        f"{what}: {node.name} is a node of a graph, which has no value until it runs. Get it by mg.graph.Executor([node]).run(feed_dict), "
-        "or write the function with tensors and record it with mg.graph.trace."
+        f"{what}: {node.name} is a node of a graph, which has no value until it runs. Get it by"
+        " mg.graph.Executor([node]).run(feed_dict), or write the function with tensors and record"
+        " it with mg.graph.trace."
     )

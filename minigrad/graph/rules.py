@@ -1,7 +1,8 @@
-"""Derivative rules of the primitives, called with nodes: what the eager engine runs on arrays becomes more graph.
+"""Derivative rules of the primitives, called with nodes: what the eager engine runs on arrays
+becomes more graph.
 
-Around a rule the engine conjugates complex numbers, sums over broadcast axes and casts; so does this file. A rule that needs an unknown
-shape is called when the graph runs.
+Around a rule the engine conjugates complex numbers, sums over broadcast axes and casts; so does
+this file. A rule that needs an unknown shape is called when the graph runs.
 """
 
 from __future__ import annotations
@@ -22,16 +23,28 @@ from .same import same_value
 
 
 class RuleCall:
-    """A derivative rule as a function of tensors: the cotangent (or tangent), then what the rule names, then (pull) the input itself.
+    """A derivative rule as a function of tensors: the cotangent (or tangent), then what the rule
+    names, then (pull) the input itself.
 
-    It does what the engine does around a rule: the conjugations of complex numbers, the sum over broadcast axes, the cast.
+    It does what the engine does around a rule: the conjugations of complex numbers, the sum over
+    broadcast axes, the cast.
     """
 
-    def __init__(self, primitive: Primitive, rule: Rule, index: int, params: dict[str, Any], pull: bool) -> None:
-        self.primitive, self.rule, self.index, self.params, self.is_pull = primitive, rule, index, params, pull
+    def __init__(
+        self, primitive: Primitive, rule: Rule, index: int, params: dict[str, Any], pull: bool
+    ) -> None:
+        self.primitive, self.rule, self.index, self.params, self.is_pull = (
+            primitive,
+            rule,
+            index,
+            params,
+            pull,
+        )
 
     def with_nodes(self, g: Any, args: Sequence[Any], result: Any) -> Any:
-        """The rule on the graph itself. Raises UnknownFact if it needs a shape that is decided by what is fed."""
+        """The rule on the graph itself. Raises UnknownFact if it needs a shape that is decided
+        by what is fed.
+        """
         values = []
         for source in self.rule.sources:
             if source >= 0:
@@ -43,15 +56,24 @@ class RuleCall:
         return self._call(g, values)
 
     def _call(self, g: Any, values: list[Any]) -> Any:
-        keywords = {k: self.params.get(k, self.index) for k in self.rule.keywords if k in self.params or k == "index"}
+        keywords = {
+            k: self.params.get(k, self.index)
+            for k in self.rule.keywords
+            if k in self.params or k == "index"
+        }
         c = self.rule.function(g, *values, **keywords)
         if c is None:
-            raise NotDifferentiableError(f"a rule of {self.primitive.name} for input {self.index} returned None; it must return a value.")
+            raise NotDifferentiableError(
+                f"a rule of {self.primitive.name} for input {self.index} returned None; it must"
+                " return a value."
+            )
         return c
 
     def operands(self, g: Any, args: Sequence[Any], result: Any) -> list[Any]:
         """The operands (nodes, numbers, tuples of nodes) of `__call__`, in order."""
-        named = [result if s == OUTPUT else args[s if s >= 0 else SHAPES - s] for s in self.rule.sources]
+        named = [
+            result if s == OUTPUT else args[s if s >= 0 else SHAPES - s] for s in self.rule.sources
+        ]
         return [g, *named, args[self.index]] if self.is_pull else [g, *named]
 
     def __call__(self, g: Any, *values: Any) -> Any:
@@ -59,7 +81,12 @@ class RuleCall:
         for i, source in enumerate(self.rule.sources):
             if source < OUTPUT:
                 named[i] = tuple(named[i].shape)
-        flip = self.is_pull and not self.primitive.conjugates and not isinstance(g, tuple) and g.dtype.kind == "c"
+        flip = (
+            self.is_pull
+            and not self.primitive.conjugates
+            and not isinstance(g, tuple)
+            and g.dtype.kind == "c"
+        )
         c = self._call(ew.conj(g) if flip else g, named)
         if not self.is_pull:
             return c
@@ -73,14 +100,29 @@ class RuleCall:
         return self.primitive, self.rule, self.index, self.is_pull
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is RuleCall and self._fields() == other._fields() and same_value(self.params, other.params)
+        return (
+            type(other) is RuleCall
+            and self._fields() == other._fields()
+            and same_value(self.params, other.params)
+        )
 
     def __hash__(self) -> int:
         return hash((self.primitive.name, self.index, self.is_pull))
 
 
-def pulled(primitive: Primitive, rule: Rule, index: int, node: Node, operand: Node, g: Any, args: Sequence[Any], result: Any) -> Node:
-    """One input's contribution: the rule on nodes, or (where it needs an unknown shape) a node that calls it later."""
+def pulled(
+    primitive: Primitive,
+    rule: Rule,
+    index: int,
+    node: Node,
+    operand: Node,
+    g: Any,
+    args: Sequence[Any],
+    result: Any,
+) -> Node:
+    """One input's contribution: the rule on nodes, or (where it needs an unknown shape) a node
+    that calls it later.
+    """
     call = RuleCall(primitive, rule, index, node.params, pull=True)
     flip = not isinstance(g, tuple) and not primitive.conjugates and node.dtype.kind == "c"
     start = next_birth()
@@ -91,16 +133,22 @@ def pulled(primitive: Primitive, rule: Rule, index: int, node: Node, operand: No
     except (UnknownFact, TypeError) as error:
         if not (isinstance(error, UnknownFact) or is_about_dtype(error)):
             raise
-        if primitive is sum_to or primitive is broadcast_to:  # each is the other's transpose, whatever the shapes
+        if (
+            primitive is sum_to or primitive is broadcast_to
+        ):  # each is the other's transpose, whatever the shapes
             return (broadcast_like_op if primitive is sum_to else sum_to_like_op)(g, operand)
         return _deferred_rule(call, g, args, result, operand.shape_fact, operand.dtype_fact)
     if not primitive.elementwise:
         if type(c.shape_fact) is not tuple and c.born > start:  # contract of a rule
             c.shape_fact = operand.shape_fact
-        if type(c.shape_fact) is tuple and type(operand.shape_fact) is tuple and c.shape != operand.shape:
+        if (
+            type(c.shape_fact) is tuple
+            and type(operand.shape_fact) is tuple
+            and c.shape != operand.shape
+        ):
             raise ShapeError(
-                f"the pull rule of {primitive.name} returned a contribution of shape {c.shape} for input {index}, whose shape is "
-                f"{operand.shape}; they must be equal."
+                f"the pull rule of {primitive.name} returned a contribution of shape {c.shape} for"
+                f" input {index}, whose shape is {operand.shape}; they must be equal."
             )
     return fitted(c, operand)
 
@@ -113,7 +161,10 @@ def pushed(call: RuleCall, t: Any, args: Sequence[Any], result: Any) -> Any:
         if not (isinstance(error, UnknownFact) or is_about_dtype(error)):
             raise
     if isinstance(result, tuple):
-        return tuple(_deferred_rule(ResultOf(call, i), t, args, result, r.shape_fact, r.dtype_fact) for i, r in enumerate(result))
+        return tuple(
+            _deferred_rule(ResultOf(call, i), t, args, result, r.shape_fact, r.dtype_fact)
+            for i, r in enumerate(result)
+        )
     return _deferred_rule(call, t, args, result, result.shape_fact, result.dtype_fact)
 
 
@@ -138,10 +189,21 @@ class ResultOf:
         return hash((self.call, self.index))
 
 
-def _deferred_rule(call: Any, g: Any, args: Sequence[Any], result: Any, shape: ShapeFact, dtype: DTypeFact) -> Node:
+def _deferred_rule(
+    call: Any, g: Any, args: Sequence[Any], result: Any, shape: ShapeFact, dtype: DTypeFact
+) -> Node:
     operands = call.operands(g, args, result)
     nodes = nodes_in(operands)
-    seen = nodes_in([g, [o for o, source in zip(operands[1:], call.rule.sources, strict=False) if source >= OUTPUT]])
+    seen = nodes_in(
+        [
+            g,
+            [
+                o
+                for o, source in zip(operands[1:], call.rule.sources, strict=False)
+                if source >= OUTPUT
+            ],
+        ]
+    )
     blind = frozenset(i for i, n in enumerate(nodes) if all(n is not other for other in seen))
     kind = "pull" if getattr(call, "is_pull", False) else "push"
     made = later(Arranged(call, operands), f"{kind} of {call.primitive.name}", *nodes, blind=blind)

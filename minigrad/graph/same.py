@@ -1,4 +1,6 @@
-"""Order and equality of graphs. Everything here walks lists and stacks, never recursion: a graph may be a million nodes deep."""
+"""Order and equality of graphs. Everything here walks lists and stacks, never recursion: a graph
+may be a million nodes deep.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def find_topo_sort(node_list: Iterable[Node], stop: Any = ()) -> list[Node]:
-    """All nodes that lead to the given ones, each after its inputs: depth first, inputs in order, as the document's function gives them.
+    """All nodes that lead to the given ones, each after its inputs: depth first, inputs in order,
+    as the document's function gives them.
 
     stop: nodes whose inputs are not followed.
     """
@@ -37,17 +40,25 @@ def find_topo_sort(node_list: Iterable[Node], stop: Any = ()) -> list[Node]:
     return order
 
 
-def same_graph(a: Node | Sequence[Node], b: Node | Sequence[Node], variables: dict[Node, Node] | None = None) -> bool:
-    """Whether two graphs are equal node for node: the same operations on the same operands in the same order, and as many nodes.
+def same_graph(
+    a: Node | Sequence[Node], b: Node | Sequence[Node], variables: dict[Node, Node] | None = None
+) -> bool:
+    """Whether two graphs are equal node for node: the same operations on the same operands in the
+    same order, and as many nodes.
 
-    A computation that is shared in one graph must be shared in the other. variables: which Variable of b stands for which of a; by
-    default Variables are equal only to themselves. Constants are equal if their elements and dtypes are.
+    A computation that is shared in one graph must be shared in the other. variables: which Variable
+    of b stands for which of a; by default Variables are equal only to themselves. Constants are
+    equal if their elements and dtypes are.
     """
     return difference(a, b, variables) is None
 
 
-def difference(a: Node | Sequence[Node], b: Node | Sequence[Node], variables: dict[Node, Node] | None = None) -> str | None:
-    """The first thing in which two graphs differ, in words; None if they are equal node for node (see `same_graph`)."""
+def difference(
+    a: Node | Sequence[Node], b: Node | Sequence[Node], variables: dict[Node, Node] | None = None
+) -> str | None:
+    """The first thing in which two graphs differ, in words; None if they are equal node for node
+    (see `same_graph`).
+    """
     left, right = ([x] if isinstance(x, Tensor) else list(x) for x in (a, b))
     if len(left) != len(right):
         return f"{len(left)} outputs against {len(right)}"
@@ -69,8 +80,15 @@ def difference(a: Node | Sequence[Node], b: Node | Sequence[Node], variables: di
             continue
         assert x.op is not None and y.op is not None
         if x.op.key() != y.op.key():
-            return f"{x.name} is made by {x.op.label or type(x.op).__name__}, {y.name} by {y.op.label or type(y.op).__name__}"
-        if len(x.args) != len(y.args) or not same_value(x.params, y.params) or not same_value(_extra(x), _extra(y)):
+            return (
+                f"{x.name} is made by {x.op.label or type(x.op).__name__}, {y.name} by"
+                f" {y.op.label or type(y.op).__name__}"
+            )
+        if (
+            len(x.args) != len(y.args)
+            or not same_value(x.params, y.params)
+            or not same_value(_extra(x), _extra(y))
+        ):
             return f"{x.name} and {y.name} have different parameters: {x.params} and {y.params}"
         for p, q in zip(reversed(x.args), reversed(y.args), strict=True):
             if isinstance(p, Tensor) and isinstance(q, Tensor):
@@ -90,7 +108,9 @@ def _extra(node: Node) -> dict[str, Any]:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal: of one type, and (arrays, tensors) of one dtype with the same elements; NaN equals NaN."""
+    """Whether two parameters are equal: of one type, and (arrays, tensors) of one dtype with the
+    same elements; NaN equals NaN.
+    """
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

@@ -1,7 +1,9 @@
-"""Graphs as text: a node as the expression that it stands for, and a whole graph with one line a node.
+"""Graphs as text: a node as the expression that it stands for, and a whole graph with one line a
+node.
 
-An expression that is used twice is written twice, so expressions can be exponentially longer than their graphs (and graphs a million
-nodes deep). `expression` therefore stops at a depth and at a length; `text` names each node once.
+An expression that is used twice is written twice, so expressions can be exponentially longer than
+their graphs (and graphs a million nodes deep). `expression` therefore stops at a depth and at a
+length; `text` names each node once.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from .node import Node
 
 DEEPEST, LONGEST = 12, 120
-"""How many operations deep, and about how many characters long, an expression is written out before "…" takes its place."""
+"""How many operations deep, and about how many characters long, an expression is written out
+before "…" takes its place.
+"""
 
 
 def expression(node: Node) -> str:
@@ -61,22 +65,39 @@ def _combined(node: Node, depth: int, room: list[int]) -> str:
         return f"{args[0]}[{index_text(params['index'])}]"
     if operator not in (None, "[]") and len(args) + len(params) <= 2:
         parts = [*args, *map(str, params.values())]
-        return f"({operator.join(parts)})" if len(parts) == 2 else f"({'-' if operator == 'neg' else operator}{parts[0]})"
+        return (
+            f"({operator.join(parts)})"
+            if len(parts) == 2
+            else f"({'-' if operator == 'neg' else operator}{parts[0]})"
+        )
     return f"{label}({','.join([*args, *_parameters(node)])})"
 
 
 def _operator(label: str) -> str | None:
-    """The operator between the operands of an operation of this name; None if its notation is another."""
+    """The operator between the operands of an operation of this name; None if its notation is
+    another.
+    """
     notation = getattr(registry.get(label), "notation", None)
     term = formula(notation) if notation is not None else None
-    plain = isinstance(term, tuple) and not term[0].isalpha() and all(isinstance(part, str) for part in term[1:])
-    return term[0] if isinstance(term, tuple) and (plain or term[0] == "neg") and term[1] != "e" else None
+    plain = (
+        isinstance(term, tuple)
+        and not term[0].isalpha()
+        and all(isinstance(part, str) for part in term[1:])
+    )
+    return (
+        term[0]
+        if isinstance(term, tuple) and (plain or term[0] == "neg") and term[1] != "e"
+        else None
+    )
 
 
 def _parameters(node: Node) -> list[str]:
     """What the node's operation is given besides nodes and numbers."""
     waiting: dict[str, Any] = getattr(getattr(node.op, "function", None), "others", dict)()
-    return [short(v) if k.isdigit() else f"{k}={short(v)}" for k, v in {**waiting, **node.params}.items()]
+    return [
+        short(v) if k.isdigit() else f"{k}={short(v)}"
+        for k, v in {**waiting, **node.params}.items()
+    ]
 
 
 def label_of(node: Node) -> str:
@@ -86,7 +107,11 @@ def label_of(node: Node) -> str:
 
 def _constant(node: Any) -> str:
     value = node.op.value
-    return repr(value.item()) if value.numel() == 1 and value.ndim == 0 else f"const{list(value.shape)}"
+    return (
+        repr(value.item())
+        if value.numel() == 1 and value.ndim == 0
+        else f"const{list(value.shape)}"
+    )
 
 
 def index_text(index: Any) -> str:
@@ -96,7 +121,9 @@ def index_text(index: Any) -> str:
     for p in parts:
         if isinstance(p, slice):
             step = "" if p.step is None else f":{p.step}"
-            written.append(f"{'' if p.start is None else p.start}:{'' if p.stop is None else p.stop}{step}")
+            written.append(
+                f"{'' if p.start is None else p.start}:{'' if p.stop is None else p.stop}{step}"
+            )
         else:
             written.append("…" if p is Ellipsis else short(p))
     return ",".join(written)
@@ -108,24 +135,29 @@ def short(value: Any) -> str:
         return f"{value.dtype}{list(value.shape)}"
     if hasattr(value, "itemsize") and hasattr(value, "kind"):
         return str(value)
-    if isinstance(value, slice | tuple) and any(isinstance(p, slice) for p in (value if isinstance(value, tuple) else (value,))):
+    if isinstance(value, slice | tuple) and any(
+        isinstance(p, slice) for p in (value if isinstance(value, tuple) else (value,))
+    ):
         return f"[{index_text(value)}]"
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "…"
 
 
-# ----------------------------------------------------------------------------------------------------------------- whole graphs
+# ------------------------------------------------------------------------------------- whole graphs
 
 
 def type_text(node: Node) -> str:
-    """dtype and shape as far as they are known: "float64 (3,)", "float (?)" where they are decided by what is fed."""
+    """dtype and shape as far as they are known: "float64 (3,)", "float (?)" where they are
+    decided by what is fed.
+    """
     dtype = "float" if type(node.dtype_fact) is SomeFloat else str(node.dtype_fact)
     return f"{dtype} {node.shape_fact if type(node.shape_fact) is tuple else '(?)'}"
 
 
 def labelled(nodes: Sequence[Node]) -> dict[Node, str]:
-    """A short name for each node, no two alike: Variables by their names, c1 … constants, v1 … given operations, g1 … and t1 … what
-    `gradients` and `jvp` added. What would be a name twice gets a suffix.
+    """A short name for each node, no two alike: Variables by their names, c1 … constants, v1 …
+    given operations, g1 … and t1 … what `gradients` and `jvp` added. What would be a name twice
+    gets a suffix.
     """
     names: dict[Node, str] = {}
     used: set[str] = set()
@@ -153,9 +185,11 @@ def labelled(nodes: Sequence[Node]) -> dict[Node, str]:
 
 
 def text(nodes: Node | Sequence[Node], limit: int | None = 60) -> str:
-    """A graph with one line a node, inputs first: name, operation, what is known of dtype and shape, and whose derivative it is part of.
+    """A graph with one line a node, inputs first: name, operation, what is known of dtype and
+    shape, and whose derivative it is part of.
 
-    limit: about how many lines at most; of a longer graph the middle is left out and counted. None: all.
+    limit: about how many lines at most; of a longer graph the middle is left out and counted. None:
+    all.
     """
     from .same import find_topo_sort
 
@@ -171,9 +205,13 @@ def text(nodes: Node | Sequence[Node], limit: int | None = 60) -> str:
                 lines.append(f"… {skipped:,} more nodes …")
             continue
         lines.append((names[node], _line(node, names), _notes(node, names)))
-    wide = max((len(a) + len(b) for a, b, _ in (line for line in lines if type(line) is tuple)), default=0)
+    wide = max(
+        (len(a) + len(b) for a, b, _ in (line for line in lines if type(line) is tuple)), default=0
+    )
     shown = [
-        line if type(line) is str else f"{line[0]}{line[1]}{' ' * (wide - len(line[0]) - len(line[1]))}  {line[2]}".rstrip()
+        line
+        if type(line) is str
+        else f"{line[0]}{line[1]}{' ' * (wide - len(line[0]) - len(line[1]))}  {line[2]}".rstrip()
         for line in lines
     ]
     return "\n".join([*shown, f"→ {', '.join(names[n] for n in outputs)}"])

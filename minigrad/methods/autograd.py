@@ -18,8 +18,16 @@ from ..names import attach, attribute, method
 
 
 @method
-def backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See `minigrad.autograd.backward`."""
+def backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See
+    `minigrad.autograd.backward`.
+    """
     from ..autograd.backward import run_backward
 
     run_backward(self, gradient, retain_graph, create_graph, inputs, None)
@@ -32,7 +40,9 @@ def _get_requires_grad(self: Tensor) -> bool:
 
 @method
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of operations and for integers."""
+    """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of
+    operations and for integers.
+    """
     node = grad_node(self)
     if requires_grad:
         if node is None:
@@ -41,7 +51,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         self.node = None
     elif node is not None:
         raise AutogradError(
-            "requires_grad can be switched off for leaf tensors only; this one is the result of an operation. Use x.detach()."
+            "requires_grad can be switched off for leaf tensors only; this one is the result of an"
+            " operation. Use x.detach()."
         )
     return self
 
@@ -58,25 +69,38 @@ attach(
 
 @attribute
 def is_leaf(self: Tensor) -> bool:
-    """Whether the user made this tensor (or it needs no gradient): it was not computed from anything that requires grad."""
+    """Whether the user made this tensor (or it needs no gradient): it was not computed from
+    anything that requires grad.
+    """
     node = grad_node(self)
     return node is None or isinstance(node, Leaf)
 
 
 @attribute
 def grad_fn(self: Tensor) -> Node | None:
-    """The graph node of the operation that made this tensor (one node for all of its results); None for leaves."""
+    """The graph node of the operation that made this tensor (one node for all of its results);
+    None for leaves.
+    """
     node = grad_node(self)
     return None if isinstance(node, Leaf) else node.source if isinstance(node, Pick) else node
 
 
-attach("output_nr", property(lambda self: getattr(self.node, "index", 0), doc="Which result of its operation this tensor is."))
+attach(
+    "output_nr",
+    property(
+        lambda self: getattr(self.node, "index", 0),
+        doc="Which result of its operation this tensor is.",
+    ),
+)
 
 
 def _draw_graph(self: Tensor, *more: Any, **options: Any) -> Any:
-    """The graph behind this tensor as a `graphviz.Digraph`; `from minigrad import viz` brings it."""
+    """The graph behind this tensor as a `graphviz.Digraph`; `from minigrad import viz` brings
+    it.
+    """
     raise AutogradError(
-        "draw_graph: the pictures are in the package viz, which is not imported. Write `from minigrad import viz`, then call it again."
+        "draw_graph: the pictures are in the package viz, which is not imported. Write `from"
+        " minigrad import viz`, then call it again."
     )
 
 
@@ -87,9 +111,10 @@ attach("creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad
 def _get_grad(self: Tensor) -> Tensor | None:
     if self.stored_grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
         warnings.warn(
-            "the .grad of a tensor that is the result of an operation was asked for. It stays None: backward passes keep those of leaves "
-            "only. Call x.retain_grad() before the backward pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, "
-            "change the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
+            "the .grad of a tensor that is the result of an operation was asked for. It stays None:"
+            " backward passes keep those of leaves only. Call x.retain_grad() before the backward"
+            " pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, change"
+            " the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
             stacklevel=2,
         )
     return self.stored_grad
@@ -112,9 +137,15 @@ attach(
 
 
 def _get_stores_grad(self: Tensor) -> bool:
-    """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it implies requires_grad."""
+    """Whether a backward pass keeps this tensor's gradient and reports it (SINGA). Setting it
+    implies requires_grad.
+    """
     node = grad_node(self)
-    return node.stores_grad if isinstance(node, Leaf) else node is not None and node.retained is not None
+    return (
+        node.stores_grad
+        if isinstance(node, Leaf)
+        else node is not None and node.retained is not None
+    )
 
 
 def _set_stores_grad(self: Tensor, value: bool) -> None:
@@ -137,11 +168,14 @@ attach("stores_grad", property(_get_stores_grad, _set_stores_grad, doc=_get_stor
 
 @method
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error where no gradient is computed."""
+    """Keep the gradient of this non-leaf tensor in `.grad` too. No effect on leaves; an error
+    where no gradient is computed.
+    """
     node = grad_node(self)
     if node is None:
         raise NoGradientError(
-            "retain_grad: this tensor does not require grad, so it will have no gradient. Set requires_grad=True on an input first."
+            "retain_grad: this tensor does not require grad, so it will have no gradient. Set"
+            " requires_grad=True on an input first."
         )
     if not isinstance(node, Leaf):
         node.retained = weakref.ref(self)
@@ -158,11 +192,15 @@ attach(
 
 @method
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
-    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor replaces it. Returns a handle with
-    `.remove()`."""
+    """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor
+    replaces it. Returns a handle with `.remove()`.
+    """
     node = grad_node(self)
     if node is None:
-        raise NoGradientError("register_hook: this tensor does not require grad, so no gradient will ever reach the hook.")
+        raise NoGradientError(
+            "register_hook: this tensor does not require grad, so no gradient will ever reach the"
+            " hook."
+        )
     return node.register_tensor_hook(hook)
 
 
@@ -171,13 +209,18 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any])
     """Call `hook(tensor)` after a backward pass has added to this leaf's `.grad`."""
     node = grad_node(self)
     if not isinstance(node, Leaf):
-        raise AutogradError("register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate gradients.")
+        raise AutogradError(
+            "register_post_accumulate_grad_hook: only leaf tensors that require grad accumulate"
+            " gradients."
+        )
     return HookHandle(extras_with_hooks(node).after_sum, hook)
 
 
 @method
 def detach(self: Tensor) -> Tensor:
-    """A constant tensor on the same memory: changes of either are seen in the other, and counted for both."""
+    """A constant tensor on the same memory: changes of either are seen in the other, and counted
+    for both.
+    """
     return alias(self)
 
 
@@ -219,8 +262,10 @@ attach(
     property(
         lambda self: _unversioned(self),
         _set_data,
-        doc="The values without history. Writing to them is not noticed by the engine (an escape hatch). "
-        "A new value counts as an in-place change: a graph that needs the old values raises InPlaceError, where PyTorch computes "
-        "a wrong gradient with the new ones.",
+        doc=(
+            "The values without history. Writing to them is not noticed by the engine (an escape"
+            " hatch). A new value counts as an in-place change: a graph that needs the old values"
+            " raises InPlaceError, where PyTorch computes a wrong gradient with the new ones."
+        ),
     ),
 )

@@ -1,4 +1,6 @@
-"""Methods that convert: to Python's numbers, NumPy's arrays, text and pickles, to other dtypes and devices."""
+"""Methods that convert: to Python's numbers, NumPy's arrays, text and pickles, to other dtypes
+and devices.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ def item(self: Tensor) -> Any:
     """The one element as a Python number."""
     if math.prod(self.shape) != 1:
         raise RuntimeError(
-            f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a number. Index or reduce it first."
+            f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a"
+            " number. Index or reduce it first."
         )
     return backend.to_numpy(self.array).item()
 
@@ -34,7 +37,10 @@ attach("__bool__", lambda self: bool(_truth(self)))
 
 def _truth(self: Tensor) -> Any:
     if self.numel() != 1:
-        raise RuntimeError(f"the truth value of a tensor with {self.numel()} elements is ambiguous. Use .any() or .all().")
+        raise RuntimeError(
+            f"the truth value of a tensor with {self.numel()} elements is ambiguous. Use .any() or"
+            " .all()."
+        )
     return self.item()
 
 
@@ -71,13 +77,20 @@ def tolist(self: Tensor) -> Any:
 
 @method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
-    """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require grad; `force` detaches and copies from
-    a device."""
+    """The values as a NumPy array that shares this tensor's memory. Raises for tensors that require
+    grad; `force` detaches and copies from a device.
+    """
     if not force:
         if state.recording and grad_node(self) is not None:
-            raise AutogradError("this tensor requires grad, and a NumPy array cannot record operations. Use x.detach().numpy().")
+            raise AutogradError(
+                "this tensor requires grad, and a NumPy array cannot record operations. Use"
+                " x.detach().numpy()."
+            )
         if backend.device_of(self.array) != "cpu":
-            raise AutogradError(f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it to the host.")
+            raise AutogradError(
+                f"this tensor is on {backend.device_of(self.array)}. Use x.cpu().numpy() to copy it"
+                " to the host."
+            )
     memory_version(self)
     return backend.to_numpy(self.array)
 
@@ -90,12 +103,17 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 @method
 def __dlpack__(self: Tensor, **options: Any) -> Any:
-    """This tensor's memory for another library, as the DLPack protocol has it: `torch.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`.
+    """This tensor's memory for another library, as the DLPack protocol has it:
+    `torch.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`.
 
-    options: of the protocol (stream, max_version, dl_device, copy). Raises AutogradError for tensors that require grad.
+    options: of the protocol (stream, max_version, dl_device, copy). Raises AutogradError for
+    tensors that require grad.
     """
     if grad_node(self) is not None:
-        raise AutogradError("this tensor requires grad, and another library cannot record its operations. Hand over x.detach().")
+        raise AutogradError(
+            "this tensor requires grad, and another library cannot record its operations. Hand over"
+            " x.detach()."
+        )
     memory_version(self)
     return self.array.__dlpack__(**options)
 
@@ -109,11 +127,16 @@ def __dlpack_device__(self: Tensor) -> Any:
 
 @method
 def __repr__(self: Tensor) -> str:
-    text, empty = "tensor(" + backend.format_array(self.array, "tensor("), functions.numel(self) == 0
+    text, empty = (
+        "tensor(" + backend.format_array(self.array, "tensor("),
+        functions.numel(self) == 0,
+    )
     parts = []
     if empty and self.shape != (0,):
         parts.append(f"size={self.shape}")
-    if self.dtype != backend.default_dtype() and (empty or self.dtype not in (backend.int64, backend.bool_, backend.complex64)):
+    if self.dtype != backend.default_dtype() and (
+        empty or self.dtype not in (backend.int64, backend.bool_, backend.complex64)
+    ):
         parts.append(f"dtype={self.dtype}")
     device = backend.device_of(self.array)
     if device != "cpu":
@@ -142,7 +165,9 @@ def __copy__(self: Tensor) -> Tensor:
 
 @method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if type(self.array) is backend.NumpyArray:  # tensors that share memory share that of their copies
+    if (
+        type(self.array) is backend.NumpyArray
+    ):  # tensors that share memory share that of their copies
         storage, place = storage_of(self.array)
         out = _leaf_copy(self, copy.deepcopy(storage, memo).tensor(place))
     else:
@@ -156,7 +181,8 @@ def _leaf_copy(self: Tensor, out: Tensor) -> Tensor:
     node = grad_node(self)
     if node is not None and not isinstance(node, Leaf):
         raise AutogradError(
-            "only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or x.clone() to stay in the graph."
+            "only leaf tensors can be copied or pickled. Use x.detach().clone() for the values, or"
+            " x.clone() to stay in the graph."
         )
     if isinstance(node, Leaf):
         make_leaf(out)
@@ -175,7 +201,9 @@ def __reduce__(self: Tensor) -> Any:
     return _rebuild, (*storage, node is not None, role_of(self))
 
 
-def _rebuild(storage: Storage, place: Place, requires_grad: bool, role: str | None = None) -> Tensor:
+def _rebuild(
+    storage: Storage, place: Place, requires_grad: bool, role: str | None = None
+) -> Tensor:
     out = storage.tensor(place)
     if requires_grad:
         make_leaf(out)
@@ -184,8 +212,12 @@ def _rebuild(storage: Storage, place: Place, requires_grad: bool, role: str | No
 
 
 @method
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
-    """Another dtype, another device, or those of another tensor; the tensor itself where nothing changes. Gradients flow back converted."""
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False
+) -> Tensor:
+    """Another dtype, another device, or those of another tensor; the tensor itself where nothing
+    changes. Gradients flow back converted.
+    """
     for a in args:
         if isinstance(a, Tensor):
             dtype, device = a.dtype, backend.device_of(a.array)
@@ -201,7 +233,10 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
     wanted = backend.as_dtype(dtype)
     if wanted is not None and wanted != self.dtype:
         out = ew.cast(out, dtype=wanted)
-    if device is not None and str(device) not in (backend.device_of(self.array), backend.device_of(self.array).partition(":")[0]):
+    if device is not None and str(device) not in (
+        backend.device_of(self.array),
+        backend.device_of(self.array).partition(":")[0],
+    ):
         from ..ops.device import move
 
         out = move(out, device=str(device), back=backend.device_of(self.array))
@@ -212,7 +247,10 @@ def _converting(name: str, dtype: backend.DType) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         return to(self, dtype=dtype)
 
-    method.__name__, method.__doc__ = name, f"This tensor in {dtype}; the tensor itself where it has that dtype."
+    method.__name__, method.__doc__ = (
+        name,
+        f"This tensor in {dtype}; the tensor itself where it has that dtype.",
+    )
     return method
 
 
@@ -274,8 +312,16 @@ def get_device(self: Tensor) -> int:
     return -1 if self.device == "cpu" else self.device.index
 
 
-attach("is_cpu", property(lambda self: self.device == "cpu", doc="Whether the tensor is in the CPU's memory."))
-attach("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="Whether the tensor is on a CUDA device."))
+attach(
+    "is_cpu",
+    property(lambda self: self.device == "cpu", doc="Whether the tensor is in the CPU's memory."),
+)
+attach(
+    "is_cuda",
+    property(
+        lambda self: self.device.startswith("cuda"), doc="Whether the tensor is on a CUDA device."
+    ),
+)
 
 
 def _like(make: Callable[..., Tensor], name: str, text: str) -> None:
@@ -284,7 +330,10 @@ def _like(make: Callable[..., Tensor], name: str, text: str) -> None:
         options.setdefault("device", backend.device_of(self.array))
         return make(*args, **options)
 
-    method.__name__, method.__doc__ = name, f"{text} The dtype and device are this tensor's unless given; no history."
+    method.__name__, method.__doc__ = (
+        name,
+        f"{text} The dtype and device are this tensor's unless given; no history.",
+    )
     attach(name, method)
 
 

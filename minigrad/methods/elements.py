@@ -1,4 +1,6 @@
-"""Methods that read and overwrite elements: indexing, assignment, and filling with values or random numbers."""
+"""Methods that read and overwrite elements: indexing, assignment, and filling with values or
+random numbers.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +68,15 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         functions.getitem(self, numbers)[rest] = value
         return
     if value.dtype.kind == "c" and self.dtype.kind != "c":
-        raise InPlaceError(f"x[index] = value: complex values cannot be written into a {self.dtype} tensor; take .real first.")
+        raise InPlaceError(
+            f"x[index] = value: complex values cannot be written into a {self.dtype} tensor; take"
+            " .real first."
+        )
     if value.dtype != self.dtype:
         value = value.to(self.dtype)
-    while value.ndim and value.shape[0] == 1:  # more dimensions than the region has: leading ones say nothing
+    while (
+        value.ndim and value.shape[0] == 1
+    ):  # more dimensions than the region has: leading ones say nothing
         value = functions.reshape(value, value.shape[1:])
     try:
         replaced = ix.index_put(self, value, index=plain, accumulate=False)
@@ -78,8 +85,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     except (TypeError, ValueError):
         indexed = functions.getitem(self.detach(), plain).shape
         raise ShapeError(
-            f"x[index] = value with x of shape {self.shape}: a value of shape {value.shape} does not broadcast to the indexed region "
-            f"of shape {indexed}."
+            f"x[index] = value with x of shape {self.shape}: a value of shape {value.shape} does"
+            f" not broadcast to the indexed region of shape {indexed}."
         ) from None
     assign(self, replaced, "x[index] = value")
 
@@ -87,7 +94,11 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 def _on_device_of(value: Any, target: Tensor) -> Tensor:
     """`value` as a tensor on the device of `target`, ready to be written there."""
     value = as_tensor(value)
-    out: Tensor = value if backend.same_device(value.array, target.array) else value.to(device=backend.device_of(target.array))
+    out: Tensor = (
+        value
+        if backend.same_device(value.array, target.array)
+        else value.to(device=backend.device_of(target.array))
+    )
     return out
 
 
@@ -96,19 +107,37 @@ def _write(target: Tensor, value: Tensor, operation: str) -> Tensor:
     uniform = value.node is None and value.numel() == 1
     check_target(target, operation, value.node is not None, uniform)
     if value.dtype.kind == "c" and target.dtype.kind != "c":
-        raise InPlaceError(f"{operation}: complex values cannot be written into a {target.dtype} tensor; take .real first.")
+        raise InPlaceError(
+            f"{operation}: complex values cannot be written into a {target.dtype} tensor; take"
+            " .real first."
+        )
     padded = (1,) * (target.ndim - value.ndim) + value.shape
-    if len(padded) != target.ndim or any(a not in (1, b) for a, b in zip(padded, target.shape, strict=True)):
-        raise ShapeError(f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape {target.shape}.")
+    if len(padded) != target.ndim or any(
+        a not in (1, b) for a, b in zip(padded, target.shape, strict=True)
+    ):
+        raise ShapeError(
+            f"{operation}: a value of shape {value.shape} does not broadcast to the target of shape"
+            f" {target.shape}."
+        )
     return assign(target, ew.overwrite(target, value), operation, uniform, checked=True)
 
 
 @method
-def index_put_(self: Tensor, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Tensor:
-    """Write `values` at the indices, in place; `accumulate` adds them, repeated indices several times."""
+def index_put_(
+    self: Tensor, indices: tuple[Any, ...], values: Any, accumulate: bool = False
+) -> Tensor:
+    """Write `values` at the indices, in place; `accumulate` adds them, repeated indices several
+    times.
+    """
     check_target(self, "index_put_")
     plain = plain_index(tuple(indices), self.array)
-    return assign(self, ix.index_put(self, _on_device_of(values, self).to(self.dtype), index=plain, accumulate=accumulate), "index_put_")
+    return assign(
+        self,
+        ix.index_put(
+            self, _on_device_of(values, self).to(self.dtype), index=plain, accumulate=accumulate
+        ),
+        "index_put_",
+    )
 
 
 @method
@@ -155,23 +184,41 @@ attach("uniform_", uniform)
 def bernoulli_(self: Tensor, p: Any = 0.5) -> Tensor:
     """Overwrite with 1 (with probability p) and 0, outside the graph."""
     check_target(self, "bernoulli_")
-    return _outside(self, functions.bernoulli(functions.full(self.shape, p, dtype=backend.float64) if not isinstance(p, Tensor) else p))
+    return _outside(
+        self,
+        functions.bernoulli(
+            functions.full(self.shape, p, dtype=backend.float64) if not isinstance(p, Tensor) else p
+        ),
+    )
 
 
 @method
 def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
-    """Overwrite with random integers in [low, high) ([0, low) if one bound is given), outside the graph."""
+    """Overwrite with random integers in [low, high) ([0, low) if one bound is given), outside
+    the graph.
+    """
     check_target(self, "random_")
     if high is None:
-        low, high = (0, low) if low else (0, 2**24 if backend.is_floating(self.dtype) else int(backend.iinfo(self.dtype).max))
+        low, high = (
+            (0, low)
+            if low
+            else (
+                0,
+                2**24 if backend.is_floating(self.dtype) else int(backend.iinfo(self.dtype).max),
+            )
+        )
     return _outside(self, functions.randint(low, high, self.shape))
 
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
-    """Overwrite with exponentially distributed random numbers of rate `lambd`, outside the graph."""
+    """Overwrite with exponentially distributed random numbers of rate `lambd`, outside the
+    graph.
+    """
     check_target(self, "exponential_")
-    return _outside(self, -functions.log1p(-functions.rand(self.shape, dtype=backend.float64)) / lambd)
+    return _outside(
+        self, -functions.log1p(-functions.rand(self.shape, dtype=backend.float64)) / lambd
+    )
 
 
 def _uniform(self: Tensor, name: str) -> Tensor:
@@ -182,30 +229,42 @@ def _uniform(self: Tensor, name: str) -> Tensor:
 
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
-    """Overwrite with random numbers of Cauchy's distribution around `median`, `sigma` wide, outside the graph."""
-    return _outside(self, functions.tan(math.pi * (_uniform(self, "cauchy_") - 0.5)) * sigma + median)
+    """Overwrite with random numbers of Cauchy's distribution around `median`, `sigma` wide,
+    outside the graph.
+    """
+    return _outside(
+        self, functions.tan(math.pi * (_uniform(self, "cauchy_") - 0.5)) * sigma + median
+    )
 
 
 @method
 def geometric_(self: Tensor, p: float) -> Tensor:
-    """Overwrite with how many trials (1, 2, …) it takes until one succeeds, each with probability p; outside the graph. ValueError unless
-    0 < p < 1.
+    """Overwrite with how many trials (1, 2, …) it takes until one succeeds, each with probability
+    p; outside the graph. ValueError unless 0 < p < 1.
     """
     if not 0 < p < 1:
         raise ValueError(f"geometric_: p must be between 0 and 1, got {p!r}.")
-    return _outside(self, functions.ceil(functions.log(_uniform(self, "geometric_")) / math.log1p(-p)))
+    return _outside(
+        self, functions.ceil(functions.log(_uniform(self, "geometric_")) / math.log1p(-p))
+    )
 
 
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
-    """Overwrite with e to the power of normal random numbers with that mean and standard deviation, outside the graph."""
+    """Overwrite with e to the power of normal random numbers with that mean and standard
+    deviation, outside the graph.
+    """
     check_target(self, "log_normal_")
-    return _outside(self, functions.exp(functions.randn(self.shape, dtype=backend.float64) * std + mean))
+    return _outside(
+        self, functions.exp(functions.randn(self.shape, dtype=backend.float64) * std + mean)
+    )
 
 
 def _outside(self: Tensor, values: Tensor) -> Tensor:
     if isinstance(grad_node(self), OpNode):
-        raise InPlaceError("this tensor is the result of an operation; fill a tensor of its own instead.")
+        raise InPlaceError(
+            "this tensor is the result of an operation; fill a tensor of its own instead."
+        )
     overwrite_payload(self, backend.to_device_of(values.array, self.array))
     return self
 

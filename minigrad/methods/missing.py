@@ -11,16 +11,25 @@ from ..names import attach
 
 def _no_such_attribute(self: Tensor, name: str) -> Any:
     """Python asks this for names that are nowhere else."""
-    hint = "" if name.startswith("__") else did_you_mean(name, [n for n in dir(Tensor) if n not in _NEARLY], "Tensor")
+    hint = (
+        ""
+        if name.startswith("__")
+        else did_you_mean(name, [n for n in dir(Tensor) if n not in _NEARLY], "Tensor")
+    )
     raise AttributeError(f"a Tensor has no attribute {name!r}.{hint}", name=name)
 
 
 attach("__getattr__", _no_such_attribute)
-_NEARLY = "grads label name req_grad require_grad require_gradient required_grad requiregrad requires_gradient requiresgrad".split()
+_NEARLY = (
+    "grads label name req_grad require_grad require_gradient required_grad requiregrad"
+    " requires_gradient requiresgrad".split()
+)
 
 
 class _Nearly:
-    """An attribute that tensors do not have and that cannot be set: a slip in `requires_grad`, or micrograd's label."""
+    """An attribute that tensors do not have and that cannot be set: a slip in `requires_grad`,
+    or micrograd's label.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

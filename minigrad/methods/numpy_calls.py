@@ -1,8 +1,10 @@
-"""What happens when a NumPy function meets a tensor: nothing that would lose a gradient without a word.
+"""What happens when a NumPy function meets a tensor: nothing that would lose a gradient without a
+word.
 
-`array * tensor` means `tensor.__rmul__(array)`, and gives a tensor. Other functions of NumPy compute with values alone: those of a constant
-tensor they get; for one with history the answer is an error that names minigrad's function. (NumPy asks the two methods below: its
-enhancement proposals 13 and 18.)
+`array * tensor` means `tensor.__rmul__(array)`, and gives a tensor. Other functions of NumPy
+compute with values alone: those of a constant tensor they get; for one with history the answer is
+an error that names minigrad's function. (NumPy asks the two methods below: its enhancement
+proposals 13 and 18.)
 """
 
 from __future__ import annotations
@@ -39,8 +41,26 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 """The functions that NumPy's arrays call for their operators."""
 
-OTHER_NAMES = {"power": "pow", "array": "tensor", "asarray": "as_tensor", "round_": "round", "around": "round", "invert": "logical_not"}
-ASK_ONLY = frozenset(("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type", "may_share_memory", "shares_memory"))
+OTHER_NAMES = {
+    "power": "pow",
+    "array": "tensor",
+    "asarray": "as_tensor",
+    "round_": "round",
+    "around": "round",
+    "invert": "logical_not",
+}
+ASK_ONLY = frozenset(
+    (
+        "shape",
+        "ndim",
+        "size",
+        "iscomplexobj",
+        "isrealobj",
+        "result_type",
+        "may_share_memory",
+        "shares_memory",
+    )
+)
 """They look at an array and compute nothing."""
 
 
@@ -49,17 +69,30 @@ def _array_ufunc(self: Tensor, function: Any, method: str, *inputs: Any, **optio
     name = function.__name__
     if "out" in options:
         raise TypeError(
-            f"np.{name} was to write into a NumPy array (out=, or as in a += x): an array cannot hold the history of a tensor's result. "
-            "Make a new one, as in a = a + x."
+            f"np.{name} was to write into a NumPy array (out=, or as in a += x): an array cannot"
+            " hold the history of a tensor's result. Make a new one, as in a = a + x."
         )
-    if method == "__call__" and len(inputs) == 2 and not options and name in OPERATORS and not isinstance(inputs[0], Tensor):
+    if (
+        method == "__call__"
+        and len(inputs) == 2
+        and not options
+        and name in OPERATORS
+        and not isinstance(inputs[0], Tensor)
+    ):
         return getattr(inputs[1], _reflected(name))(inputs[0])
     name = name if method == "__call__" else f"{name}.{method}"
     raise TypeError(_message(name, f"np.{name}"))
 
 
 def _reflected(name: str) -> str:
-    swapped = {"less": "gt", "less_equal": "ge", "greater": "lt", "greater_equal": "le", "equal": "eq", "not_equal": "ne"}
+    swapped = {
+        "less": "gt",
+        "less_equal": "ge",
+        "greater": "lt",
+        "greater_equal": "le",
+        "equal": "eq",
+        "not_equal": "ne",
+    }
     if name in swapped:
         return f"__{swapped[name]}__"
     return "__r" + OPERATORS[name].__name__.strip("_") + "__"
@@ -82,7 +115,11 @@ def _with_values(value: Any, tracked: list[Tensor]) -> Any:
             tracked.append(value)
         return value.numpy(force=True)
     if isinstance(value, tuple | list):
-        return type(value)(_with_values(v, tracked) for v in value) if type(value) in (tuple, list) else value
+        return (
+            type(value)(_with_values(v, tracked) for v in value)
+            if type(value) in (tuple, list)
+            else value
+        )
     if isinstance(value, dict):
         return {k: _with_values(v, tracked) for k, v in value.items()}
     return value
@@ -92,8 +129,8 @@ def _message(name: str, shown: str) -> str:
     found = _ours(name)
     instead = f"Use {found} instead, or give" if found else "Give"
     return (
-        f"{shown} was called with a tensor, but NumPy's functions cannot record what a derivative needs. {instead} it the values alone: "
-        "x.detach().numpy()."
+        f"{shown} was called with a tensor, but NumPy's functions cannot record what a derivative"
+        f" needs. {instead} it the values alone: x.detach().numpy()."
     )
 
 

@@ -38,19 +38,37 @@ def element_size(self: Tensor) -> int:
 
 
 attach("itemsize", property(element_size))
-attach("nbytes", property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."))
+attach(
+    "nbytes",
+    property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of all elements."),
+)
 attach("T", property(lambda self: functions.transpose(self), doc="The axes reversed (a view)."))
-attach("mT", property(lambda self: functions.transpose(self, -2, -1), doc="The last two axes exchanged (a view)."))
-attach("mH", property(lambda self: functions.conj(self.mT), doc="The conjugate transpose of matrices: a copy if complex, else a view."))
+attach(
+    "mT",
+    property(
+        lambda self: functions.transpose(self, -2, -1), doc="The last two axes exchanged (a view)."
+    ),
+)
+attach(
+    "mH",
+    property(
+        lambda self: functions.conj(self.mT),
+        doc="The conjugate transpose of matrices: a copy if complex, else a view.",
+    ),
+)
 attach("real", property(lambda self: functions.real(self), doc="Real part (a view)."))
 attach("imag", property(lambda self: functions.imag(self), doc="Imaginary part (a view)."))
 
 
 @attribute
 def H(self: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix: a copy if complex, else a view. Raises ShapeError for other tensors."""
+    """The conjugate transpose of a matrix: a copy if complex, else a view. Raises ShapeError for
+    other tensors.
+    """
     if self.ndim not in (0, 2):
-        raise ShapeError(f"H: needs a matrix, got shape {self.shape}. For the last two axes, use mH.")
+        raise ShapeError(
+            f"H: needs a matrix, got shape {self.shape}. For the last two axes, use mH."
+        )
     return functions.conj(functions.transpose(self, -2, -1) if self.ndim else self)
 
 
@@ -101,8 +119,9 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     """A view of the memory in another shape, or its bytes read as another dtype (`view(dtype)`;
     `.to(dtype)` converts the numbers).
 
-    A dtype of another size divides or joins the elements of the last axis. The result has no history; changes of either are seen in the
-    other, and counted for both. Raises ShapeError where the layout needs a copy (then use `reshape`) or the bytes cannot be read so.
+    A dtype of another size divides or joins the elements of the last axis. The result has no
+    history; changes of either are seen in the other, and counted for both. Raises ShapeError where
+    the layout needs a copy (then use `reshape`) or the bytes cannot be read so.
     """
     if dtype is not None or (len(shape) == 1 and not isinstance(shape[0], Integral | list | tuple)):
         if dtype is not None and shape:
@@ -111,9 +130,9 @@ def view(self: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     out = functions.reshape(self, *shape)
     if out.numel() and out.view_of is None and out.array is not self.array:
         raise ShapeError(
-            f"view: shape {out.shape} cannot look into the memory of this tensor of shape {self.shape} (its elements are not laid out "
-            "in that order). "
-            "Use .reshape(...) which copies, or .contiguous() first."
+            f"view: shape {out.shape} cannot look into the memory of this tensor of shape"
+            f" {self.shape} (its elements are not laid out in that order). Use .reshape(...) which"
+            " copies, or .contiguous() first."
         )
     return out
 
@@ -130,31 +149,51 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     if wanted is None or wanted.kind not in "biufcV" or wanted.itemsize == 0:
         raise DTypeError(f"view: a dtype of numbers is needed, got {dtype!r}.")
     if isinstance(x.array, Batched):
-        raise BatchingError("view(dtype): inside vmap bytes are not read as another dtype. Do it before, or after.")
+        raise BatchingError(
+            "view(dtype): inside vmap bytes are not read as another dtype. Do it before, or after."
+        )
     if modes.observers:  # nothing in a record could say that these are the same bytes
-        raise ProgramError("view(dtype): while operations are recorded, bytes are not read as another dtype. Do it before, or after.")
+        raise ProgramError(
+            "view(dtype): while operations are recorded, bytes are not read as another dtype. Do it"
+            " before, or after."
+        )
     out = alias(x)
     array, own, new = x.array, x.dtype.itemsize, wanted.itemsize
     if own != new:
         if x.ndim == 0:
-            raise ShapeError(f"view: a single number of {x.dtype} cannot be read as {wanted}, whose size is another one.")
+            raise ShapeError(
+                f"view: a single number of {x.dtype} cannot be read as {wanted}, whose size is"
+                " another one."
+            )
         if array.strides[-1] != own and array.size:
-            raise ShapeError(f"view: to read {x.dtype} as {wanted}, the last axis must be contiguous. Use .contiguous() first.")
+            raise ShapeError(
+                f"view: to read {x.dtype} as {wanted}, the last axis must be contiguous. Use"
+                " .contiguous() first."
+            )
         if x.shape[-1] * own % new:
             raise ShapeError(
-                f"view: the last axis of {x.shape} holds {x.shape[-1] * own} bytes, which {wanted} of {new} bytes does not divide."
+                f"view: the last axis of {x.shape} holds {x.shape[-1] * own} bytes, which {wanted}"
+                f" of {new} bytes does not divide."
             )
     if array.size:
         out.array = array.view(wanted)
     else:
-        out.array = array.reshape(-1).view(wanted).reshape(*x.shape[:-1], x.shape[-1] * own // new) if x.ndim else array.view(wanted)
+        out.array = (
+            array.reshape(-1).view(wanted).reshape(*x.shape[:-1], x.shape[-1] * own // new)
+            if x.ndim
+            else array.view(wanted)
+        )
     return out
 
 
 @method
 def contiguous(self: Tensor) -> Tensor:
     """This tensor if its memory is row-major, else a row-major copy."""
-    return self if backend.is_immutable(self.array) or self.array.flags.c_contiguous else _row_major_copy(self)
+    return (
+        self
+        if backend.is_immutable(self.array) or self.array.flags.c_contiguous
+        else _row_major_copy(self)
+    )
 
 
 @functions.in_own_memory
@@ -179,7 +218,9 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 
 def _strides_of_empty(x: Tensor) -> tuple[int, ...]:
-    """Those that a row-major tensor with at least one element along each axis would have; NumPy's are 0."""
+    """Those that a row-major tensor with at least one element along each axis would have;
+    NumPy's are 0.
+    """
     steps = () if x.view_of is None else x.view_of.steps
     if steps and steps[-1][0].name == "permute":
         axes = steps[-1][1]["axes"]
@@ -215,12 +256,15 @@ def data_ptr(self: Tensor) -> int:
 def _no_change_of_shape(name: str) -> Callable[..., Tensor]:
     def method(self: Tensor, *_: Any) -> Tensor:
         raise InPlaceError(
-            f"{name}: a tensor keeps its shape and memory for life. Make another: y = x.reshape(…), x.transpose(…), x.squeeze(…)."
+            f"{name}: a tensor keeps its shape and memory for life. Make another: y = x.reshape(…),"
+            " x.transpose(…), x.squeeze(…)."
         )
 
     method.__name__, method.__doc__ = name, "Not offered: raises InPlaceError with advice."
     return method
 
 
-for _name in "resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_".split():
+for (
+    _name
+) in "resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_".split():
     attach(_name, _no_change_of_shape(_name))

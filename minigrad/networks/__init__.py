@@ -1,5 +1,5 @@
-"""Derivatives of whole networks, as MindSpore builds them: the operator K, GradOperation, Jvp of two reverse passes, and the networks that
-they leave behind, as graphs to look at.
+"""Derivatives of whole networks, as MindSpore builds them: the operator K, GradOperation, Jvp of
+two reverse passes, and the networks that they leave behind, as graphs to look at.
 
     from minigrad import nn
     from minigrad.networks import GradOperation, Jvp, Vjp, bprop_getters, ops
@@ -22,6 +22,7 @@ P = ops
 """MindSpore's habitual short name for its operations."""
 
 __all__ = [
-    "FreeGradients", "GradOperation", "Jvp", "Network", "NetworkNode", "P", "ParameterTuple", "Primitive", "Vjp", "backward_network",
+    "FreeGradients", "GradOperation", "Jvp", "Network", "NetworkNode", "P", "ParameterTuple",
+    "Primitive", "Vjp", "backward_network",
     "backward_trace", "bprop_getters", "fprop", "jvp_network", "jvp_trace", "ops",
 ]  # fmt: skip

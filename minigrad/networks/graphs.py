@@ -1,16 +1,19 @@
-"""Networks as graphs: the original network, the one that reverse mode adds to it, and the one that a second reverse pass adds to that.
+"""Networks as graphs: the original network, the one that reverse mode adds to it, and the one that
+a second reverse pass adds to that.
 
     backward_network(f, x)     f and its gradient: what GradOperation computes
     jvp_network(f, x)          f and J v by two reverse passes: what Jvp computes
     jvp_trace(f, x)            the same as a Trace, which a viewer lets grow node by node
 
-Nothing is differentiated here. The function runs, and the engine's reverse passes run in their recorded form (`create_graph`), under
-observation; each operation that they execute is a node. So a picture of the network is a picture of what happened.
+Nothing is differentiated here. The function runs, and the engine's reverse passes run in their
+recorded form (`create_graph`), under observation; each operation that they execute is a node. So a
+picture of the network is a picture of what happened.
 
-What the Jvp network teaches: the first reverse pass computes g(v) = Jᵀ v from a made-up v; the second one differentiates g by v. g is
-linear in v, so the second pass needs no value that depends on v. Those nodes are **dangling**:
-computed, and never needed. What the first pass computed from the input alone (the derivatives of
-the single operations, such as cos x for sin x) is needed and stays.
+What the Jvp network teaches: the first reverse pass computes g(v) = Jᵀ v from a made-up v; the
+second one differentiates g by v. g is linear in v, so the second pass needs no value that depends
+on v. Those nodes are **dangling**: computed, and never needed. What the first pass computed from
+the input alone (the derivatives of the single operations, such as cos x for sin x) is needed and
+stays.
 """
 
 from __future__ import annotations
@@ -43,9 +46,11 @@ ROLES = ("original", "first backward", "second backward", "third backward")
 class NetworkNode:
     """One value of a network.
 
-    id: as in the Trace; op: the operation's name (None for inputs, constants, parameters and seeds, which `kind` tells apart); inputs: the
-    ids of its operands, in their order; value: the array; order: 0 for the original network, 1 for what the first reverse pass computed,
-    and so on; role: that in words; dangling: whether no output needs it; name: the variable that held it in the program, if any;
+    id: as in the Trace; op: the operation's name (None for inputs, constants, parameters and seeds,
+    which `kind` tells apart); inputs: the ids of its operands, in their order; value: the array;
+    order: 0 for the original network, 1 for what the first reverse pass computed, and so on; role:
+    that in words; dangling: whether no output needs it; name: the variable that held it in the
+    program, if any;
     expression: how it is made; cost: what it took (zero for what is given).
     """
 
@@ -73,9 +78,11 @@ class NetworkNode:
 
 @dataclass(frozen=True)
 class Network:
-    """A function and its derivative as one graph. nodes: in the order in which they were made; inputs, seeds, outputs: ids.
+    """A function and its derivative as one graph. nodes: in the order in which they were made;
+    inputs, seeds, outputs: ids.
 
-    The outputs are those of the function, and then the derivatives. trace: the same as a Trace document.
+    The outputs are those of the function, and then the derivatives. trace: the same as a Trace
+    document.
     """
 
     nodes: tuple[NetworkNode, ...]
@@ -88,7 +95,9 @@ class Network:
         for node in self.nodes:
             if node.id == name:
                 return node
-        raise KeyError(f"the network has no node {name!r}; it has {', '.join(n.id for n in self.nodes)}.")
+        raise KeyError(
+            f"the network has no node {name!r}; it has {', '.join(n.id for n in self.nodes)}."
+        )
 
     def __iter__(self) -> Iterator[NetworkNode]:
         return iter(self.nodes)
@@ -123,18 +132,29 @@ class Network:
         for n in self.nodes:
             made = n.expression or n.kind
             rows.append(
-                (n.id + (f" = {n.name}" if n.name else ""), n.role, made, number(words.value(n.value)), "dangling" if n.dangling else "")
+                (
+                    n.id + (f" = {n.name}" if n.name else ""),
+                    n.role,
+                    made,
+                    number(words.value(n.value)),
+                    "dangling" if n.dangling else "",
+                )
             )
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        return "\n".join("  ".join(f"{cell:{w}}" for cell, w in zip(row, (*widths, 0), strict=True)).rstrip() for row in rows)
+        return "\n".join(
+            "  ".join(f"{cell:{w}}" for cell, w in zip(row, (*widths, 0), strict=True)).rstrip()
+            for row in rows
+        )
 
 
 def backward_network(function: Callable[..., Any], *inputs: Any, order: int = 1) -> Network:
-    """The network of a function and its gradients by all inputs, of one output or the sum of several.
+    """The network of a function and its gradients by all inputs, of one output or the sum of
+    several.
 
-    inputs: numbers (in double precision), arrays or tensors; the function gets fresh tensors. order: 1 for the gradient, 2 for the
-    gradient of the (summed) gradient, at most 3. The seeds are ones, named v, v_2, v_3. Raises ValueError for another order, TypeError
-    where the function does not return tensors.
+    inputs: numbers (in double precision), arrays or tensors; the function gets fresh tensors.
+    order: 1 for the gradient, 2 for the gradient of the (summed) gradient, at most 3. The seeds are
+    ones, named v, v_2, v_3. Raises ValueError for another order, TypeError where the function does
+    not return tensors.
     """
     if order not in (1, 2, 3):
         raise ValueError(f"backward_network: order must be 1, 2 or 3, got {order!r}.")
@@ -143,23 +163,31 @@ def backward_network(function: Callable[..., Any], *inputs: Any, order: int = 1)
     for n in range(1, order + 1):
         seeds = watched.seeds("v" if n == 1 else f"v_{n}", results, n)
         results = watched.pull(results, seeds, watched.points)
-    return watched.network(results, f"{watched.title} and its gradient" + f" of order {order}" * (order > 1))
+    return watched.network(
+        results, f"{watched.title} and its gradient" + f" of order {order}" * (order > 1)
+    )
 
 
 def jvp_network(function: Callable[..., Any], *inputs: Any, v: Any = None) -> Network:
     """The network of a function and its Jacobian-vector product by two reverse passes.
 
-    v: the direction, nested like the tuple of inputs, or like the one input there is (default: ones). The first pass starts from the seed
-    named v (ones), which has no influence; the second from the direction, named dx for the input x. Raises ShapeError or ValueError where
-    the direction does not fit.
+    v: the direction, nested like the tuple of inputs, or like the one input there is (default:
+    ones). The first pass starts from the seed named v (ones), which has no influence; the second
+    from the direction, named dx for the input x. Raises ShapeError or ValueError where the
+    direction does not fit.
     """
     watched = _Watched(function, inputs, "jvp_network")
     directions = _directions(watched.points, v)
     seeds = watched.seeds("v", watched.results, 1)
     pulled = watched.pull(watched.results, seeds, watched.points)
-    given = [watched.seed(f"d{name}", t, 2) for name, t in zip(watched.point_names, directions, strict=True)]
+    given = [
+        watched.seed(f"d{name}", t, 2)
+        for name, t in zip(watched.point_names, directions, strict=True)
+    ]
     pushed = watched.pull(pulled, given, seeds)
-    return watched.network(pushed, f"{watched.title} and its Jacobian-vector product by two reverse passes")
+    return watched.network(
+        pushed, f"{watched.title} and its Jacobian-vector product by two reverse passes"
+    )
 
 
 def jvp_trace(function: Callable[..., Any], *inputs: Any, v: Any = None) -> Trace:
@@ -175,8 +203,15 @@ def backward_trace(function: Callable[..., Any], *inputs: Any, order: int = 1) -
 def _directions(points: Sequence[Tensor], v: Any) -> list[Tensor]:
     if v is None:
         return [wrap(backend.ones(x.shape, x.dtype, x.array)) for x in points]
-    given = [v] if len(points) == 1 and not isinstance(v, tuple) else matching(tuple(points), v, "jvp_network: inputs and v")
-    return [fitting(t, x, f"jvp_network: v[{i}]", f"input {i}") for i, (t, x) in enumerate(zip(given, points, strict=True))]
+    given = (
+        [v]
+        if len(points) == 1 and not isinstance(v, tuple)
+        else matching(tuple(points), v, "jvp_network: inputs and v")
+    )
+    return [
+        fitting(t, x, f"jvp_network: v[{i}]", f"input {i}")
+        for i, (t, x) in enumerate(zip(given, points, strict=True))
+    ]
 
 
 class _Watched:
@@ -184,7 +219,14 @@ class _Watched:
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Any], caller: str) -> None:
         self.caller = caller
-        body = next((b for name in ("construct", "forward") if (b := getattr(function, name, None)) is not None), function)
+        body = next(
+            (
+                b
+                for name in ("construct", "forward")
+                if (b := getattr(function, name, None)) is not None
+            ),
+            function,
+        )
         names = _argument_names(body, len(inputs), None)
         given = [_input(a) for a in inputs]
         self.recorder = _NetworkRecorder(body, names, is_module=body is not function)
@@ -199,13 +241,18 @@ class _Watched:
                     self.point_names.append(name)
                 self.recorder.input(x, name, None)
             if not self.points:
-                raise TypeError(f"{caller}: none of the inputs has a derivative; give at least one floating number or tensor.")
+                raise TypeError(
+                    f"{caller}: none of the inputs has a derivative; give at least one floating"
+                    " number or tensor."
+                )
             with self.recorder.at_work():
                 result = function(*given)
             self.results, _ = outputs_of(result, caller)
         for out in self.results:
             if out.dtype.kind == "c":
-                raise NonScalarError(f"{caller}: an output is complex; take .real or .abs() in the function.")
+                raise NonScalarError(
+                    f"{caller}: an output is complex; take .real or .abs() in the function."
+                )
             self.recorder.output(out)
         called = self.recorder.map.name if body is function else type(function).__name__
         self.title = f"{called}({', '.join(names)})"
@@ -224,16 +271,32 @@ class _Watched:
         self.seed_names.append(self.recorder.seed(name, tensor, order))
         return tensor
 
-    def pull(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor]) -> list[Tensor]:
+    def pull(
+        self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor]
+    ) -> list[Tensor]:
         """One reverse pass, recorded; zeros where nothing arrives."""
-        pairs = [(node, seed) for out, seed in zip(outputs, seeds, strict=True) if (node := grad_node(out)) is not None]
+        pairs = [
+            (node, seed)
+            for out, seed in zip(outputs, seeds, strict=True)
+            if (node := grad_node(out)) is not None
+        ]
         wanted = [x.node for x in targets if x.node is not None]
         with enable_grad(), self.recorder.at_work():
             found = differentiate(
-                [n for n, _ in pairs], [s for _, s in pairs], targets=wanted, accumulate=False, create_graph=True, retain_graph=True
+                [n for n, _ in pairs],
+                [s for _, s in pairs],
+                targets=wanted,
+                accumulate=False,
+                create_graph=True,
+                retain_graph=True,
             )
         return [
-            found[x.node] if x.node is not None and x.node in found else wrap(backend.zeros(x.shape, x.dtype, x.array)) for x in targets
+            (
+                found[x.node]
+                if x.node is not None and x.node in found
+                else wrap(backend.zeros(x.shape, x.dtype, x.array))
+            )
+            for x in targets
         ]
 
     def network(self, derivatives: Sequence[Tensor], title: str) -> Network:
@@ -250,7 +313,9 @@ def _make_place(x: Tensor) -> None:
 
 
 class _NetworkRecorder(Recorder):
-    """The observer that writes Traces, in the role of one that draws networks: it also notes values, orders and costs."""
+    """The observer that writes Traces, in the role of one that draws networks: it also notes
+    values, orders and costs.
+    """
 
     def __init__(self, function: Callable[..., Any], names: list[str], is_module: bool) -> None:
         super().__init__(function, names, None, level=0)
@@ -267,15 +332,26 @@ class _NetworkRecorder(Recorder):
         self._taken.add(name)
         self.order = order
         self._add(name, tensor, "seed", [])
-        self._step("seed", name, [], [], [[name, "v", words.value(tensor.array)]], *words.given(name, "seed", tensor.array))
+        self._step(
+            "seed",
+            name,
+            [],
+            [],
+            [[name, "v", words.value(tensor.array)]],
+            *words.given(name, "seed", tensor.array),
+        )
         return name
 
-    def _add(self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal") -> dict[str, Any]:
+    def _add(
+        self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
+    ) -> dict[str, Any]:
         self.values[name], self.orders[name] = tensor.array, self.order
         return super()._add(name, tensor, kind, expr, ROLES[self.order])
 
     def _group(self) -> str:
-        """The modules inside the one that is shown: that one is the whole picture, and no group in it."""
+        """The modules inside the one that is shown: that one is the whole picture, and no group
+        in it.
+        """
         path = super()._group()
         return path.partition("/")[2] if self._is_module else path
 
@@ -287,7 +363,10 @@ class _NetworkRecorder(Recorder):
 
     def network(self, title: str, seeds: tuple[str, ...]) -> Network:
         """All nodes, and the Trace, in which they appear one by one."""
-        sources = {name: tuple(e["src"] for _, e in sorted(edges.items())) for name, edges in self._into.items()}
+        sources = {
+            name: tuple(e["src"] for _, e in sorted(edges.items()))
+            for name, edges in self._into.items()
+        }
         needed = set(self.outputs)
         for node in reversed(self.nodes):
             if node["id"] in needed:
@@ -310,7 +389,9 @@ class _NetworkRecorder(Recorder):
         nodes = tuple(self._network_node(node, sources) for node in self.nodes)
         return Network(nodes, tuple(self.inputs), seeds, tuple(self.outputs), trace)
 
-    def _network_node(self, node: dict[str, Any], sources: dict[str, tuple[str, ...]]) -> NetworkNode:
+    def _network_node(
+        self, node: dict[str, Any], sources: dict[str, tuple[str, ...]]
+    ) -> NetworkNode:
         name = node["id"]
         return NetworkNode(
             id=name,

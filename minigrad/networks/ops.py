@@ -1,18 +1,20 @@
-"""Operations as objects, as MindSpore has them: `sin = ops.Sin(); sin(x)`. And your own, with a rule in the form (x, out, dout).
+"""Operations as objects, as MindSpore has them: `sin = ops.Sin(); sin(x)`. And your own, with a
+rule in the form (x, out, dout).
 
     class Cube(ops.Primitive):                     an operation is a class that says how to compute
         def compute(self, x):
             return x * x * x
 
-    @bprop_getters.register(Cube)                  its derivative is registered beside it
-    def get_bprop_cube(self):                      called with the operation, to look at its settings
-        def bprop(x, out, dout):                   the inputs, the output, the output's cotangent
-            return (dout * 3 * x * x,)             one gradient for each input
+    @bprop_getters.register(Cube)                 its derivative is registered beside it
+    def get_bprop_cube(self):                     called with the operation, to look at its settings
+        def bprop(x, out, dout):                  the inputs, the output, the output's cotangent
+            return (dout * 3 * x * x,)            one gradient for each input
         return bprop
 
     y = Cube()(x)
 
-The operations in the table below have the engine's own rules. A rule that is registered for one of them takes their place.
+The operations in the table below have the engine's own rules. A rule that is registered for one of
+them takes their place.
 """
 
 from __future__ import annotations
@@ -32,17 +34,23 @@ BpropGetter = Callable[[Any], Callable[..., Any]]
 
 
 class Primitive:
-    """An operation: `compute(*inputs)` says what it does with tensors; nothing inside it is recorded.
+    """An operation: `compute(*inputs)` says what it does with tensors; nothing inside it is
+    recorded.
 
-    Its derivative is what is registered for its class in `bprop_getters` (a subclass without one uses its parent's). Settings are
-    arguments of `__init__`. Raises NotDifferentiableError if it is called on something that requires grad and has no rule.
+    Its derivative is what is registered for its class in `bprop_getters` (a subclass without one
+    uses its parent's). Settings are arguments of `__init__`. Raises NotDifferentiableError if it is
+    called on something that requires grad and has no rule.
     """
 
     _function: Callable[..., Any] | None = None
-    """Of the operations of the table: the library's function, differentiated by the engine's own rules."""
+    """Of the operations of the table: the library's function, differentiated by the engine's own
+    rules.
+    """
 
     def compute(self, *inputs: Any) -> Any:
-        """What the operation computes: a tensor or a tuple of tensors. To be defined by each operation of your own."""
+        """What the operation computes: a tensor or a tuple of tensors. To be defined by each
+        operation of your own.
+        """
         if self._function is None:
             raise NotImplementedError(f"{type(self).__name__} does not define compute().")
         return type(self)._function(*inputs, **vars(self))  # type: ignore[misc]
@@ -55,8 +63,8 @@ class Primitive:
             for i, x in enumerate(inputs):
                 if isinstance(x, Tensor) and grad_node(x) is not None:
                     raise NotDifferentiableError(
-                        f"{type(self).__name__} has no derivative rule, but input {i} requires grad. Register one: "
-                        f"@bprop_getters.register({type(self).__name__})."
+                        f"{type(self).__name__} has no derivative rule, but input {i} requires"
+                        f" grad. Register one: @bprop_getters.register({type(self).__name__})."
                     )
         return self.compute(*inputs)
 
@@ -68,13 +76,18 @@ class BpropRegistry(dict[type, BpropGetter]):
     """Derivative rules by operation class. `del bprop_getters[P.Sin]` takes a rule back."""
 
     def register(self, operation: type) -> Callable[[BpropGetter], BpropGetter]:
-        """Decorate a function `getter(self)` that is given the operation and returns `bprop(*inputs, out, dout)`.
+        """Decorate a function `getter(self)` that is given the operation and returns
+        `bprop(*inputs, out, dout)`.
 
-        bprop returns a tuple with one gradient for each input, in its shape and dtype; `out` and `dout` are tuples if the operation has
-        several results. Raises TypeError for what is no class of operations.
+        bprop returns a tuple with one gradient for each input, in its shape and dtype; `out` and
+        `dout` are tuples if the operation has several results. Raises TypeError for what is no
+        class of operations.
         """
         if not (isinstance(operation, type) and issubclass(operation, Primitive)):
-            raise TypeError(f"bprop_getters.register: needs a class of operations (a subclass of ops.Primitive), got {operation!r}.")
+            raise TypeError(
+                "bprop_getters.register: needs a class of operations (a subclass of"
+                f" ops.Primitive), got {operation!r}."
+            )
 
         def note(getter: BpropGetter) -> BpropGetter:
             self[operation] = getter
@@ -91,20 +104,33 @@ bprop_getters = BpropRegistry()
 """All registered rules."""
 
 
-# --------------------------------------------------------------------------------------------------- the table of operations
+# -------------------------------------------------------------------------- the table of operations
 
 
 def _operation(name: str, function: Callable[..., Any], **settings: Any) -> type[Primitive]:
-    """An operation class for a function of the library. settings: the keyword arguments that `__init__` takes, with their defaults."""
+    """An operation class for a function of the library. settings: the keyword arguments that
+    `__init__` takes, with their defaults.
+    """
 
     def __init__(self: Any, **given: Any) -> None:
         unknown = given.keys() - settings.keys()
         if unknown:
-            raise TypeError(f"{name}: has no setting {min(unknown)!r}; it has {', '.join(settings) or 'none'}.")
+            raise TypeError(
+                f"{name}: has no setting {min(unknown)!r}; it has {', '.join(settings) or 'none'}."
+            )
         vars(self).update(settings | given)
 
     doc = (function.__doc__ or "").strip()
-    return type(name, (Primitive,), {"__init__": __init__, "_function": staticmethod(function), "__doc__": doc, "__module__": __name__})
+    return type(
+        name,
+        (Primitive,),
+        {
+            "__init__": __init__,
+            "_function": staticmethod(function),
+            "__doc__": doc,
+            "__module__": __name__,
+        },
+    )
 
 
 def _reduce(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,4 +182,8 @@ Transpose = _operation("Transpose", lambda x, perm: functions.permute(x, perm))
 ZerosLike = _operation("ZerosLike", functions.zeros_like)
 
 __all__ = ["BpropRegistry", "GradOperation", "Primitive", "bprop_getters"]
-__all__ += [name for name, value in list(globals().items()) if isinstance(value, type) and Primitive in value.__mro__[1:]]
+__all__ += [
+    name
+    for name, value in list(globals().items())
+    if isinstance(value, type) and Primitive in value.__mro__[1:]
+]

@@ -1,4 +1,6 @@
-"""Networks: modules with parameters, the functions that they are made of, and how parameters begin. Names are PyTorch's (`torch.nn`)."""
+"""Networks: modules with parameters, the functions that they are made of, and how parameters
+begin. Names are PyTorch's (`torch.nn`).
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -8,18 +10,21 @@ from . import attention, containers, fixed, functional, init, layers, losses, re
 from .attention import MultiheadAttention, TransformerEncoderLayer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .fixed import *  # noqa: F403  # listed in fixed.__all__
-from .layers import *  # noqa: F403  # listed in layers.__all__
-from .losses import *  # noqa: F403  # listed in losses.__all__
+from .fixed import *  # listed in fixed.__all__  # noqa: F403
+from .layers import *  # listed in layers.__all__  # noqa: F403
+from .losses import *  # listed in losses.__all__  # noqa: F403
 from .module import Layer, Module, StateError
 from .parameter import Buffer, Parameter
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from .transformer import *  # noqa: F403  # listed in transformer.__all__
+from .transformer import *  # listed in transformer.__all__  # noqa: F403
 
 __all__ = [
-    "GRU", "LSTM", "RNN", "Buffer", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
-    "Parameter", "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError", "TransformerEncoderLayer",
-    "attention", "containers", "fixed", "functional", "init", "layers", "losses", "recurrent", "transformer", *fixed.__all__,
+    "GRU", "LSTM", "RNN", "Buffer", "Cell", "GRUCell", "LSTMCell", "Layer", "Module", "ModuleDict",
+    "ModuleList", "MultiheadAttention",
+    "Parameter", "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError",
+    "TransformerEncoderLayer",
+    "attention", "containers", "fixed", "functional", "init", "layers", "losses", "recurrent",
+    "transformer", *fixed.__all__,
     *layers.__all__, *losses.__all__, *transformer.__all__,
 ]  # fmt: skip
 

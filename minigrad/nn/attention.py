@@ -1,5 +1,5 @@
-"""Attention: each position asks all others, and takes their values in the proportion in which their keys answer. Parameter names and
-shapes are PyTorch's.
+"""Attention: each position asks all others, and takes their values in the proportion in which their
+keys answer. Parameter names and shapes are PyTorch's.
 
 Source: Vaswani et al. 2017.
 """
@@ -20,10 +20,11 @@ from .module import Module
 
 
 class MultiheadAttention(Module):
-    """`num_heads` attentions side by side, each on embed_dim / num_heads features, and a linear map of their joined results.
+    """`num_heads` attentions side by side, each on embed_dim / num_heads features, and a linear map
+    of their joined results.
 
-    kdim, vdim: the width of keys and values where it is another one. add_bias_kv: one more key and value that are learned; add_zero_attn:
-    one more of zeros, so that a query may attend to nothing.
+    kdim, vdim: the width of keys and values where it is another one. add_bias_kv: one more key and
+    value that are learned; add_zero_attn: one more of zeros, so that a query may attend to nothing.
     """
 
     def __init__(
@@ -42,18 +43,41 @@ class MultiheadAttention(Module):
         device: Any = None,
     ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
-            raise ValueError(f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}.")
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+            raise ValueError(
+                f"MultiheadAttention: num_heads={num_heads} must divide embed_dim={embed_dim}."
+            )
+        self.embed_dim, self.num_heads, self.dropout, self.batch_first = (
+            embed_dim,
+            num_heads,
+            dropout,
+            batch_first,
+        )
         self.widths = (embed_dim, kdim or embed_dim, vdim or embed_dim)
         self.add_zero_attn = add_zero_attn
         together, where = self.widths == (embed_dim,) * 3, {"dtype": dtype, "device": device}
-        shapes = {"in": (3 * embed_dim, embed_dim)} | {name: (embed_dim, w) for name, w in zip("qkv", self.widths, strict=True)}
+        shapes = {"in": (3 * embed_dim, embed_dim)} | {
+            name: (embed_dim, w) for name, w in zip("qkv", self.widths, strict=True)
+        }
         for name, shape in shapes.items():
-            made = init.xavier_uniform_(parameter(*shape, **where)) if (name == "in") is together else None
+            made = (
+                init.xavier_uniform_(parameter(*shape, **where))
+                if (name == "in") is together
+                else None
+            )
             self.register_parameter(f"{name}_proj_weight", made)
-        self.register_parameter("in_proj_bias", parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None)
-        self.bias_k = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
-        self.bias_v = init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device)) if add_bias_kv else None
+        self.register_parameter(
+            "in_proj_bias", parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
+        )
+        self.bias_k = (
+            init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device))
+            if add_bias_kv
+            else None
+        )
+        self.bias_v = (
+            init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device))
+            if add_bias_kv
+            else None
+        )
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, device=device)
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
@@ -69,22 +93,31 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """query (L, N, E), key and value (S, N, E); (N, L, E), (N, S, E) if batch_first; or without N. Returns the result in the query's
-        layout, and the weights (N, L, S).
+        """query (L, N, E), key and value (S, N, E); (N, L, E), (N, S, E) if batch_first; or without
+        N. Returns the result in the query's layout, and the weights (N, L, S).
 
-        key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention is **forbidden**, or floating,
-        added to the scores.
+        key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where
+        attention is **forbidden**, or floating, added to the scores.
         """
         q, k, v = (as_tensor(x) for x in (query, key, value))
-        if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or tuple(x.shape[-1] for x in (q, k, v)) != self.widths:
+        if (
+            q.ndim not in (2, 3)
+            or not q.ndim == k.ndim == v.ndim
+            or tuple(x.shape[-1] for x in (q, k, v)) != self.widths
+        ):
             raise ShapeError(
-                f"MultiheadAttention: needs query, key, value of widths {self.widths}, got shapes {q.shape}, {k.shape}, {v.shape}."
+                f"MultiheadAttention: needs query, key, value of widths {self.widths}, got shapes"
+                f" {q.shape}, {k.shape}, {v.shape}."
             )
         first = self.batch_first and q.ndim == 3
         if first:
             q, k, v = (x.transpose(0, 1) for x in (q, k, v))
         separate = self.widths != (self.embed_dim,) * 3
-        maps = {f"{name}_proj_weight": getattr(self, f"{name}_proj_weight") for name in "qkv"} if separate else {}
+        maps = (
+            {f"{name}_proj_weight": getattr(self, f"{name}_proj_weight") for name in "qkv"}
+            if separate
+            else {}
+        )
         out, weights = F.multi_head_attention_forward(
             q,
             k,
@@ -112,7 +145,9 @@ class MultiheadAttention(Module):
 
 
 class TransformerEncoderLayer(Module):
-    """Attention and a two-layer network, each with a shortcut around it and layer normalisation (after it, or before it if norm_first)."""
+    """Attention and a two-layer network, each with a shortcut around it and layer normalisation
+    (after it, or before it if norm_first).
+    """
 
     def __init__(
         self,
@@ -130,23 +165,46 @@ class TransformerEncoderLayer(Module):
         device: Any = None,
     ) -> None:
         if activation not in ("relu", "gelu") and not callable(activation):
-            raise ValueError(f'TransformerEncoderLayer: activation must be "relu", "gelu" or a function, got {activation!r}.')
+            raise ValueError(
+                'TransformerEncoderLayer: activation must be "relu", "gelu" or a function, got'
+                f" {activation!r}."
+            )
         where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, batch_first=batch_first, **where
+        )
         self.linear1 = Linear(d_model, dim_feedforward, **where)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **where)
-        self.norm1, self.norm2 = LayerNorm(d_model, layer_norm_eps, **where), LayerNorm(d_model, layer_norm_eps, **where)
+        self.norm1, self.norm2 = (
+            LayerNorm(d_model, layer_norm_eps, **where),
+            LayerNorm(d_model, layer_norm_eps, **where),
+        )
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation, self.norm_first = activation, norm_first
 
-    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:
-        """src in the layout of `MultiheadAttention`'s query; masks as there. is_causal: a hint about src_mask, which must be given too."""
+    def forward(
+        self,
+        src: Any,
+        src_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """src in the layout of `MultiheadAttention`'s query; masks as there. is_causal: a hint
+        about src_mask, which must be given too.
+        """
         if is_causal and src_mask is None:
-            raise ValueError("TransformerEncoderLayer: is_causal is a hint about src_mask, which must be given too.")
+            raise ValueError(
+                "TransformerEncoderLayer: is_causal is a hint about src_mask, which must be given"
+                " too."
+            )
         x = as_tensor(src)
-        attend = lambda y: self.dropout1(self.self_attn(y, y, y, src_key_padding_mask, need_weights=False, attn_mask=src_mask)[0])
-        act: Callable[..., Tensor] = getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
+        attend = lambda y: self.dropout1(
+            self.self_attn(y, y, y, src_key_padding_mask, need_weights=False, attn_mask=src_mask)[0]
+        )
+        act: Callable[..., Tensor] = (
+            getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
+        )
         network = lambda y: self.dropout2(self.linear2(self.dropout(act(self.linear1(y)))))
         if self.norm_first:
             x = x + attend(self.norm1(x))

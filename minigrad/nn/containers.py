@@ -1,7 +1,9 @@
-"""Modules that hold others: a chain, lists and dictionaries of modules and of parameters. Their names and methods are PyTorch's.
+"""Modules that hold others: a chain, lists and dictionaries of modules and of parameters. Their
+names and methods are PyTorch's.
 
-Members are attributes under their names, so that registration, state and hooks are those of any module. Kinder than PyTorch: a plain
-function may be a stage of a `Sequential`; a parameter list or dict makes parameters of arrays and numbers too.
+Members are attributes under their names, so that registration, state and hooks are those of any
+module. Kinder than PyTorch: a plain function may be a stage of a `Sequential`; a parameter list or
+dict makes parameters of arrays and numbers too.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class _Listed(Module):
     def _put(self, name: str, member: Any) -> None:
         """Make a member an attribute. Raises TypeError for what is none."""
         if not isinstance(member, Module):
-            raise TypeError(f"{type(self).__name__}: member {name} is {_called(member)}, not a Module.")
+            raise TypeError(
+                f"{type(self).__name__}: member {name} is {_called(member)}, not a Module."
+            )
         self._register(name, "module", member)
 
     def _renamed(self, members: Iterable[Any]) -> None:
@@ -43,7 +47,10 @@ class _Listed(Module):
         """The number of a member from 0. Raises TypeError, IndexError."""
         number, count = as_index(index), len(self) + end
         if not -len(self) <= number < max(count, 0):
-            raise IndexError(f"{type(self).__name__}: index {number} is out of range; it has {len(self)} members.")
+            raise IndexError(
+                f"{type(self).__name__}: index {number} is out of range; it has {len(self)}"
+                " members."
+            )
         return number if number >= 0 else number + len(self)
 
     def __len__(self) -> int:
@@ -88,9 +95,14 @@ class _Listed(Module):
         return self
 
     def extend(self: L, members: Iterable[Any]) -> L:
-        """Add members at the end; returns the container. Raises TypeError for what cannot be iterated."""
+        """Add members at the end; returns the container. Raises TypeError for what cannot be
+        iterated.
+        """
         if not isinstance(members, Iterable):
-            raise TypeError(f"{type(self).__name__}.extend: needs an iterable of members, got {_called(members)}.")
+            raise TypeError(
+                f"{type(self).__name__}.extend: needs an iterable of members, got"
+                f" {_called(members)}."
+            )
         for member in list(members):
             self.append(member)
         return self
@@ -109,21 +121,32 @@ class _Listed(Module):
 
 
 class Sequential(_Listed):
-    """Modules (or plain functions) called one after another. Indexing gives a member, slicing a shorter Sequential."""
+    """Modules (or plain functions) called one after another. Indexing gives a member, slicing a
+    shorter Sequential.
+    """
 
     def __init__(self, *stages: Any) -> None:
         if len(stages) == 1 and isinstance(stages[0], list | tuple):
             stages = tuple(stages[0])
-        named = stages[0] if len(stages) == 1 and isinstance(stages[0], Mapping) else {str(i): stage for i, stage in enumerate(stages)}
+        named = (
+            stages[0]
+            if len(stages) == 1 and isinstance(stages[0], Mapping)
+            else {str(i): stage for i, stage in enumerate(stages)}
+        )
         for name, stage in named.items():
             self._check_name("Sequential", name, "module")
             self._put(name, stage)
 
     def _put(self, name: str, member: Any) -> None:
         if isinstance(member, type) and issubclass(member, Module):
-            raise TypeError(f"Sequential: stage {name} is the class {member.__name__}, not a layer. Make one of it: {member.__name__}(…).")
+            raise TypeError(
+                f"Sequential: stage {name} is the class {member.__name__}, not a layer. Make one of"
+                f" it: {member.__name__}(…)."
+            )
         if not callable(member):
-            raise TypeError(f"Sequential: stage {name} is {_called(member)}, which cannot be called.")
+            raise TypeError(
+                f"Sequential: stage {name} is {_called(member)}, which cannot be called."
+            )
         self._register(name, "module", member)
 
     def forward(self, x: Any) -> Any:
@@ -161,7 +184,9 @@ class Sequential(_Listed):
         return self
 
     def insert(self, index: int, member: Any) -> Sequential:
-        """Put a stage before the one at `index`; returns the Sequential. Raises IndexError where there is no such place."""
+        """Put a stage before the one at `index`; returns the Sequential. Raises IndexError where
+        there is no such place.
+        """
         members = list(self)
         members.insert(self._at(index, end=1), member)
         self._renamed(members)
@@ -184,12 +209,21 @@ class ModuleList(_Listed):
                 runs.append([number, number, member])
         if not runs:
             return f"{type(self).__name__}()"
-        lines = [f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in runs]
-        return f"{type(self).__name__}(\n" + "".join("  " + line.replace("\n", "\n  ") + "\n" for line in lines) + ")"
+        lines = [
+            f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}"
+            for a, b, text in runs
+        ]
+        return (
+            f"{type(self).__name__}(\n"
+            + "".join("  " + line.replace("\n", "\n  ") + "\n" for line in lines)
+            + ")"
+        )
 
 
 class ParameterList(_Listed):
-    """A list of parameters, named "0", "1", …; a tensor, or an array, becomes one. Other values are kept as they are."""
+    """A list of parameters, named "0", "1", …; a tensor, or an array, becomes one. Other values
+    are kept as they are.
+    """
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self._size = 0
@@ -225,7 +259,10 @@ class _Named(Module):
     def update(self, members: Any) -> None:
         """Add members: a dict, or pairs of name and member."""
         if not isinstance(members, Iterable):
-            raise TypeError(f"{type(self).__name__}.update: needs a dict, or pairs of name and member, got {_called(members)}.")
+            raise TypeError(
+                f"{type(self).__name__}.update: needs a dict, or pairs of name and member, got"
+                f" {_called(members)}."
+            )
         for name, member in members.items() if hasattr(members, "items") else members:
             self[name] = member
 
@@ -236,7 +273,10 @@ class _Named(Module):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names():
-            raise KeyError(f"{type(self).__name__} has no member {name!r}; it has {', '.join(self._names()) or 'none'}.")
+            raise KeyError(
+                f"{type(self).__name__} has no member {name!r}; it has"
+                f" {', '.join(self._names()) or 'none'}."
+            )
         return vars(self)[name]
 
     def __delitem__(self, name: str) -> None:
@@ -280,7 +320,9 @@ class _Named(Module):
 
 
 class ModuleDict(_Named):
-    """Modules by name. Raises TypeError for what is no module, KeyError for a name that is taken, empty or dotted."""
+    """Modules by name. Raises TypeError for what is no module, KeyError for a name that is
+    taken, empty or dotted.
+    """
 
     def _put(self, name: str, member: Any) -> None:
         if not isinstance(member, Module):
@@ -354,7 +396,10 @@ def _parameter(value: Any) -> Any:
     """A Parameter of a tensor, an array or a number; anything else as it is."""
     if role_of(value) == "parameter":
         return value
-    if isinstance(value, Tensor | backend.NumpyArray | float | complex) or type(value) in backend.MODULES:
+    if (
+        isinstance(value, Tensor | backend.NumpyArray | float | complex)
+        or type(value) in backend.MODULES
+    ):
         return Parameter(value)
     return value
 

@@ -1,8 +1,9 @@
-"""How parameters begin: numbers whose size keeps the variance of activations and gradients alike through the layers.
+"""How parameters begin: numbers whose size keeps the variance of activations and gradients alike
+through the layers.
 
-For a layer that sums n inputs, weights of variance 1/n keep the variance forward, and 1/(number of outputs) keeps it backward. Xavier's
-compromise is 2/(n_in + n_out);
-Kaiming's 2/n_in makes up for a ReLU, which drops half. All functions fill a tensor in place, outside the graph, and return it.
+For a layer that sums n inputs, weights of variance 1/n keep the variance forward, and 1/(number of
+outputs) keeps it backward. Xavier's compromise is 2/(n_in + n_out); Kaiming's 2/n_in makes up for a
+ReLU, which drops half. All functions fill a tensor in place, outside the graph, and return it.
 Sources: Glorot & Bengio 2010; He et al. 2015; Saxe et al. 2014 (`orthogonal_`).
 """
 
@@ -31,7 +32,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     return _filled(tensor, functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+) -> Tensor:
     """Normal, drawn again where outside [a, b]."""
     values = functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean
     if not (b - mean) / std > -6 or not (a - mean) / std < 6:
@@ -40,7 +43,9 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         outside = (values < a) | (values > b)
         if not bool(outside.any()):
             return _filled(tensor, values)
-        values = functions.where(outside, functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean, values)
+        values = functions.where(
+            outside, functions.randn(tensor.shape, dtype=tensor.dtype) * std + mean, values
+        )
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -66,16 +71,21 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs each output sums, and how many outputs each input reaches: weights are (outputs, inputs, *kernel)."""
+    """How many inputs each output sums, and how many outputs each input reaches: weights are
+    (outputs, inputs, *kernel).
+    """
     if tensor.ndim < 2:
-        raise ShapeError(f"the numbers of inputs and outputs need a weight of at least 2 dimensions, got shape {tensor.shape}.")
+        raise ShapeError(
+            "the numbers of inputs and outputs need a weight of at least 2 dimensions, got shape"
+            f" {tensor.shape}."
+        )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much an activation shrinks a standard deviation, inverted: √2 for "relu", 5/3 for "tanh", √(2 / (1 + slope²)) for
-    "leaky_relu".
+    """By how much an activation shrinks a standard deviation, inverted: √2 for "relu", 5/3 for
+    "tanh", √(2 / (1 + slope²)) for "leaky_relu".
     """
     if nonlinearity == "leaky_relu":
         if isinstance(param, bool) or not isinstance(param, int | float | None):
@@ -96,7 +106,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         "selu": 0.75,
     }
     if nonlinearity not in gains:
-        raise ValueError(f"calculate_gain: unknown nonlinearity {nonlinearity!r}; known are {', '.join(sorted([*gains, 'leaky_relu']))}.")
+        raise ValueError(
+            f"calculate_gain: unknown nonlinearity {nonlinearity!r}; known are"
+            f" {', '.join(sorted([*gains, 'leaky_relu']))}."
+        )
     return gains[nonlinearity]
 
 
@@ -117,19 +130,29 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[mode == "fan_out"])
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Uniform with variance gain² / inputs (or outputs), the gain that of `nonlinearity`; a is the slope of leaky_relu."""
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Tensor:
+    """Uniform with variance gain² / inputs (or outputs), the gain that of `nonlinearity`; a is
+    the slope of leaky_relu.
+    """
     bound = math.sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Normal with variance gain² / inputs (or outputs), the gain that of `nonlinearity`; a is the slope of leaky_relu."""
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+) -> Tensor:
+    """Normal with variance gain² / inputs (or outputs), the gain that of `nonlinearity`; a is
+    the slope of leaky_relu.
+    """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """A random matrix with orthonormal rows or columns (whichever are fewer), times gain; further axes count as columns."""
+    """A random matrix with orthonormal rows or columns (whichever are fewer), times gain;
+    further axes count as columns.
+    """
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_: needs at least 2 dimensions, got shape {tensor.shape}.")
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])

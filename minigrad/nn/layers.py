@@ -1,5 +1,5 @@
-"""Layers: functions of `functional` together with their parameters and settings. Names, arguments, parameter names and initialisation are
-PyTorch's.
+"""Layers: functions of `functional` together with their parameters and settings. Names, arguments,
+parameter names and initialisation are PyTorch's.
 
 `Linear` also takes Autogradlib's `in_dim=`, `out_dim=`, and `init="xavier"`.
 """
@@ -29,7 +29,8 @@ def parameter(*shape: int, dtype: Any = None, device: Any = None) -> Tensor:
     return Parameter(functions.zeros(*shape, dtype=dtype, device=device))
 
 
-# What `extra_repr` shows has PyTorch's form, also where that is uneven: words with or without quotes, numbers alone or as tuples.
+# What `extra_repr` shows has PyTorch's form, also where that is uneven: words with or without
+# quotes, numbers alone or as tuples.
 
 
 def shown(layer: Module, *names: str) -> str:
@@ -39,17 +40,21 @@ def shown(layer: Module, *names: str) -> str:
 
 def unusual(layer: Module, text: Callable[[Any], str] = repr, **usual: Any) -> str:
     """The settings of a layer that are not as usual, each after a comma."""
-    return "".join(f", {name}={text(getattr(layer, name))}" for name, value in usual.items() if getattr(layer, name) not in (value, ()))
+    return "".join(
+        f", {name}={text(getattr(layer, name))}"
+        for name, value in usual.items()
+        if getattr(layer, name) not in (value, ())
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- linear layers
+# ------------------------------------------------------------------------------------ linear layers
 
 
 class Linear(Module):
     """x Wᵀ + b with weight (out_dim, in_dim) and bias (out_dim,).
 
-    init: "kaiming" (PyTorch's: both uniform within 1/√in_dim) or "xavier" (weight Xavier-uniform, bias zero). in_features, out_features:
-    PyTorch's names of in_dim, out_dim.
+    init: "kaiming" (PyTorch's: both uniform within 1/√in_dim) or "xavier" (weight Xavier-uniform,
+    bias zero). in_features, out_features: PyTorch's names of in_dim, out_dim.
     """
 
     def __init__(
@@ -64,14 +69,22 @@ class Linear(Module):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        inputs, outputs = in_features if in_dim is None else in_dim, out_features if out_dim is None else out_dim
+        inputs, outputs = (
+            in_features if in_dim is None else in_dim,
+            out_features if out_dim is None else out_dim,
+        )
         if inputs is None or outputs is None:
-            raise TypeError("Linear: give the numbers of inputs and outputs, as in Linear(2, 25) or Linear(in_dim=2, out_dim=25).")
+            raise TypeError(
+                "Linear: give the numbers of inputs and outputs, as in Linear(2, 25) or"
+                " Linear(in_dim=2, out_dim=25)."
+            )
         if init not in ("kaiming", "xavier"):
             raise ValueError(f'Linear: init must be "kaiming" or "xavier", got {init!r}.')
         self.in_dim, self.out_dim, self._init = inputs, outputs, init
         self.weight = parameter(outputs, inputs, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(outputs, dtype=dtype, device=device) if bias else None)
+        self.register_parameter(
+            "bias", parameter(outputs, dtype=dtype, device=device) if bias else None
+        )
         self.reset_parameters()
 
     in_features = property(lambda self: self.in_dim)
@@ -90,7 +103,9 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_dim}, out_features={self.out_dim}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_dim}, out_features={self.out_dim}, bias={self.bias is not None}"
+        )
 
 
 def _reset(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
@@ -105,10 +120,21 @@ class Bilinear(Module):
     """y[o] = x1ᵀ W[o] x2 + b[o]."""
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: Any = None, device: Any = None
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
-        self.weight = parameter(out_features, in1_features, in2_features, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(out_features, dtype=dtype, device=device) if bias else None)
+        self.weight = parameter(
+            out_features, in1_features, in2_features, dtype=dtype, device=device
+        )
+        self.register_parameter(
+            "bias", parameter(out_features, dtype=dtype, device=device) if bias else None
+        )
         _reset(self.weight, self.bias, in1_features)
 
     def forward(self, input1: Any, input2: Any) -> Tensor:
@@ -116,7 +142,10 @@ class Bilinear(Module):
 
     def extra_repr(self) -> str:
         outputs, first, second = self.weight.shape
-        return f"in1_features={first}, in2_features={second}, out_features={outputs}, bias={self.bias is not None}"
+        return (
+            f"in1_features={first}, in2_features={second}, out_features={outputs},"
+            f" bias={self.bias is not None}"
+        )
 
 
 class Identity(Module):
@@ -141,7 +170,9 @@ class _Table(Module):
         name, shape = type(self).__name__, (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
             if not -shape[0] <= self.padding_idx < shape[0]:
-                raise IndexError(f"{name}: padding_idx {self.padding_idx} is not one of {shape[0]} rows.")
+                raise IndexError(
+                    f"{name}: padding_idx {self.padding_idx} is not one of {shape[0]} rows."
+                )
             self.padding_idx %= shape[0]
         if rows is None:
             self.weight = parameter(*shape, dtype=dtype, device=device)
@@ -157,14 +188,16 @@ class _Table(Module):
         shape = as_tensor(embeddings).shape
         if len(shape) != 2:
             raise ShapeError(
-                f"{cls.__name__}.from_pretrained: embeddings must be a matrix (num_embeddings, embedding_dim), got shape {shape}."
+                f"{cls.__name__}.from_pretrained: embeddings must be a matrix (num_embeddings,"
+                f" embedding_dim), got shape {shape}."
             )
         return shape[0], shape[1]
 
 
 class Embedding(_Table):
-    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by integers. Row padding_idx is zero and
-    gets no gradient. max_norm, norm_type and scale_grad_by_freq are those of `functional.embedding`. Raises NotImplementedError for sparse
+    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by
+    integers. Row padding_idx is zero and gets no gradient. max_norm, norm_type and
+    scale_grad_by_freq are those of `functional.embedding`. Raises NotImplementedError for sparse
     gradients, which there are not.
     """
 
@@ -184,9 +217,21 @@ class Embedding(_Table):
         device: Any = None,
     ) -> None:
         if sparse:
-            raise NotImplementedError("Embedding: gradients are dense here. Leave sparse=True out: the numbers are the same.")
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+            raise NotImplementedError(
+                "Embedding: gradients are dense here. Leave sparse=True out: the numbers are the"
+                " same."
+            )
+        self.num_embeddings, self.embedding_dim, self.padding_idx = (
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+        )
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+        )
         self._take(_weight, _freeze, dtype, device)
 
     @classmethod
@@ -200,14 +245,25 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory; frozen unless freeze=False. Row
-        padding_idx keeps its numbers and gets no gradient. Raises ShapeError unless embeddings is a matrix.
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
+        frozen unless freeze=False. Row padding_idx keeps its numbers and gets no gradient. Raises
+        ShapeError unless embeddings is a matrix.
         """
-        settings: tuple[Any, ...] = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+        settings: tuple[Any, ...] = (
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            embeddings,
+            freeze,
+        )
         return cls(*cls._sizes(embeddings), *settings)
 
     def forward(self, x: Any) -> Tensor:
-        return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return F.embedding(
+            x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
@@ -216,8 +272,9 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, for each bag of
-    integers. Row padding_idx is zero, counts as not being there and gets no gradient. The settings are those of `functional.embedding_bag`.
+    """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal
+    with variance 1 at first, for each bag of integers. Row padding_idx is zero, counts as not being
+    there and gets no gradient. The settings are those of `functional.embedding_bag`.
     """
 
     def __init__(
@@ -237,8 +294,16 @@ class EmbeddingBag(_Table):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.num_embeddings, self.embedding_dim, self.padding_idx = (
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+        )
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = (
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+        )
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         self._take(_weight, _freeze, dtype, device)
 
@@ -255,12 +320,26 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory; frozen unless freeze=False. Raises
-        ShapeError unless embeddings is a matrix.
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
+        frozen unless freeze=False. Raises ShapeError unless embeddings is a matrix.
         """
-        rest: dict[str, Any] = {"_weight": embeddings, "include_last_offset": include_last_offset, "padding_idx": padding_idx}
+        rest: dict[str, Any] = {
+            "_weight": embeddings,
+            "include_last_offset": include_last_offset,
+            "padding_idx": padding_idx,
+        }
         rows, width = cls._sizes(embeddings)
-        return cls(rows, width, max_norm, norm_type, scale_grad_by_freq, mode, sparse, _freeze=freeze, **rest)
+        return cls(
+            rows,
+            width,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            _freeze=freeze,
+            **rest,
+        )
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
         return F.embedding_bag(
@@ -283,7 +362,7 @@ class EmbeddingBag(_Table):
         )
 
 
-# ------------------------------------------------------------------------------------------------------------- convolution
+# -------------------------------------------------------------------------------------- convolution
 
 
 class _Conv(Module):
@@ -310,20 +389,42 @@ class _Conv(Module):
     ) -> None:
         name = type(self).__name__
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name}: groups={groups} must divide in_channels={in_channels} and out_channels={out_channels}.")
+            raise ValueError(
+                f"{name}: groups={groups} must divide in_channels={in_channels} and"
+                f" out_channels={out_channels}."
+            )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got {padding_mode!r}.')
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+            raise ValueError(
+                f'{name}: padding_mode must be "zeros", "reflect", "replicate" or "circular", got'
+                f" {padding_mode!r}."
+            )
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
+            in_channels,
+            out_channels,
+            groups,
+            padding_mode,
+        )
         self.kernel_size = each(kernel_size, self.axes, name, "kernel_size", 1)
-        self.stride, self.dilation = each(stride, self.axes, name, "stride", 1), each(dilation, self.axes, name, "dilation", 1)
+        self.stride, self.dilation = (
+            each(stride, self.axes, name, "stride", 1),
+            each(dilation, self.axes, name, "dilation", 1),
+        )
         if isinstance(padding, str) and not self.transposed:
-            zeros_around(padding, self.kernel_size, self.stride, self.dilation, name)  # a wrong word is found here, not at the first call
+            zeros_around(
+                padding, self.kernel_size, self.stride, self.dilation, name
+            )  # a wrong word is found here, not at the first call
             self.padding: Any = padding
         else:
             self.padding = each(padding, self.axes, name, "padding")
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = parameter(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
-        self.register_parameter("bias", parameter(out_channels, dtype=dtype, device=device) if bias else None)
+        first, second = (
+            (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        )
+        self.weight = parameter(
+            first, second // groups, *self.kernel_size, dtype=dtype, device=device
+        )
+        self.register_parameter(
+            "bias", parameter(out_channels, dtype=dtype, device=device) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -333,15 +434,30 @@ class _Conv(Module):
     def forward(self, x: Any) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            pairs = zeros_around(padding, self.kernel_size, self.stride, self.dilation, type(self).__name__)
-            x, padding = F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode), 0
-        return convolution(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes)
+            pairs = zeros_around(
+                padding, self.kernel_size, self.stride, self.dilation, type(self).__name__
+            )
+            x, padding = (
+                F.pad(x, [p for pair in reversed(pairs) for p in pair], self.padding_mode),
+                0,
+            )
+        return convolution(
+            x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.axes
+        )
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size},"
+            f" stride={self.stride}"
+        )
         none, once = (0,) * self.axes, (1,) * self.axes
         words = unusual(self, str, padding=none, dilation=once, output_padding=none, groups=1)
-        return text + words + ("" if self.bias is not None else ", bias=False") + unusual(self, str, padding_mode="zeros")
+        return (
+            text
+            + words
+            + ("" if self.bias is not None else ", bias=False")
+            + unusual(self, str, padding_mode="zeros")
+        )
 
 
 class Conv1d(_Conv):
@@ -351,7 +467,9 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Convolution of (N, in_channels, H, W) with weight (out_channels, in_channels/groups, K, L)."""
+    """Convolution of (N, in_channels, H, W) with weight (out_channels, in_channels/groups, K,
+    L).
+    """
 
 
 class Conv3d(_Conv):
@@ -380,28 +498,68 @@ class _ConvTranspose(_Conv):
         device: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(f'{type(self).__name__}: padding_mode must be "zeros" in transposed convolutions, got {padding_mode!r}.')
+            raise ValueError(
+                f'{type(self).__name__}: padding_mode must be "zeros" in transposed convolutions,'
+                f" got {padding_mode!r}."
+            )
         self.output_padding = each(output_padding, self.axes, type(self).__name__, "output_padding")
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype, device=device)
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            dtype=dtype,
+            device=device,
+        )
 
     def forward(self, input: Any, output_size: Any = None) -> Tensor:
-        """The transposed convolution of the input. output_size: of the result, its spatial axes or all of them, where a stride above 1
-        allows several; it takes the place of output_padding. Raises ValueError for sizes that the stride does not allow.
+        """The transposed convolution of the input. output_size: of the result, its spatial axes or
+        all of them, where a stride above 1 allows several; it takes the place of output_padding.
+        Raises ValueError for sizes that the stride does not allow.
         """
         x = as_tensor(input)
         extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
-        return transposed_convolution(x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation, self.axes)
+        return transposed_convolution(
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
+            self.axes,
+        )
 
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
         """The output_padding that gives an output of this size."""
         name = type(self).__name__
         if len(output_size) not in (self.axes, x.ndim):
-            raise ValueError(f"{name}: output_size must have {self.axes} numbers, or one for each of {x.ndim} axes, got {output_size}.")
-        wanted, sides = output_size[-self.axes :], zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
-        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, (s, p, d, k) in zip(x.shape[-self.axes :], sides, strict=True)]
-        if any(not low <= size < low + s for size, low, s in zip(wanted, least, self.stride, strict=True)):
+            raise ValueError(
+                f"{name}: output_size must have {self.axes} numbers, or one for each of {x.ndim}"
+                f" axes, got {output_size}."
+            )
+        wanted, sides = (
+            output_size[-self.axes :],
+            zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True),
+        )
+        least = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, (s, p, d, k) in zip(x.shape[-self.axes :], sides, strict=True)
+        ]
+        if any(
+            not low <= size < low + s
+            for size, low, s in zip(wanted, least, self.stride, strict=True)
+        ):
             most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
-            raise ValueError(f"{name}: for input {x.shape} output_size must lie from {least} to {most}, got {list(wanted)}.")
+            raise ValueError(
+                f"{name}: for input {x.shape} output_size must lie from {least} to {most}, got"
+                f" {list(wanted)}."
+            )
         return tuple(size - low for size, low in zip(wanted, least, strict=True))
 
 
@@ -424,8 +582,15 @@ class ConvTranspose3d(_ConvTranspose):
 class Unfold(Module):
     """Each window as a column."""
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+    def __init__(
+        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
+        self.kernel_size, self.dilation, self.padding, self.stride = (
+            kernel_size,
+            dilation,
+            padding,
+            stride,
+        )
 
     def forward(self, x: Any) -> Tensor:
         return F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
@@ -437,17 +602,32 @@ class Unfold(Module):
 class Fold(Module):
     """Columns added up where their windows overlap."""
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = output_size, kernel_size, dilation, padding, stride
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any,
+        dilation: Any = 1,
+        padding: Any = 0,
+        stride: Any = 1,
+    ) -> None:
+        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = (
+            output_size,
+            kernel_size,
+            dilation,
+            padding,
+            stride,
+        )
 
     def forward(self, x: Any) -> Tensor:
-        return F.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+        return F.fold(
+            x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
 
     def extra_repr(self) -> str:
         return shown(self, "output_size", "kernel_size", "dilation", "padding", "stride")
 
 
-# ------------------------------------------------------------------------------------------------------------------ pooling
+# ------------------------------------------------------------------------------------------ pooling
 
 
 class _MaxPool(Module):
@@ -462,11 +642,22 @@ class _MaxPool(Module):
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.kernel_size, self.stride, self.padding = (
+            kernel_size,
+            kernel_size if stride is None else stride,
+            padding,
+        )
         self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
     def forward(self, x: Any) -> Any:
-        settings = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        settings = (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
         return type(self).function(x, *settings)
 
     def extra_repr(self) -> str:
@@ -502,11 +693,17 @@ class _AvgPool(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
+        self.kernel_size, self.stride, self.padding = (
+            kernel_size,
+            kernel_size if stride is None else stride,
+            padding,
+        )
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, x: Any) -> Tensor:
-        made: Tensor = type(self).function(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        made: Tensor = type(self).function(
+            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
         return made
 
     def extra_repr(self) -> str:
@@ -537,13 +734,22 @@ class _AvgPoolBy(_AvgPool):
         self.divisor_override = divisor_override
 
     def forward(self, x: Any) -> Tensor:
-        settings = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+        settings = (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
         made: Tensor = type(self).function(x, *settings)
         return made
 
 
 class AvgPool2d(_AvgPoolBy):
-    """Mean of each window (or its sum divided by divisor_override); AvgPool2d(3, 1, padding=1) keeps the size."""
+    """Mean of each window (or its sum divided by divisor_override); AvgPool2d(3, 1, padding=1)
+    keeps the size.
+    """
 
     function = staticmethod(F.avg_pool2d)
 
@@ -612,7 +818,7 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     function = staticmethod(F.adaptive_max_pool3d)
 
 
-# ------------------------------------------------------------------------------------------------------------ normalisation
+# ------------------------------------------------------------------------------------ normalisation
 
 
 class _BatchNorm(Module):
@@ -635,22 +841,47 @@ class _BatchNorm(Module):
     ) -> None:
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.register_parameter("weight", init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", parameter(num_features, dtype=dtype, device=device) if affine and bias else None)
-        self.register_buffer("running_mean", functions.zeros(num_features, dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("running_var", functions.ones(num_features, dtype=dtype, device=device) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", functions.zeros(dtype=backend.int64) if track_running_stats else None)
+        self.register_parameter(
+            "weight",
+            init.ones_(parameter(num_features, dtype=dtype, device=device)) if affine else None,
+        )
+        self.register_parameter(
+            "bias", parameter(num_features, dtype=dtype, device=device) if affine and bias else None
+        )
+        self.register_buffer(
+            "running_mean",
+            (
+                functions.zeros(num_features, dtype=dtype, device=device)
+                if track_running_stats
+                else None
+            ),
+        )
+        self.register_buffer(
+            "running_var",
+            (
+                functions.ones(num_features, dtype=dtype, device=device)
+                if track_running_stats
+                else None
+            ),
+        )
+        self.register_buffer(
+            "num_batches_tracked",
+            functions.zeros(dtype=backend.int64) if track_running_stats else None,
+        )
 
     def forward(self, x: Any) -> Tensor:
         return self.normalized(x, self.training)
 
     def normalized(self, x: Any, training: bool) -> Tensor:
-        """By the batch's statistics when training, else by the running ones. Raises ShapeError for other numbers of dimensions."""
+        """By the batch's statistics when training, else by the running ones. Raises ShapeError
+        for other numbers of dimensions.
+        """
         x = as_tensor(x)
         if x.ndim not in self.dims or x.shape[1] != self.num_features:
             raise ShapeError(
-                f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions "
-                f"with {self.num_features} channels, got shape {x.shape}.{channels_hint(x.shape, self.num_features, max(self.dims) - 2)}"
+                f"{type(self).__name__}: expected {' or '.join(map(str, self.dims))} dimensions"
+                f" with {self.num_features} channels, got shape"
+                f" {x.shape}.{channels_hint(x.shape, self.num_features, max(self.dims) - 2)}"
             )
         momentum = self.momentum
         if training and self.num_batches_tracked is not None:
@@ -659,7 +890,16 @@ class _BatchNorm(Module):
             if momentum is None:  # the plain average of all batches
                 momentum = 1 / int(self.num_batches_tracked)
         by_batch = training or self.running_mean is None
-        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
+        return F.batch_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            by_batch,
+            momentum or 0.0,
+            self.eps,
+        )
 
     def extra_repr(self) -> str:
         affine, bias = self.affine, self.bias is not None
@@ -684,8 +924,9 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_BatchNorm):
-    """Normalisation of each sample and channel by itself; also of one sample without its axis. PyTorch's defaults: no parameters, and no
-    running statistics; with them, eval() normalises by those.
+    """Normalisation of each sample and channel by itself; also of one sample without its axis.
+    PyTorch's defaults: no parameters, and no running statistics; with them, eval() normalises by
+    those.
     """
 
     def __init__(
@@ -700,20 +941,40 @@ class _InstanceNorm(_BatchNorm):
         dtype: Any = None,
         device: Any = None,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, bias=bias, dtype=dtype, device=device)
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            track_running_stats,
+            bias=bias,
+            dtype=dtype,
+            device=device,
+        )
 
     def normalized(self, x: Any, training: bool) -> Tensor:
-        """By the sample's own statistics, or, where running ones are kept and it is not training, by those."""
+        """By the sample's own statistics, or, where running ones are kept and it is not
+        training, by those.
+        """
         x = as_tensor(x)
         if x.ndim == self.dims[0] - 1:
             return functions.squeeze(self.normalized(functions.unsqueeze(x, 0), training), 0)
         if x.ndim not in self.dims or (x.shape[1] != self.num_features and self.weight is not None):
             raise ShapeError(
-                f"{type(self).__name__}: expected {self.dims[0] - 1} or {self.dims[0]} dimensions with {self.num_features} channels, "
-                f"got shape {x.shape}."
+                f"{type(self).__name__}: expected {self.dims[0] - 1} or {self.dims[0]} dimensions"
+                f" with {self.num_features} channels, got shape {x.shape}."
             )
         own = training or self.running_mean is None
-        return F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps)
+        return F.instance_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            own,
+            self.momentum or 0.0,
+            self.eps,
+        )
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -735,27 +996,42 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class RMSNorm(Module):
-    """x / √(mean x² + ε) over the last axes, whose sizes are normalized_shape, with a weight (ones at first) for each element."""
+    """x / √(mean x² + ε) over the last axes, whose sizes are normalized_shape, with a weight
+    (ones at first) for each element.
+    """
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, *, dtype: Any = None, device: Any = None
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
         self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.register_parameter(
-            "weight", init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+            "weight",
+            (
+                init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device))
+                if elementwise_affine
+                else None
+            ),
         )
 
     def forward(self, x: Any) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+        )
 
 
 class LayerNorm(Module):
-    """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at first) and a bias (zeros) for each
-    element.
+    """Normalisation over the last axes, whose sizes are normalized_shape, with a weight (ones at
+    first) and a bias (zeros) for each element.
     """
 
     def __init__(
@@ -771,10 +1047,20 @@ class LayerNorm(Module):
         self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.register_parameter(
-            "weight", init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device)) if elementwise_affine else None
+            "weight",
+            (
+                init.ones_(parameter(*self.normalized_shape, dtype=dtype, device=device))
+                if elementwise_affine
+                else None
+            ),
         )
         self.register_parameter(
-            "bias", parameter(*self.normalized_shape, dtype=dtype, device=device) if elementwise_affine and bias else None
+            "bias",
+            (
+                parameter(*self.normalized_shape, dtype=dtype, device=device)
+                if elementwise_affine and bias
+                else None
+            ),
         )
 
     def forward(self, x: Any) -> Tensor:
@@ -800,24 +1086,36 @@ class GroupNorm(Module):
         device: Any = None,
     ) -> None:
         if num_channels % num_groups:
-            raise ValueError(f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}.")
+            raise ValueError(
+                f"GroupNorm: num_groups={num_groups} must divide num_channels={num_channels}."
+            )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.register_parameter("weight", init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", parameter(num_channels, dtype=dtype, device=device) if affine and bias else None)
+        self.register_parameter(
+            "weight",
+            init.ones_(parameter(num_channels, dtype=dtype, device=device)) if affine else None,
+        )
+        self.register_parameter(
+            "bias", parameter(num_channels, dtype=dtype, device=device) if affine and bias else None
+        )
 
     def forward(self, x: Any) -> Tensor:
         x = as_tensor(x)
         if x.ndim > 1 and x.shape[1] != self.num_channels:
             hint = channels_hint(x.shape, self.num_channels, x.ndim - 2)
-            raise ShapeError(f"GroupNorm: expected {self.num_channels} channels (the second axis), got shape {x.shape}.{hint}")
+            raise ShapeError(
+                f"GroupNorm: expected {self.num_channels} channels (the second axis), got shape"
+                f" {x.shape}.{hint}"
+            )
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         affine, bias = self.weight is not None, self.bias is not None
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={affine}, bias={bias}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={affine}, bias={bias}"
+        )
 
 
-# ------------------------------------------------------------------------------------------------- dropout, shape, activations
+# ---------------------------------------------------------------------- dropout, shape, activations
 
 
 class Dropout(Module):
@@ -898,8 +1196,19 @@ class Unflatten(Module):
 class Upsample(Module):
     """Images resized, in one of the modes of `functional.interpolate`."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
-        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, align_corners
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+    ) -> None:
+        self.size, self.scale_factor, self.mode, self.align_corners = (
+            size,
+            scale_factor,
+            mode,
+            align_corners,
+        )
 
     def forward(self, x: Any) -> Tensor:
         return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
@@ -912,14 +1221,20 @@ def resized(size: Any, scale_factor: Any, mode: str) -> str:
     """What the repr of a layer that resizes images shows; factors as floats."""
     if scale_factor is None:
         return f"{size=}, {mode=}"
-    factors = tuple(float(f) for f in scale_factor) if isinstance(scale_factor, list | tuple) else float(scale_factor)
+    factors = (
+        tuple(float(f) for f in scale_factor)
+        if isinstance(scale_factor, list | tuple)
+        else float(scale_factor)
+    )
     return f"scale_factor={factors}, {mode=}"
 
 
 class PReLU(Module):
     """x where positive, weight · x elsewhere; the slopes (one, or one a channel) are trained."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None, device: Any = None
+    ) -> None:
         self.num_parameters = num_parameters
         self.weight = parameter(num_parameters, dtype=dtype, device=device)
         self.weight.set_value(init)
@@ -932,7 +1247,9 @@ class PReLU(Module):
 
 
 class RReLU(Module):
-    """x where positive, elsewhere x times a slope: drawn from [lower, upper) while training, else their mean."""
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) while training,
+    else their mean.
+    """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
         self.lower, self.upper, self.inplace = lower, upper, inplace
@@ -944,16 +1261,29 @@ class RReLU(Module):
         return f"lower={self.lower}, upper={self.upper}" + unusual(self, inplace=False)
 
 
-def _activation(name: str, function: Callable[..., Tensor], form: str | None = None, **settings: Any) -> type[Module]:
-    """A layer without parameters around a function; `settings` are its arguments with their default values, in order. form: that of its
-    repr, where that is not "name=value" for each of them."""
+def _activation(
+    name: str, function: Callable[..., Tensor], form: str | None = None, **settings: Any
+) -> type[Module]:
+    """A layer without parameters around a function; `settings` are its arguments with their default
+    values, in order. form: that of its repr, where that is not "name=value" for each of them.
+    """
 
     class Activation(Module):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            if len(args) > len(settings) or set(kwargs) - set(settings) or any(isinstance(a, Tensor) for a in args):
-                called = f" To apply it: {name}()(x)." if any(isinstance(a, Tensor) for a in args) else ""
+            if (
+                len(args) > len(settings)
+                or set(kwargs) - set(settings)
+                or any(isinstance(a, Tensor) for a in args)
+            ):
+                called = (
+                    f" To apply it: {name}()(x)."
+                    if any(isinstance(a, Tensor) for a in args)
+                    else ""
+                )
                 got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}=" for k in kwargs)])
-                raise TypeError(f"{name} takes {', '.join(settings) or 'no arguments'}; got {got}.{called}")
+                raise TypeError(
+                    f"{name} takes {', '.join(settings) or 'no arguments'}; got {got}.{called}"
+                )
             given = {**settings, **dict(zip(settings, args, strict=False)), **kwargs}
             for setting, value in given.items():
                 setattr(self, setting, value)
@@ -964,7 +1294,10 @@ def _activation(name: str, function: Callable[..., Tensor], form: str | None = N
         def extra_repr(self) -> str:
             if form is not None:
                 return form.format(**vars(self))
-            return shown(self, *(setting for setting in settings if setting != "inplace" or vars(self)["inplace"]))
+            return shown(
+                self,
+                *(setting for setting in settings if setting != "inplace" or vars(self)["inplace"]),
+            )
 
     Activation.__name__ = Activation.__qualname__ = name
     Activation.__doc__ = function.__doc__
@@ -999,6 +1332,8 @@ Softmax2d = _activation("Softmax2d", lambda x: F.softmax(x, -3))
 GLU = _activation("GLU", F.glu, dim=-1)
 
 __all__ = [
-    name for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
+    name
+    for name, value in list(globals().items())
+    if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
 ]
 __all__.remove("Module")

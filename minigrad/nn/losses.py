@@ -1,5 +1,5 @@
-"""Losses as modules: `CrossEntropyLoss(label_smoothing=0.1)(logits, targets)` is `functional.cross_entropy(logits, targets,
-label_smoothing=0.1)`.
+"""Losses as modules: `CrossEntropyLoss(label_smoothing=0.1)(logits, targets)` is
+`functional.cross_entropy(logits, targets, label_smoothing=0.1)`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .module import Module
 
 
 class _Loss(Module):
-    """Keeps the settings of a loss function. `settings`: its keyword arguments with their default values; tensors among them belong to
-    the state.
+    """Keeps the settings of a loss function. `settings`: its keyword arguments with their default
+    values; tensors among them belong to the state.
     """
 
     function: Callable[..., Tensor]
@@ -26,12 +26,19 @@ class _Loss(Module):
         unknown = set(kwargs) - set(self.settings)
         if unknown or len(args) > len(self.settings):
             name = type(self).__name__
-            called = f" To apply it: {name}()(input, target)." if any(isinstance(a, Tensor) for a in args) else ""
+            called = (
+                f" To apply it: {name}()(input, target)."
+                if any(isinstance(a, Tensor) for a in args)
+                else ""
+            )
             got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}=" for k in kwargs)])
             raise TypeError(f"{name} takes {', '.join(self.settings)}; got {got}.{called}")
         given = {**self.settings, **dict(zip(self.settings, args, strict=False)), **kwargs}
         if given["reduction"] not in ("mean", "sum", "none", "batchmean"):
-            raise ValueError(f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got {given["reduction"]!r}.')
+            raise ValueError(
+                f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got'
+                f" {given['reduction']!r}."
+            )
         for name, value in given.items():
             if name in ("weight", "pos_weight") or isinstance(value, Tensor):
                 self.register_buffer(name, None if value is None else as_tensor(value))
@@ -44,8 +51,13 @@ class _Loss(Module):
         code = plain.__code__
         operands = code.co_varnames[: code.co_argcount - len(plain.__defaults__ or ())]
         if len(inputs) + len(named) != len(operands) or not named.keys() <= set(operands):
-            got = ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)]) or "nothing"
-            raise TypeError(f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}.")
+            got = (
+                ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)])
+                or "nothing"
+            )
+            raise TypeError(
+                f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}."
+            )
         return function(*inputs, **named, **{name: getattr(self, name) for name in self.settings})
 
 
@@ -86,20 +98,31 @@ class BCELoss(_Loss):
 class BCEWithLogitsLoss(_Loss):
     """Cross entropy of logits of one event."""
 
-    function, settings = staticmethod(F.binary_cross_entropy_with_logits), {"weight": None, "reduction": "mean", "pos_weight": None}
+    function, settings = (
+        staticmethod(F.binary_cross_entropy_with_logits),
+        {"weight": None, "reduction": "mean", "pos_weight": None},
+    )
 
 
 class NLLLoss(_Loss):
     """Minus the log-probability of the target class."""
 
-    function, settings = staticmethod(F.nll_loss), {"weight": None, "ignore_index": -100, "reduction": "mean"}
+    function, settings = (
+        staticmethod(F.nll_loss),
+        {"weight": None, "ignore_index": -100, "reduction": "mean"},
+    )
 
 
 class CrossEntropyLoss(_Loss):
     """Cross entropy of logits and target classes or probabilities."""
 
     function = staticmethod(F.cross_entropy)
-    settings = {"weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}  # noqa: RUF012
+    settings = {  # noqa: RUF012
+        "weight": None,
+        "ignore_index": -100,
+        "reduction": "mean",
+        "label_smoothing": 0.0,
+    }
 
 
 class KLDivLoss(_Loss):
@@ -123,7 +146,10 @@ class SoftMarginLoss(_Loss):
 class MultiMarginLoss(_Loss):
     """A margin between the target class and all others."""
 
-    function, settings = staticmethod(F.multi_margin_loss), {"p": 1, "margin": 1.0, "weight": None, "reduction": "mean"}
+    function, settings = (
+        staticmethod(F.multi_margin_loss),
+        {"p": 1, "margin": 1.0, "weight": None, "reduction": "mean"},
+    )
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -135,7 +161,10 @@ class MultiLabelMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_Loss):
     """Cross entropies of σ(x) and t, one for each class."""
 
-    function, settings = staticmethod(F.multilabel_soft_margin_loss), {"weight": None, "reduction": "mean"}
+    function, settings = (
+        staticmethod(F.multilabel_soft_margin_loss),
+        {"weight": None, "reduction": "mean"},
+    )
 
 
 class PoissonNLLLoss(_Loss):
@@ -148,7 +177,10 @@ class PoissonNLLLoss(_Loss):
 class GaussianNLLLoss(_Loss):
     """Minus the log-density of a normal distribution: called with (input, target, var)."""
 
-    function, settings = staticmethod(F.gaussian_nll_loss), {"full": False, "eps": 1e-6, "reduction": "mean"}
+    function, settings = (
+        staticmethod(F.gaussian_nll_loss),
+        {"full": False, "eps": 1e-6, "reduction": "mean"},
+    )
 
 
 class MarginRankingLoss(_Loss):
@@ -158,29 +190,53 @@ class MarginRankingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """Angles between vectors that should or should not agree: called with (input1, input2, target)."""
+    """Angles between vectors that should or should not agree: called with (input1, input2,
+    target).
+    """
 
     function, settings = staticmethod(F.cosine_embedding_loss), {"margin": 0.0, "reduction": "mean"}
 
 
 class TripletMarginLoss(_Loss):
-    """Nearer to the positive than to the negative by a margin: called with (anchor, positive, negative)."""
+    """Nearer to the positive than to the negative by a margin: called with (anchor, positive,
+    negative).
+    """
 
     function = staticmethod(F.triplet_margin_loss)
-    settings = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, "reduction": "mean"}  # noqa: RUF012
+    settings = {  # noqa: RUF012
+        "margin": 1.0,
+        "p": 2.0,
+        "eps": 1e-6,
+        "swap": False,
+        "reduction": "mean",
+    }
 
 
 class TripletMarginWithDistanceLoss(_Loss):
     """As `TripletMarginLoss`, with any distance."""
 
     function = staticmethod(F.triplet_margin_with_distance_loss)
-    settings = {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"}  # noqa: RUF012
+    settings = {  # noqa: RUF012
+        "distance_function": None,
+        "margin": 1.0,
+        "swap": False,
+        "reduction": "mean",
+    }
 
 
 class CTCLoss(_Loss):
-    """Minus the log-probability of an unaligned sequence: called with (log_probs, targets, input_lengths, target_lengths)."""
+    """Minus the log-probability of an unaligned sequence: called with (log_probs, targets,
+    input_lengths, target_lengths).
+    """
 
-    function, settings = staticmethod(F.ctc_loss), {"blank": 0, "reduction": "mean", "zero_infinity": False}
+    function, settings = (
+        staticmethod(F.ctc_loss),
+        {"blank": 0, "reduction": "mean", "zero_infinity": False},
+    )
 
 
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and name.endswith("Loss") and name != "_Loss"]
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if isinstance(value, type) and name.endswith("Loss") and name != "_Loss"
+]

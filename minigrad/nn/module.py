@@ -1,10 +1,12 @@
-"""`Module`: a function with parameters, built from tensors and other modules. `Layer` (SINGA) is the same class.
+"""`Module`: a function with parameters, built from tensors and other modules. `Layer` (SINGA) is
+the same class.
 
-As in PyTorch, an attribute belongs to the module if it is a `Parameter`, a `Buffer` or another Module, or
-was put in by one of the `register_…` methods. Plain tensors, lists and dicts are ordinary attributes. Two
-things are kinder than in PyTorch: a subclass need not call `super().__init__()`, and a plain function may
-be a member of a `Sequential`. The values are ordinary attributes; `_kinds` holds what each name is
-registered as, in order of registration, and keeps a name whose value is None.
+As in PyTorch, an attribute belongs to the module if it is a `Parameter`, a `Buffer` or another
+Module, or was put in by one of the `register_…` methods. Plain tensors, lists and dicts are
+ordinary attributes. Two things are kinder than in PyTorch: a subclass need not call
+`super().__init__()`, and a plain function may be a member of a `Sequential`. The values are
+ordinary attributes; `_kinds` holds what each name is registered as, in order of registration, and
+keeps a name whose value is None.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ M = TypeVar("M", bound="Module")
 
 
 class Module:
-    """Base class of layers and models: define `__init__` (parameters as attributes) and `forward`."""
+    """Base class of layers and models: define `__init__` (parameters as attributes) and
+    `forward`.
+    """
 
     training: bool = True
     _kinds: dict[str, str]  # "parameter", "buffer" or "module", by name
@@ -39,7 +43,9 @@ class Module:
     _state_hooks: StateHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A module that can take attributes, whether or not its `__init__` calls `super().__init__()`."""
+        """A module that can take attributes, whether or not its `__init__` calls
+        `super().__init__()`.
+        """
         made = object.__new__(cls)
         made.__dict__["_kinds"] = {}
         return made
@@ -56,9 +62,13 @@ class Module:
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = self._call_hooks
-        return self.forward(*args, **kwargs) if hooks is None else hooks_around.call(self, hooks, args, kwargs)
+        return (
+            self.forward(*args, **kwargs)
+            if hooks is None
+            else hooks_around.call(self, hooks, args, kwargs)
+        )
 
-    # ------------------------------------------------------------------------------------------------- what belongs to it
+    # --------------------------------------------------------------------------- what belongs to it
 
     def _registered(self, *kinds: str) -> Iterator[tuple[str, Any]]:
         """Names and values of what is registered as one of these kinds and is not None."""
@@ -71,9 +81,15 @@ class Module:
         """The modules directly inside, a shared one under each of its names."""
         return [(n, m) for n, m in self._registered("module") if isinstance(m, Module)]
 
-    _parameters = property(lambda self: _Registered(self, "parameter"), doc="The parameters by name, as a dict.")
-    _buffers = property(lambda self: _Registered(self, "buffer"), doc="The buffers by name, as a dict.")
-    _modules = property(lambda self: _Registered(self, "module"), doc="The modules inside by name, as a dict.")
+    _parameters = property(
+        lambda self: _Registered(self, "parameter"), doc="The parameters by name, as a dict."
+    )
+    _buffers = property(
+        lambda self: _Registered(self, "buffer"), doc="The buffers by name, as a dict."
+    )
+    _modules = property(
+        lambda self: _Registered(self, "module"), doc="The modules inside by name, as a dict."
+    )
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside this one, each once, with their names."""
@@ -87,8 +103,11 @@ class Module:
         """The modules directly inside this one."""
         return (module for _, module in self.named_children())
 
-    def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """This module and all inside it, with dotted names; shared ones once, or (remove_duplicate=False) under each of their names.
+    def named_modules(
+        self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all inside it, with dotted names; shared ones once, or
+        (remove_duplicate=False) under each of their names.
 
         memo: a set of modules that count as seen.
         """
@@ -101,27 +120,38 @@ class Module:
             seen.add(module)
             yield name, module
             inside = [(f"{name}.{n}" if name else n, m) for n, m in module._modules_inside()]
-            stack.extend((n, m, () if remove_duplicate else (*above, module)) for n, m in reversed(inside))
+            stack.extend(
+                (n, m, () if remove_duplicate else (*above, module)) for n, m in reversed(inside)
+            )
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all inside it, each once."""
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _named(
-        self, kinds: tuple[str, ...], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        self,
+        kinds: tuple[str, ...],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
+        for path, module in (
+            self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        ):
             for name, value in module._registered(*kinds):
                 if id(value) not in seen:
                     if remove_duplicate:
                         seen.add(id(value))
                     yield (f"{path}.{name}" if path else name), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, frozen ones included.
 
-        recurse=False: those of this very module. remove_duplicate=False: shared ones under each of their names.
+        recurse=False: those of this very module. remove_duplicate=False: shared ones under each of
+        their names.
         """
         return self._named(("parameter",), prefix, recurse, remove_duplicate)
 
@@ -133,7 +163,9 @@ class Module:
         """The parameters as a list (Autogradlib's name)."""
         return list(self.parameters())
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """Every buffer, with its dotted name."""
         return self._named(("buffer",), prefix, recurse, remove_duplicate)
 
@@ -141,37 +173,51 @@ class Module:
         """Every buffer."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
-    # -------------------------------------------------------------------------------------------------- what is put into it
+    # -------------------------------------------------------------------------- what is put into it
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keep a tensor that is part of the state but not trained; persistent=False: nor part of the state.
+        """Keep a tensor that is part of the state but not trained; persistent=False: nor part of
+        the state.
 
-        Raises TypeError for a name that is no string and a value that is no tensor, KeyError for a name that is taken, empty or dotted.
+        Raises TypeError for a name that is no string and a value that is no tensor, KeyError for a
+        name that is taken, empty or dotted.
         """
         self._check_name("register_buffer", name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"register_buffer: {name!r} is a tensor or None, got {type(tensor).__name__}.")
+            raise TypeError(
+                f"register_buffer: {name!r} is a tensor or None, got {type(tensor).__name__}."
+            )
         self._register(name, "buffer", tensor, persistent)
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
         """Keep a parameter under a name, as setting the attribute does.
 
-        Raises TypeError and KeyError as `register_buffer`, ValueError for the result of an operation.
+        Raises TypeError and KeyError as `register_buffer`, ValueError for the result of an
+        operation.
         """
         self._check_name("register_parameter", name, "parameter")
         if param is not None and role_of(param) != "parameter":
-            got = "a plain tensor: write nn.Parameter(tensor)" if isinstance(param, Tensor) else type(param).__name__
+            got = (
+                "a plain tensor: write nn.Parameter(tensor)"
+                if isinstance(param, Tensor)
+                else type(param).__name__
+            )
             raise TypeError(f"register_parameter: {name!r} is a Parameter or None, got {got}.")
         if param is not None and isinstance(param.node, OpNode):
             raise ValueError(
-                f"register_parameter: {name!r} is the result of an operation; a parameter is a leaf. Compute it in forward, from one."
+                f"register_parameter: {name!r} is the result of an operation; a parameter is a"
+                " leaf. Compute it in forward, from one."
             )
         self._register(name, "parameter", param)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Put a module into this one under a name. The same as setting the attribute, but checked; raises as `register_buffer`."""
+        """Put a module into this one under a name. The same as setting the attribute, but
+        checked; raises as `register_buffer`.
+        """
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"add_module: {name!r} is a Module or None, got {type(module).__name__}.")
+            raise TypeError(
+                f"add_module: {name!r} is a Module or None, got {type(module).__name__}."
+            )
         self._check_name("add_module", name, "module")
         self._register(name, "module", module)
 
@@ -185,10 +231,15 @@ class Module:
         if not name or "." in name:
             raise KeyError(f"{method}: a name is not empty and has no dot, got {name!r}.")
         if self._kinds.get(name) != kind and (name in vars(self) or hasattr(type(self), name)):
-            raise KeyError(f"{method}: {type(self).__name__} has an attribute {name!r} already. Choose another name, or delete it first.")
+            raise KeyError(
+                f"{method}: {type(self).__name__} has an attribute {name!r} already. Choose another"
+                " name, or delete it first."
+            )
 
     def _register(self, name: str, kind: str, value: Any, persistent: bool = True) -> None:
-        """Note what a name is, last of all if it was something else before, and set the attribute."""
+        """Note what a name is, last of all if it was something else before, and set the
+        attribute.
+        """
         if self._kinds.get(name) != kind:
             self._kinds.pop(name, None)
             self._kinds[name] = kind
@@ -200,14 +251,26 @@ class Module:
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """Register a Parameter, a Buffer or a Module; refuse what cannot stand where one of these is registered.
+            """Register a Parameter, a Buffer or a Module; refuse what cannot stand where one of
+            these is registered.
 
-            Raises TypeError there, and KeyError for a Parameter or Buffer under the name of a method.
+            Raises TypeError there, and KeyError for a Parameter or Buffer under the name of a
+            method.
             """
             kind = self._kinds.get(name)
-            role = role_of(value) if type(value) is Tensor else "module" if isinstance(value, Module) else None
+            role = (
+                role_of(value)
+                if type(value) is Tensor
+                else "module"
+                if isinstance(value, Module)
+                else None
+            )
             if role is None:
-                if kind is not None and value is not None and not (kind == "buffer" and isinstance(value, Tensor)):
+                if (
+                    kind is not None
+                    and value is not None
+                    and not (kind == "buffer" and isinstance(value, Tensor))
+                ):
                     raise self._refusal(name, kind, value)
                 object.__setattr__(self, name, value)
             elif role == "parameter":
@@ -226,7 +289,11 @@ class Module:
 
     def _refusal(self, name: str, kind: str, value: Any) -> TypeError:
         wanted, cure = _WANTED[kind]
-        got = "a plain tensor" if isinstance(value, Tensor) and role_of(value) is None else f"a {type(value).__name__}"
+        got = (
+            "a plain tensor"
+            if isinstance(value, Tensor) and role_of(value) is None
+            else f"a {type(value).__name__}"
+        )
         return TypeError(
             f"{type(self).__name__}.{name} is a {kind}: it must be {wanted} or None, got {got}. "
             + cure.format(name=name)
@@ -243,14 +310,18 @@ class Module:
         vars(self).update(state)
         vars(self)["_kinds"] = dict(state["_kinds"])
 
-    # ------------------------------------------------------------------------------------------------ what has a certain name
+    # ---------------------------------------------------------------------- what has a certain name
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name, as `named_modules` gives it; this one for "". Raises AttributeError where there is none."""
+        """The module of a dotted name, as `named_modules` gives it; this one for "". Raises
+        AttributeError where there is none.
+        """
         module = self
         for name in target.split(".") if target else []:
             if not hasattr(module, name):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`.{module._hint(name)}")
+                raise AttributeError(
+                    f"{type(module).__name__} has no attribute `{name}`.{module._hint(name)}"
+                )
             found = getattr(module, name)
             if not isinstance(found, Module):
                 raise AttributeError(f"{type(module).__name__}: `{name}` is not an nn.Module.")
@@ -258,9 +329,13 @@ class Module:
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module in the place of a dotted name, where another may be (strict: must be). Raises ValueError, AttributeError."""
+        """Put a module in the place of a dotted name, where another may be (strict: must be).
+        Raises ValueError, AttributeError.
+        """
         if not target:
-            raise ValueError("set_submodule: name the place; the module itself cannot be replaced from inside.")
+            raise ValueError(
+                "set_submodule: name the place; the module itself cannot be replaced from inside."
+            )
         if not isinstance(module, Module):
             raise ValueError(f"set_submodule: {target!r} is a Module, got {type(module).__name__}.")
         path, _, name = target.rpartition(".")
@@ -269,7 +344,10 @@ class Module:
             if not isinstance(getattr(owner, name), Module):
                 raise AttributeError(f"{type(owner).__name__}: `{name}` is not an nn.Module.")
         elif strict:
-            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`; with strict=True there must be a module to replace.")
+            raise AttributeError(
+                f"{type(owner).__name__} has no attribute `{name}`; with strict=True there must be"
+                " a module to replace."
+            )
         setattr(owner, name, module)
 
     def get_parameter(self, target: str) -> Tensor:
@@ -277,14 +355,18 @@ class Module:
         return self._tensor_of(target, "parameter", "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name, or None where it is registered without one. Raises AttributeError where there is none."""
+        """The buffer of a dotted name, or None where it is registered without one. Raises
+        AttributeError where there is none.
+        """
         return self._tensor_of(target, "buffer", "a buffer")
 
     def _tensor_of(self, target: str, kind: str, what: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if not name or not hasattr(owner, name):
-            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`.{owner._hint(name)}")
+            raise AttributeError(
+                f"{type(owner).__name__} has no attribute `{name}`.{owner._hint(name)}"
+            )
         if owner._kinds.get(name) != kind or (kind == "parameter" and getattr(owner, name) is None):
             raise AttributeError(f"{type(owner).__name__}: `{name}` is not {what}.")
         out: Tensor = getattr(owner, name)
@@ -293,10 +375,12 @@ class Module:
     def _hint(self, name: str) -> str:
         return did_you_mean(name, [*vars(self), *dir(type(self))])
 
-    # ----------------------------------------------------------------------------------------------------------- switches
+    # ------------------------------------------------------------------------------------- switches
 
     def train(self: M, mode: bool = True) -> M:
-        """Training behaviour (dropout drops, batch norm uses the batch) for this module and all inside; returns the module."""
+        """Training behaviour (dropout drops, batch norm uses the batch) for this module and all
+        inside; returns the module.
+        """
         if not isinstance(mode, bool | int):
             raise TypeError(f"train: the mode must be True or False, got {mode!r}.")
         for module in self.modules():
@@ -327,17 +411,24 @@ class Module:
                 p.stored_grad.zero_()
 
     def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
-        """Convert or move all parameters and buffers, in place (floating ones only change dtype); returns the module."""
+        """Convert or move all parameters and buffers, in place (floating ones only change
+        dtype); returns the module.
+        """
         for a in args:
             if isinstance(a, Tensor):
                 dtype, device = a.dtype, a.device
-            elif isinstance(a, backend.Device) or (isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))):
+            elif isinstance(a, backend.Device) or (
+                isinstance(a, str) and (a == "cpu" or a.startswith("cuda"))
+            ):
                 device = a
             else:
                 dtype = a
         wanted = backend.as_dtype(dtype)
         if wanted is not None and not backend.is_differentiable(wanted):
-            raise TypeError(f"{type(self).__name__}.to: parameters are floating or complex numbers, which {wanted} is not.")
+            raise TypeError(
+                f"{type(self).__name__}.to: parameters are floating or complex numbers, which"
+                f" {wanted} is not."
+            )
         for tensor in [*self.parameters(), *self.buffers()]:
             gradient = tensor.stored_grad
             tensor.array = _converted(tensor.array, wanted, device)
@@ -360,7 +451,9 @@ class Module:
         return self.to(backend.float16)
 
     def bfloat16(self: M) -> M:
-        """All parameters in bfloat16. Raises DTypeError where the package ml_dtypes is not installed."""
+        """All parameters in bfloat16. Raises DTypeError where the package ml_dtypes is not
+        installed.
+        """
         return self.to(backend.bfloat16_dtype())
 
     def type(self: M, dst_type: Any) -> M:
@@ -376,74 +469,119 @@ class Module:
         return self.to(f"cuda:{index}")
 
     def apply(self: M, function: Callable[[Module], Any]) -> M:
-        """Call `function` on every module inside, innermost first, then on this one; returns the module."""
+        """Call `function` on every module inside, innermost first, then on this one; returns the
+        module.
+        """
         for child in self.children():
             child.apply(function)
         function(self)
         return self
 
-    # -------------------------------------------------------------------------------------------------------------- hooks
+    # ---------------------------------------------------------------------------------------- hooks
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> HookHandle:
-        """Call `hook(module, args, result)` after each forward; a returned value (not None) replaces the result.
+        """Call `hook(module, args, result)` after each forward; a returned value (not None)
+        replaces the result.
 
-        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs, result)`. always_call: even if the call
-        fails (then the result is None, or what it was when a hook failed); should the hook fail too, it is passed over with a warning.
+        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs,
+        result)`. always_call: even if the call fails (then the result is None, or what it was when
+        a hook failed); should the hook fail too, it is passed over with a warning.
         """
         what = "register_forward_hook"
-        return hooks_around.added(self._hooks().after, what, hook, ForwardHook(hook, with_kwargs, always_call), prepend)
+        return hooks_around.added(
+            self._hooks().after, what, hook, ForwardHook(hook, with_kwargs, always_call), prepend
+        )
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
-        """Call `hook(module, args)` before each forward; a returned value replaces the arguments (a tuple: all; else the only one).
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, args)` before each forward; a returned value replaces the arguments (a
+        tuple: all; else the only one).
 
-        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs)`, which returns None or (args, kwargs).
+        prepend: before the hooks that are there already. with_kwargs: `hook(module, args, kwargs)`,
+        which returns None or (args, kwargs).
         """
-        return hooks_around.added(self._hooks().before, "register_forward_pre_hook", hook, ForwardHook(hook, with_kwargs), prepend)
+        return hooks_around.added(
+            self._hooks().before,
+            "register_forward_pre_hook",
+            hook,
+            ForwardHook(hook, with_kwargs),
+            prepend,
+        )
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(module, grad_input, grad_output)` when a reverse pass has come through the module.
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, grad_input, grad_output)` when a reverse pass has come through the
+        module.
 
-        grad_input: a tuple with the gradient with respect to each positional argument, as far as this call is concerned; grad_output: with
-        respect to each result (there is one, unless the module returns a tuple). None stands for what is no tensor, needs no gradient or
-        got none; tensors inside lists and dicts are not seen. A returned tuple replaces grad_input. The arguments and results pass through
-        views, which cannot be modified in place. Where no argument needs a gradient, the hook sees grad_output alone, with a warning. A
-        pass that does not want the inputs' gradients does not call it. Nothing is called for calls without recording (`no_grad`).
+        grad_input: a tuple with the gradient with respect to each positional argument, as far as
+        this call is concerned; grad_output: with respect to each result (there is one, unless the
+        module returns a tuple). None stands for what is no tensor, needs no gradient or got none;
+        tensors inside lists and dicts are not seen. A returned tuple replaces grad_input. The
+        arguments and results pass through views, which cannot be modified in place. Where no
+        argument needs a gradient, the hook sees grad_output alone, with a warning. A pass that does
+        not want the inputs' gradients does not call it. Nothing is called for calls without
+        recording (`no_grad`).
         """
-        return hooks_around.added(self._hooks().after_backward, "register_full_backward_hook", hook, hook, prepend)
+        return hooks_around.added(
+            self._hooks().after_backward, "register_full_backward_hook", hook, hook, prepend
+        )
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(module, grad_output)` when a reverse pass comes to the module; a returned tuple replaces grad_output."""
-        return hooks_around.added(self._hooks().before_backward, "register_full_backward_pre_hook", hook, hook, prepend)
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, grad_output)` when a reverse pass comes to the module; a returned
+        tuple replaces grad_output.
+        """
+        return hooks_around.added(
+            self._hooks().before_backward, "register_full_backward_pre_hook", hook, hook, prepend
+        )
 
     def _hooks(self) -> CallHooks:
         if self._call_hooks is None:
             self._call_hooks = CallHooks()
         return self._call_hooks
 
-    # -------------------------------------------------------------------------------------------------------------- state
+    # ---------------------------------------------------------------------------------------- state
 
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """All parameters and buffers by name, detached, sharing memory with the module; shared ones under each of their names.
+    def state_dict(
+        self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
+        """All parameters and buffers by name, detached, sharing memory with the module; shared ones
+        under each of their names.
 
-        destination: a dict to put them into; prefix: what all names begin with; keep_vars: the tensors themselves. Buffers with
-        persistent=False are left out.
+        destination: a dict to put them into; prefix: what all names begin with; keep_vars: the
+        tensors themselves. Buffers with persistent=False are left out.
         """
-        return states.save(self, OrderedDict() if destination is None else destination, prefix, keep_vars)
+        return states.save(
+            self, OrderedDict() if destination is None else destination, prefix, keep_vars
+        )
 
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy values into the parameters and buffers of the same names.
 
-        strict=False passes over missing and unknown names (not over wrong shapes). assign: put the state's own tensors in their places,
-        with their dtype and device, instead of copying (an optimiser made before keeps the old ones). Returns the lists missing_keys and
-        unexpected_keys. Raises TypeError for what is no dict, StateError listing what is missing, unknown, or of another shape. Nothing is
-        changed if anything does not fit.
+        strict=False passes over missing and unknown names (not over wrong shapes). assign: put the
+        state's own tensors in their places, with their dtype and device, instead of copying (an
+        optimiser made before keeps the old ones). Returns the lists missing_keys and
+        unexpected_keys. Raises TypeError for what is no dict, StateError listing what is missing,
+        unknown, or of another shape. Nothing is changed if anything does not fit.
         """
         return states.load(self, state_dict, strict, assign)
 
     def get_extra_state(self) -> Any:
-        """What else belongs to the state, under the key "_extra_state"; a subclass that has some defines this and `set_extra_state`."""
+        """What else belongs to the state, under the key "_extra_state"; a subclass that has some
+        defines this and `set_extra_state`.
+        """
         raise RuntimeError(f"{type(self).__name__} does not define get_extra_state().")
 
     def set_extra_state(self, state: Any) -> None:
@@ -455,29 +593,38 @@ class Module:
         return states.added(self, "before_saving", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` when this module and all inside are in the state, which it may change.
+        """Call `hook(module, state_dict, prefix, local_metadata)` when this module and all inside
+        are in the state, which it may change.
 
         Other modules are in it too: those before this one. It must return None.
         """
         return states.added(self, "after_saving", hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """As `register_state_dict_post_hook`, but what the hook of the outermost module returns replaces the state."""
+        """As `register_state_dict_post_hook`, but what the hook of the outermost module returns
+        replaces the state.
+        """
         return states.added(self, "after_saving", hook, True)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading.
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` before loading.
 
-        state_dict: a dict of its own with all that is there for this module and those inside, which it may change.
+        state_dict: a dict of its own with all that is there for this module and those inside, which
+        it may change.
         """
         return states.added(self, "before_loading", hook, True)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> HookHandle:
         """As `register_load_state_dict_pre_hook`, but without the module as its first argument."""
         return states.added(self, "before_loading", hook, with_module)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change both lists of names in place, and must return None."""
+        """Call `hook(module, incompatible_keys)` after loading; it may change both lists of
+        names in place, and must return None.
+        """
         return states.added(self, "after_loading", hook)
 
     def save(self, path: Any) -> None:
@@ -497,21 +644,27 @@ class Module:
         def __getattr__(self, name: str) -> Any:
             """Names that are nowhere else."""
             hint = "" if name.startswith("_") else self._hint(name)
-            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}.{hint}", name=name)
+            raise AttributeError(
+                f"a {type(self).__name__} has no attribute {name!r}.{hint}", name=name
+            )
 
-    # --------------------------------------------------------------------------------------------------------------- text
+    # ----------------------------------------------------------------------------------------- text
 
     def extra_repr(self) -> str:
         """What stands between the parentheses of a layer's repr."""
         return ""
 
     def __repr__(self) -> str:
-        children = [(name, vars(self)[name]) for name, kind in self._kinds.items() if kind == "module"]
+        children = [
+            (name, vars(self)[name]) for name, kind in self._kinds.items() if kind == "module"
+        ]
         inside = self.extra_repr()
         name = type(self).__name__
         if not children:
             return f"{name}({inside})"
-        lines = [f"  ({child}): " + repr(module).replace("\n", "\n  ") for child, module in children]
+        lines = [
+            f"  ({child}): " + repr(module).replace("\n", "\n  ") for child, module in children
+        ]
         return f"{name}({inside}\n" + "\n".join(lines) + "\n)"
 
 
@@ -521,14 +674,19 @@ Layer = Module
 def _converted(array: backend.Array, dtype: Any, device: Any) -> backend.Array:
     """The array in a dtype, if it is of numbers that have derivatives, and on a device."""
     if dtype is not None and backend.is_differentiable(array.dtype):
-        array = backend.materialise(array.astype(dtype))  # also of one number: it may be shared already
+        array = backend.materialise(
+            array.astype(dtype)
+        )  # also of one number: it may be shared already
     return array if device is None else backend.to_device(array, str(device))
 
 
 _WANTED = {
     "parameter": (
         "an nn.Parameter",
-        "Write nn.Parameter(tensor), or change the values in place: with no_grad(): module.{name}.copy_(tensor).",
+        (
+            "Write nn.Parameter(tensor), or change the values in place: with no_grad():"
+            " module.{name}.copy_(tensor)."
+        ),
     ),
     "buffer": ("a Tensor", "Write mg.tensor(…)."),
     "module": ("an nn.Module", "Write an nn.Module that computes it."),
@@ -537,7 +695,9 @@ _WANTED = {
 
 
 class _Registered(MutableMapping[str, Any]):
-    """What a module has registered as one kind, by name, None included. Changes reach the module."""
+    """What a module has registered as one kind, by name, None included. Changes reach the
+    module.
+    """
 
     def __init__(self, module: Module, kind: str) -> None:
         self.module, self.kind = module, kind

@@ -1,6 +1,8 @@
-"""`Parameter` and `Buffer`: tensors that a module registers when they become its attributes. Source: PyTorch's torch.nn.
+"""`Parameter` and `Buffer`: tensors that a module registers when they become its attributes.
+Source: PyTorch's torch.nn.
 
-There is no class of tensors behind either name: operations know one Tensor. The role is noted beside the tensor (roles.py).
+There is no class of tensors behind either name: operations know one Tensor. The role is noted
+beside the tensor (roles.py).
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ def _on_the_same_memory(data: Any) -> Tensor:
 
 
 class _Parameters(type):
-    """What makes `Parameter(data)` a tensor, and `isinstance(tensor, Parameter)` a question about its role."""
+    """What makes `Parameter(data)` a tensor, and `isinstance(tensor, Parameter)` a question
+    about its role.
+    """
 
     def __call__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
         made = _on_the_same_memory(data)
@@ -30,7 +34,9 @@ class _Parameters(type):
 
 
 class _Buffers(type):
-    """What makes `Buffer(data)` a tensor, and `isinstance(tensor, Buffer)` a question about its role."""
+    """What makes `Buffer(data)` a tensor, and `isinstance(tensor, Buffer)` a question about its
+    role.
+    """
 
     def __call__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
         made = _on_the_same_memory(data)
@@ -51,14 +57,18 @@ if TYPE_CHECKING:  # type checkers do not look at a metaclass's __call__
 else:
 
     class Parameter(metaclass=_Parameters):
-        """`Parameter(data, requires_grad=True)`: data as a leaf that, as an attribute of a Module, is one of its parameters.
+        """`Parameter(data, requires_grad=True)`: data as a leaf that, as an attribute of a Module,
+        is one of its parameters.
 
-        It has the memory of a tensor that is given, without its history, and a copy of anything else. It stays a parameter when it is
-        frozen (`requires_grad_(False)`), copied or pickled; `isinstance(p, Parameter)` holds for these tensors alone.
+        It has the memory of a tensor that is given, without its history, and a copy of anything
+        else. It stays a parameter when it is frozen (`requires_grad_(False)`), copied or pickled;
+        `isinstance(p, Parameter)` holds for these tensors alone.
         """
 
     class Buffer(metaclass=_Buffers):
-        """`Buffer(data, persistent=True)`: data as a tensor that, as an attribute of a Module, is one of its buffers.
+        """`Buffer(data, persistent=True)`: data as a tensor that, as an attribute of a Module, is
+        one of its buffers.
 
-        It has the memory of a tensor that is given. persistent: whether it is part of the module's state.
+        It has the memory of a tensor that is given. persistent: whether it is part of the module's
+        state.
         """

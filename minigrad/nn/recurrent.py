@@ -1,12 +1,15 @@
-"""Recurrent layers: the same small network applied along a sequence, its output fed back as state. Formulas and parameter names are
-PyTorch's.
+"""Recurrent layers: the same small network applied along a sequence, its output fed back as state.
+Formulas and parameter names are PyTorch's.
 
     RNN    h ← tanh(W x + b + U h + c)
-    LSTM   i, f, g, o = the quarters of W x + b + U h + c;   c ← σ(f) c + σ(i) tanh(g);   h ← σ(o) tanh(c)
-    GRU    r, z, n = the thirds; r = σ(·), z = σ(·);   n = tanh(W x + b + r (U h + c));   h ← (1 − z) n + z h
+    LSTM   i, f, g, o = the quarters of W x + b + U h + c;
+           c ← σ(f) c + σ(i) tanh(g);   h ← σ(o) tanh(c)
+    GRU    r, z, n = the thirds; r = σ(·), z = σ(·);
+           n = tanh(W x + b + r (U h + c));   h ← (1 − z) n + z h
 
-The part W x + b does not depend on the state, so it is computed for all steps at once. What depends on it is one operation over the whole
-sequence (ops/recurrent.py); a cell is one step in elementary operations, which is the same mathematics.
+The part W x + b does not depend on the state, so it is computed for all steps at once. What depends
+on it is one operation over the whole sequence (ops/recurrent.py); a cell is one step in elementary
+operations, which is the same mathematics.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -43,7 +46,13 @@ def _sum(b: Tensor | None, c: Tensor | None) -> Tensor | None:
     return b + c if b is not None and c is not None else None
 
 
-def _rnn_step(from_input: Tensor, state: State, u: Tensor, c: Tensor | None, activation: Callable[[Any], Tensor] = tanh) -> State:
+def _rnn_step(
+    from_input: Tensor,
+    state: State,
+    u: Tensor,
+    c: Tensor | None,
+    activation: Callable[[Any], Tensor] = tanh,
+) -> State:
     return (activation(from_input + F.linear(state[0], u, c)),)
 
 
@@ -70,13 +79,14 @@ def _check_dtypes(tensors: Iterable[Tensor], dtype: DType, layer: str) -> None:
     for x in tensors:
         if x.dtype != dtype:
             raise DTypeError(
-                f"{layer}: inputs and states must have the dtype of the weights, {dtype}, got {x.dtype}. Convert: x.to(dtype)."
+                f"{layer}: inputs and states must have the dtype of the weights, {dtype}, got"
+                f" {x.dtype}. Convert: x.to(dtype)."
             )
 
 
 class _Recurrent(Module):
-    """What the three share: layers, directions, initial state. `gates`: how many times hidden_size rows the matrices have; `states`:
-    tensors of a state.
+    """What the three share: layers, directions, initial state. `gates`: how many times hidden_size
+    rows the matrices have; `states`: tensors of a state.
     """
 
     gates = 1
@@ -97,31 +107,51 @@ class _Recurrent(Module):
         device: Any = None,
     ) -> None:
         name = type(self).__name__
-        sizes: dict[str, Any] = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        sizes: dict[str, Any] = {
+            "input_size": input_size,
+            "hidden_size": hidden_size,
+            "num_layers": num_layers,
+        }
         switches: dict[str, Any] = {"bias": bias, "batch_first": batch_first}
         chance: Any = dropout
         for what, size in sizes.items():
             if not isinstance(size, Integral):
                 raise TypeError(f"{name}: {what} must be a whole number, got {size!r}.")
         if num_layers < 1 or hidden_size < 1 or input_size < 1:
-            raise ValueError(f"{name}: sizes must be positive, got {input_size=}, {hidden_size=}, {num_layers=}.")
+            raise ValueError(
+                f"{name}: sizes must be positive, got {input_size=}, {hidden_size=}, {num_layers=}."
+            )
         for what, switch in switches.items():
             if not isinstance(switch, bool):
                 raise TypeError(f"{name}: {what} must be True or False, got {switch!r}.")
         if isinstance(chance, bool) or not isinstance(chance, int | float) or not 0 <= chance <= 1:
-            raise ValueError(f"{name}: dropout is a probability, a number from 0 to 1, got {chance!r}.")
-        self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
+            raise ValueError(
+                f"{name}: dropout is a probability, a number from 0 to 1, got {chance!r}."
+            )
+        self.input_size, self.hidden_size, self.num_layers, self.batch_first = (
+            input_size,
+            hidden_size,
+            num_layers,
+            batch_first,
+        )
         self.bias, self.dropout, self.bidirectional = bias, float(dropout), bidirectional
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else self.out_size * (1 + bidirectional)
             for end in self._ends(layer):
                 rows = self.gates * hidden_size
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.out_size)}
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, self.out_size),
+                }
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
                 shapes |= {"weight_hr": (self.proj_size, hidden_size)} if self.proj_size else {}
                 for name, shape in shapes.items():
                     made = parameter(*shape, dtype=dtype, device=device)
-                    setattr(self, name + end, init.uniform_(made, -_bound(hidden_size), _bound(hidden_size)))
+                    setattr(
+                        self,
+                        name + end,
+                        init.uniform_(made, -_bound(hidden_size), _bound(hidden_size)),
+                    )
 
     @property
     def out_size(self) -> int:
@@ -132,26 +162,30 @@ class _Recurrent(Module):
         """What the names of a layer's parameters end in, for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"] if self.bidirectional else [f"_l{layer}"]
 
-    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+    def sequence(
+        self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None
+    ) -> tuple[Tensor, State]:
         """The outputs of all steps (L, N, hidden_size), and the last state."""
         raise NotImplementedError
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
-        """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the outputs of all steps, and the last state
-        of each layer and direction. A `nn.utils.rnn.PackedSequence` of sequences of several lengths gives outputs packed likewise.
+        """input (L, N, input_size), (N, L, input_size) if batch_first, or (L, input_size): the
+        outputs of all steps, and the last state of each layer and direction. A
+        `nn.utils.rnn.PackedSequence` of sequences of several lengths gives outputs packed likewise.
         """
         if isinstance(input, tuple) and hasattr(input, "batch_sizes"):
             return self._packed(input, hx)
         x = as_tensor(input)
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(
-                f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L, {self.input_size}), got shape {x.shape}."
+                f"{type(self).__name__}: input must be (L, N, {self.input_size}) or (L,"
+                f" {self.input_size}), got shape {x.shape}."
             )
         weights: DType = getattr(self, "weight_ih_l0").dtype  # noqa: B009
         if x.dtype != weights:
             raise ValueError(
-                f"{type(self).__name__}: the input's dtype {x.dtype} is not that of the weights, {weights}. "
-                "Convert one of them: input.to(dtype), or model.to(dtype)."
+                f"{type(self).__name__}: the input's dtype {x.dtype} is not that of the weights,"
+                f" {weights}. Convert one of them: input.to(dtype), or model.to(dtype)."
             )
         single = x.ndim == 2
         if single:
@@ -165,13 +199,19 @@ class _Recurrent(Module):
             x = x.transpose(0, 1)
         return x, finals[0] if self.states == 1 else tuple(finals)
 
-    def _layers(self, x: Tensor, states: list[Tensor], run: Callable[..., tuple[Tensor, State]]) -> tuple[Tensor, list[Tensor]]:
-        """The outputs of the last layer, and the last states of all; `run` computes one layer in one direction."""
+    def _layers(
+        self, x: Tensor, states: list[Tensor], run: Callable[..., tuple[Tensor, State]]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The outputs of the last layer, and the last states of all; `run` computes one layer in
+        one direction.
+        """
         last: list[State] = []
         for layer in range(self.num_layers):
             results = []
             for number, end in enumerate(self._ends(layer)):
-                outputs, final = run(x, tuple(s[len(last)] for s in states), end, backwards=number == 1)
+                outputs, final = run(
+                    x, tuple(s[len(last)] for s in states), end, backwards=number == 1
+                )
                 results.append(outputs)
                 last.append(final)
             x = results[0] if len(results) == 1 else cat(results, -1)
@@ -182,12 +222,16 @@ class _Recurrent(Module):
     def _packed(self, packed: Any, hx: Any) -> tuple[Any, Any]:
         """`forward` of a PackedSequence.
 
-        Steps at which equally many sequences go on are one block, and each block is an ordinary batch. Forward, the sequences that end
-        with a block leave with their states; backward, those that begin with it join with their initial ones.
+        Steps at which equally many sequences go on are one block, and each block is an ordinary
+        batch. Forward, the sequences that end with a block leave with their states; backward, those
+        that begin with it join with their initial ones.
         """
         x, sizes = packed.data, packed.batch_sizes.tolist()
         if x.ndim != 2 or x.shape[1] != self.input_size:
-            raise ShapeError(f"{type(self).__name__}: packed data must be (elements, {self.input_size}), got shape {x.shape}.")
+            raise ShapeError(
+                f"{type(self).__name__}: packed data must be (elements, {self.input_size}), got"
+                f" shape {x.shape}."
+            )
         _check_dtypes([x], getattr(self, "weight_ih_l0").dtype, type(self).__name__)  # noqa: B009
         states = self._initial(x, sizes[0], hx, False)
         if hx is not None and packed.sorted_indices is not None:
@@ -206,7 +250,9 @@ class _Recurrent(Module):
             for row, steps, number in reversed(blocks) if backwards else blocks:
                 if backwards:
                     now = state if outputs else tuple(s[:0] for s in first)
-                    state = tuple(cat([a, b[a.shape[0] : number]]) for a, b in zip(now, first, strict=True))
+                    state = tuple(
+                        cat([a, b[a.shape[0] : number]]) for a, b in zip(now, first, strict=True)
+                    )
                 elif number < state[0].shape[0]:
                     finals.append(tuple(s[number:] for s in state))
                     state = tuple(s[:number] for s in state)
@@ -242,17 +288,25 @@ class _Recurrent(Module):
     def _run(self, x: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
         """One layer in one direction."""
         w, u = getattr(self, "weight_ih" + end), getattr(self, "weight_hh" + end)
-        b, c = (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end)) if self.bias else (None, None)
+        b, c = (
+            (getattr(self, "bias_ih" + end), getattr(self, "bias_hh" + end))
+            if self.bias
+            else (None, None)
+        )
         if not x.shape[0]:
             raise ShapeError(f"{type(self).__name__}: the sequence is empty (shape {x.shape}).")
         x = flip(x, 0) if backwards else x
         if self.proj_size:
-            outputs, last = self._projected(F.linear(x, w, b), state, u, c, getattr(self, "weight_hr" + end))
+            outputs, last = self._projected(
+                F.linear(x, w, b), state, u, c, getattr(self, "weight_hr" + end)
+            )
         else:
             outputs, last = self.sequence(x, state, w, u, b, c)
         return flip(outputs, 0) if backwards else outputs, last
 
-    def _projected(self, from_inputs: Tensor, state: State, u: Tensor, c: Tensor | None, further: Tensor) -> tuple[Tensor, State]:
+    def _projected(
+        self, from_inputs: Tensor, state: State, u: Tensor, c: Tensor | None, further: Tensor
+    ) -> tuple[Tensor, State]:
         """An LSTM whose h goes through a further matrix: step by step."""
         outputs: list[Tensor] = []
         for t in range(from_inputs.shape[0]):
@@ -277,33 +331,51 @@ class RNN(_Recurrent):
     """h ← tanh(W x + b + U h + c), or relu for nonlinearity="relu"."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", *args: Any, **kwargs: Any
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f'RNN: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, num_layers, *args, **kwargs)
 
-    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
-        states, last = recurrent.rnn(F.linear(x, w, _sum(b, c)), *state, u, rectified=self.nonlinearity == "relu")
+    def sequence(
+        self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None
+    ) -> tuple[Tensor, State]:
+        states, last = recurrent.rnn(
+            F.linear(x, w, _sum(b, c)), *state, u, rectified=self.nonlinearity == "relu"
+        )
         return states, (last,)
 
 
 class LSTM(_Recurrent):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates). The state is a pair (h, c).
+    """Long short-term memory (Hochreiter & Schmidhuber 1997, with forget gates). The state is a
+    pair (h, c).
 
     proj_size: the width to which a further matrix takes each h (Sak et al. 2014); 0 for none.
     """
 
     gates, states = 4, 2
 
-    def __init__(self, input_size: int, hidden_size: int, *args: Any, proj_size: int = 0, **kwargs: Any) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, *args: Any, proj_size: int = 0, **kwargs: Any
+    ) -> None:
         if not 0 <= proj_size < hidden_size:
-            raise ValueError(f"LSTM: proj_size must be at least 0 and smaller than hidden_size={hidden_size}, got {proj_size}.")
+            raise ValueError(
+                f"LSTM: proj_size must be at least 0 and smaller than hidden_size={hidden_size},"
+                f" got {proj_size}."
+            )
         self.proj_size = proj_size
         super().__init__(input_size, hidden_size, *args, **kwargs)
 
-    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+    def sequence(
+        self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None
+    ) -> tuple[Tensor, State]:
         h, cells = recurrent.lstm(F.linear(x, w, _sum(b, c)), *state, u)
         return h, (h[-1], cells[-1])
 
@@ -313,7 +385,9 @@ class GRU(_Recurrent):
 
     gates = 3
 
-    def sequence(self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None) -> tuple[Tensor, State]:
+    def sequence(
+        self, x: Tensor, state: State, w: Tensor, u: Tensor, b: Tensor | None, c: Tensor | None
+    ) -> tuple[Tensor, State]:
         inside = functions.zeros(u.shape[0], dtype=u.dtype, device=u.device) if c is None else c
         states, last = recurrent.gru(F.linear(x, w, b), *state, u, inside)
         return states, (last,)
@@ -326,21 +400,50 @@ class _Cell(Module):
     nonlinearity = "tanh"
     step: Callable[..., State]
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None, device: Any = None) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         bound = _bound(hidden_size)
         rows = self.gates * hidden_size
-        self.weight_ih = init.uniform_(parameter(rows, input_size, dtype=dtype, device=device), -bound, bound)
-        self.weight_hh = init.uniform_(parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound)
-        self.register_parameter("bias_ih", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
-        self.register_parameter("bias_hh", init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound) if bias else None)
+        self.weight_ih = init.uniform_(
+            parameter(rows, input_size, dtype=dtype, device=device), -bound, bound
+        )
+        self.weight_hh = init.uniform_(
+            parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound
+        )
+        self.register_parameter(
+            "bias_ih",
+            (
+                init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound)
+                if bias
+                else None
+            ),
+        )
+        self.register_parameter(
+            "bias_hh",
+            (
+                init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound)
+                if bias
+                else None
+            ),
+        )
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""
         x, name = as_tensor(input), type(self).__name__
         count = 2 if isinstance(self, LSTMCell) else 1
         if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{name}: input must be (N, {self.input_size}) or ({self.input_size},), got shape {x.shape}.")
+            raise ShapeError(
+                f"{name}: input must be (N, {self.input_size}) or ({self.input_size},), got shape"
+                f" {x.shape}."
+            )
         shape = (*x.shape[:-1], self.hidden_size)
         if hx is None:
             state = (functions.zeros(shape, dtype=x.dtype, device=x.device),) * count
@@ -349,28 +452,46 @@ class _Cell(Module):
                 raise TypeError(f"{name}: the state is a pair (h, c), got {type(hx).__name__}.")
             state = tuple(as_tensor(s) for s in ((hx,) if count == 1 else hx))
         if any(s.shape != shape for s in state):
-            raise ShapeError(f"{name}: for input of shape {x.shape} each state must have shape {shape}, got {[s.shape for s in state]}.")
+            raise ShapeError(
+                f"{name}: for input of shape {x.shape} each state must have shape {shape}, got"
+                f" {[s.shape for s in state]}."
+            )
         _check_dtypes((x, *state), self.weight_ih.dtype, name)
-        after = self.step(F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh)
+        after = self.step(
+            F.linear(x, self.weight_ih, self.bias_ih), state, self.weight_hh, self.bias_hh
+        )
         return after[0] if count == 1 else after
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + unusual(self, str, bias=True, nonlinearity="tanh")
+        return f"{self.input_size}, {self.hidden_size}" + unusual(
+            self, str, bias=True, nonlinearity="tanh"
+        )
 
 
 class RNNCell(_Cell):
     """One step of `RNN`."""
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None, device: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        *,
+        dtype: Any = None,
+        device: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f'RNNCell: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.')
+            raise ValueError(
+                f'RNNCell: nonlinearity must be "tanh" or "relu", got {nonlinearity!r}.'
+            )
         self.nonlinearity = nonlinearity
         super().__init__(input_size, hidden_size, bias, dtype=dtype, device=device)
 
     def step(self, from_input: Tensor, state: State, u: Tensor, c: Tensor | None) -> State:
-        return _rnn_step(from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu)
+        return _rnn_step(
+            from_input, state, u, c, tanh if self.nonlinearity == "tanh" else functions.relu
+        )
 
 
 class LSTMCell(_Cell):

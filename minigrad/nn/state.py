@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class StateError(RuntimeError):
-    """A state dict does not fit the module: keys are missing or unknown, or shapes differ. The message lists them all."""
+    """A state dict does not fit the module: keys are missing or unknown, or shapes differ. The
+    message lists them all.
+    """
 
 
 class IncompatibleKeys(NamedTuple):
@@ -30,12 +32,17 @@ class IncompatibleKeys(NamedTuple):
     unexpected_keys: list[str]
 
     def __repr__(self) -> str:
-        shown = f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        shown = (
+            f"IncompatibleKeys(missing_keys={self.missing_keys},"
+            f" unexpected_keys={self.unexpected_keys})"
+        )
         return shown if any(self) else "<All keys matched successfully>"
 
 
 class StateHook(NamedTuple):
-    """A hook, and whether it is given the module (before loading) or may give another state (after saving)."""
+    """A hook, and whether it is given the module (before loading) or may give another state
+    (after saving).
+    """
 
     function: Callable[..., Any]
     special: bool
@@ -54,7 +61,10 @@ class StateHooks:
 def added(module: Module, kind: str, hook: Any, special: bool = False) -> HookHandle:
     """The handle of a new hook. Raises TypeError where it cannot be called."""
     if not callable(hook):
-        raise TypeError(f"a hook on the state of {type(module).__name__} is a function, got {type(hook).__name__}.")
+        raise TypeError(
+            f"a hook on the state of {type(module).__name__} is a function, got"
+            f" {type(hook).__name__}."
+        )
     if module._state_hooks is None:
         module._state_hooks = StateHooks()
     return HookHandle(getattr(module._state_hooks, kind), StateHook(hook, special))  # type: ignore[arg-type]
@@ -69,14 +79,18 @@ EXTRA = "_extra_state"
 
 
 def own_tensors(module: Module) -> dict[str, Tensor]:
-    """The tensors of the module itself that are part of its state: parameters first, then buffers."""
+    """The tensors of the module itself that are part of its state: parameters first, then
+    buffers.
+    """
     found = dict(module._registered("parameter"))
     found |= {n: v for n, v in module._registered("buffer") if n not in module._transient}
     return found
 
 
 def _inside(module: Module, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
-    """The modules directly inside, shared ones under each of their names; those that it is itself inside of are left out."""
+    """The modules directly inside, shared ones under each of their names; those that it is
+    itself inside of are left out.
+    """
     return ((n, m) for n, m in module._modules_inside() if not any(m is a for a in above))
 
 
@@ -87,11 +101,15 @@ def _defines(module: Module, method: str) -> bool:
     return getattr(type(module), method) is not getattr(Module, method)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- saving
+# ------------------------------------------------------------------------------------------- saving
 
 
-def save(module: Module, state: Any, prefix: str, keep_vars: bool, above: tuple[Module, ...] = ()) -> Any:
-    """The state of a module and of all inside, put into `state`; returned, or what a hook gave in its place."""
+def save(
+    module: Module, state: Any, prefix: str, keep_vars: bool, above: tuple[Module, ...] = ()
+) -> Any:
+    """The state of a module and of all inside, put into `state`; returned, or what a hook gave
+    in its place.
+    """
     for hook in _hooks(module, "before_saving"):
         hook.function(module, prefix, keep_vars)
     for name, tensor in own_tensors(module).items():
@@ -106,14 +124,14 @@ def save(module: Module, state: Any, prefix: str, keep_vars: bool, above: tuple[
         if given is not None:
             if not hook.special:
                 raise RuntimeError(
-                    f"a state_dict post-hook of {type(module).__name__} must return None, got {type(given).__name__}: change the state in "
-                    "place."
+                    f"a state_dict post-hook of {type(module).__name__} must return None, got"
+                    f" {type(given).__name__}: change the state in place."
                 )
             state = given
     return state
 
 
-# --------------------------------------------------------------------------------------------------------------------- loading
+# ------------------------------------------------------------------------------------------ loading
 
 
 class _Loading:
@@ -125,15 +143,21 @@ class _Loading:
         self.keys = IncompatibleKeys([], [])
         self.problems: list[str] = []
         self.extra: list[tuple[Module, Any]] = []
-        self.plan: list[tuple[Module, str, Tensor, Tensor]] = []  # owner, name, its tensor, the state's
+        self.plan: list[
+            tuple[Module, str, Tensor, Tensor]
+        ] = []  # owner, name, its tensor, the state's
         self.after: list[tuple[Module, StateHook]] = []
 
-    def visit(self, module: Module, state: dict[str, Any], prefix: str, above: tuple[Module, ...]) -> None:
+    def visit(
+        self, module: Module, state: dict[str, Any], prefix: str, above: tuple[Module, ...]
+    ) -> None:
         """state: what there is for this module and all inside; hooks may change it."""
         missing, unexpected = self.keys
         for hook in _hooks(module, "before_loading"):
             given = (module,) if hook.special else ()
-            hook.function(*given, state, prefix, dict(self.metadata), True, missing, unexpected, self.problems)
+            hook.function(
+                *given, state, prefix, dict(self.metadata), True, missing, unexpected, self.problems
+            )
         own = own_tensors(module)
         for name, tensor in own.items():
             key = prefix + name
@@ -146,7 +170,9 @@ class _Loading:
                 self.extra.append((module, state[prefix + EXTRA]))
             else:
                 missing.append(prefix + EXTRA)
-        known = {prefix + name for name in own} | {prefix + EXTRA for _ in range(_defines(module, "set_extra_state"))}
+        known = {prefix + name for name in own} | {
+            prefix + EXTRA for _ in range(_defines(module, "set_extra_state"))
+        }
         left = {key: None for key in state if key.startswith(prefix) and key not in known}
         above = (*above, module)
         inside = [(f"{prefix}{name}.", child) for name, child in _inside(module, above)]
@@ -154,21 +180,30 @@ class _Loading:
             left = {key: None for key in left if not key.startswith(start)}
         unexpected.extend(left)
         for start, child in inside:
-            self.visit(child, {key: value for key, value in state.items() if key.startswith(start)}, start, above)
+            self.visit(
+                child,
+                {key: value for key, value in state.items() if key.startswith(start)},
+                start,
+                above,
+            )
         self.after += [(module, hook) for hook in _hooks(module, "after_loading")]
 
     def _fitted(self, module: Module, name: str, key: str, tensor: Tensor, given: Any) -> None:
         try:
             value = as_tensor(given)
         except (TypeError, ValueError):
-            self.problems.append(f"{key}: {type(given).__name__} is neither a tensor nor an array of numbers")
+            self.problems.append(
+                f"{key}: {type(given).__name__} is neither a tensor nor an array of numbers"
+            )
             return
         if tensor.shape == () and value.shape == (1,):
             value = value[0]  # as PyTorch takes it
         if value.shape != tensor.shape:
             self.problems.append(f"{key}: shape {value.shape} does not fit {tensor.shape}")
         elif self.assign and tensor.requires_grad and not backend.is_differentiable(value.dtype):
-            self.problems.append(f"{key}: {value.dtype} cannot take the place of a parameter, which requires grad")
+            self.problems.append(
+                f"{key}: {value.dtype} cannot take the place of a parameter, which requires grad"
+            )
         else:
             self.plan.append((module, name, tensor, value))
 
@@ -185,7 +220,9 @@ class _Loading:
 
 
 def _in_its_place(tensor: Tensor, value: Tensor, kind: str) -> Tensor:
-    """The state's own tensor where it can stand for `tensor`, else one on the same memory that can."""
+    """The state's own tensor where it can stand for `tensor`, else one on the same memory that
+    can.
+    """
     wanted = tensor.requires_grad
     fits = value.requires_grad is wanted and (not wanted or isinstance(value.node, Leaf))
     if fits and (kind == "buffer" or role_of(value) == "parameter"):
@@ -202,20 +239,27 @@ def load(module: Module, state: Any, strict: bool, assign: bool) -> Incompatible
     """Copy (or put) a state's values into a module; see Module.load_state_dict."""
     if not isinstance(state, Mapping):
         raise TypeError(
-            f"{type(module).__name__}.load_state_dict: expected a dict-like state, names with tensors as state_dict() returns them, got "
-            f"{type(state).__name__}."
+            f"{type(module).__name__}.load_state_dict: expected a dict-like state, names with"
+            f" tensors as state_dict() returns them, got {type(state).__name__}."
         )
     walk = _Loading(assign)
     walk.visit(module, OrderedDict(state), "", ())
     _check(module, walk, strict and not walk.after)
-    before = [(owner, name, tensor, tensor.detach().clone().array) for owner, name, tensor, _ in walk.plan] if walk.after else []
+    before = (
+        [
+            (owner, name, tensor, tensor.detach().clone().array)
+            for owner, name, tensor, _ in walk.plan
+        ]
+        if walk.after
+        else []
+    )
     walk.carry_out()
     try:
         for owner, hook in walk.after:
             if hook.function(owner, walk.keys) is not None:
                 raise RuntimeError(
-                    f"a load_state_dict post-hook of {type(owner).__name__} must return None; change missing_keys and unexpected_keys in "
-                    "place."
+                    f"a load_state_dict post-hook of {type(owner).__name__} must return None;"
+                    " change missing_keys and unexpected_keys in place."
                 )
         _check(module, walk, strict)
     except BaseException:

@@ -1,5 +1,5 @@
-"""Stacks of attention: an encoder that reads one sequence, a decoder that writes another while it looks at what was read,
-and both together. Parameter names, shapes and masks are PyTorch's.
+"""Stacks of attention: an encoder that reads one sequence, a decoder that writes another while it
+looks at what was read, and both together. Parameter names, shapes and masks are PyTorch's.
 
 Source: Vaswani et al. 2017; normalisation before each block (norm_first): Xiong et al. 2020.
 """
@@ -26,19 +26,33 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tran
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of a layer, one after the other, and a normalisation after the last if `norm` is given.
+    """`num_layers` copies of a layer, one after the other, and a normalisation after the last if
+    `norm` is given.
 
-    enable_nested_tensor, mask_check: PyTorch's switches of a faster path, which change nothing here.
+    enable_nested_tensor, mask_check: PyTorch's switches of a faster path, which change nothing
+    here.
     """
 
     def __init__(
-        self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True, mask_check: bool = True
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
     ) -> None:
         self.layers = _copies(encoder_layer, num_layers, "TransformerEncoder")
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None) -> Tensor:
-        """src (S, N, E), or (N, S, E) if the layers are batch_first, or without N; masks as of `MultiheadAttention`. The result has src's
+    def forward(
+        self,
+        src: Any,
+        mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """src (S, N, E), or (N, S, E) if the layers are batch_first, or without N; masks as of
+        `MultiheadAttention`. The result has src's
         shape. is_causal: a hint about mask, which must be given too.
         """
         x = as_tensor(src)
@@ -48,8 +62,9 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Attention to the sequence itself, attention to the encoder's result, and a two-layer network, each with a shortcut around it and
-    layer normalisation (after it, or before it if norm_first). Arguments as of `TransformerEncoderLayer`.
+    """Attention to the sequence itself, attention to the encoder's result, and a two-layer network,
+    each with a shortcut around it and layer normalisation (after it, or before it if norm_first).
+    Arguments as of `TransformerEncoderLayer`.
     """
 
     def __init__(
@@ -68,15 +83,21 @@ class TransformerDecoderLayer(Module):
         device: Any = None,
     ) -> None:
         if activation not in ("relu", "gelu") and not callable(activation):
-            raise ValueError(f'TransformerDecoderLayer: activation must be "relu", "gelu" or a function, got {activation!r}.')
+            raise ValueError(
+                'TransformerDecoderLayer: activation must be "relu", "gelu" or a function, got'
+                f" {activation!r}."
+            )
         where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
         self.self_attn, self.multihead_attn = (
-            MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where) for _ in range(2)
+            MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where)
+            for _ in range(2)
         )
         self.linear1 = Linear(d_model, dim_feedforward, **where)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **where)
-        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **where) for _ in range(3))
+        self.norm1, self.norm2, self.norm3 = (
+            LayerNorm(d_model, layer_norm_eps, **where) for _ in range(3)
+        )
         self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
         self.activation, self.norm_first = activation, norm_first
 
@@ -91,23 +112,38 @@ class TransformerDecoderLayer(Module):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """tgt (T, N, E) and memory (S, N, E), or (N, T, E) and (N, S, E) if batch_first, or without N. tgt_mask (T, T) and memory_mask
-        (T, S) as of `MultiheadAttention`; the hints tgt_is_causal and memory_is_causal need their mask too.
+        """tgt (T, N, E) and memory (S, N, E), or (N, T, E) and (N, S, E) if batch_first, or without
+        N. tgt_mask (T, T) and memory_mask (T, S) as of `MultiheadAttention`; the hints
+        tgt_is_causal and memory_is_causal need their mask too.
         """
-        for hint, mask, name in ((tgt_is_causal, tgt_mask, "tgt"), (memory_is_causal, memory_mask, "memory")):
+        for hint, mask, name in (
+            (tgt_is_causal, tgt_mask, "tgt"),
+            (memory_is_causal, memory_mask, "memory"),
+        ):
             if hint and mask is None:
-                raise ValueError(f"TransformerDecoderLayer: {name}_is_causal is a hint about {name}_mask, which must be given too.")
+                raise ValueError(
+                    f"TransformerDecoderLayer: {name}_is_causal is a hint about {name}_mask, which"
+                    " must be given too."
+                )
         x, read = as_tensor(tgt), as_tensor(memory)
 
         def attend(y: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(y, y, y, tgt_key_padding_mask, need_weights=False, attn_mask=tgt_mask)[0])
+            return self.dropout1(
+                self.self_attn(
+                    y, y, y, tgt_key_padding_mask, need_weights=False, attn_mask=tgt_mask
+                )[0]
+            )
 
         def look(y: Tensor) -> Tensor:
-            found, _ = self.multihead_attn(y, read, read, memory_key_padding_mask, need_weights=False, attn_mask=memory_mask)
+            found, _ = self.multihead_attn(
+                y, read, read, memory_key_padding_mask, need_weights=False, attn_mask=memory_mask
+            )
             return self.dropout2(found)
 
         def network(y: Tensor) -> Tensor:
-            act: Callable[..., Tensor] = getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
+            act: Callable[..., Tensor] = (
+                getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
+            )
             return self.dropout3(self.linear2(self.dropout(act(self.linear1(y)))))
 
         for block, norm in ((attend, self.norm1), (look, self.norm2), (network, self.norm3)):
@@ -116,7 +152,9 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a decoder's layer, one after the other, and a normalisation after the last if `norm` is given."""
+    """`num_layers` copies of a decoder's layer, one after the other, and a normalisation after
+    the last if `norm` is given.
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         self.layers = _copies(decoder_layer, num_layers, "TransformerDecoder")
@@ -137,14 +175,21 @@ class TransformerDecoder(Module):
         x = as_tensor(tgt)
         for layer in self.layers:
             x = layer(
-                x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, bool(tgt_is_causal), memory_is_causal
+                x,
+                memory,
+                tgt_mask,
+                memory_mask,
+                tgt_key_padding_mask,
+                memory_key_padding_mask,
+                bool(tgt_is_causal),
+                memory_is_causal,
             )
         return x if self.norm is None else self.norm(x)
 
 
 class Transformer(Module):
-    """An encoder and a decoder, each with a last normalisation; custom_encoder and custom_decoder take their places. Embedding, positions
-    and the last linear map are not part of it.
+    """An encoder and a decoder, each with a last normalisation; custom_encoder and custom_decoder
+    take their places. Embedding, positions and the last linear map are not part of it.
     """
 
     def __init__(
@@ -167,12 +212,25 @@ class Transformer(Module):
         device: Any = None,
     ) -> None:
         where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
-        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        settings = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+        )
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*settings, **where), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, **where)
+            TransformerEncoderLayer(*settings, **where),
+            num_encoder_layers,
+            LayerNorm(d_model, layer_norm_eps, **where),
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*settings, **where), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, **where)
+            TransformerDecoderLayer(*settings, **where),
+            num_decoder_layers,
+            LayerNorm(d_model, layer_norm_eps, **where),
         )
         for p in self.parameters():
             if p.ndim > 1:
@@ -193,27 +251,43 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) if batch_first, or without N; E is d_model. The result has
-        tgt's shape.
+        """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) if batch_first, or without N;
+        E is d_model. The result has tgt's shape.
         """
         src, tgt = as_tensor(src), as_tensor(tgt)
         sample = -2 if src.ndim < 3 else 0 if self.batch_first else 1
-        fits = src.ndim == tgt.ndim and src.ndim in (2, 3) and src.shape[-1] == tgt.shape[-1] == self.d_model
+        fits = (
+            src.ndim == tgt.ndim
+            and src.ndim in (2, 3)
+            and src.shape[-1] == tgt.shape[-1] == self.d_model
+        )
         if not fits or (src.ndim == 3 and src.shape[sample] != tgt.shape[sample]):
             raise ShapeError(
-                f"Transformer: src and tgt must have as many dimensions, samples and {self.d_model} features (d_model), got shapes "
-                f"{src.shape} and {tgt.shape} with batch_first={self.batch_first}."
+                f"Transformer: src and tgt must have as many dimensions, samples and {self.d_model}"
+                f" features (d_model), got shapes {src.shape} and {tgt.shape} with"
+                f" batch_first={self.batch_first}."
             )
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
-            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal
+            tgt,
+            memory,
+            tgt_mask,
+            memory_mask,
+            tgt_key_padding_mask,
+            memory_key_padding_mask,
+            tgt_is_causal,
+            memory_is_causal,
         )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The mask (sz, sz) by which a position sees itself and what comes before it: 0 there and −∞ elsewhere."""
+        """The mask (sz, sz) by which a position sees itself and what comes before it: 0 there
+        and −∞ elsewhere.
+        """
         position = functions.arange(sz, device=device)
-        return functions.where(position.reshape(-1, 1) >= position, 0.0, -backend.inf).to(dtype or backend.default_dtype())
+        return functions.where(position.reshape(-1, 1) >= position, 0.0, -backend.inf).to(
+            dtype or backend.default_dtype()
+        )
 
 
 def _copies(layer: Module, number: int, owner: str) -> ModuleList:

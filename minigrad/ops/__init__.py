@@ -1,6 +1,8 @@
-"""The operations: tables of declarations, each with its forward function and its derivative rules side by side.
+"""The operations: tables of declarations, each with its forward function and its derivative rules
+side by side.
 
-Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line serves raw arrays, tensors, and graphs.
+Rules use the operations themselves, never `xp`, no item assignment, no branch on data: so one line
+serves raw arrays, tensors, and graphs.
 """
 
 from . import (

@@ -24,7 +24,9 @@ def shift_axes(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: An
         params["axes"] = tuple(axis + k for axis in params["axes"])
     if "shape" in params:
         params["shape"] = (*arrays[0].shape[:k], *params["shape"])
-    if "axis" in params and all(a.ndim == k for a in arrays):  # axis 0 of one number, as softmax takes it: an axis of length 1
+    if "axis" in params and all(
+        a.ndim == k for a in arrays
+    ):  # axis 0 of one number, as softmax takes it: an axis of length 1
         return prim.forward(xp, *(a[..., None] for a in arrays), **{**params, "axis": k})[..., 0]
     if "axis" in params:
         params["axis"] += k
@@ -55,7 +57,9 @@ def join_images(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: A
     return result.reshape((*x.shape[: k + 1], *result.shape[1:]))
 
 
-def shift_diagonal(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis1: int, axis2: int, **params: Any) -> Any:
+def shift_diagonal(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis1: int, axis2: int, **params: Any
+) -> Any:
     """Both axes count from the left; a diagonal lies in the memory of its matrices, so it must be
     taken of the whole batch at once."""
     if "shape" in params:
@@ -63,43 +67,61 @@ def shift_diagonal(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis1
     return prim.forward(xp, *arrays, axis1=axis1 + k, axis2=axis2 + k, **params)
 
 
-def shift_axis_or_all(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int | None, keepdims: bool) -> Any:
+def shift_axis_or_all(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int | None, keepdims: bool
+) -> Any:
     """`axis=None` means all axes of an example, flattened; so does axis 0 of one number."""
     (x,) = arrays
     if axis is not None and x.ndim > k:
         return prim.forward(xp, x, axis=axis + k, keepdims=keepdims)
-    result = prim.forward(xp, x.reshape((*x.shape[:k], math.prod(x.shape[k:]))), axis=k, keepdims=False)
+    result = prim.forward(
+        xp, x.reshape((*x.shape[:k], math.prod(x.shape[k:]))), axis=k, keepdims=False
+    )
     return result.reshape((*result.shape, *(1,) * (x.ndim - k))) if keepdims else result
 
 
-def permute_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axes: tuple[int, ...]) -> Any:
+def permute_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axes: tuple[int, ...]
+) -> Any:
     """The batch axes stay in front."""
     return arrays[0].transpose((*range(k), *(axis + k for axis in axes)))
 
 
-def reshape_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]) -> Any:
+def reshape_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]
+) -> Any:
     """The example takes the new shape."""
     return prim.forward(xp, arrays[0], shape=(*arrays[0].shape[:k], *shape))
 
 
-def broadcast_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]) -> Any:
+def broadcast_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]
+) -> Any:
     """New leading axes of the example come between the batch's axes and the example's."""
     (x,) = arrays
     x = x.reshape((*x.shape[:k], *(1,) * (len(shape) - (x.ndim - k)), *x.shape[k:]))
     return prim.forward(xp, x, shape=(*x.shape[:k], *shape))
 
 
-def sum_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]) -> Any:
+def sum_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, shape: tuple[int, ...]
+) -> Any:
     """Missing leading axes of the example are summed as axes of length 1, then dropped."""
     (x,) = arrays
     lead = x.ndim - k - len(shape)
-    return prim.forward(xp, x, shape=(*x.shape[:k], *(1,) * lead, *shape)).reshape((*x.shape[:k], *shape))
+    return prim.forward(xp, x, shape=(*x.shape[:k], *(1,) * lead, *shape)).reshape(
+        (*x.shape[:k], *shape)
+    )
 
 
-def join_parts(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int, sizes: tuple[int, ...]) -> Any:
+def join_parts(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, axis: int, sizes: tuple[int, ...]
+) -> Any:
     """Joining does not broadcast, so all parts get the full batch."""
     lengths = batch_lengths(arrays, k)
-    return xp.concatenate([xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays], axis=axis + k)
+    return xp.concatenate(
+        [xp.broadcast_to(a, (*lengths, *a.shape[k:])) for a in arrays], axis=axis + k
+    )
 
 
 def multiply_matrices(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
@@ -110,10 +132,14 @@ def multiply_matrices(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> An
     a = a.reshape((*a.shape[:k], 1, *a.shape[k:])) if row else a
     b = b.reshape((*b.shape, 1)) if column else b
     if b.ndim - k == 2 and math.prod(b.shape[:k]) == 1:
-        rows = prim.forward(xp, a.reshape((math.prod(a.shape[:-1]), a.shape[-1])), b.reshape(b.shape[k:]))
+        rows = prim.forward(
+            xp, a.reshape((math.prod(a.shape[:-1]), a.shape[-1])), b.reshape(b.shape[k:])
+        )
         out = rows.reshape((*a.shape[:-1], b.shape[-1]))
     elif a.ndim - k == 2 and math.prod(a.shape[:k]) == 1 and b.ndim - k == 2 and b.shape[-1] == 1:
-        columns = prim.forward(xp, b.reshape((math.prod(b.shape[:k]), b.shape[-2])), a.reshape(a.shape[k:]).transpose())
+        columns = prim.forward(
+            xp, b.reshape((math.prod(b.shape[:k]), b.shape[-2])), a.reshape(a.shape[k:]).transpose()
+        )
         out = columns.reshape((*b.shape[:k], a.shape[-2], 1))
     else:
         depth = max(a.ndim, b.ndim)
@@ -126,7 +152,11 @@ def multiply_matrices(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> An
 def overwrite_all(prim: Primitive, xp: Any, arrays: list[Any], k: int) -> Any:
     """The new values in the shape of the old ones."""
     old, new = arrays
-    new = new.reshape((*new.shape[:k], *(1,) * (old.ndim - new.ndim), *new.shape[k:])) if getattr(new, "ndim", 0) else new
+    new = (
+        new.reshape((*new.shape[:k], *(1,) * (old.ndim - new.ndim), *new.shape[k:]))
+        if getattr(new, "ndim", 0)
+        else new
+    )
     return xp.broadcast_to(new, (*batch_lengths(arrays, k), *old.shape[k:])).astype(old.dtype)
 
 

@@ -1,15 +1,19 @@
-"""Bessel functions of whole order n, which answer the equation of waves on a disc, each as an integral over one turn or one line (and
-Airy's function, which answers that of light at the edge of a rainbow):
+"""Bessel functions of whole order n, which answer the equation of waves on a disc, each as an
+integral over one turn or one line (and Airy's function, which answers that of light at the edge of
+a rainbow):
 
-    Jₙ(x) = 1/π ∫ cos(nt - x sin t) dt          Iₙ(x) = 1/π ∫ exp(x cos t) cos nt dt      for t from 0 to π
-    Kₙ(x) = ∫ exp(-x cosh t) cosh nt dt                                                   for t from 0 to ∞
+    Jₙ(x) = 1/π ∫ cos(nt - x sin t) dt        for t from 0 to π
+    Iₙ(x) = 1/π ∫ exp(x cos t) cos nt dt      for t from 0 to π
+    Kₙ(x) = ∫ exp(-x cosh t) cosh nt dt       for t from 0 to ∞
 
-The trapezoidal rule converges geometrically for such integrands, periodic or decaying with all their derivatives: three dozen points give
-all the digits of float64. Beyond `FAR` the asymptotic series of Hankel are as exact. Everything is computed in float64 and returned in the
-dtype of x. The error of J and Y is absolute (about 1e-15), that of I and K of orders 0 and 1 relative.
+The trapezoidal rule converges geometrically for such integrands, periodic or decaying with all
+their derivatives: three dozen points give all the digits of float64. Beyond `FAR` the asymptotic
+series of Hankel are as exact. Everything is computed in float64 and returned in the dtype of x. The
+error of J and Y is absolute (about 1e-15), that of I and K of orders 0 and 1 relative.
 
-Sources: L. Trefethen and J. Weideman, The exponentially convergent trapezoidal rule (2014); Abramowitz & Stegun, Handbook of Mathematical
-Functions, 9.1.88 (Y by a sum of J), 9.2.5 and 9.7.1 (Hankel), 9.6.11 (K near 0); the derivatives are 9.1.27 and 9.6.26.
+Sources: L. Trefethen and J. Weideman, The exponentially convergent trapezoidal rule (2014);
+Abramowitz & Stegun, Handbook of Mathematical Functions, 9.1.88 (Y by a sum of J), 9.2.5 and 9.7.1
+(Hankel), 9.6.11 (K near 0); the derivatives are 9.1.27 and 9.6.26.
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ from .elementwise import real_function, sign
 FAR = 25.0
 """From here on Hankel's series: its smallest term there is e^-50."""
 POINTS = 128
-"""Points of the trapezoidal rule on a full turn. Its error is J or I of the order POINTS - n at `FAR`. The sum of J for Y goes up to the
-order POINTS / 2, so there it is J of that order, 1e-19.
+"""Points of the trapezoidal rule on a full turn. Its error is J or I of the order POINTS - n at
+`FAR`. The sum of J for Y goes up to the order POINTS / 2, so there it is J of that order, 1e-19.
 """
 EULER = 0.57721566490153286061
 """Euler's constant γ."""
@@ -33,7 +37,10 @@ EULER = 0.57721566490153286061
 def _turn() -> list[tuple[float, float]]:
     """Angles of the first quarter of a turn, and their weights: the other quarters repeat them."""
     quarter = POINTS // 4
-    return [(2 * math.pi * k / POINTS, (2 if k in (0, quarter) else 4) / POINTS) for k in range(quarter + 1)]
+    return [
+        (2 * math.pi * k / POINTS, (2 if k in (0, quarter) else 4) / POINTS)
+        for k in range(quarter + 1)
+    ]
 
 
 def _hankel_terms(n: int) -> list[float]:
@@ -53,7 +60,9 @@ def _horner(xp: Any, u: Any, coefficients: list[float]) -> Any:
 
 
 def _waves(xp: Any, z: Any, n: int) -> tuple[Any, Any]:
-    """Jₙ and Yₙ for z ≥ FAR: √(2/πz) times (P cos χ - Q sin χ, P sin χ + Q cos χ), where χ = z - nπ/2 - π/4."""
+    """Jₙ and Yₙ for z ≥ FAR: √(2/πz) times (P cos χ - Q sin χ, P sin χ + Q cos χ), where χ = z -
+    nπ/2 - π/4.
+    """
     terms = _hankel_terms(n)
     u = 1 / (z * z)
     p = _horner(xp, u, [a * (-1) ** k for k, a in enumerate(terms[0::2])])
@@ -68,7 +77,9 @@ def _waves(xp: Any, z: Any, n: int) -> tuple[Any, Any]:
 
 
 def _near_and_far(xp: Any, size: Any) -> tuple[Any, Any, Any]:
-    """Which elements are far (infinity too, NaN not), and |x| for each of the two methods, harmless where the other one is used."""
+    """Which elements are far (infinity too, NaN not), and |x| for each of the two methods,
+    harmless where the other one is used.
+    """
     far = size >= FAR
     return far, xp.where(far, 1.0, size), xp.where(far, size, FAR)
 
@@ -79,14 +90,20 @@ def _j(xp: Any, x: Any, *, n: int) -> Any:
     far, near, z = _near_and_far(xp, xp.abs(wide))
     y = xp.zeros(wide.shape, "float64")
     for t, weight in _turn():
-        wave = xp.sin(near * math.sin(t)) * math.sin(n * t) if n % 2 else xp.cos(near * math.sin(t)) * math.cos(n * t)
+        wave = (
+            xp.sin(near * math.sin(t)) * math.sin(n * t)
+            if n % 2
+            else xp.cos(near * math.sin(t)) * math.cos(n * t)
+        )
         y = y + weight * wave
     y = xp.where(far, _waves(xp, z, n)[0], y)
     return (xp.where(wide < 0, -y, y) if n % 2 else y).astype(x.dtype)
 
 
 def _y(xp: Any, x: Any, *, n: int) -> Any:
-    """Y₀ = 2/π (ln(x/2) + γ) J₀ - 4/π Σ (-1)ᵏ J₂ₖ / k, of which every J is the same kind of sum over the turn; Y₁ = -Y₀'; then upwards."""
+    """Y₀ = 2/π (ln(x/2) + γ) J₀ - 4/π Σ (-1)ᵏ J₂ₖ / k, of which every J is the same kind of sum
+    over the turn; Y₁ = -Y₀'; then upwards.
+    """
     x = xp.asarray(x)
     wide = x.astype("float64")
     far, near, z = _near_and_far(xp, wide)
@@ -95,7 +112,9 @@ def _y(xp: Any, x: Any, *, n: int) -> Any:
     j0, j1, rest0, rest1 = (xp.zeros(wide.shape, "float64") for _ in range(4))
     for t, weight in _turn():
         s = math.sin(t)
-        share = 4 / math.pi * sum((-1) ** k * math.cos(2 * k * t) / k for k in range(1, POINTS // 4))
+        share = (
+            4 / math.pi * sum((-1) ** k * math.cos(2 * k * t) / k for k in range(1, POINTS // 4))
+        )
         c, w = weight * xp.cos(near * s), weight * xp.sin(near * s) * s
         j0, j1, rest0, rest1 = j0 + c, j1 + w, rest0 + share * c, rest1 + share * w
     before, y = logarithm * j0 - rest0, logarithm * j1 - 2 / math.pi * j0 / near - rest1
@@ -108,7 +127,9 @@ def _y(xp: Any, x: Any, *, n: int) -> Any:
 
 
 def _i(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
-    """Scaled by e^-|x| throughout: cosh and sinh of x cos t become exp(|x| (cos t - 1)) times (1 ± exp(-2 |x| cos t)) / 2."""
+    """Scaled by e^-|x| throughout: cosh and sinh of x cos t become exp(|x| (cos t - 1)) times (1
+    ± exp(-2 |x| cos t)) / 2.
+    """
     x = xp.asarray(x)
     wide = x.astype("float64")
     far, near, z = _near_and_far(xp, xp.abs(wide))
@@ -122,13 +143,15 @@ def _i(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
     y = xp.where(far, series / (xp.sqrt(z) * math.sqrt(2 * math.pi)), y)  # 2πz may overflow
     if not scaled:
         half = xp.exp(0.5 * xp.abs(wide))
-        y = xp.where(xp.isinf(wide), math.inf, y * half * half)  # in two steps: e^|x| overflows before the product does
+        y = xp.where(
+            xp.isinf(wide), math.inf, y * half * half
+        )  # in two steps: e^|x| overflows before the product does
     return (xp.where(wide < 0, -y, y) if n % 2 else y).astype(x.dtype)
 
 
 def _k(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
-    """For x > 1 by the trapezoidal rule in steps of ¼ / √x, the width of the integrand; below by the series in x²/4 of K₀ and K₁, then
-    upwards.
+    """For x > 1 by the trapezoidal rule in steps of ¼ / √x, the width of the integrand; below by
+    the series in x²/4 of K₀ and K₁, then upwards.
     """
     x = xp.asarray(x)
     wide = x.astype("float64")
@@ -148,7 +171,9 @@ def _k(xp: Any, x: Any, *, n: int, scaled: bool) -> Any:
     harmonic = [sum(1 / i for i in range(1, k + 1)) for k in range(13)]
     squares = [1 / math.factorial(k) ** 2 for k in range(12)]
     steps = [1 / (math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
-    before = _horner(xp, u, [a * h for a, h in zip(squares, harmonic, strict=False)]) - logarithm * _horner(xp, u, squares)
+    before = _horner(
+        xp, u, [a * h for a, h in zip(squares, harmonic, strict=False)]
+    ) - logarithm * _horner(xp, u, squares)
     halves = [b * (harmonic[k] + harmonic[k + 1]) / 2 for k, b in enumerate(steps)]
     below = 1 / small + small / 2 * (logarithm * _horner(xp, u, steps) - _horner(xp, u, halves))
     for k in range(1, n):
@@ -166,13 +191,17 @@ def _before(n: int) -> int:
 bessel_j = real_function(
     "bessel_j",
     lambda xp, x, *, n: ignore_float_errors.run(_j, xp, x, n=n),
-    lambda g, x, *, n: g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5),
+    lambda g, x, *, n: (
+        g * (-bessel_j(x, n=1) if n == 0 else (bessel_j(x, n=n - 1) - bessel_j(x, n=n + 1)) * 0.5)
+    ),
 )
 """Jₙ, the Bessel function of the first kind."""
 bessel_y = real_function(
     "bessel_y",
     lambda xp, x, *, n: ignore_float_errors.run(_y, xp, x, n=n),
-    lambda g, x, *, n: g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5),
+    lambda g, x, *, n: (
+        g * (-bessel_y(x, n=1) if n == 0 else (bessel_y(x, n=n - 1) - bessel_y(x, n=n + 1)) * 0.5)
+    ),
 )
 """Yₙ, the Bessel function of the second kind: -∞ at 0, NaN for negative numbers."""
 
@@ -182,7 +211,11 @@ def _i_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     return g * (slope - sign(x) * y) if scaled else g * slope
 
 
-bessel_i = real_function("bessel_i", lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled), _i_slope)
+bessel_i = real_function(
+    "bessel_i",
+    lambda xp, x, *, n, scaled: ignore_float_errors.run(_i, xp, x, n=n, scaled=scaled),
+    _i_slope,
+)
 """Iₙ, the modified Bessel function of the first kind; scaled: times e^-|x|."""
 
 
@@ -191,10 +224,16 @@ def _k_slope(g: Any, x: Any, y: Any, *, n: int, scaled: bool) -> Any:
     return g * (slope + y) if scaled else g * slope
 
 
-bessel_k = real_function("bessel_k", lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled), _k_slope)
-"""Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers; scaled: times eˣ."""
+bessel_k = real_function(
+    "bessel_k",
+    lambda xp, x, *, n, scaled: ignore_float_errors.run(_k, xp, x, n=n, scaled=scaled),
+    _k_slope,
+)
+"""Kₙ, the modified Bessel function of the second kind, infinite at 0, NaN for negative numbers;
+scaled: times eˣ.
+"""
 
-# ------------------------------------------------------------------------------------------------------------------ Airy's function
+# ---------------------------------------------------------------------------------- Airy's function
 
 CENTERS = (
     (-9.0, -0.022133721547341404, -0.97566398092633159),
@@ -215,8 +254,9 @@ CENTERS = (
 def _airy(xp: Any, x: Any, *, slope: bool) -> Any:
     """Ai (or Ai'), the solution of y'' = x y that decays to the right, in three ways:
 
-    x ≥ 1: the integral exp(-⅔ x^(3/2)) / π ∫ exp(-√x t²) cos(t³/3) dt by the trapezoidal rule; x ≤ -9.5: the asymptotic series of its
-    waves; between: the power series that y'' = x y gives, around the nearest whole number.
+    x ≥ 1: the integral exp(-⅔ x^(3/2)) / π ∫ exp(-√x t²) cos(t³/3) dt by the trapezoidal rule; x ≤
+    -9.5: the asymptotic series of its waves; between: the power series that y'' = x y gives, around
+    the nearest whole number.
 
     Source: NIST Digital Library of Mathematical Functions, 9.4, 9.5.8, 9.7.9 and 9.7.10.
     """
@@ -230,7 +270,9 @@ def _airy(xp: Any, x: Any, *, slope: bool) -> Any:
     for k in range(41):
         t = k * width
         c, s = xp.cos(t * t * t / 3), xp.sin(t * t * t / 3)
-        y = y + (0.5 if k == 0 else 1.0) * math.exp(-((0.16 * k) ** 2)) * (-root * c - t * s if slope else c)
+        y = y + (0.5 if k == 0 else 1.0) * math.exp(-((0.16 * k) ** 2)) * (
+            -root * c - t * s if slope else c
+        )
     y = xp.where(wide == math.inf, 0.0, y * width * xp.exp(-2 / 3 * z * root) / math.pi)
     # the power series
     inside = xp.where(right | left | (wide != wide), 0.0, wide)
@@ -238,7 +280,10 @@ def _airy(xp: Any, x: Any, *, slope: bool) -> Any:
     first, second = center, center
     for place, value, derivative in CENTERS:
         chosen = xp.rint(inside) == place
-        center, first, second = (xp.where(chosen, v, old) for v, old in ((place, center), (value, first), (derivative, second)))
+        center, first, second = (
+            xp.where(chosen, v, old)
+            for v, old in ((place, center), (value, first), (derivative, second))
+        )
     d, before, now, following = inside - center, xp.zeros(wide.shape, "float64"), first, second
     value, derivative, power = first, second, xp.ones(wide.shape, "float64")
     for n in range(28):  # aₙ₋₁, aₙ, aₙ₊₁ of Σ aₙ dⁿ

@@ -1,7 +1,8 @@
 """Random numbers as operations without operands: so that draws are recorded, and repeated in a
 replay, like everything else that is computed.
 
-Each device has one generator, of its library; all operations of this file read it. A result never has a derivative.
+Each device has one generator, of its library; all operations of this file read it. A result never
+has a derivative.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ import math
 import operator
 from typing import Any
 
-from ..backend import DType, Shape, as_payload, device_of, device_with_index, is_complex, random_generator
+from ..backend import (
+    DType,
+    Shape,
+    as_payload,
+    device_of,
+    device_with_index,
+    is_complex,
+    random_generator,
+)
 from ..core.primitive import constant
 from .costs import EACH
 
@@ -19,7 +28,9 @@ _seed: int | None = None
 
 
 def generator(device: str = "cpu") -> Any:
-    """The generator of a device, made when it is first needed. NumPy's `bit_generator.state` can be read and set; CuPy's has none."""
+    """The generator of a device, made when it is first needed. NumPy's `bit_generator.state` can
+    be read and set; CuPy's has none.
+    """
     if device != "cpu":
         device = device_with_index(device)
     if device not in _generators:
@@ -45,10 +56,14 @@ def _uniform(xp: Any, *, shape: Shape, dtype: DType, device: str = "cpu") -> Any
 def _normal(xp: Any, *, shape: Shape, dtype: DType, device: str = "cpu") -> Any:
     draw = generator(device).standard_normal
     real = draw(shape)
-    return as_payload((real + 1j * draw(shape)) * math.sqrt(0.5) if is_complex(dtype) else real, dtype)
+    return as_payload(
+        (real + 1j * draw(shape)) * math.sqrt(0.5) if is_complex(dtype) else real, dtype
+    )
 
 
-def _integers(xp: Any, *, low: int, high: int, shape: Shape, dtype: DType, device: str = "cpu") -> Any:
+def _integers(
+    xp: Any, *, low: int, high: int, shape: Shape, dtype: DType, device: str = "cpu"
+) -> Any:
     return as_payload(generator(device).integers(low, high, shape), dtype)
 
 
@@ -65,6 +80,8 @@ def _dropout_mask(xp: Any, x: Any, *, p: float) -> Any:
     return xp.asarray((generator(device_of(x)).random(tuple(x.shape)) >= p) * scale).astype(x.dtype)
 
 
-dropout_mask = constant("dropout_mask", _dropout_mask, shape="broadcast", random=True, cost=(1, 0, 2))
+dropout_mask = constant(
+    "dropout_mask", _dropout_mask, shape="broadcast", random=True, cost=(1, 0, 2)
+)
 """In the shape and dtype of x: 0 with probability p, 1/(1 − p) otherwise; drawn again each time
 that it runs."""

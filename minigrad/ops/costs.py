@@ -32,7 +32,7 @@ def estimate(formula: Formula) -> Formula:
     return formula
 
 
-# ------------------------------------------------------------------------------------------ reductions and scans
+# ----------------------------------------------------------------------------- reductions and scans
 
 
 def _fewer(ins: Shapes, outs: Shapes) -> int:
@@ -70,7 +70,9 @@ def _along(shape: Shape, axes: Any) -> int:
     """How many rows lie along the axes."""
     if not shape:
         return 1
-    return math.prod(shape) // max(1, math.prod(shape[a] for a in ((axes,) if isinstance(axes, int) else axes)))
+    return math.prod(shape) // max(
+        1, math.prod(shape[a] for a in ((axes,) if isinstance(axes, int) else axes))
+    )
 
 
 def steps(mul: int = 0, add: int = 0, other: int = 0) -> Formula:
@@ -83,7 +85,9 @@ def steps(mul: int = 0, add: int = 0, other: int = 0) -> Formula:
     return formula
 
 
-def each_input(mul: int = 0, add: int = 0, other: int = 0, operand: int = 0, per: str | None = None) -> Formula:
+def each_input(
+    mul: int = 0, add: int = 0, other: int = 0, operand: int = 0, per: str | None = None
+) -> Formula:
     """So much for each element of an operand; `per`: times this parameter."""
 
     def formula(ins: Shapes, outs: Shapes, params: Params) -> Counts:
@@ -110,7 +114,11 @@ def in_windows(add: int = 0, other: int = 0) -> Formula:
 
 def softmax_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     n, rows = math.prod(ins[0]), _along(ins[0], params["axis"])
-    return n, n + (n - rows), n + (n - rows)  # divide; subtract the largest, add up; exponentials, comparisons
+    return (
+        n,
+        n + (n - rows),
+        n + (n - rows),
+    )  # divide; subtract the largest, add up; exponentials, comparisons
 
 
 def log_softmax_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
@@ -120,15 +128,23 @@ def log_softmax_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
 
 def standardize_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     n, rows = math.prod(ins[0]), _along(ins[0], params["axes"])
-    return 2 * n + 3 * rows, n + 2 * (n - rows) + rows, rows  # squares and scaling; centring and two sums; roots
+    return (
+        2 * n + 3 * rows,
+        n + 2 * (n - rows) + rows,
+        rows,
+    )  # squares and scaling; centring and two sums; roots
 
 
 def standardize_push_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     n, rows = math.prod(ins[0]), _along(ins[0], params["axes"])
-    return 4 * n + 7 * rows, 3 * n + 4 * (n - rows) + rows, 2 * rows  # two products, two scalings; four sums; roots and a sign
+    return (
+        4 * n + 7 * rows,
+        3 * n + 4 * (n - rows) + rows,
+        2 * rows,
+    )  # two products, two scalings; four sums; roots and a sign
 
 
-# ------------------------------------------------------------------------------------------------------- products
+# ----------------------------------------------------------------------------------------- products
 
 
 def _sums_of(count: int, length: int) -> Counts:
@@ -195,12 +211,23 @@ def solve_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
 
 @estimate
 def sorting(ins: Shapes, outs: Shapes, params: Params) -> Counts:
-    return 0, 0, int(math.prod(outs[0]) * math.log2(max(2, ins[0][params["axis"]] if "axis" in params and ins[0] else math.prod(ins[0]))))
+    return (
+        0,
+        0,
+        int(
+            math.prod(outs[0])
+            * math.log2(
+                max(2, ins[0][params["axis"]] if "axis" in params and ins[0] else math.prod(ins[0]))
+            )
+        ),
+    )
 
 
 @estimate
 def fourier_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     """n/2 · log₂ n butterflies along each axis, each a complex product (4 multiplications, 2
     additions) and two complex additions."""
-    butterflies = sum(math.prod(ins[0]) / 2 * math.log2(max(1, ins[0][axis])) for axis in params["axes"])
+    butterflies = sum(
+        math.prod(ins[0]) / 2 * math.log2(max(1, ins[0][axis])) for axis in params["axes"]
+    )
     return int(4 * butterflies), int(6 * butterflies), 0

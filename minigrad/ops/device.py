@@ -1,4 +1,6 @@
-"""Moving a tensor to another device, as a differentiable operation: its transpose moves the cotangent back."""
+"""Moving a tensor to another device, as a differentiable operation: its transpose moves the
+cotangent back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Diagonals and triangles of matrices: reading them, placing them among zeros. Linear, so only the transpose is written.
+"""Diagonals and triangles of matrices: reading them, placing them among zeros. Linear, so only the
+transpose is written.
 
 Reading a diagonal and placing one are each other's transposes; cutting off a triangle is its own.
 """
@@ -13,7 +14,9 @@ from .batch import axes_from_the_right, shift_diagonal
 from .costs import MOVES
 
 
-def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]) -> Any:
+def _undiagonal(
+    xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]
+) -> Any:
     out = xp.zeros(shape, g.dtype)
     diagonal_view(out, offset, axis1, axis2)[...] = g
     return out
@@ -22,11 +25,15 @@ def _undiagonal(xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: 
 diagonal = linear(
     "diagonal",
     lambda xp, x, *, offset, axis1, axis2: diagonal_view(x, offset, axis1, axis2),
-    lambda g, x_shape, *, offset, axis1, axis2: undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)),
+    lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
+        g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)
+    ),
     view=True,
     batch=shift_diagonal,
 )
-"""The elements whose indices along two axes differ by `offset`, as a window with these along the last axis."""
+"""The elements whose indices along two axes differ by `offset`, as a window with these along the
+last axis.
+"""
 undiagonal = linear(
     "undiagonal",
     _undiagonal,

@@ -20,7 +20,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, NumpyArray, copy_with_strides_of, divide_integers, float32, ignore_float_errors, numpy
+from ..backend import (
+    FAST_DTYPES,
+    NumpyArray,
+    copy_with_strides_of,
+    divide_integers,
+    float32,
+    ignore_float_errors,
+    numpy,
+)
 from ..core.primitive import Primitive, constant, elementwise, linear, predicate, primitive
 from ..errors import DTypeError
 from .batch import axes_from_the_right, overwrite_all
@@ -31,7 +39,10 @@ from .shape import sum_to
 
 _LOGARITHM = "a logarithm is defined for numbers greater than 0"
 _DIVISION = "a division by zero has no value"
-_POWER = "a negative number has whole powers only, zero has none below 0, and float64 ends at about 1.8e308"
+_POWER = (
+    "a negative number has whole powers only, zero has none below 0, and float64 ends at about"
+    " 1.8e308"
+)
 _MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
 
 
@@ -47,10 +58,12 @@ def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primit
     on_host = getattr(numpy, called)
     of_one = lambda xp, x: run(on_host if xp is numpy else getattr(xp, called), x)
     of_two = lambda xp, a, b: run(on_host if xp is numpy else getattr(xp, called), a, b)
-    return elementwise(name, of_one if len(rules) == 1 else of_two, *rules, promote="float", **options)
+    return elementwise(
+        name, of_one if len(rules) == 1 else of_two, *rules, promote="float", **options
+    )
 
 
-# ------------------------------------------------------------------------------------------------- the four operations of arithmetic
+# ---------------------------------------------------------------- the four operations of arithmetic
 
 add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, scalar="a + b")
 
@@ -59,19 +72,33 @@ def _minus(xp: Any, a: Any, b: Any) -> Any:
     try:
         return a - b
     except TypeError:  # NumPy does not subtract booleans
-        raise DTypeError("sub: booleans have no difference. Use a ^ b (where they differ), a & ~b, or convert one with .int().") from None
+        raise DTypeError(
+            "sub: booleans have no difference. Use a ^ b (where they differ), a & ~b, or convert"
+            " one with .int()."
+        ) from None
 
 
 def _opposite(xp: Any, x: Any) -> Any:
     try:
         return -x
     except TypeError:
-        raise DTypeError("neg: a boolean has no negative. Use ~x to invert a mask, or convert it with .int().") from None
+        raise DTypeError(
+            "neg: a boolean has no negative. Use ~x to invert a mask, or convert it with .int()."
+        ) from None
 
 
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b")
-mul = elementwise("mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b")
-div = function("div", lambda g, b: g / b, lambda g, b, y: -g * y / b, called="true_divide", scalar="a / b", domain=_DIVISION)
+mul = elementwise(
+    "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b"
+)
+div = function(
+    "div",
+    lambda g, b: g / b,
+    lambda g, b, y: -g * y / b,
+    called="true_divide",
+    scalar="a / b",
+    domain=_DIVISION,
+)
 neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
 reciprocal = elementwise(
     "reciprocal",
@@ -100,7 +127,12 @@ remainder = elementwise(
     notation="a % b",
 )
 fmod = elementwise(
-    "fmod", lambda xp, a, b: _whole(xp.fmod, a, b), lambda g: g, lambda g, a, b: -g * trunc_divide(a, b), real_only=True, cost=(2, 1, 1)
+    "fmod",
+    lambda xp, a, b: _whole(xp.fmod, a, b),
+    lambda g: g,
+    lambda g, a, b: -g * trunc_divide(a, b),
+    real_only=True,
+    cost=(2, 1, 1),
 )
 trunc_divide = elementwise(
     "trunc_divide",
@@ -117,16 +149,22 @@ def _whole(divide: Any, a: Any, b: Any) -> Any:
     """A division with remainder. Integers have no infinity to answer with: dividing them by zero
     raises ZeroDivisionError.
     """
-    floating = any(getattr(v, "dtype", None) is not None and v.dtype.kind not in "iub" for v in (a, b))
+    floating = any(
+        getattr(v, "dtype", None) is not None and v.dtype.kind not in "iub" for v in (a, b)
+    )
     return ignore_float_errors.run(divide, a, b) if floating else divide_integers(divide, a, b)
 
 
 def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
     rest = _whole(xp.fmod, a, b)
-    return xp.floor_divide(a - rest, b) if rest.dtype.kind in "iub" else xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
+    return (
+        xp.floor_divide(a - rest, b)
+        if rest.dtype.kind in "iub"
+        else xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------------- powers
+# ------------------------------------------------------------------------------------------- powers
 
 
 def _power(xp: Any, x: Any, *, n: float) -> Any:
@@ -165,7 +203,11 @@ def _stays_even(dtype: Any, n: float) -> bool:
     if dtype.kind not in "fV":  # "V" is bfloat16's kind, of which powers are computed in float32
         return False
     rounded = float32.type if dtype.kind == "V" else dtype.type
-    return float(ignore_float_errors.run(rounded, n)) % 2 == 0 == float(ignore_float_errors.run(rounded, n - 1)) % 2
+    return (
+        float(ignore_float_errors.run(rounded, n)) % 2
+        == 0
+        == float(ignore_float_errors.run(rounded, n - 1)) % 2
+    )
 
 
 power = elementwise("pow", _power, _pull_power, promote="same", scalar="x ** n", domain=_POWER)
@@ -182,7 +224,9 @@ def _pull_exponent(g: Any, a: Any, b: Any, y: Any) -> Any:
 
 def _pow_tensor(xp: Any, a: Any, b: Any) -> Any:
     like = a if hasattr(a, "dtype") else b
-    if like.dtype.kind == "i" and xp.any(xp.asarray(b) < 0):  # of integers only 1 and -1 have an inverse; the others give 0, as in PyTorch
+    if like.dtype.kind == "i" and xp.any(
+        xp.asarray(b) < 0
+    ):  # of integers only 1 and -1 have an inverse; the others give 0, as in PyTorch
         base, even = xp.asarray(a, like.dtype), xp.asarray(b) % 2 == 0
         inverse = xp.where(xp.abs(base) == 1, xp.where(even, 1, base), 0)
         return _like(like, xp.where(xp.asarray(b) < 0, inverse, base ** xp.maximum(b, 0)))
@@ -209,7 +253,12 @@ def _tames_logarithm(b: Any) -> Any:
     return (b == 0) | (b.real > 0) if type(b) is complex else b >= 0
 
 
-sqrt = function("sqrt", lambda g, y: g / (2 * y), notation="sqrt(x)", domain="a square root is defined for numbers from 0 on")
+sqrt = function(
+    "sqrt",
+    lambda g, y: g / (2 * y),
+    notation="sqrt(x)",
+    domain="a square root is defined for numbers from 0 on",
+)
 rsqrt = elementwise(
     "rsqrt",
     lambda xp, x: ignore_float_errors.run(xp.true_divide, 1, ignore_float_errors.run(xp.sqrt, x)),
@@ -219,27 +268,58 @@ rsqrt = elementwise(
     notation="1 / sqrt(x)",
 )
 square = elementwise(
-    "square", lambda xp, x: ignore_float_errors.run(xp.multiply, x, x), lambda g, x: g * (2 * x), scalar="x * x", notation="x ** 2"
+    "square",
+    lambda xp, x: ignore_float_errors.run(xp.multiply, x, x),
+    lambda g, x: g * (2 * x),
+    scalar="x * x",
+    notation="x ** 2",
 )
 
-# ---------------------------------------------------------------------------------------------------- exponentials and logarithms
+# ---------------------------------------------------------------------- exponentials and logarithms
 
-exp = function("exp", lambda g, y: g * y, notation="e ** x", domain="the result is too large; float64 ends at about 1.8e308")
+exp = function(
+    "exp",
+    lambda g, y: g * y,
+    notation="e ** x",
+    domain="the result is too large; float64 ends at about 1.8e308",
+)
 exp2 = function("exp2", lambda g, y: g * (math.log(2) * y))
 expm1 = function("expm1", lambda g, x: g * exp(x))
 log = function("log", lambda g, x: g / x, symbol="ln", domain=_LOGARITHM)
 log2 = function("log2", lambda g, x: g / (math.log(2) * x), domain=_LOGARITHM)
 log10 = function("log10", lambda g, x: g / (math.log(10) * x), domain=_LOGARITHM)
-log1p = function("log1p", lambda g, x: g / (x + 1), domain="log1p(x) is the logarithm of 1 + x, defined for x greater than -1")
-logaddexp = function("logaddexp", lambda g, a, b: g * sigmoid(a - b), lambda g, a, b: g * sigmoid(b - a), real_only=True, cost=(0, 2, 3))
+log1p = function(
+    "log1p",
+    lambda g, x: g / (x + 1),
+    domain="log1p(x) is the logarithm of 1 + x, defined for x greater than -1",
+)
+logaddexp = function(
+    "logaddexp",
+    lambda g, a, b: g * sigmoid(a - b),
+    lambda g, a, b: g * sigmoid(b - a),
+    real_only=True,
+    cost=(0, 2, 3),
+)
 
-# ------------------------------------------------------------------------------------------- circular and hyperbolic functions
+# ---------------------------------------------------------------- circular and hyperbolic functions
 
 sin = function("sin", lambda g, x: g * cos(x))
 cos = function("cos", lambda g, x: g * -sin(x))
 tan = function("tan", lambda g, y: g * (1 + y * y))
-asin = function("asin", lambda g, x: g * rsqrt(1 - x * x), called="arcsin", symbol="arcsin", domain=_MINUS_ONE_TO_ONE)
-acos = function("acos", lambda g, x: -g * rsqrt(1 - x * x), called="arccos", symbol="arccos", domain=_MINUS_ONE_TO_ONE)
+asin = function(
+    "asin",
+    lambda g, x: g * rsqrt(1 - x * x),
+    called="arcsin",
+    symbol="arcsin",
+    domain=_MINUS_ONE_TO_ONE,
+)
+acos = function(
+    "acos",
+    lambda g, x: -g * rsqrt(1 - x * x),
+    called="arccos",
+    symbol="arccos",
+    domain=_MINUS_ONE_TO_ONE,
+)
 atan = function("atan", lambda g, x: g / (1 + x * x), called="arctan", symbol="arctan")
 atan2 = real_function(
     "atan2",
@@ -250,12 +330,26 @@ atan2 = real_function(
 sinh = function("sinh", lambda g, x: g * cosh(x))
 cosh = function("cosh", lambda g, x: g * sinh(x))
 tanh = elementwise("tanh", lambda xp, x: xp.tanh(x), lambda g, y: g * (1 - y * y), promote="float")
-asinh = elementwise("asinh", lambda xp, x: xp.arcsinh(x), lambda g, x: g * rsqrt(x * x + 1), promote="float", symbol="arsinh")
+asinh = elementwise(
+    "asinh",
+    lambda xp, x: xp.arcsinh(x),
+    lambda g, x: g * rsqrt(x * x + 1),
+    promote="float",
+    symbol="arsinh",
+)
 acosh = function(
-    "acosh", lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1), called="arccosh", symbol="arcosh", domain="it is defined for numbers from 1 on"
+    "acosh",
+    lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1),
+    called="arccosh",
+    symbol="arcosh",
+    domain="it is defined for numbers from 1 on",
 )
 atanh = function(
-    "atanh", lambda g, x: g / (1 - x * x), called="arctanh", symbol="artanh", domain="it is defined for numbers between -1 and 1"
+    "atanh",
+    lambda g, x: g / (1 - x * x),
+    called="arctanh",
+    symbol="artanh",
+    domain="it is defined for numbers between -1 and 1",
 )
 erf = real_function("erf", error_function, lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-x * x)))
 
@@ -266,23 +360,36 @@ def _over_square_sum(part: Any, a: Any, b: Any) -> Any:
     return where(total == 0, 0.0, part / where(total == 0, 1.0, total))
 
 
-# --------------------------------------------------------------------------------------------------- kinks, steps and selection
+# ----------------------------------------------------------------------- kinks, steps and selection
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
     if x.dtype.itemsize == 2:  # half precision would round three times
         return _sigmoid(xp, x.astype("float32")).astype(x.dtype)
-    y = ignore_float_errors.run(xp.exp, -x)  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
+    y = ignore_float_errors.run(
+        xp.exp, -x
+    )  # infinite where x is very negative, and 1 / (1 + ∞) = 0 is right
     y += 1
     return 1 / y
 
 
 def _softplus(xp: Any, x: Any) -> Any:
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-abs(x)))  # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
+    return xp.maximum(x, 0) + xp.log1p(
+        xp.exp(-abs(x))
+    )  # no exponential of a large number; fifteen times faster than logaddexp(x, 0)
 
 
-sigmoid = elementwise("sigmoid", _sigmoid, lambda g, y: g * (y * (1 - y)), promote="float", symbol="σ", scalar="1 / (exp(-x) + 1)")
-softplus = real_function("softplus", _softplus, lambda g, x: g * sigmoid(x), scalar="maximum(x, 0) + log1p(exp(-abs(x)))")
+sigmoid = elementwise(
+    "sigmoid",
+    _sigmoid,
+    lambda g, y: g * (y * (1 - y)),
+    promote="float",
+    symbol="σ",
+    scalar="1 / (exp(-x) + 1)",
+)
+softplus = real_function(
+    "softplus", _softplus, lambda g, x: g * sigmoid(x), scalar="maximum(x, 0) + log1p(exp(-abs(x)))"
+)
 
 
 def long_rows(size: int) -> tuple[int, int] | None:
@@ -321,8 +428,10 @@ def _relu(xp: Any, x: Any) -> Any:
 
 
 def relu_kernel(k: Line) -> list[str] | None:
-    """The larger of x and an array of zeros: NumPy compares arrays four times faster than an array and a number. Of a large array the
-    elements are seen as a few long rows, and a row of zeros does for all."""
+    """The larger of x and an array of zeros: NumPy compares arrays four times faster than an array
+    and a number. Of a large array the elements are seen as a few long rows, and a row of zeros does
+    for all.
+    """
     if not k.all_of("f"):
         return None
     k.in_place = True
@@ -330,7 +439,9 @@ def relu_kernel(k: Line) -> list[str] | None:
     if rows is None:
         return [f"maximum({k.operands[0]}, 0, out={k.out})"]
     if k.xp is numpy and rows[0] * rows[1] <= ZEROS:
-        zeros = k.static("zeros", host_zeros(k.made.dtype)[: rows[0] * rows[1]].reshape(k.made.shape))
+        zeros = k.static(
+            "zeros", host_zeros(k.made.dtype)[: rows[0] * rows[1]].reshape(k.made.shape)
+        )
         return [f"maximum({k.operands[0]}, {zeros}, out={k.out})"]
     zeros = k.static("zeros", k.xp.zeros(rows[1], k.made.dtype))
     x, out = (k.view(text, f".reshape{rows}") for text in (k.operands[0], k.out))
@@ -349,7 +460,14 @@ def _long_rows_of(k: Line) -> tuple[int, int] | None:
     return long_rows(size)
 
 
-relu = elementwise("relu", _relu, lambda g, y: where(y <= 0, 0.0, g), real_only=True, scalar="maximum(x, 0)", kernel=relu_kernel)
+relu = elementwise(
+    "relu",
+    _relu,
+    lambda g, y: where(y <= 0, 0.0, g),
+    real_only=True,
+    scalar="maximum(x, 0)",
+    kernel=relu_kernel,
+)
 maximum = elementwise(
     "maximum",
     lambda xp, a, b: xp.maximum(a, b),
@@ -389,30 +507,47 @@ def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
     faster, NaN and infinity included.
     """
     for zero, kept in ((a, b), (b, a)):
-        if type(zero) is float and zero == 0 and getattr(kept, "size", 0) > 4000 and kept.shape == condition.shape:
+        if (
+            type(zero) is float
+            and zero == 0
+            and getattr(kept, "size", 0) > 4000
+            and kept.shape == condition.shape
+        ):
             if kept.dtype not in FAST_DTYPES:
                 break
             integer = f"int{8 * kept.dtype.itemsize}"
             mask = condition.view("int8")
-            bits = (mask - 1 if zero is a else -mask).astype(integer)  # -1, which is all ones, where `kept` stays
+            bits = (mask - 1 if zero is a else -mask).astype(
+                integer
+            )  # -1, which is all ones, where `kept` stays
             bits &= kept.view(integer)
             return bits.view(kept.dtype)
     return xp.where(condition, a, b)
 
 
 def where_kernel(k: Line) -> list[str] | None:
-    """A choice against 0.0 (the derivative of relu): the bits of the other branch times 1 or 0, exact for NaN and infinity too."""
+    """A choice against 0.0 (the derivative of relu): the bits of the other branch times 1 or 0,
+    exact for NaN and infinity too.
+    """
     condition = k.array(0)
     zero = next((i for i in (1, 2) if type(k.number(i)) is float and repr(k.number(i)) == "0.0"), 0)
     other = k.array(3 - zero) if zero else None
     if other is None or condition is None or condition.dtype.kind != "b":
         return None
     dtype = k.made.dtype
-    if dtype not in FAST_DTYPES or other != k.made or condition.shape != other.shape or k.strides[0] is None or k.strides[3 - zero] is None:
+    if (
+        dtype not in FAST_DTYPES
+        or other != k.made
+        or condition.shape != other.shape
+        or k.strides[0] is None
+        or k.strides[3 - zero] is None
+    ):
         return None
     integer = f".view('int{8 * dtype.itemsize}')"
     bits, kept = k.view(k.out, integer), k.view(k.operands[3 - zero], integer)
-    factors = k.scratch(k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}"))  # NumPy multiplies numbers of two widths at half the speed
+    factors = k.scratch(
+        k.made.shape, k.xp.dtype(f"int{8 * dtype.itemsize}")
+    )  # NumPy multiplies numbers of two widths at half the speed
     stays, lines = k.operands[0], []
     if zero != 2:
         stays = k.scratch(k.made.shape, k.xp.dtype("bool"))
@@ -465,11 +600,31 @@ def _between(x: Any, low: Any, high: Any) -> Any:
 
 
 sign = elementwise(
-    "sign", lambda xp, x: _sign(x), lambda g: zeros_like(g), real_only=True, scalar="where(x > 0, 1, where(x < 0, -1, 0))", cost=EACH
+    "sign",
+    lambda xp, x: _sign(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar="where(x > 0, 1, where(x < 0, -1, 0))",
+    cost=EACH,
 )
-floor = elementwise("floor", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x), lambda g: zeros_like(g), real_only=True)
-ceil = elementwise("ceil", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x), lambda g: zeros_like(g), real_only=True)
-trunc = elementwise("trunc", lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x), lambda g: zeros_like(g), real_only=True)
+floor = elementwise(
+    "floor",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
+ceil = elementwise(
+    "ceil",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
+trunc = elementwise(
+    "trunc",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
 round_ = elementwise(
     "round",
     lambda xp, x, *, decimals: _round(x, decimals),
@@ -485,9 +640,11 @@ def _round(x: Any, decimals: int) -> Any:
     return x.astype("float32").round(decimals).astype(x.dtype) if half else x.round(decimals)
 
 
-# -------------------------------------------------------------------------------------------------------------- complex numbers
-# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a + i ∂L/∂b. Where a real cotangent belongs
-# to a complex input, or a complex one to a real input, the engine's cast to the input's dtype is the transpose that is wanted.
+# ---------------------------------------------------------------------------------- complex numbers
+# Not holomorphic: the rules are written out for z = a + bi, with g in PyTorch's convention ∂L/∂a +
+# i ∂L/∂b. Where a real cotangent belongs
+# to a complex input, or a complex one to a real input, the engine's cast to the input's dtype is
+# the transpose that is wanted.
 
 
 def _abs_pull(g: Any, x: Any) -> Any:
@@ -522,10 +679,23 @@ one rule for both modes.
 
 def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
     size = where(abs_(x) == 0, 1.0, abs_(x))
-    return where(abs_(x) == 0, 0.0, (g - real(conj(y) * g) * y) / size) if x.dtype.kind == "c" else zeros_like(g)
+    return (
+        where(abs_(x) == 0, 0.0, (g - real(conj(y) * g) * y) / size)
+        if x.dtype.kind == "c"
+        else zeros_like(g)
+    )
 
 
-abs_ = primitive("abs", lambda xp, x: xp.abs(x), [_abs_pull], [_abs_push], conjugates=True, symbol="abs", pointwise=True, dtype="real")
+abs_ = primitive(
+    "abs",
+    lambda xp, x: xp.abs(x),
+    [_abs_pull],
+    [_abs_push],
+    conjugates=True,
+    symbol="abs",
+    pointwise=True,
+    dtype="real",
+)
 conj = primitive(
     "conj",
     lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x,
@@ -536,7 +706,16 @@ conj = primitive(
     pointwise=True,
     cost=EACH,
 )
-real = primitive("real", lambda xp, x: x.real, [lambda g: g], [lambda t: real(t)], conjugates=True, view=True, pointwise=True, dtype="real")
+real = primitive(
+    "real",
+    lambda xp, x: x.real,
+    [lambda g: g],
+    [lambda t: real(t)],
+    conjugates=True,
+    view=True,
+    pointwise=True,
+    dtype="real",
+)
 imag = primitive(
     "imag",
     lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype),
@@ -549,7 +728,11 @@ imag = primitive(
 )
 angle = primitive(
     "angle",
-    lambda xp, x: xp.angle(x) if x.dtype.kind == "c" else _like(x, xp.where(x < 0, math.pi, xp.where(x == x, 0.0, x))),
+    lambda xp, x: (
+        xp.angle(x)
+        if x.dtype.kind == "c"
+        else _like(x, xp.where(x < 0, math.pi, xp.where(x == x, 0.0, x)))
+    ),
     [lambda g, x: _angle_pull(g, x)],
     [lambda t, x: _angle_push(t, x)],
     conjugates=True,
@@ -583,7 +766,10 @@ def _make_complex(xp: Any, a: Any, b: Any) -> Any:
 make_complex = primitive(
     "complex",
     _make_complex,
-    [lambda g, a_shape: sum_to(real(g), shape=a_shape), lambda g, b_shape: sum_to(imag(g), shape=b_shape)],
+    [
+        lambda g, a_shape: sum_to(real(g), shape=a_shape),
+        lambda g, b_shape: sum_to(imag(g), shape=b_shape),
+    ],
     [lambda t: make_complex(t, zeros_like(t)), lambda t: make_complex(zeros_like(t), t)],
     conjugates=True,
     promote="float",
@@ -599,7 +785,9 @@ def _view_as_real(xp: Any, x: Any) -> Any:
 
 
 def _view_as_complex(xp: Any, x: Any) -> Any:
-    x = x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)  # a cotangent may lie in memory in any way
+    x = (
+        x if x.strides[-1] == x.dtype.itemsize else xp.ascontiguousarray(x)
+    )  # a cotangent may lie in memory in any way
     return x.view("complex128" if x.dtype.itemsize == 8 else "complex64")[..., 0]
 
 
@@ -628,12 +816,23 @@ view_as_complex = primitive(
 other's transpose.
 """
 
-# ------------------------------------------------------------------------------------------------------- copies, casts, constants
+# ------------------------------------------------------------------------- copies, casts, constants
 
-clone = linear("clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g, pointwise=True, scalar="x")
+clone = linear(
+    "clone", lambda xp, x: copy_with_strides_of(x, x), lambda g: g, pointwise=True, scalar="x"
+)
 identity = linear("identity", lambda xp, x: x, lambda g: g, view=True, pointwise=True)
-cast = linear("cast", lambda xp, x, *, dtype: _cast(x, dtype), lambda g: g, pointwise=True, dtype="given", scalar="x")
-"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has nothing left to do."""
+cast = linear(
+    "cast",
+    lambda xp, x, *, dtype: _cast(x, dtype),
+    lambda g: g,
+    pointwise=True,
+    dtype="given",
+    scalar="x",
+)
+"""x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has
+nothing left to do.
+"""
 overwrite = elementwise(
     "overwrite",
     lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype),
@@ -647,8 +846,16 @@ overwrite = elementwise(
     kernel=None,
 )
 """The values `new` in the shape and dtype of `old`: what `copy_`, `fill_` and `x[…] = …` write."""
-zeros_like = linear("zeros_like", lambda xp, x: xp.zeros(x.shape, x.dtype), lambda g: zeros_like(g), pointwise=True, scalar="0")
-ones_like = constant("ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), pointwise=True, scalar="1")
+zeros_like = linear(
+    "zeros_like",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    lambda g: zeros_like(g),
+    pointwise=True,
+    scalar="0",
+)
+ones_like = constant(
+    "ones_like", lambda xp, x: xp.ones(x.shape, x.dtype), pointwise=True, scalar="1"
+)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -656,7 +863,7 @@ def _cast(x: Any, dtype: Any) -> Any:
     return ignore_float_errors.run(part.astype, dtype)
 
 
-# ------------------------------------------------------------------------------------------------------- questions and logic
+# ------------------------------------------------------------------------------ questions and logic
 
 
 def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
@@ -664,7 +871,10 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
         return operation(*operands)
     except TypeError:
         dtypes = " and ".join(str(getattr(x, "dtype", type(x).__name__)) for x in operands)
-        raise DTypeError(f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) & (y > 0).") from None
+        raise DTypeError(
+            f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) &"
+            " (y > 0)."
+        ) from None
 
 
 eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")
@@ -680,7 +890,27 @@ logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b), sc
 logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b), scalar="a or b")
 logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b), scalar="xor(a, b)")
 logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x), scalar="not x")
-bitwise_and = constant("bitwise_and", lambda xp, a, b: _of_bits(operator.and_, "&", a, b), promote="same", pointwise=True, scalar="a & b")
-bitwise_or = constant("bitwise_or", lambda xp, a, b: _of_bits(operator.or_, "|", a, b), promote="same", pointwise=True, scalar="a | b")
-bitwise_xor = constant("bitwise_xor", lambda xp, a, b: _of_bits(operator.xor, "^", a, b), promote="same", pointwise=True, scalar="a ^ b")
-bitwise_not = constant("bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), pointwise=True, scalar="~x")
+bitwise_and = constant(
+    "bitwise_and",
+    lambda xp, a, b: _of_bits(operator.and_, "&", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a & b",
+)
+bitwise_or = constant(
+    "bitwise_or",
+    lambda xp, a, b: _of_bits(operator.or_, "|", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a | b",
+)
+bitwise_xor = constant(
+    "bitwise_xor",
+    lambda xp, a, b: _of_bits(operator.xor, "^", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a ^ b",
+)
+bitwise_not = constant(
+    "bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), pointwise=True, scalar="~x"
+)

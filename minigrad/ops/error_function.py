@@ -1,10 +1,12 @@
-"""The error function, which NumPy does not have, for whole arrays: Taylor's formula around the nearest point of a table.
+"""The error function, which NumPy does not have, for whole arrays: Taylor's formula around the
+nearest point of a table.
 
     erf(p + d) = erf(p) + 2/√π e^(−p²) Σ_n (−1)ⁿ Hₙ(p) dⁿ⁺¹ / (n + 1)!
 
-with Hermite's polynomials H₀ = 1, H₁ = 2p, Hₙ₊₁ = 2p Hₙ − 2n Hₙ₋₁, which the derivatives of e^(−x²) are made of. The points lie so close
-that a few terms give all digits: absolutely to half a unit in the last place of 1, and near 0 relatively too. The C library's function,
-called for each element, takes 15 times as long.
+with Hermite's polynomials H₀ = 1, H₁ = 2p, Hₙ₊₁ = 2p Hₙ − 2n Hₙ₋₁, which the derivatives of e^(−x²)
+are made of. The points lie so close that a few terms give all digits: absolutely to half a unit in
+the last place of 1, and near 0 relatively too. The C library's function, called for each element,
+takes 15 times as long.
 
 Source: Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 7.1.19 and 22.13.
 """
@@ -47,7 +49,9 @@ def error_function(xp: Any, x: Any) -> Any:
     *rows, last = _table(x.dtype.name)
     reach = REACH[x.dtype.name]
     d = x.clip(-reach, reach)
-    nearest = numpy.rint(numpy.fmax(d, -reach) * PARTS)  # of NaN some point of the table; d stays NaN
+    nearest = numpy.rint(
+        numpy.fmax(d, -reach) * PARTS
+    )  # of NaN some point of the table; d stays NaN
     d -= nearest / PARTS
     point = (nearest + reach * PARTS).astype("int64")
     y = last.take(point)

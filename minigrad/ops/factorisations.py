@@ -1,15 +1,18 @@
-"""Inverses, determinants and factorisations of (batches of) square or rectangular matrices, by the library's LAPACK.
+"""Inverses, determinants and factorisations of (batches of) square or rectangular matrices, by the
+library's LAPACK.
 
-Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so dY = -Y dA Y. For the
-factorisations the equations are A = L Lᴴ, A = L U, A = Q R, A V = V diag(w), A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the
-factors' own constraints (triangular, unitary); writing dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these
-pushes with respect to ⟨G, T⟩ = Re tr(Gᴴ T).
+Each derivative follows from differentiating the defining equation. For Y = A⁻¹: dA Y + A dY = 0, so
+dY = -Y dA Y. For the factorisations the equations are A = L Lᴴ, A = L U, A = Q R, A V = V diag(w),
+A = V diag(w) Vᴴ, A = U diag(s) Vᴴ together with the factors' own constraints (triangular, unitary);
+writing dQ = Q Ω with Ω skew-Hermitian solves them. The pulls are the adjoints of these pushes with
+respect to ⟨G, T⟩ = Re tr(Gᴴ T).
 
-Eigenvectors and singular vectors have derivatives only where their values differ: between equal ones a rule divides by zero, and the
-gradient says so (inf or NaN).
+Eigenvectors and singular vectors have derivatives only where their values differ: between equal
+ones a rule divides by zero, and the gradient says so (inf or NaN).
 
-Sources: M. Giles, Collected Matrix Derivative Results for Forward and Reverse Mode (2008); I. Murray, Differentiation of the Cholesky
-decomposition (2016); G. Golub and V. Pereyra, The Differentiation of Pseudo-Inverses (1973); complex phases as in PyTorch.
+Sources: M. Giles, Collected Matrix Derivative Results for Forward and Reverse Mode (2008); I.
+Murray, Differentiation of the Cholesky decomposition (2016); G. Golub and V. Pereyra, The
+Differentiation of Pseudo-Inverses (1973); complex phases as in PyTorch.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def _total(x: Any) -> Any:
     return sum_(x, axes=(x.ndim - 2, x.ndim - 1), keepdims=False)
 
 
-# -------------------------------------------------------------------------------------------------- inverses and linear equations
+# -------------------------------------------------------------------- inverses and linear equations
 
 inv = primitive(
     "inv",
@@ -79,7 +82,10 @@ solve = primitive(
 
 def _pinv_pull(g: Any, x: Any, y: Any) -> Any:
     gh, yh = adjoint(g), adjoint(y)
-    outside, inside = gh - x @ (y @ gh), gh - (gh @ y) @ x  # parts of Gᴴ that A, or Aᴴ, does not reach
+    outside, inside = (
+        gh - x @ (y @ gh),
+        gh - (gh @ y) @ x,
+    )  # parts of Gᴴ that A, or Aᴴ, does not reach
     return outside @ y @ yh + yh @ y @ inside - yh @ g @ yh
 
 
@@ -105,10 +111,11 @@ pinv = primitive(
     batch=axes_from_the_right,
     cost=cubic(8),
 )
-"""The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count as 0. Differentiable where the rank
-does not change."""
+"""The Moore-Penrose inverse; singular values up to `rtol` times the largest, or up to `atol`, count
+as 0. Differentiable where the rank does not change.
+"""
 
-# ------------------------------------------------------------------------------------------------------------------- determinants
+# ------------------------------------------------------------------------------------- determinants
 
 det = primitive(
     "det",
@@ -122,7 +129,9 @@ det = primitive(
 
 
 def _cofactors(xp: Any, x: Any) -> Any:
-    """det(A) A⁻ᵀ without the division: with A = U diag(s) Vᴴ each 1/s becomes the product of the other singular values."""
+    """det(A) A⁻ᵀ without the division: with A = U diag(s) Vᴴ each 1/s becomes the product of the
+    other singular values.
+    """
     u, s, vh = call_linalg("det (derivative)", xp.linalg.svd, x)
     ahead, behind = xp.ones(s.shape, s.dtype), xp.ones(s.shape, s.dtype)
     if s.shape[-1] > 1:
@@ -140,8 +149,8 @@ cofactors = primitive(
     batch=axes_from_the_right,
     cost=cubic(1),
 )
-"""The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second derivative of det at a singular matrix is
-an error.
+"""The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second
+derivative of det at a singular matrix is an error.
 """
 logabsdet = primitive(
     "logabsdet",
@@ -164,15 +173,27 @@ def _imaginary(x: Any) -> Any:
 detsign = primitive(
     "detsign",
     lambda xp, x: call_linalg("slogdet", xp.linalg.slogdet, x)[0],
-    [lambda g, x, y: _number(_imaginary(imag(g * conj(y)))) * adjoint(inv(x)) if x.dtype.kind == "c" else zeros_like(x)],
-    [lambda t, x, y: y * _imaginary(imag(_total(swapped(inv(x)) * t))) if x.dtype.kind == "c" else _total(zeros_like(t))],
+    [
+        lambda g, x, y: (
+            _number(_imaginary(imag(g * conj(y)))) * adjoint(inv(x))
+            if x.dtype.kind == "c"
+            else zeros_like(x)
+        )
+    ],
+    [
+        lambda t, x, y: (
+            y * _imaginary(imag(_total(swapped(inv(x)) * t)))
+            if x.dtype.kind == "c"
+            else _total(zeros_like(t))
+        )
+    ],
     conjugates=True,
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
 )
 """det A / |det A|: a sign, constant but for jumps, or for complex matrices a phase."""
 
-# ----------------------------------------------------------------------------------------------------------------- factorisations
+# ----------------------------------------------------------------------------------- factorisations
 
 
 def _half_lower(x: Any) -> Any:
@@ -187,15 +208,19 @@ def _hermitian(x: Any) -> Any:
 cholesky = primitive(
     "cholesky",
     lambda xp, x: call_linalg("cholesky", xp.linalg.cholesky, x),
-    [lambda g, y: _hermitian(adjoint(solve(adjoint(y), adjoint(solve(adjoint(y), _half_lower(adjoint(y) @ g))))))],
+    [
+        lambda g, y: _hermitian(
+            adjoint(solve(adjoint(y), adjoint(solve(adjoint(y), _half_lower(adjoint(y) @ g)))))
+        )
+    ],
     [lambda t, y: y @ _half_lower(adjoint(solve(y, adjoint(solve(y, _hermitian(t))))))],
     conjugates=True,
     shape="valid first",
     batch=axes_from_the_right,
     cost=cubic(1 / 6),
 )
-"""The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is read; the gradient is Hermitian,
-as A must be.
+"""The lower triangular L with A = L Lᴴ of Hermitian positive definite A. Only A's lower triangle is
+read; the gradient is Hermitian, as A must be.
 """
 
 
@@ -235,7 +260,9 @@ qr = primitive(
     batch=axes_from_the_right,
     cost=cubic(1),
 )
-"""Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows as columns, which must be independent."""
+"""Q with orthonormal columns and upper triangular R, A = Q R, for A with at least as many rows
+as columns, which must be independent.
+"""
 
 
 def _off_diagonal(x: Any) -> Any:
@@ -254,14 +281,22 @@ def _divided(x: Any, gaps: Any) -> Any:
 
 def _eigh_pull(g: Any, y: Any) -> Any:
     (gw, gv), (w, v) = g, y
-    turn = adjoint(v) @ gv  # v moves by turns only, so the skew part counts, and the gradient is Hermitian as x is
-    return v @ (diagonal_matrix(gw) + _divided(_off_diagonal(turn - adjoint(turn)), 2 * _gaps(w))) @ adjoint(v)
+    turn = (
+        adjoint(v) @ gv
+    )  # v moves by turns only, so the skew part counts, and the gradient is Hermitian as x is
+    return (
+        v
+        @ (diagonal_matrix(gw) + _divided(_off_diagonal(turn - adjoint(turn)), 2 * _gaps(w)))
+        @ adjoint(v)
+    )
 
 
 def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
     w, v = y
     inner = adjoint(v) @ t @ v
-    return real(main_diagonal(inner)), v @ _divided(_off_diagonal(inner + adjoint(inner)), 2 * _gaps(w))
+    return real(main_diagonal(inner)), v @ _divided(
+        _off_diagonal(inner + adjoint(inner)), 2 * _gaps(w)
+    )
 
 
 eigh = primitive(
@@ -274,8 +309,8 @@ eigh = primitive(
     batch=axes_from_the_right,
     cost=cubic(4),
 )
-"""Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of which only the lower triangle is
-read.
+"""Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of Hermitian matrices, of
+which only the lower triangle is read.
 """
 
 
@@ -324,12 +359,16 @@ svd = primitive(
     batch=axes_from_the_right,
     cost=cubic(8),
 )
-"""U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A; singular values real and descending."""
+"""U, s, Vᴴ with A = U diag(s) Vᴴ: orthonormal columns, as many as the smaller side of A;
+singular values real and descending.
+"""
 
 
 def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
     w, v = call_linalg("eig", xp.linalg.eig, x)
-    dtype = x.dtype if x.dtype.kind == "c" else "complex64" if x.dtype == "float32" else "complex128"
+    dtype = (
+        x.dtype if x.dtype.kind == "c" else "complex64" if x.dtype == "float32" else "complex128"
+    )
     return w.astype(dtype), v.astype(dtype)
 
 
@@ -337,7 +376,9 @@ def _eig_pull(g: Any, y: Any) -> Any:
     (gw, gv), (w, v) = g, y
     vh = adjoint(v)
     inner = vh @ gv
-    inner = inner - (vh @ v) * _row(_real_part(main_diagonal(inner)))  # the columns stay of length 1
+    inner = inner - (vh @ v) * _row(
+        _real_part(main_diagonal(inner))
+    )  # the columns stay of length 1
     return solve(vh, (diagonal_matrix(gw) + _divided(_off_diagonal(inner), conj(_gaps(w)))) @ vh)
 
 
@@ -353,24 +394,37 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = primitive("eig", _eig, [_eig_pull], [_eig_push], conjugates=True, outputs=2, batch=axes_from_the_right, cost=cubic(10))
-"""Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is real. The largest element of each vector
-is real in LAPACK's choice of its phase, which the derivative leaves alone.
+eig = primitive(
+    "eig",
+    _eig,
+    [_eig_pull],
+    [_eig_push],
+    conjugates=True,
+    outputs=2,
+    batch=axes_from_the_right,
+    cost=cubic(10),
+)
+"""Eigenvalues and eigenvectors (columns of length 1) of square matrices, complex also where A is
+real. The largest element of each vector is real in LAPACK's choice of its phase, which the
+derivative leaves alone.
 """
 
-# ------------------------------------------------------------------------------------------------------------ Gaussian elimination
+# ----------------------------------------------------------------------------- Gaussian elimination
 
 
 def _eliminate(xp: Any, a: Any, pivots: Any | None) -> Any:
-    """L U in one matrix, L below the diagonal, where its ones are not kept. Into `pivots`, if there are such, goes which row (counted from
-    1, as LAPACK does) took the place of each; without, the rows stay where they are.
+    """L U in one matrix, L below the diagonal, where its ones are not kept. Into `pivots`, if there
+    are such, goes which row (counted from 1, as LAPACK does) took the place of each; without, the
+    rows stay where they are.
     """
     a = xp.array(a)
     n = a.shape[-1]
     for k in range(min(a.shape[-2:])):
         if pivots is not None:
             below = a[..., k:, k]
-            size = xp.abs(below.real) + xp.abs(below.imag) if a.dtype.kind == "c" else xp.abs(below)  # what LAPACK compares
+            size = (
+                xp.abs(below.real) + xp.abs(below.imag) if a.dtype.kind == "c" else xp.abs(below)
+            )  # what LAPACK compares
             largest = k + xp.argmax(size, axis=-1)
             pivots[..., k] = largest + 1
             place = xp.broadcast_to(xp.asarray(largest)[..., None, None], (*a.shape[:-2], 1, n))
@@ -391,7 +445,9 @@ def _pivots(xp: Any, x: Any) -> Any:
 
 
 lu_pivots = constant("lu_pivots", _pivots, batch=axes_from_the_right, cost=cubic(1 / 3))
-"""Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row in turn: that of the largest element."""
+"""Which row (counted from 1) Gaussian elimination with partial pivoting exchanges with each row
+in turn: that of the largest element.
+"""
 
 
 def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
@@ -400,7 +456,9 @@ def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
     for k in range(pivots.shape[-1]):
         other = pivots[..., k : k + 1] - 1
         there = xp.take_along_axis(order, xp.asarray(other, "int64"), axis=-1)
-        order = xp.where(places == k, there, xp.where(places == other, order[..., k : k + 1], order))
+        order = xp.where(
+            places == k, there, xp.where(places == other, order[..., k : k + 1], order)
+        )
     return order
 
 
@@ -413,7 +471,11 @@ def _lower_and_upper(y: Any) -> tuple[Any, Any, Any]:
     n = y.shape[-1]
     top = window(y, index=(Ellipsis, slice(0, n), slice(None)))
     below = window(y, index=(Ellipsis, slice(n, None), slice(None)))
-    return tril(top, offset=-1) + diagonal_matrix(ones_like(main_diagonal(top))), below, triu(top, offset=0)
+    return (
+        tril(top, offset=-1) + diagonal_matrix(ones_like(main_diagonal(top))),
+        below,
+        triu(top, offset=0),
+    )
 
 
 def _joined(top: Any, below: Any) -> Any:
@@ -434,7 +496,9 @@ def _lu_pull(g: Any, y: Any) -> Any:
     first = window(g, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
     rest = _over(window(g, index=(Ellipsis, slice(y.shape[-1], None), slice(None))), swapped(upper))
     gu = triu(first, offset=0) - triu(swapped(below) @ rest, offset=0)
-    inner = tril(swapped(lower) @ tril(first, offset=-1), offset=-1) + triu(gu @ swapped(upper), offset=0)
+    inner = tril(swapped(lower) @ tril(first, offset=-1), offset=-1) + triu(
+        gu @ swapped(upper), offset=0
+    )
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
@@ -446,10 +510,17 @@ lu = primitive(
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
 )
-"""Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it, where its ones are not kept. For A with
-at least as many rows as columns; differentiable where U is invertible.
+"""Gaussian elimination without exchanges of rows, A = L U: U on and above the diagonal, L below it,
+where its ones are not kept. For A with at least as many rows as columns; differentiable where U is
+invertible.
 """
 
 
-reflections = constant("reflections", lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part], cost=cubic(1))
-"""LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections; part 1: their factors τ."""
+reflections = constant(
+    "reflections",
+    lambda xp, x, *, part: call_linalg("qr", xp.linalg.qr, x, "raw")[part],
+    cost=cubic(1),
+)
+"""LAPACK's form of Q R. Part 0, transposed: R, and beside it the vectors of the reflections;
+part 1: their factors τ.
+"""

@@ -1,4 +1,6 @@
-"""The discrete Fourier transform: a linear map whose matrix, exp(-2πi jk / n), is symmetric, and hence its own transpose."""
+"""The discrete Fourier transform: a linear map whose matrix, exp(-2πi jk / n), is symmetric, and
+hence its own transpose.
+"""
 
 from __future__ import annotations
 
@@ -26,4 +28,6 @@ fft = linear(
     batch=shift_axes,
     cost=fourier_cost,
 )
-"""scale · Σ x[j] exp(∓2πi jk / n) along each of the axes, for complex x; the sign is + for the inverse."""
+"""scale · Σ x[j] exp(∓2πi jk / n) along each of the axes, for complex x; the sign is + for the
+inverse.
+"""

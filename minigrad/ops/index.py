@@ -1,13 +1,21 @@
-"""Reading and replacing parts of a tensor. Reading is linear; its transpose adds each cotangent element back to where it was read from.
+"""Reading and replacing parts of a tensor. Reading is linear; its transpose adds each cotangent
+element back to where it was read from.
 
-An index is what Python puts between brackets: integers, slices, None, Ellipsis, and arrays of integers or booleans, alone or in a tuple.
+An index is what Python puts between brackets: integers, slices, None, Ellipsis, and arrays of
+integers or booleans, alone or in a tuple.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..backend import copy_in_order, ignore_float_errors, materialise, scatter_add, scatter_extreme_at
+from ..backend import (
+    copy_in_order,
+    ignore_float_errors,
+    materialise,
+    scatter_add,
+    scatter_extreme_at,
+)
 from ..core.primitive import Primitive, linear, primitive
 from .batch import batch_lengths
 from .costs import MOVES, each_input, put_cost
@@ -18,14 +26,18 @@ from .sums import accumulator
 def is_basic(index: Any) -> bool:
     """Whether the index selects a window (integers, slices, None, Ellipsis) and not a copy."""
     parts = index if isinstance(index, tuple) else (index,)
-    return all(p is None or p is Ellipsis or (isinstance(p, slice | int) and not isinstance(p, bool)) for p in parts)
+    return all(
+        p is None or p is Ellipsis or (isinstance(p, slice | int) and not isinstance(p, bool))
+        for p in parts
+    )
 
 
 def numbers_first(index: Any) -> tuple[Any, Any]:
-    """An index of numbers and arrays in two steps, as PyTorch takes it: the numbers (a basic index, None if there are none), then the rest.
+    """An index of numbers and arrays in two steps, as PyTorch takes it: the numbers (a basic index,
+    None if there are none), then the rest.
 
-    To NumPy a number beside arrays is an array of its own, which is broadcast with them and may move the axes: x[1, :, [0, 2]] has shape
-    (2, n) there, (n, 2) here.
+    To NumPy a number beside arrays is an array of its own, which is broadcast with them and may
+    move the axes: x[1, :, [0, 2]] has shape (2, n) there, (n, 2) here.
     """
     parts = index if isinstance(index, tuple) else (index,)
     is_number = [isinstance(p, int) and not isinstance(p, bool) for p in parts]
@@ -36,13 +48,20 @@ def numbers_first(index: Any) -> tuple[Any, Any]:
         if number or p is Ellipsis:
             numbers.append(p)
         elif p is not None and not isinstance(p, bool):  # a mask of k axes stands for k slices
-            numbers.extend([slice(None)] * (p.ndim if getattr(p, "dtype", None) is not None and p.dtype.kind == "b" else 1))
-    return tuple(numbers), tuple(p for p, number in zip(parts, is_number, strict=True) if not number)
+            numbers.extend(
+                [slice(None)]
+                * (p.ndim if getattr(p, "dtype", None) is not None and p.dtype.kind == "b" else 1)
+            )
+    return tuple(numbers), tuple(
+        p for p, number in zip(parts, is_number, strict=True) if not number
+    )
 
 
 def _window(xp: Any, x: Any, *, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
-    return x[parts if Ellipsis in parts else (*parts, Ellipsis)]  # with the Ellipsis even one element is a window, not a copy
+    return x[
+        parts if Ellipsis in parts else (*parts, Ellipsis)
+    ]  # with the Ellipsis even one element is a window, not a copy
 
 
 def _unwindow(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
@@ -52,45 +71,67 @@ def _unwindow(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def explicit(index: Any, ndim: int) -> Any:
-    """The index with full slices in place of Ellipsis. To NumPy an Ellipsis parts the arrays beside it even where it stands for nothing;
-    here, as in PyTorch, it does not."""
+    """The index with full slices in place of Ellipsis. To NumPy an Ellipsis parts the arrays beside
+    it even where it stands for nothing; here, as in PyTorch, it does not.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     at = next((i for i, part in enumerate(parts) if part is Ellipsis), None)
     if at is None:
         return index
     masks = [getattr(part, "dtype", None) is not None and part.dtype.kind == "b" for part in parts]
     read = sum(
-        0 if part is None or part is Ellipsis or isinstance(part, bool) else part.ndim if mask else 1
+        0
+        if part is None or part is Ellipsis or isinstance(part, bool)
+        else part.ndim
+        if mask
+        else 1
         for part, mask in zip(parts, masks, strict=True)
     )
     return (*parts[:at], *(slice(None),) * (ndim - read), *parts[at + 1 :])
 
 
 def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
-    """At least as many numbers as places are added in the accumulator's dtype: for fewer, a wider copy of all places would cost more than
-    the additions. There the running totals are of the dtype itself, as PyTorch's always are."""
+    """At least as many numbers as places are added in the accumulator's dtype: for fewer, a wider
+    copy of all places would cost more than the additions. There the running totals are of the dtype
+    itself, as PyTorch's always are.
+    """
     wide = accumulator(g.dtype, g.size if g.size >= _size(shape) else 1)
     out = xp.zeros(shape, wide)
     scatter_add(xp, out, explicit(index, len(shape)), g.astype(wide, copy=False))
     return out if wide == g.dtype else ignore_float_errors.run(out.astype, g.dtype)
 
 
-def _slice_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
-    """A basic index behind k full slices; `shape`, where there is one, behind the batch's lengths."""
+def _slice_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any
+) -> Any:
+    """A basic index behind k full slices; `shape`, where there is one, behind the batch's
+    lengths.
+    """
     if "shape" in params:
         params["shape"] = (*arrays[0].shape[:k], *params["shape"])
-    return prim.forward(xp, *arrays, index=(slice(None),) * k + (index if isinstance(index, tuple) else (index,)), **params)
+    return prim.forward(
+        xp,
+        *arrays,
+        index=(slice(None),) * k + (index if isinstance(index, tuple) else (index,)),
+        **params,
+    )
 
 
-def _index_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any) -> Any:
-    """An index with arrays in it reads the example's axes, so the batch axes go to the end, where an index leaves them alone."""
+def _index_behind(
+    prim: Primitive, xp: Any, arrays: list[Any], k: int, *, index: Any, **params: Any
+) -> Any:
+    """An index with arrays in it reads the example's axes, so the batch axes go to the end,
+    where an index leaves them alone.
+    """
     x, *values = arrays
     if "shape" in params:
         params["shape"] = (*params["shape"], *x.shape[:k])
     if prim.name == "index_put":
         x = xp.broadcast_to(x, (*batch_lengths(arrays, k), *x.shape[k:]))
     ndim = len(params["shape"]) - k if "shape" in params else x.ndim - k
-    result = prim.forward(xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit(index, ndim), **params)
+    result = prim.forward(
+        xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit(index, ndim), **params
+    )
     return result.transpose((*range(result.ndim - k, result.ndim), *range(result.ndim - k)))
 
 
@@ -108,7 +149,13 @@ window = linear(
 )
 """x[index] for a basic index: a view."""
 unwindow = linear(
-    "unwindow", _unwindow, lambda g, *, index: window(g, index=index), symbol="place", batch=_slice_behind, shape="given", cost=MOVES
+    "unwindow",
+    _unwindow,
+    lambda g, *, index: window(g, index=index),
+    symbol="place",
+    batch=_slice_behind,
+    shape="given",
+    cost=MOVES,
 )
 """Zeros of `shape`, with g at the basic index."""
 gather = linear(
@@ -120,7 +167,9 @@ gather = linear(
     cost=MOVES,
     notation="x[index]",
 )
-"""x[index] for an index with arrays in it: a copy; repeated indices read the same element several times."""
+"""x[index] for an index with arrays in it: a copy; repeated indices read the same element
+several times.
+"""
 ungather = linear(
     "ungather",
     _ungather,
@@ -168,7 +217,9 @@ index_put = primitive(
     [_index_put_base, _index_put_values],
     [
         _index_put_base,
-        lambda t, x_shape, *, index, accumulate: index_put(_blank(t, x_shape), t, index=index, accumulate=accumulate),
+        lambda t, x_shape, *, index, accumulate: index_put(
+            _blank(t, x_shape), t, index=index, accumulate=accumulate
+        ),
     ],
     accumulates=True,
     batch=_index_behind,
@@ -181,7 +232,9 @@ index_put = primitive(
 
 def _blank(t: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of `shape` in the dtype and kind of t."""
-    return unwindow(t.reshape(-1)[:0], index=(slice(0, 0),), shape=(_size(shape),)).reshape(tuple(shape))
+    return unwindow(t.reshape(-1)[:0], index=(slice(0, 0),), shape=(_size(shape),)).reshape(
+        tuple(shape)
+    )
 
 
 def _size(shape: tuple[int, ...]) -> int:
@@ -191,7 +244,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-# ------------------------------------------------------------------------------------------------- the largest of what is written
+# ------------------------------------------------------------------- the largest of what is written
 
 
 def _scatter_extreme(xp: Any, x: Any, values: Any, *, index: Any, largest: bool) -> Any:
@@ -201,7 +254,9 @@ def _scatter_extreme(xp: Any, x: Any, values: Any, *, index: Any, largest: bool)
 
 
 def _winners(x: Any, values: Any, y: Any, index: Any) -> tuple[Any, Any]:
-    """Which share of y each element of x and of `values` is: 1/k for each of k equal winners, 0 for what is not chosen."""
+    """Which share of y each element of x and of `values` is: 1/k for each of k equal winners, 0
+    for what is not chosen.
+    """
     same: Any = lambda a, b: (a == b) | ((a != a) & (b != b))
     mine = where(same(x, y), ones_like(x), 0.0)
     theirs = where(same(values, gather(y, index=index)), ones_like(values), 0.0)
@@ -218,17 +273,20 @@ scatter_extreme = primitive(
     ],
     [
         lambda t, x, values, y, *, index: t * _winners(x, values, y, index)[0],
-        lambda t, x, values, y, *, index: ungather(t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)),
+        lambda t, x, values, y, *, index: ungather(
+            t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)
+        ),
     ],
     promote="same",
     real_only=True,
     cost=each_input(other=1, operand=1),
 )
-"""x, in which each element is replaced by the largest (or smallest) of itself and of the values with its index; equal ones share the
-derivative evenly. The values have the index's shape."""
+"""x, in which each element is replaced by the largest (or smallest) of itself and of the values
+with its index; equal ones share the derivative evenly. The values have the index's shape.
+"""
 
 
-# ------------------------------------------------------------------------------------------------- a region reached by several views
+# ---------------------------------------------------------------- a region reached by several views
 
 
 def _replay(x: Any, steps: Any) -> Any:
@@ -237,7 +295,9 @@ def _replay(x: Any, steps: Any) -> Any:
     return x
 
 
-def _scatter_view(xp: Any, x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | None = None) -> Any:
+def _scatter_view(
+    xp: Any, x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | None = None
+) -> Any:
     out = copy_in_order(xp, x, order)
     region = out
     for step, params in steps:
@@ -250,20 +310,27 @@ scatter_view = primitive(
     "scatter_view",
     _scatter_view,
     [
-        lambda g, values_shape, *, steps, order=None: scatter_view(g, zeros_like(_replay(g, steps)), steps=steps, order=order),
+        lambda g, values_shape, *, steps, order=None: scatter_view(
+            g, zeros_like(_replay(g, steps)), steps=steps, order=order
+        ),
         lambda g, *, steps: _replay(g, steps),
     ],
     [
-        lambda t, *, steps, order=None: scatter_view(t, zeros_like(_replay(t, steps)), steps=steps, order=order),
+        lambda t, *, steps, order=None: scatter_view(
+            t, zeros_like(_replay(t, steps)), steps=steps, order=order
+        ),
         lambda t, x, *, steps, order=None: scatter_view(zeros_like(x), t, steps=steps, order=order),
     ],
-    conjugates=True,  # it picks and places parts (real and imaginary ones among them) and multiplies nothing
+    # it picks and places parts (real and imaginary ones among them) and multiplies nothing
+    conjugates=True,
     symbol="replace",
     shape="valid first",
     dtype="first",
     cost=MOVES,
 )
-"""x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place change of a view means for its base.
+"""x with the region that `steps` (view operations) lead to replaced by `values`: what an in-place
+change of a view means for its base.
 
-order: the base's axes from the outermost in memory to the innermost. A cotangent may be laid out in another way, in which the same steps
-would copy."""
+order: the base's axes from the outermost in memory to the innermost. A cotangent may be laid out in
+another way, in which the same steps would copy.
+"""

@@ -44,7 +44,14 @@ class Line:
         out_strides: tuple[int, ...],
     ) -> None:
         self.operands, self.types, self.strides, self.params = operands, types, strides, params
-        self.out, self.made, self.static, self.scratch, self.view, self.xp = out, made, static, scratch, view, xp
+        self.out, self.made, self.static, self.scratch, self.view, self.xp = (
+            out,
+            made,
+            static,
+            scratch,
+            view,
+            xp,
+        )
         self.out_strides = out_strides
 
         self.in_place = False
@@ -60,7 +67,9 @@ class Line:
 
     def all_of(self, kinds: str) -> bool:
         """Whether all operands that are arrays, and the result, have a dtype of these kinds."""
-        return self.made.dtype.kind in kinds and all(t.dtype.kind in kinds for t in self.types if hasattr(t, "dtype"))
+        return self.made.dtype.kind in kinds and all(
+            t.dtype.kind in kinds for t in self.types if hasattr(t, "dtype")
+        )
 
 
 def _column_sums(k: Line, source: Any, out: str) -> list[str] | None:
@@ -69,19 +78,32 @@ def _column_sums(k: Line, source: Any, out: str) -> list[str] | None:
     n, columns = source.shape
     x, ordered = k.operands[0], row_major(k.strides[0], source.shape, source.dtype)
     if n <= AT_ONCE or not ordered:
-        by_columns = row_major(k.strides[0] and k.strides[0][::-1], source.shape[::-1], source.dtype)
-        return [f"{_ones(k, n, source)}.dot({x}, out={out})"] if n <= AT_ONCE or (by_columns and n <= ROWS) else None
+        by_columns = row_major(
+            k.strides[0] and k.strides[0][::-1], source.shape[::-1], source.dtype
+        )
+        return (
+            [f"{_ones(k, n, source)}.dot({x}, out={out})"]
+            if n <= AT_ONCE or (by_columns and n <= ROWS)
+            else None
+        )
     if n > PLAIN * PLAIN:
         return None
     rows, count, rest = split(n)
     folded, body = k.scratch((count, columns), source.dtype), f"[:{n - rest}]" if rest else ""
     lines = [
-        f"{_ones(k, rows, source)}.dot({k.view(x, f'{body}.reshape({rows}, {count * columns})')}, out={k.view(folded, '.reshape(-1)')})",
+        (
+            f"{_ones(k, rows, source)}.dot("
+            f"{k.view(x, f'{body}.reshape({rows}, {count * columns})')},"
+            f" out={k.view(folded, '.reshape(-1)')})"
+        ),
         f"{_ones(k, count, source)}.dot({folded}, out={out})",
     ]
     if rest:
         left = k.scratch((columns,), source.dtype)
-        lines += [f"{_ones(k, rest, source)}.dot({k.view(x, f'[{n - rest}:]')}, out={left})", f"add({out}, {left}, out={out})"]
+        lines += [
+            f"{_ones(k, rest, source)}.dot({k.view(x, f'[{n - rest}:]')}, out={left})",
+            f"add({out}, {left}, out={out})",
+        ]
     return lines
 
 
@@ -95,14 +117,25 @@ def sum_kernel(k: Line) -> list[str] | None:
         return None
     ordered = row_major(k.strides[0], source.shape, source.dtype)
     if source.dtype in FAST_DTYPES:
-        if axes == (0,) and len(source.shape) == 2 and (lines := _column_sums(k, source, k.view(k.out, "[0]") if keepdims else k.out)):
+        if (
+            axes == (0,)
+            and len(source.shape) == 2
+            and (lines := _column_sums(k, source, k.view(k.out, "[0]") if keepdims else k.out))
+        ):
             return lines
         if _is_short(source, axes):
             return _slices(k, source, axes[0], keepdims)
-        if axes == (len(source.shape) - 1,) and len(source.shape) > 1 and 0 < source.shape[-1] <= ROWS and ordered:
+        if (
+            axes == (len(source.shape) - 1,)
+            and len(source.shape) > 1
+            and 0 < source.shape[-1] <= ROWS
+            and ordered
+        ):
             rows = f".reshape(-1, {source.shape[-1]})"
             ones = _ones(k, source.shape[-1], source)
-            return [f"{k.view(k.operands[0], rows)}.dot({ones}, out={k.view(k.out, '.reshape(-1)')})"]
+            return [
+                f"{k.view(k.operands[0], rows)}.dot({ones}, out={k.view(k.out, '.reshape(-1)')})"
+            ]
     return _plain(k, source, axes, keepdims)
 
 
@@ -110,22 +143,34 @@ def _plain(k: Line, source: Any, axes: tuple[int, ...], keepdims: bool) -> list[
     """NumPy's reduction, where the operation leaves it to that."""
     in_rows = row_major(k.strides[0], source.shape, source.dtype)
     small = math.prod(source.shape) <= AT_ONCE
-    if is_narrow(source.dtype) or not (small or is_plain(source.shape, axes, source.dtype, in_rows)):
+    if is_narrow(source.dtype) or not (
+        small or is_plain(source.shape, axes, source.dtype, in_rows)
+    ):
         return None
     return [f"add.reduce({k.operands[0]}, axis={axes}, out={k.out}, keepdims={keepdims})"]
 
 
 def _is_short(source: Any, axes: tuple[int, ...]) -> bool:
     """As `ops.sums.is_short`."""
-    return len(axes) == 1 and 2 <= source.shape[axes[0]] <= 4 and len(source.shape) > 1 and source.dtype in FAST_DTYPES
+    return (
+        len(axes) == 1
+        and 2 <= source.shape[axes[0]] <= 4
+        and len(source.shape) > 1
+        and source.dtype in FAST_DTYPES
+    )
 
 
 def _slices(k: Line, source: Any, axis: int, keepdims: bool) -> list[str]:
     """The sum over a short axis slice by slice, as in the operation (`ops.sums.slice_sums`)."""
     before = ":, " * axis
-    names = [f"[{before}{i}:{i + 1}]" if keepdims else f"[{before}{i}]" for i in range(source.shape[axis])]
+    names = [
+        f"[{before}{i}:{i + 1}]" if keepdims else f"[{before}{i}]"
+        for i in range(source.shape[axis])
+    ]
     first, *others = (k.view(k.operands[0], name) for name in names)
-    return [f"add({first if i == 0 else k.out}, {part}, out={k.out})" for i, part in enumerate(others)]
+    return [
+        f"add({first if i == 0 else k.out}, {part}, out={k.out})" for i, part in enumerate(others)
+    ]
 
 
 def mean_kernel(k: Line) -> list[str] | None:
@@ -144,8 +189,14 @@ def sum_to_kernel(k: Line) -> list[str] | None:
     source, shape = k.array(0), k.made.shape
     if source is None or source.dtype not in FAST_DTYPES:
         return None
-    columns = len(source.shape) == 2 and shape in ((source.shape[1],), (1, source.shape[1])) and source.shape[0] != 1
-    if columns and (lines := _column_sums(k, source, k.out if len(shape) == 1 else k.view(k.out, "[0]"))):
+    columns = (
+        len(source.shape) == 2
+        and shape in ((source.shape[1],), (1, source.shape[1]))
+        and source.shape[0] != 1
+    )
+    if columns and (
+        lines := _column_sums(k, source, k.out if len(shape) == 1 else k.view(k.out, "[0]"))
+    ):
         return lines
     if len(shape) != len(source.shape) or shape == source.shape:
         return None

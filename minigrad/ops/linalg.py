@@ -1,7 +1,7 @@
 """Products of matrices, the one bilinear operation that networks live on.
 
-For Y = A B with cotangent G the pulls are G Bᵀ and Aᵀ G, each summed over the batch axes that were broadcast. A one-dimensional operand
-counts as a row (left) or a column (right), as in NumPy.
+For Y = A B with cotangent G the pulls are G Bᵀ and Aᵀ G, each summed over the batch axes that were
+broadcast. A one-dimensional operand counts as a row (left) or a column (right), as in NumPy.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from .shape import broadcast_to, permute, reshape, sum_to
 
 def swapped(x: Any) -> Any:
     """The last two axes exchanged."""
-    if type(x) is NumpyArray:  # in a derivative rule: no operation is needed to look at an array in another order
+    if (
+        type(x) is NumpyArray
+    ):  # in a derivative rule: no operation is needed to look at an array in another order
         return x.swapaxes(-1, -2)
     axes = tuple(range(x.ndim))
     return permute(x, axes=(*axes[:-2], axes[-1], axes[-2]))
 
 
 def _fitted(c: Any, shape: Any) -> Any:
-    """A contribution summed over the batch axes along which the operand was broadcast, if there are any."""
+    """A contribution summed over the batch axes along which the operand was broadcast, if there
+    are any.
+    """
     return c if c.shape == shape else sum_to(c, shape=tuple(shape))
 
 
@@ -39,7 +43,9 @@ def _left(g: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
         return matmul(g, swapped(b))
     if len(a_shape) == 1:
         product = matmul(reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1])), swapped(b))
-        return sum_to(reshape(product, shape=(*product.shape[:-2], product.shape[-1])), shape=tuple(a_shape))
+        return sum_to(
+            reshape(product, shape=(*product.shape[:-2], product.shape[-1])), shape=tuple(a_shape)
+        )
     return _fitted(matmul(g, swapped(b)), a_shape)
 
 
@@ -47,7 +53,10 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
     if a.ndim == 1:
         if len(b_shape) == 1:
             return g * a
-        return sum_to(reshape(a, shape=(a.shape[0], 1)) * reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1])), shape=tuple(b_shape))
+        return sum_to(
+            reshape(a, shape=(a.shape[0], 1)) * reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1])),
+            shape=tuple(b_shape),
+        )
     if len(b_shape) == 1 and a.ndim == 2:
         return matmul(swapped(a), g)
     if len(b_shape) == 1:
@@ -55,7 +64,9 @@ def _right(g: Any, a: Any, b_shape: tuple[int, ...]) -> Any:
         return sum_to(reshape(product, shape=tuple(product.shape[:-1])), shape=tuple(b_shape))
     if len(b_shape) == 2 and a.ndim > 2:
         count = math.prod(g.shape[:-1])  # one large product instead of a batch and a sum
-        rows = reshape(broadcast_to(a, shape=(*g.shape[:-1], a.shape[-1])), shape=(count, a.shape[-1]))
+        rows = reshape(
+            broadcast_to(a, shape=(*g.shape[:-1], a.shape[-1])), shape=(count, a.shape[-1])
+        )
         return matmul(swapped(rows), reshape(g, shape=(count, g.shape[-1])))
     return _fitted(matmul(swapped(a), g), b_shape)
 
@@ -64,22 +75,32 @@ def _matmul(xp: Any, a: Any, b: Any) -> Any:
     if a.ndim == 2 == b.ndim:
         if len(a) >= 64 and type(b) is NumpyArray and is_turned(a.shape, b.shape, b.strides):
             b = b.copy()
-        return ignore_float_errors.run(a.dot, b)  # the same product; dot takes half the time to start
+        return ignore_float_errors.run(
+            a.dot, b
+        )  # the same product; dot takes half the time to start
     if 1 <= a.ndim <= 2 and 1 <= b.ndim <= 2:
         return ignore_float_errors.run(a.dot, b)
-    if a.ndim > 2 == b.ndim:  # one matrix for a whole batch: one large product is faster than many small ones
+    if (
+        a.ndim > 2 == b.ndim
+    ):  # one matrix for a whole batch: one large product is faster than many small ones
         rows = a.reshape((math.prod(a.shape[:-1]), a.shape[-1]))
         return _matmul(xp, rows, b).reshape((*a.shape[:-1], b.shape[-1]))
     return ignore_float_errors.run(xp.matmul, a, b)
 
 
 def is_turned(a: tuple[int, ...], b: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether a tall matrix of shape `a` meets a small one of shape `b` that lies column after column (a weight's transpose).
+    """Whether a tall matrix of shape `a` meets a small one of shape `b` that lies column after
+    column (a weight's transpose).
 
-    For small products OpenBLAS has kernels without packing, and the one for this layout is the slowest: 1000 x 25 by 25 x 25 take 25 µs,
-    with a copy first 19. Beyond a million multiplications all are packed, and a copy is for nothing.
+    For small products OpenBLAS has kernels without packing, and the one for this layout is the
+    slowest: 1000 x 25 by 25 x 25 take 25 µs, with a copy first 19. Beyond a million multiplications
+    all are packed, and a copy is for nothing.
     """
-    return strides[0] < strides[1] and b[0] * b[1] <= 4096 and 64 <= a[0] <= 1_000_000 // max(1, b[0] * b[1])
+    return (
+        strides[0] < strides[1]
+        and b[0] * b[1] <= 4096
+        and 64 <= a[0] <= 1_000_000 // max(1, b[0] * b[1])
+    )
 
 
 def _product_shape(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> tuple[int, ...] | None:
@@ -99,14 +120,30 @@ def matmul_kernel(k: Line) -> list[str] | None:
 
 def affine_kernel(k: Line) -> list[str] | None:
     x, w, b = (k.array(i) for i in range(3))
-    if x is None or w is None or b is None or len(x.shape) != 2 or not x.dtype == w.dtype == b.dtype or not k.all_of("f"):
+    if (
+        x is None
+        or w is None
+        or b is None
+        or len(x.shape) != 2
+        or not x.dtype == w.dtype == b.dtype
+        or not k.all_of("f")
+    ):
         return None
     strides = k.strides[1]
-    product = _dot_kernel(k, x.shape, w.shape[::-1], w.dtype, f"{k.operands[1]}.transpose()", strides and strides[::-1])
+    product = _dot_kernel(
+        k,
+        x.shape,
+        w.shape[::-1],
+        w.dtype,
+        f"{k.operands[1]}.transpose()",
+        strides and strides[::-1],
+    )
     return [*product, f"add({k.out}, {k.operands[2]}, out={k.out})"]
 
 
-def _dot_kernel(k: Line, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None) -> list[str]:
+def _dot_kernel(
+    k: Line, a: Shape, b: Shape, dtype: DType, text: str, strides: tuple[int, ...] | None
+) -> list[str]:
     """The product of two matrices, the right one copied where the engine copies it."""
     if k.xp is not numpy or strides is None or not is_turned(a, b, strides):
         return [f"{k.operands[0]}.dot({text}, out={k.out})"]

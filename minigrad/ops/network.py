@@ -1,7 +1,9 @@
-"""What neural networks do all the time, each as one operation because it is more accurate or faster than its parts.
+"""What neural networks do all the time, each as one operation because it is more accurate or faster
+than its parts.
 
-softmax and its logarithm subtract the largest element first, so no exponential overflows; `standardize` has a symmetric Jacobian, so that
-one rule serves both modes; `affine` is the layer x Wᵀ + b. Axes are non-negative; nn/functional sees to that.
+softmax and its logarithm subtract the largest element first, so no exponential overflows;
+`standardize` has a symmetric Jacobian, so that one rule serves both modes; `affine` is the layer x
+Wᵀ + b. Axes are non-negative; nn/functional sees to that.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ from typing import Any
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..core.primitive import primitive
 from .batch import join_layer, shift_axes
-from .costs import EACH, each_input, layer_cost, log_softmax_cost, softmax_cost, standardize_cost, standardize_push_cost
+from .costs import (
+    EACH,
+    each_input,
+    layer_cost,
+    log_softmax_cost,
+    softmax_cost,
+    standardize_cost,
+    standardize_push_cost,
+)
 from .elementwise import exp, log, log1p, maximum, real_function, rsqrt
 from .linalg import affine_kernel, matmul, swapped
 from .narrow import in_float32
@@ -27,8 +37,8 @@ Axes = tuple[int, ...]
 def _largest(xp: Any, x: Any, axes: Axes) -> Any:
     """The largest element along the axes.
 
-    A short axis is compared slice by slice, which is many times faster than a reduction along it; rows of up to 32 elements are compared as
-    columns, which takes half the time even with the copy.
+    A short axis is compared slice by slice, which is many times faster than a reduction along it;
+    rows of up to 32 elements are compared as columns, which takes half the time even with the copy.
     """
     if len(axes) == 1 and 1 < x.shape[axes[0]] <= 4:
         before = (slice(None),) * axes[0]
@@ -44,7 +54,9 @@ def _largest(xp: Any, x: Any, axes: Axes) -> Any:
 
 
 def _exponentials(xp: Any, x: Any, axes: Axes) -> tuple[Any, Any, Any]:
-    """x − m for the largest element m (NaN where m is infinite), its exponential, and the sum of that."""
+    """x − m for the largest element m (NaN where m is infinite), its exponential, and the sum of
+    that.
+    """
     lowered = ignore_float_errors.run(xp.subtract, x, _largest(xp, x, axes))
     powers = xp.exp(lowered)
     return lowered, powers, sum_forward(xp, powers, axes=axes, keepdims=True)
@@ -102,11 +114,13 @@ log_softmax = primitive(
 )
 """x − ln Σ e^x along an axis."""
 
-# ------------------------------------------------------------------------------------------------------------ normalisation
+# ------------------------------------------------------------------------------------ normalisation
 
 
 def _mean(xp: Any, x: Any, axes: Axes) -> Any:
-    return sum_forward(xp, x, axes=axes, keepdims=True) / (math.prod(x.shape[a] for a in axes) or math.nan)
+    return sum_forward(xp, x, axes=axes, keepdims=True) / (
+        math.prod(x.shape[a] for a in axes) or math.nan
+    )
 
 
 def _mean_product(xp: Any, a: Any, b: Any, axes: Axes) -> Any:
@@ -115,12 +129,20 @@ def _mean_product(xp: Any, a: Any, b: Any, axes: Axes) -> Any:
     if rows is None:
         return _mean(xp, a * b, axes)
     before, length, rest = rows
-    dots = ignore_float_errors.run(xp.matmul, a.reshape((*before, 1, length)), b.reshape((*before, length, 1)))
-    return sum_forward(xp, dots, axes=rest, keepdims=True).reshape(kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
+    dots = ignore_float_errors.run(
+        xp.matmul, a.reshape((*before, 1, length)), b.reshape((*before, length, 1))
+    )
+    return sum_forward(xp, dots, axes=rest, keepdims=True).reshape(
+        kept_shape(a.shape, axes)
+    ) / math.prod(a.shape[axis] for axis in axes)
 
 
 def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
-    centred = xp.subtract(x, _mean(xp, x, axes), out=out) if x.dtype in FAST_DTYPES else x - _mean(xp, x, axes)
+    centred = (
+        xp.subtract(x, _mean(xp, x, axes), out=out)
+        if x.dtype in FAST_DTYPES
+        else x - _mean(xp, x, axes)
+    )
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
     if x.dtype in FAST_DTYPES and x.ndim:
         centred *= scale
@@ -133,13 +155,17 @@ def _standardize_push(xp: Any, t: Any, x: Any, *, axes: Axes, eps: float, out: A
     centred = xp.subtract(x, _mean(xp, x, axes), out=out) if fast else x - _mean(xp, x, axes)
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
     along = scale * scale * _mean_product(xp, t, centred, axes)
-    if fast:  # in one piece of memory: to get and to fill another one for each step would take longer than the arithmetic
+    # in one piece of memory: to get and to fill another one for each step would take longer than
+    # the arithmetic
+    if fast:
         centred *= -along
         centred += t
         centred -= _mean(xp, t, axes)
         centred *= scale
         return centred
-    return _placed(((t - _mean(xp, t, axes) - centred * along) * scale).astype(x.dtype, copy=False), out)
+    return _placed(
+        ((t - _mean(xp, t, axes) - centred * along) * scale).astype(x.dtype, copy=False), out
+    )
 
 
 def _placed(result: Any, out: Any) -> Any:
@@ -162,14 +188,19 @@ def _standardize_bend(g: Any, t: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     centred = x - mean(x, axes=axes, keepdims=True)
     scale = rsqrt(mean_of_product(centred, centred, axes) + eps)
     jt, jg = standardize_push(t, x, axes=axes, eps=eps), standardize_push(g, x, axes=axes, eps=eps)
-    return -scale * (mean_of_product(y, g, axes) * jt + mean_of_product(y, t, axes) * jg + mean_of_product(g, jt, axes) * y)
+    return -scale * (
+        mean_of_product(y, g, axes) * jt
+        + mean_of_product(y, t, axes) * jg
+        + mean_of_product(g, jt, axes) * y
+    )
 
 
 def mean_of_product(a: Any, b: Any, axes: Axes) -> Any:
     """The mean of a · b over axes, which are kept.
 
-    Of large arrays it is a batch of products of a row and a column where it can be, which never makes the elementwise product: 64 x 32 x 28
-    x 28 over all axes but the channels' takes a quarter of the time.
+    Of large arrays it is a batch of products of a row and a column where it can be, which never
+    makes the elementwise product: 64 x 32 x 28 x 28 over all axes but the channels' takes a quarter
+    of the time.
     """
     rows = _as_rows(a, axes)
     if rows is None:
@@ -177,14 +208,18 @@ def mean_of_product(a: Any, b: Any, axes: Axes) -> Any:
     before, length, rest = rows
     dots = matmul(reshape(a, shape=(*before, 1, length)), reshape(b, shape=(*before, length, 1)))
     total = sum_(dots, axes=rest, keepdims=True) if rest else dots
-    return reshape(total, shape=kept_shape(a.shape, axes)) / math.prod(a.shape[axis] for axis in axes)
+    return reshape(total, shape=kept_shape(a.shape, axes)) / math.prod(
+        a.shape[axis] for axis in axes
+    )
 
 
 def _as_rows(a: Any, axes: Axes) -> tuple[Axes, int, Axes] | None:
-    """How `mean_of_product` sees an array as rows: the sizes of the axes before a row, its length, and the axes to sum the products over.
+    """How `mean_of_product` sees an array as rows: the sizes of the axes before a row, its length,
+    and the axes to sum the products over.
 
-    A row is what the last axes hold that are all among `axes`, or a part of that, short enough for one product. None where that would not
-    pay."""
+    A row is what the last axes hold that are all among `axes`, or a part of that, short enough for
+    one product. None where that would not pay.
+    """
     lead = a.ndim
     while lead - 1 in axes:
         lead -= 1
@@ -233,8 +268,8 @@ standardize_push = primitive(
     shape="first",
     cost=standardize_push_cost,
 )
-"""J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J = (1 − 1/n − y yᵀ/n) / σ is symmetric: the
-pull is the push.
+"""J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J =
+(1 − 1/n − y yᵀ/n) / σ is symmetric: the pull is the push.
 """
 
 
@@ -253,7 +288,9 @@ def _total_product(g: Any, x: Any, shape: Axes) -> Any:
     axes = tuple(i for i, n in enumerate(kept) if n == 1 and x.shape[i] != 1)
     if not axes or _as_rows(x, axes) is None:
         return sum_to(g * x, shape=tuple(shape))
-    return reshape(mean_of_product(g, x, axes) * math.prod(x.shape[axis] for axis in axes), shape=tuple(shape))
+    return reshape(
+        mean_of_product(g, x, axes) * math.prod(x.shape[axis] for axis in axes), shape=tuple(shape)
+    )
 
 
 scale_shift = primitive(
@@ -276,7 +313,7 @@ scale_shift = primitive(
 )
 """x · w + b, with w and b that broadcast to x: a number for each channel, say."""
 
-# ---------------------------------------------------------------------------------------------------- the fully connected layer
+# ------------------------------------------------------------------------ the fully connected layer
 
 
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
@@ -322,11 +359,13 @@ affine = primitive(
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 
-# ----------------------------------------------------------------------------------------------------------------------- losses
+# ------------------------------------------------------------------------------------------- losses
 
 
 def _class_places(xp: Any, t: Any, ignored: int) -> tuple[Any, tuple[Any, Any]]:
-    """Which targets count; and the index that reads from one row of classes for each target the element at its class."""
+    """Which targets count; and the index that reads from one row of classes for each target the
+    element at its class.
+    """
     counts = t != ignored
     return counts, (xp.arange(math.prod(t.shape)), xp.where(counts, t, 0).reshape(-1))
 
@@ -352,24 +391,35 @@ nll = primitive(
     "nll",
     _nll,
     [
-        lambda g, t, x_shape, *, axis, ignored: nll_place(g, t, axis=axis, classes=x_shape[axis], ignored=ignored),
+        lambda g, t, x_shape, *, axis, ignored: nll_place(
+            g, t, axis=axis, classes=x_shape[axis], ignored=ignored
+        ),
         None,
     ],
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
     batch=shift_axes,
     cost=EACH,
 )
-"""−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0 where t is `ignored`."""
+"""−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0
+where t is `ignored`.
+"""
 nll_place = primitive(
     "nll_place",
     _nll_place,
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
-    [lambda c, t, *, axis, classes, ignored: nll_place(c, t, axis=axis, classes=classes, ignored=ignored), None],
+    [
+        lambda c, t, *, axis, classes, ignored: nll_place(
+            c, t, axis=axis, classes=classes, ignored=ignored
+        ),
+        None,
+    ],
     symbol="place",
     batch=shift_axes,
     cost=each_input(other=1),
 )
-"""−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of `nll` in x."""
+"""−g at each target's class, 0 at the other ones and where t is `ignored`. The transpose of
+`nll` in x.
+"""
 
 binary_cross_entropy = real_function(
     "binary_cross_entropy",
@@ -378,11 +428,13 @@ binary_cross_entropy = real_function(
     lambda g, p: g * (log1p(-p) - log(p)),
     scalar="(t - 1) * maximum(log1p(-p), -100) - t * maximum(log(p), -100)",
 )
-"""−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs 100, not infinity (PyTorch's
-bounds).
+"""−t ln p − (1 − t) ln(1 − p), with logarithms not below −100: a certain and wrong prediction costs
+100, not infinity (PyTorch's bounds).
 """
 
 
 def _bounded_log(xp: Any, logarithm: Any, x: Any) -> Any:
     bounded = xp.maximum(ignore_float_errors.run(logarithm, x), -100)
-    return float(bounded) if type(x) is float else bounded  # a Python number stays one, and follows the dtype of what it meets
+    return (
+        float(bounded) if type(x) is float else bounded
+    )  # a Python number stays one, and follows the dtype of what it meets

@@ -1,6 +1,8 @@
-"""Python's operators as operations: the one table for tensors, and for the payloads that stand where an array would (batched, recorded).
+"""Python's operators as operations: the one table for tensors, and for the payloads that stand
+where an array would (batched, recorded).
 
-Derivative rules compute with payloads; `attach_operators` is what makes `g * y` of a rule an operation there too.
+Derivative rules compute with payloads; `attach_operators` is what makes `g * y` of a rule an
+operation there too.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ BINARY: dict[str, Any] = {
     "xor": ew.bitwise_xor,
 }
 """By the names of Python's methods, without underscores."""
-COMPARISONS: dict[str, Any] = {name: getattr(ew, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+COMPARISONS: dict[str, Any] = {
+    name: getattr(ew, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
+}
 
 
 def attach_operators(kind: type) -> None:
@@ -36,4 +40,5 @@ def attach_operators(kind: type) -> None:
         setattr(kind, f"__{name}__", (lambda do: lambda self, other: do(self, other))(operation))
     for name, operation in (("neg", ew.neg), ("abs", ew.abs_), ("invert", ew.bitwise_not)):
         setattr(kind, f"__{name}__", (lambda do: lambda self: do(self))(operation))
-    setattr(kind, "__hash__", object.__hash__)  # noqa: B010  # a class that compares element by element loses its own
+    # a class that compares element by element loses its own
+    setattr(kind, "__hash__", object.__hash__)  # noqa: B010

@@ -1,20 +1,27 @@
-"""Recurrent layers, a whole sequence as one operation: the same small network applied step after step, its output fed back as state.
+"""Recurrent layers, a whole sequence as one operation: the same small network applied step after
+step, its output fed back as state.
 
     rnn    h[t] = φ(a[t] + h[t-1] Uᵀ)                            φ = tanh, or relu
-    lstm   i, f, n, o = the quarters of a[t] + h[t-1] Uᵀ;         c[t] = σ(f) c[t-1] + σ(i) tanh(n);   h[t] = σ(o) tanh(c[t])
+    lstm   i, f, n, o = the quarters of a[t] + h[t-1] Uᵀ;
+           c[t] = σ(f) c[t-1] + σ(i) tanh(n);                     h[t] = σ(o) tanh(c[t])
     gru    r, z, n = the thirds of a[t]; s, y, m = those of h[t-1] Uᵀ + b;
            n = tanh(n + σ(r + s) m);                              h[t] = n + σ(z + y) (h[t-1] - n)
 
-a (L, N, gates · H) is what the input gives to the gates, the states before the first step are (N, H), U is (gates · H, H).
+a (L, N, gates · H) is what the input gives to the gates, the states before the first step are (N,
+H), U is (gates · H, H).
 
-The derivative of a recurrence is a linear recurrence. Differentiated, each line above says how the state's tangent follows from the one
-before it: multiplied element by element by slopes, and by U. The pushes run through it forward, the pulls backward ("backpropagation
-through time"). The slopes of all steps are known when the states are, so they are computed for all steps at once, and so is the gradient of
-U, as one product. Gates are not kept: with the states known, one large product gives all of them again.
+The derivative of a recurrence is a linear recurrence. Differentiated, each line above says how the
+state's tangent follows from the one before it: multiplied element by element by slopes, and by U.
+The pushes run through it forward, the pulls backward ("backpropagation through time"). The slopes
+of all steps are known when the states are, so they are computed for all steps at once, and so is
+the gradient of U, as one product. Gates are not kept: with the states known, one large product
+gives all of them again.
 
-Rules are loops in the library's own operations; where they are themselves differentiated, it is this loop that is recorded.
+Rules are loops in the library's own operations; where they are themselves differentiated, it is
+this loop that is recorded.
 
-Sources: Werbos 1990 (backpropagation through time); Hochreiter & Schmidhuber 1997; Cho et al. 2014, in the form of cuDNN.
+Sources: Werbos 1990 (backpropagation through time); Hochreiter & Schmidhuber 1997; Cho et al. 2014,
+in the form of cuDNN.
 """
 
 from __future__ import annotations
@@ -32,11 +39,13 @@ from .linalg import matmul, swapped
 from .network import rows_of
 from .shape import cat, pad_axis, sum_to
 
-# ------------------------------------------------------------------------------------------------------------------ the states
+# --------------------------------------------------------------------------------------- the states
 
 
 def _room(xp: Any, a: Any, *states_and_matrices: Any) -> Any:
-    """Memory for the states of all steps. Under `vmap` there are axes in front, which may have length 1 in some operands."""
+    """Memory for the states of all steps. Under `vmap` there are axes in front, which may have
+    length 1 in some operands.
+    """
     leads = zip(a.shape[:-3], *(s.shape[:-2] for s in states_and_matrices), strict=True)
     lead = tuple(next((n for n in sizes if n != 1), 1) for sizes in leads)
     return xp.empty((*lead, *a.shape[-3:-1], states_and_matrices[0].shape[-1]), a.dtype)
@@ -63,7 +72,13 @@ def _rnn(xp: Any, a: Any, h0: Any, u: Any, *, rectified: bool) -> tuple[Any, Any
 
 
 def _lstm(xp: Any, a: Any, h0: Any, c0: Any, u: Any) -> tuple[Any, Any]:
-    states, cells, h, c, matrix = _room(xp, a, h0, c0, u), _room(xp, a, h0, c0, u), h0, c0, _turned(u)
+    states, cells, h, c, matrix = (
+        _room(xp, a, h0, c0, u),
+        _room(xp, a, h0, c0, u),
+        h0,
+        c0,
+        _turned(u),
+    )
     third = slice(2 * h0.shape[-1], 3 * h0.shape[-1])
     for t in range(a.shape[-3]):
         z = a[..., t, :, :] + matmul.forward(xp, h, matrix)
@@ -86,7 +101,7 @@ def _gru(xp: Any, a: Any, h0: Any, u: Any, b: Any) -> tuple[Any, Any]:
     return states, h
 
 
-# --------------------------------------------------------------------------------------------- what rules have in common
+# ------------------------------------------------------------------------ what rules have in common
 
 
 def _joined(*parts: Any) -> Any:
@@ -102,11 +117,15 @@ def _steps(parts: Sequence[Any]) -> Any:
 
 def _before(first: Any, states: Any) -> Any:
     """The state before each step."""
-    return cat(first.reshape((1, *first.shape)), states[:-1], axis=0, sizes=(1, states.shape[0] - 1))
+    return cat(
+        first.reshape((1, *first.shape)), states[:-1], axis=0, sizes=(1, states.shape[0] - 1)
+    )
 
 
 def _at_first_step(t: Any, u: Any, a: Any) -> Any:
-    """What a tangent of the first state gives to the gates: at the first step t Uᵀ, then nothing more."""
+    """What a tangent of the first state gives to the gates: at the first step t Uᵀ, then nothing
+    more.
+    """
     first = matmul(t, swapped(u))
     return pad_axis(first.reshape((1, *first.shape)), axis=0, before=0, after=a.shape[0] - 1)
 
@@ -117,10 +136,12 @@ def _matrix_gradient(gates: Any, before: Any) -> Any:
 
 
 def _once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the rules of one node have in common is computed for the first one that asks, and forgotten with the node's results.
+    """What the rules of one node have in common is computed for the first one that asks, and
+    forgotten with the node's results.
 
-    The rules run one after another with the same tuple of cotangents and the same values, the last of which is `y`, the node's results: two
-    nodes never share those, and one node gets a new tuple of cotangents in each pass.
+    The rules run one after another with the same tuple of cotangents and the same values, the last
+    of which is `y`, the node's results: two nodes never share those, and one node gets a new tuple
+    of cotangents in each pass.
     """
     latest = threading.local()
 
@@ -131,7 +152,9 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
         result = function(g, *values, **params)
         try:
             latest.life = weakref.ref(y, lambda _: latest.__dict__.clear())
-        except TypeError:  # a payload of a batch, or of a recording, which finds for itself what it has computed before
+        except TypeError:
+            # a payload of a batch, or of a recording, which finds for itself what it has computed
+            # before
             return result
         latest.g, latest.result = g, result
         return result
@@ -139,7 +162,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return shared
 
 
-# ------------------------------------------------------------------------------------------------------------------------ rnn
+# ---------------------------------------------------------------------------------------------- rnn
 
 
 def _rnn_slope(y: Any, rectified: bool) -> Any:
@@ -158,7 +181,9 @@ def _rnn_back(g: Any, u: Any, y: Any, *, rectified: bool) -> Any:
 
 
 def _rnn_forth(drive: Any, u: Any, y: Any, rectified: bool) -> tuple[Any, Any]:
-    """The states' tangents, if the gates have the tangent `drive` besides what the state before gives them."""
+    """The states' tangents, if the gates have the tangent `drive` besides what the state before
+    gives them.
+    """
     slope, found = _rnn_slope(y[0], rectified), list[Any]()
     back: Any = 0
     for t in range(slope.shape[0]):
@@ -173,12 +198,16 @@ rnn = primitive(
     [
         lambda g, u, y, *, rectified: _rnn_back(g, u, y, rectified=rectified),
         lambda g, u, y, *, rectified: matmul(_rnn_back(g, u, y, rectified=rectified)[0], u),
-        lambda g, h0, u, y, *, rectified: _matrix_gradient(_rnn_back(g, u, y, rectified=rectified), _before(h0, y[0])),
+        lambda g, h0, u, y, *, rectified: _matrix_gradient(
+            _rnn_back(g, u, y, rectified=rectified), _before(h0, y[0])
+        ),
     ],
     [
         lambda t, u, y, *, rectified: _rnn_forth(t, u, y, rectified),
         lambda t, a, u, y, *, rectified: _rnn_forth(_at_first_step(t, u, a), u, y, rectified),
-        lambda t, h0, u, y, *, rectified: _rnn_forth(matmul(_before(h0, y[0]), swapped(t)), u, y, rectified),
+        lambda t, h0, u, y, *, rectified: _rnn_forth(
+            matmul(_before(h0, y[0]), swapped(t)), u, y, rectified
+        ),
     ],
     promote="float",
     outputs=2,
@@ -186,13 +215,17 @@ rnn = primitive(
     batch=axes_from_the_right,
     cost=gated(1, 0, 1, 1),
 )
-"""a (L, N, H), h0 (N, H), U (H, H) to h of all steps (L, N, H) and of the last one (N, H); φ is relu if `rectified`, else tanh."""
+"""a (L, N, H), h0 (N, H), U (H, H) to h of all steps (L, N, H) and of the last one (N, H); φ is
+relu if `rectified`, else tanh.
+"""
 
-# ----------------------------------------------------------------------------------------------------------------------- lstm
+# --------------------------------------------------------------------------------------------- lstm
 
 
 def _lstm_slopes(a: Any, h0: Any, c0: Any, u: Any, y: Any) -> tuple[Any, ...]:
-    """The slopes of c by the gates i, f, n and by c before; of h by the gate o and by c; and the states before each step."""
+    """The slopes of c by the gates i, f, n and by c before; of h by the gate o and by c; and the
+    states before each step.
+    """
     h, c = y
     before, cell = _before(h0, h), _before(c0, c)
     z = a + matmul(before, swapped(u))
@@ -200,7 +233,15 @@ def _lstm_slopes(a: Any, h0: Any, c0: Any, u: Any, y: Any) -> tuple[Any, ...]:
     i, f = _parts(sigmoid(z[..., : 2 * width]), 2)
     n, o = tanh(z[..., 2 * width : 3 * width]), sigmoid(z[..., 3 * width :])
     shown = tanh(c)
-    return n * i * (1 - i), cell * f * (1 - f), i * (1 - n * n), f, shown * o * (1 - o), o * (1 - shown * shown), before
+    return (
+        n * i * (1 - i),
+        cell * f * (1 - f),
+        i * (1 - n * n),
+        f,
+        shown * o * (1 - o),
+        o * (1 - shown * shown),
+        before,
+    )
 
 
 @_once
@@ -219,8 +260,12 @@ def _lstm_back(g: Any, a: Any, h0: Any, c0: Any, u: Any, y: Any) -> tuple[Any, A
     return _steps(found[::-1]), dc, before
 
 
-def _lstm_forth(drive: Any, tangent: Any, a: Any, h0: Any, c0: Any, u: Any, y: Any) -> tuple[Any, Any]:
-    """The tangents of both states, if the gates have the tangent `drive` besides what the state before gives them, and c0 `tangent`."""
+def _lstm_forth(
+    drive: Any, tangent: Any, a: Any, h0: Any, c0: Any, u: Any, y: Any
+) -> tuple[Any, Any]:
+    """The tangents of both states, if the gates have the tangent `drive` besides what the state
+    before gives them, and c0 `tangent`.
+    """
     by_i, by_f, by_n, by_c, by_o, shows, _ = _lstm_slopes(a, h0, c0, u, y)
     hs: list[Any] = []
     cs: list[Any] = []
@@ -245,9 +290,13 @@ lstm = primitive(
     ],
     [
         lambda t, a, h0, c0, u, y: _lstm_forth(t, zeros_like(c0), a, h0, c0, u, y),
-        lambda t, a, h0, c0, u, y: _lstm_forth(_at_first_step(t, u, a), zeros_like(c0), a, h0, c0, u, y),
+        lambda t, a, h0, c0, u, y: _lstm_forth(
+            _at_first_step(t, u, a), zeros_like(c0), a, h0, c0, u, y
+        ),
         lambda t, a, h0, c0, u, y: _lstm_forth(zeros_like(a), t, a, h0, c0, u, y),
-        lambda t, a, h0, c0, u, y: _lstm_forth(matmul(_before(h0, y[0]), swapped(t)), zeros_like(c0), a, h0, c0, u, y),
+        lambda t, a, h0, c0, u, y: _lstm_forth(
+            matmul(_before(h0, y[0]), swapped(t)), zeros_like(c0), a, h0, c0, u, y
+        ),
     ],
     promote="float",
     outputs=2,
@@ -257,11 +306,13 @@ lstm = primitive(
 )
 """a (L, N, 4H), h0 and c0 (N, H), U (4H, H) to h and c of all steps, both (L, N, H)."""
 
-# ------------------------------------------------------------------------------------------------------------------------ gru
+# ---------------------------------------------------------------------------------------------- gru
 
 
 def _gru_slopes(a: Any, h0: Any, u: Any, b: Any, y: Any) -> tuple[Any, ...]:
-    """The slopes of h by the gates r, z, n and m (what of n comes from the state) and by h before; and the states before each step."""
+    """The slopes of h by the gates r, z, n and m (what of n comes from the state) and by h
+    before; and the states before each step.
+    """
     before, width = _before(h0, y[0]), h0.shape[-1]
     back = matmul(before, swapped(u)) + b
     r, z = _parts(sigmoid(a[..., : 2 * width] + back[..., : 2 * width]), 2)
@@ -273,7 +324,9 @@ def _gru_slopes(a: Any, h0: Any, u: Any, b: Any, y: Any) -> tuple[Any, ...]:
 
 @_once
 def _gru_back(g: Any, a: Any, h0: Any, u: Any, b: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-    """The cotangents of a and of h Uᵀ + b, both (L, N, 3H), that of h0, and the states before each step."""
+    """The cotangents of a and of h Uᵀ + b, both (L, N, 3H), that of h0, and the states before
+    each step.
+    """
     by_r, by_z, by_n, by_m, by_h, before = _gru_slopes(a, h0, u, b, y)
     found: list[Any] = []
     hs: list[Any] = []
@@ -286,13 +339,22 @@ def _gru_back(g: Any, a: Any, h0: Any, u: Any, b: Any, y: Any) -> tuple[Any, Any
     return _joined(back[..., : 2 * h0.shape[-1]], _steps(hs[::-1]) * by_n), back, dh, before
 
 
-def _gru_forth(given: Any, drive: Any, tangent: Any, a: Any, h0: Any, u: Any, b: Any, y: Any) -> tuple[Any, Any]:
-    """The states' tangents, if a has the tangent `given`, h Uᵀ + b the tangent `drive` besides what h gives it, and h0 `tangent`."""
+def _gru_forth(
+    given: Any, drive: Any, tangent: Any, a: Any, h0: Any, u: Any, b: Any, y: Any
+) -> tuple[Any, Any]:
+    """The states' tangents, if a has the tangent `given`, h Uᵀ + b the tangent `drive` besides
+    what h gives it, and h0 `tangent`.
+    """
     by_r, by_z, by_n, by_m, by_h, _ = _gru_slopes(a, h0, u, b, y)
     found: list[Any] = []
     for t in range(a.shape[0]):
-        (r, z, n), (s, x, m) = _parts(given[t], 3), _parts(drive[t] + matmul(tangent, swapped(u)), 3)
-        tangent = (r + s) * by_r[t] + (z + x) * by_z[t] + n * by_n[t] + m * by_m[t] + tangent * by_h[t]
+        (r, z, n), (s, x, m) = (
+            _parts(given[t], 3),
+            _parts(drive[t] + matmul(tangent, swapped(u)), 3),
+        )
+        tangent = (
+            (r + s) * by_r[t] + (z + x) * by_z[t] + n * by_n[t] + m * by_m[t] + tangent * by_h[t]
+        )
         found.append(tangent)
     return _steps(found), tangent
 
@@ -303,14 +365,22 @@ gru = primitive(
     [
         lambda g, a, h0, u, b, y: _gru_back(g, a, h0, u, b, y)[0],
         lambda g, a, h0, u, b, y: _gru_back(g, a, h0, u, b, y)[2],
-        lambda g, a, h0, u, b, y: _matrix_gradient(_gru_back(g, a, h0, u, b, y)[1], _gru_back(g, a, h0, u, b, y)[3]),
-        lambda g, a, h0, u, b, y, b_shape: sum_to(_gru_back(g, a, h0, u, b, y)[1], shape=tuple(b_shape)),
+        lambda g, a, h0, u, b, y: _matrix_gradient(
+            _gru_back(g, a, h0, u, b, y)[1], _gru_back(g, a, h0, u, b, y)[3]
+        ),
+        lambda g, a, h0, u, b, y, b_shape: sum_to(
+            _gru_back(g, a, h0, u, b, y)[1], shape=tuple(b_shape)
+        ),
     ],
     [
         lambda t, a, h0, u, b, y: _gru_forth(t, zeros_like(a), zeros_like(h0), a, h0, u, b, y),
         lambda t, a, h0, u, b, y: _gru_forth(zeros_like(a), zeros_like(a), t, a, h0, u, b, y),
-        lambda t, a, h0, u, b, y: _gru_forth(zeros_like(a), matmul(_before(h0, y[0]), swapped(t)), zeros_like(h0), a, h0, u, b, y),
-        lambda t, a, h0, u, b, y: _gru_forth(zeros_like(a), zeros_like(a) + t, zeros_like(h0), a, h0, u, b, y),
+        lambda t, a, h0, u, b, y: _gru_forth(
+            zeros_like(a), matmul(_before(h0, y[0]), swapped(t)), zeros_like(h0), a, h0, u, b, y
+        ),
+        lambda t, a, h0, u, b, y: _gru_forth(
+            zeros_like(a), zeros_like(a) + t, zeros_like(h0), a, h0, u, b, y
+        ),
     ],
     promote="float",
     outputs=2,
@@ -318,4 +388,6 @@ gru = primitive(
     batch=axes_from_the_right,
     cost=gated(3, 4, 10, 3),
 )
-"""a (L, N, 3H), h0 (N, H), U (3H, H), b (3H,) to h of all steps (L, N, H) and of the last one (N, H)."""
+"""a (L, N, 3H), h0 (N, H), U (3H, H), b (3H,) to h of all steps (L, N, H) and of the last one
+(N, H).
+"""

@@ -1,21 +1,44 @@
-"""Operations that combine the elements along some axes: sums and extremes. Axes are non-negative and sorted; functions/ checks them."""
+"""Operations that combine the elements along some axes: sums and extremes. Axes are non-negative
+and sorted; functions/ checks them.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, NUMPY_PAYLOADS, broadcast_view, float32, ignore_float_errors, is_narrow, numpy
+from ..backend import (
+    FAST_DTYPES,
+    NUMPY_PAYLOADS,
+    broadcast_view,
+    float32,
+    ignore_float_errors,
+    is_narrow,
+    numpy,
+)
 from ..core.primitive import constant, linear, primitive
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
 from .kernels import mean_kernel, sum_kernel
 from .shape import broadcast_to, reshape
-from .sums import AT_ONCE, column_sums, has_rows, is_column, is_few, is_short, row_sums, slice_sums, total, total_of_few
+from .sums import (
+    AT_ONCE,
+    column_sums,
+    has_rows,
+    is_column,
+    is_few,
+    is_short,
+    row_sums,
+    slice_sums,
+    total,
+    total_of_few,
+)
 
 Axes = tuple[int, ...]
 FEW = 256
-"""Up to so many copies of a number take less time than a window that repeats it (0.4 and 2.5 µs)."""
+"""Up to so many copies of a number take less time than a window that repeats it (0.4 and 2.5
+µs).
+"""
 
 
 def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
@@ -23,14 +46,22 @@ def kept_shape(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
-def reduced_shape(x: tuple[int, ...] | None, *, axes: Axes, keepdims: bool) -> tuple[int, ...] | None:
+def reduced_shape(
+    x: tuple[int, ...] | None, *, axes: Axes, keepdims: bool
+) -> tuple[int, ...] | None:
     """The shape after a reduction."""
-    return None if x is None else tuple(1 if i in axes else n for i, n in enumerate(x) if keepdims or i not in axes)
+    return (
+        None
+        if x is None
+        else tuple(1 if i in axes else n for i, n in enumerate(x) if keepdims or i not in axes)
+    )
 
 
 def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
     """A reduced cotangent copied back along the reduced axes."""
-    if type(g) in NUMPY_PAYLOADS:  # in a derivative rule: no operation is needed to look at an array in another shape
+    if (
+        type(g) in NUMPY_PAYLOADS
+    ):  # in a derivative rule: no operation is needed to look at an array in another shape
         if not g.ndim and math.prod(x_shape) <= FEW:
             copies = numpy.empty(x_shape, g.dtype)
             copies.fill(g)
@@ -42,7 +73,12 @@ def spread(g: Any, x_shape: tuple[int, ...], axes: Axes) -> Any:
 def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Sum over axes, by the policy of ops/sums.py: the short ways, or `total`."""
     if x.ndim > 1 and len(axes) == 1:
-        if axes == (0,) and x.ndim == 2 and x.dtype in FAST_DTYPES and (x.shape[0] <= AT_ONCE or is_column(x)):
+        if (
+            axes == (0,)
+            and x.ndim == 2
+            and x.dtype in FAST_DTYPES
+            and (x.shape[0] <= AT_ONCE or is_column(x))
+        ):
             sums = column_sums(xp, x)
             return sums.reshape(1, -1) if keepdims else sums
         if is_short(x, axes):
@@ -72,7 +108,9 @@ def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     """Mean over axes; NaN over no elements."""
     count = math.prod(x.shape[i] for i in axes) or math.nan
     if is_narrow(x.dtype):  # the sum of numbers may overflow where their mean does not
-        return (sum_forward(xp, x.astype(float32), axes=axes, keepdims=keepdims) / count).astype(x.dtype)
+        return (sum_forward(xp, x.astype(float32), axes=axes, keepdims=keepdims) / count).astype(
+            x.dtype
+        )
     return sum_forward(xp, x, axes=axes, keepdims=keepdims) / count
 
 
@@ -80,7 +118,15 @@ def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
     return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
 
 
-mean = linear("mean", mean_forward, _mean_transpose, batch=shift_axes, shape=reduced_shape, kernel=mean_kernel, cost=mean_cost)
+mean = linear(
+    "mean",
+    mean_forward,
+    _mean_transpose,
+    batch=shift_axes,
+    shape=reduced_shape,
+    kernel=mean_kernel,
+    cost=mean_cost,
+)
 
 amax = primitive(
     "amax",
@@ -140,7 +186,9 @@ any_ = constant(
 
 
 def _shares(x: Any, y: Any, axes: Axes) -> Any:
-    """1/k for each of the k elements equal to the extreme, 0 elsewhere; NaN elements count as equal where the extreme is NaN."""
+    """1/k for each of the k elements equal to the extreme, 0 elsewhere; NaN elements count as
+    equal where the extreme is NaN.
+    """
     full = spread(y, tuple(x.shape), axes)
     hit = ones_where((x == full) | ((x != x) & (full != full)), x)
     return hit / spread(sum_(hit, axes=axes, keepdims=False), tuple(x.shape), axes)

@@ -1,11 +1,14 @@
-"""Sums, products and recurrences that run along an axis, and the reductions whose derivatives need them.
+"""Sums, products and recurrences that run along an axis, and the reductions whose derivatives need
+them.
 
-The one idea: the derivative of a running product is a first-order linear recurrence, y[k] = a[k] y[k-1] + b[k], and so is the
-derivative of such a recurrence, run backward. Nothing is ever divided by an element, so zeros among the factors are no special case,
-in any order of differentiation. (The usual formula, y/x summed from the end, needs separate treatment of the first zero, of the
-second, and again in the second derivative.)
+The one idea: the derivative of a running product is a first-order linear recurrence, y[k] = a[k]
+y[k-1] + b[k], and so is the derivative of such a recurrence, run backward. Nothing is ever divided
+by an element, so zeros among the factors are no special case, in any order of differentiation. (The
+usual formula, y/x summed from the end, needs separate treatment of the first zero, of the second,
+and again in the second derivative.)
 
-Source: linear recurrences as the closure of scans: G. Blelloch, Prefix Sums and Their Applications (1990).
+Source: linear recurrences as the closure of scans: G. Blelloch, Prefix Sums and Their Applications
+(1990).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
 from .sums import PLAIN, accumulator
 
-# ------------------------------------------------------------------------------------------------------------------ moving along
+# ------------------------------------------------------------------------------------- moving along
 
 
 def _upto(axis: int, stop: int | None, start: int | None = None) -> tuple[Any, ...]:
@@ -30,9 +33,15 @@ def _upto(axis: int, stop: int | None, start: int | None = None) -> tuple[Any, .
 
 
 def delayed(x: Any, axis: int, first: Any) -> Any:
-    """x moved one place along the axis; `first` makes the new first element of an old one (zeros_like, ones_like)."""
+    """x moved one place along the axis; `first` makes the new first element of an old one
+    (zeros_like, ones_like).
+    """
     n = x.shape[axis]
-    return x if n == 0 else cat(first(x[_upto(axis, 1)]), x[_upto(axis, -1)], axis=axis, sizes=(1, n - 1))
+    return (
+        x
+        if n == 0
+        else cat(first(x[_upto(axis, 1)]), x[_upto(axis, -1)], axis=axis, sizes=(1, n - 1))
+    )
 
 
 def backward_recurrence(a: Any, g: Any, axis: int) -> Any:
@@ -41,7 +50,7 @@ def backward_recurrence(a: Any, g: Any, axis: int) -> Any:
     return flip(recurrence(turned, flip(g, axes=(axis,)), axis=axis), axes=(axis,))
 
 
-# ------------------------------------------------------------------------------------------------------------------------- scans
+# -------------------------------------------------------------------------------------------- scans
 
 
 def _scanned(scan: Any, x: Any, axis: int) -> Any:
@@ -69,7 +78,9 @@ cumsum = linear(
 
 def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
     wide = accumulator(b.dtype, b.shape[axis])
-    out = xp.zeros(xp.broadcast(a, b).shape, wide)  # of one shape, but for batch axes that only one of them has
+    out = xp.zeros(
+        xp.broadcast(a, b).shape, wide
+    )  # of one shape, but for batch axes that only one of them has
     out[...] = b
     before = (slice(None),) * axis
     for k in range(1, b.shape[axis]):
@@ -94,7 +105,9 @@ recurrence = primitive(
     shape="valid first",
     cost=steps(mul=1, add=1),
 )
-"""y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of the interpreter for each k."""
+"""y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of
+the interpreter for each k.
+"""
 cumprod = primitive(
     "cumprod",
     lambda xp, x, *, axis: _scanned(xp.cumprod, x, axis),
@@ -113,12 +126,16 @@ def _logcumsumexp(xp: Any, x: Any, *, axis: int) -> Any:
     out = x.astype(wide)
     before = (slice(None),) * axis
     for k in range(1, x.shape[axis]):
-        out[(*before, k)] = ignore_float_errors.run(xp.logaddexp, out[(*before, k - 1)], x[(*before, k)])
+        out[(*before, k)] = ignore_float_errors.run(
+            xp.logaddexp, out[(*before, k - 1)], x[(*before, k)]
+        )
     return out if wide == x.dtype else ignore_float_errors.run(out.astype, x.dtype)
 
 
 def _share(part: Any, y: Any) -> Any:
-    """e to the (part - y): which share of the sum e^y the part e^part is; 0 where the part is nothing (e^-∞)."""
+    """e to the (part - y): which share of the sum e^y the part e^part is; 0 where the part is
+    nothing (e^-∞).
+    """
     nothing = part == -math.inf
     return where(nothing, 0.0, exp(where(nothing, 0.0, part) - where(nothing, 0.0, y)))
 
@@ -131,8 +148,16 @@ def _nothing(x: Any) -> Any:
 logcumsumexp = primitive(
     "logcumsumexp",
     _logcumsumexp,
-    [lambda g, x, y, *, axis: _share(x, y) * backward_recurrence(_share(delayed(y, axis, _nothing), y), g, axis)],
-    [lambda t, x, y, *, axis: recurrence(_share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis)],
+    [
+        lambda g, x, y, *, axis: (
+            _share(x, y) * backward_recurrence(_share(delayed(y, axis, _nothing), y), g, axis)
+        )
+    ],
+    [
+        lambda t, x, y, *, axis: recurrence(
+            _share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis
+        )
+    ],
     real_only=True,
     accumulates=True,
     batch=shift_axes,
@@ -141,24 +166,30 @@ logcumsumexp = primitive(
 )
 """y[k] = ln(e^x[0] + … + e^x[k]) along an axis, without overflow: y[k] = ln(e^y[k-1] + e^x[k])."""
 
-# -------------------------------------------------------------------------------------------------------------------- reductions
+# --------------------------------------------------------------------------------------- reductions
 
 
 def _others(x: Any, axes: tuple[int, ...]) -> Any:
-    """For each element the product of all the others along the axes: of those before it times those after it."""
+    """For each element the product of all the others along the axes: of those before it times
+    those after it.
+    """
     rest = tuple(i for i in range(x.ndim) if i not in axes)
     order = (*rest, *axes)
     moved = permute(x, axes=order)
     shape, last = tuple(moved.shape), len(rest)
     row = reshape(moved, shape=(*shape[:last], math.prod(shape[last:])))
     ahead = delayed(cumprod(row, axis=last), last, ones_like)
-    behind = flip(delayed(cumprod(flip(row, axes=(last,)), axis=last), last, ones_like), axes=(last,))
+    behind = flip(
+        delayed(cumprod(flip(row, axes=(last,)), axis=last), last, ones_like), axes=(last,)
+    )
     return permute(reshape(ahead * behind, shape=shape), axes=inverse_of(order))
 
 
 prod = primitive(
     "prod",
-    lambda xp, x, *, axes, keepdims: ignore_float_errors.run(xp.prod, x, axis=axes, keepdims=keepdims),
+    lambda xp, x, *, axes, keepdims: ignore_float_errors.run(
+        xp.prod, x, axis=axes, keepdims=keepdims
+    ),
     [lambda g, x, *, axes: spread(g, tuple(x.shape), axes) * _others(x, axes)],
     [lambda t, x, *, axes, keepdims: sum_(t * _others(x, axes), axes=axes, keepdims=keepdims)],
     accumulates=True,
@@ -184,8 +215,16 @@ def _logsumexp(xp: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any
 logsumexp = primitive(
     "logsumexp",
     _logsumexp,
-    [lambda g, x, y, *, axes: spread(g, tuple(x.shape), axes) * exp(x - spread(y, tuple(x.shape), axes))],
-    [lambda t, x, y, *, axes, keepdims: sum_(t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims)],
+    [
+        lambda g, x, y, *, axes: (
+            spread(g, tuple(x.shape), axes) * exp(x - spread(y, tuple(x.shape), axes))
+        )
+    ],
+    [
+        lambda t, x, y, *, axes, keepdims: sum_(
+            t * exp(x - spread(y, tuple(x.shape), axes)), axes=axes, keepdims=keepdims
+        )
+    ],
     promote="float",
     real_only=True,
     accumulates=True,
@@ -193,6 +232,6 @@ logsumexp = primitive(
     shape=reduced_shape,
     cost=logsumexp_cost,
 )
-"""ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over nothing but -∞ (there without a
-derivative: NaN).
+"""ln Σ e^x over axes without overflow; the derivative is the softmax. -∞ over no elements and over
+nothing but -∞ (there without a derivative: NaN).
 """

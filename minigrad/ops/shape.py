@@ -1,5 +1,5 @@
-"""Operations that move elements without changing them. All are linear, so only the transpose is written; most return a window into the same
-memory.
+"""Operations that move elements without changing them. All are linear, so only the transpose is
+written; most return a window into the same memory.
 
 Broadcasting and summing are each other's transposes: what was copied forward is summed backward.
 """
@@ -11,7 +11,14 @@ from typing import Any
 
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
 from ..core.primitive import linear, primitive
-from .batch import broadcast_behind, join_parts, permute_behind, reshape_behind, shift_axes, sum_behind
+from .batch import (
+    broadcast_behind,
+    join_parts,
+    permute_behind,
+    reshape_behind,
+    shift_axes,
+    sum_behind,
+)
 from .costs import MOVES, additions
 from .kernels import cat_kernel, sum_to_kernel
 from .sums import column_sums, is_column, is_few, is_short, slice_sums, total, total_of_few
@@ -23,16 +30,35 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     lead = x.ndim - len(shape)
     if x.dtype in FAST_DTYPES:
         if not shape:
-            return total_of_few(x) if xp is numpy and is_few(x) else ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
-        if x.ndim >= 2 and (tuple(shape) == x.shape[-1:] or (x.ndim == 2 and tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)):
-            rows = x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1])) if x.flags.c_contiguous else None
+            return (
+                total_of_few(x)
+                if xp is numpy and is_few(x)
+                else ignore_float_errors.run(total, xp, x, tuple(range(lead)), False)
+            )
+        if x.ndim >= 2 and (
+            tuple(shape) == x.shape[-1:]
+            or (x.ndim == 2 and tuple(shape) == (1, x.shape[1]) and x.shape[0] != 1)
+        ):
+            rows = (
+                x
+                if x.ndim == 2
+                else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
+                if x.flags.c_contiguous
+                else None
+            )
             if rows is not None and is_column(rows):
                 sums = column_sums(xp, rows)
                 return sums if len(shape) == 1 else sums.reshape(shape)
-    axes = tuple(range(lead)) + tuple(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1)
+    axes = tuple(range(lead)) + tuple(
+        lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1
+    )
     if is_short(x, axes):
         return ignore_float_errors.run(slice_sums, x, axes[0], True).reshape(shape)
-    return ignore_float_errors.run(total, xp, x, axes, True).reshape(shape) if axes else x.reshape(shape)
+    return (
+        ignore_float_errors.run(total, xp, x, axes, True).reshape(shape)
+        if axes
+        else x.reshape(shape)
+    )
 
 
 def _permute(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -56,7 +82,9 @@ reshape = linear(
     lambda g, x_shape: reshape(g, shape=x_shape),
     view=True,
     batch=reshape_behind,
-    shape=lambda x, *, shape: tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None,
+    shape=lambda x, *, shape: (
+        tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None
+    ),
     kernel="{0}.reshape({shape})",
 )
 permute = linear(
@@ -106,7 +134,7 @@ roll = linear(
     cost=MOVES,
 )
 
-# --------------------------------------------------------------------------------------------------------------- joining
+# ------------------------------------------------------------------------------------------ joining
 
 
 def _cut(g: Any, *, axis: int, sizes: tuple[int, ...], index: int) -> Any:

@@ -1,4 +1,6 @@
-"""Windows that slide along an axis, as a view, and the sum over all windows in which an element lies. Each is the other's transpose."""
+"""Windows that slide along an axis, as a view, and the sum over all windows in which an element
+lies. Each is the other's transpose.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from .batch import shift_axes
 from .costs import additions
 
 
-def _unfold_backward(xp: Any, g: Any, *, axis: int, size: int, step: int, shape: tuple[int, ...]) -> Any:
+def _unfold_backward(
+    xp: Any, g: Any, *, axis: int, size: int, step: int, shape: tuple[int, ...]
+) -> Any:
     out = xp.zeros(shape, g.dtype)
     before, end = (slice(None),) * axis, (g.shape[axis] - 1) * step + 1
     for k in range(size):
@@ -21,7 +25,9 @@ def _unfold_backward(xp: Any, g: Any, *, axis: int, size: int, step: int, shape:
 unfold = linear(
     "unfold",
     lambda xp, x, *, axis, size, step: sliding_windows(xp, x, axis, size, step),
-    lambda g, x_shape, *, axis, size, step: unfold_backward(g, axis=axis, size=size, step=step, shape=tuple(x_shape)),
+    lambda g, x_shape, *, axis, size, step: unfold_backward(
+        g, axis=axis, size=size, step=step, shape=tuple(x_shape)
+    ),
     view=True,
     batch=shift_axes,
 )

@@ -1,4 +1,6 @@
-"""Further element-wise functions. At singular points they answer, and differentiate, as PyTorch does."""
+"""Further element-wise functions. At singular points they answer, and differentiate, as PyTorch
+does.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .error_function import error_function
 def _arrays(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Both as arrays; a Python number takes the dtype of the array that it meets."""
     dtype = getattr(a, "dtype", None) or getattr(b, "dtype", None)
-    return (a if hasattr(a, "dtype") else xp.asarray(a, dtype)), (b if hasattr(b, "dtype") else xp.asarray(b, dtype))
+    return (a if hasattr(a, "dtype") else xp.asarray(a, dtype)), (
+        b if hasattr(b, "dtype") else xp.asarray(b, dtype)
+    )
 
 
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
@@ -32,17 +36,31 @@ xlogy = real_function(
     scalar="where(a == 0 and b == b, 0, a * log(b))",
 )
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
-hypot = function("hypot", lambda g, a, y: g * (a / y), lambda g, b, y: g * (b / y), real_only=True, cost=(2, 1, 1))
-"""The square root of a² + b² without overflow; no derivative (NaN) at the origin, where it has a tip."""
-erfc = real_function("erfc", lambda xp, x: erfc_function(xp)(x), lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-x * x)))
+hypot = function(
+    "hypot",
+    lambda g, a, y: g * (a / y),
+    lambda g, b, y: g * (b / y),
+    real_only=True,
+    cost=(2, 1, 1),
+)
+"""The square root of a² + b² without overflow; no derivative (NaN) at the origin, where it has a
+tip.
+"""
+erfc = real_function(
+    "erfc",
+    lambda xp, x: erfc_function(xp)(x),
+    lambda g, x: g * (-2 / math.sqrt(math.pi) * exp(-x * x)),
+)
 """1 - erf(x), accurate where that is tiny."""
 
 
 def _erfcx(xp: Any, x: Any) -> Any:
-    """For x ≥ 0 the integral x/π ∫ exp(-t²) / (t² + x²) dt by the trapezoidal rule in steps of h = ½ between the whole steps. Its integrand
-    has poles at ± ix: what they add to the rule, 2 exp(x²) / (1 + exp(2πx / h)), is known. The error is e^(-π²/h²) = 7e-18 of the value.
+    """For x ≥ 0 the integral x/π ∫ exp(-t²) / (t² + x²) dt by the trapezoidal rule in steps of h =
+    ½ between the whole steps. Its integrand has poles at ± ix: what they add to the rule, 2 exp(x²)
+    / (1 + exp(2πx / h)), is known. The error is e^(-π²/h²) = 7e-18 of the value.
 
-    Source: F. Matta and A. Reichel, Uniform computation of the error function and other related functions (1971).
+    Source: F. Matta and A. Reichel, Uniform computation of the error function and other related
+    functions (1971).
     """
     x = xp.asarray(x)
     wide = x.astype("float64")
@@ -60,11 +78,13 @@ def _erfcx(xp: Any, x: Any) -> Any:
 
 
 erfcx = real_function(
-    "erfcx", lambda xp, x: ignore_float_errors.run(_erfcx, xp, x), lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi))
+    "erfcx",
+    lambda xp, x: ignore_float_errors.run(_erfcx, xp, x),
+    lambda g, x, y: g * (2 * x * y - 2 / math.sqrt(math.pi)),
 )
 """exp(x²) erfc(x), which neither overflows nor vanishes for large x."""
 
-# ------------------------------------------------------------------------------------------------------------- the gamma function
+# ------------------------------------------------------------------------------- the gamma function
 
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -78,7 +98,8 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
     2. recurrence, up to z ≥ 12 + n:   ψ⁽ⁿ⁾(z) = ψ⁽ⁿ⁾(z + 1) - (-1)ⁿ n! / zⁿ⁺¹
     3. there the series of Euler and Maclaurin, exact to rounding.
 
-    Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 6.3.7, 6.3.18, 6.4.6, 6.4.7, 6.4.11.
+    Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 6.3.7, 6.3.18, 6.4.6, 6.4.7,
+    6.4.11.
     """
     x = xp.asarray(x)
     wide = x.astype("float64")
@@ -90,7 +111,11 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
         small = z < 12 + n
         y = y - xp.where(small, sign * factorial / xp.where(small, z, 1.0) ** (n + 1), 0.0)
         z = z + small
-    y = y + (xp.log(z) if n == 0 else -sign * math.factorial(n - 1) / z**n) - sign * factorial / (2 * z ** (n + 1))
+    y = (
+        y
+        + (xp.log(z) if n == 0 else -sign * math.factorial(n - 1) / z**n)
+        - sign * factorial / (2 * z ** (n + 1))
+    )
     for k, b in enumerate(BERNOULLI, 1):
         y = y - sign * b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) / z ** (2 * k + n)
     y = xp.where(low, sign * y - math.pi * _cotangent(xp, wide, n), y)
@@ -105,12 +130,16 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
 
 
 def _cotangent(xp: Any, x: Any, n: int) -> Any:
-    """The n-th derivative of cot πx: πⁿ times a polynomial in c = cot πx, because c' = -π (1 + c²)."""
+    """The n-th derivative of cot πx: πⁿ times a polynomial in c = cot πx, because c' = -π (1 +
+    c²).
+    """
     polynomial = [0, 1]  # coefficients, from the constant on
     for _ in range(n):
         slope = [k * a for k, a in enumerate(polynomial)][1:]
         polynomial = [-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
-    c = 1 / xp.tan(math.pi * (x - xp.rint(x)))  # the nearest whole number: x - floor(x) would round away a tiny x below 0
+    c = 1 / xp.tan(
+        math.pi * (x - xp.rint(x))
+    )  # the nearest whole number: x - floor(x) would round away a tiny x below 0
     y = xp.full(c.shape, float(polynomial[-1]))
     for a in reversed(polynomial[:-1]):
         y = y * c + a
@@ -119,10 +148,16 @@ def _cotangent(xp: Any, x: Any, n: int) -> Any:
 
 lgamma = real_function("lgamma", lambda xp, x: lgamma_function(xp)(x), lambda g, x: g * digamma(x))
 """ln |Γ(x)|, infinite at 0, -1, -2, …"""
-digamma = real_function("digamma", lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0), lambda g, x: g * polygamma(x, n=1))
+digamma = real_function(
+    "digamma",
+    lambda xp, x: ignore_float_errors.run(_polygamma, xp, x, n=0),
+    lambda g, x: g * polygamma(x, n=1),
+)
 """The derivative of ln Γ."""
 polygamma = real_function(
-    "polygamma", lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n), lambda g, x, *, n: g * polygamma(x, n=n + 1)
+    "polygamma",
+    lambda xp, x, *, n: ignore_float_errors.run(_polygamma, xp, x, n=n),
+    lambda g, x, *, n: g * polygamma(x, n=n + 1),
 )
 """The n-th derivative of digamma, for n ≥ 1."""
 
@@ -132,7 +167,8 @@ SHIFTS = 64
 
 
 def _zeta(xp: Any, x: Any, q: Any) -> Any:
-    """Hurwitz's Σ 1 / (q + k)ˣ over k = 0, 1, 2, …: terms as they are while q + k < 12 + 3x, the rest by Euler and Maclaurin's formula.
+    """Hurwitz's Σ 1 / (q + k)ˣ over k = 0, 1, 2, …: terms as they are while q + k < 12 + 3x, the
+    rest by Euler and Maclaurin's formula.
 
     Source: NIST Digital Library of Mathematical Functions, 25.11.5.
     """
@@ -157,24 +193,38 @@ def _zeta(xp: Any, x: Any, q: Any) -> Any:
     return xp.where(x == 1, math.inf, y).astype(dtype)
 
 
-zeta = real_function("zeta", lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q), None, lambda g, x, q: g * (-x * zeta(x + 1, q)))
-"""Hurwitz's zeta function Σ 1 / (q + k)ˣ. Its derivative by x is not known here (`special.zeta` refuses it)."""
+zeta = real_function(
+    "zeta",
+    lambda xp, x, q: ignore_float_errors.run(_zeta, xp, x, q),
+    None,
+    lambda g, x, q: g * (-x * zeta(x + 1, q)),
+)
+"""Hurwitz's zeta function Σ 1 / (q + k)ˣ. Its derivative by x is not known here (`special.zeta`
+refuses it).
+"""
 
 
-# ------------------------------------------------------------------------------------------------- the incomplete gamma function
+# -------------------------------------------------------------------- the incomplete gamma function
 
 
 @cache
 def _temme(count: int, degree: int) -> tuple[tuple[float, ...], ...]:
-    """The coefficients of Cₖ(η), k below `count`, as power series in η, from exact fractions. With the solution μ(η) of
-    ½ η² = μ - ln(1 + μ): C₀ = 1/μ - 1/η and η Cₖ = Cₖ₋₁' + γₖ η/μ, where γₖ is what makes the right side vanish at 0.
+    """The coefficients of Cₖ(η), k below `count`, as power series in η, from exact fractions. With
+    the solution μ(η) of ½ η² = μ - ln(1 + μ): C₀ = 1/μ - 1/η and η Cₖ = Cₖ₋₁' + γₖ η/μ, where γₖ is
+    what makes the right side vanish at 0.
     """
     from fractions import Fraction  # seldom needed, and slow to load
 
     size = degree + 2 * count + 2
     mu = [Fraction(0), Fraction(1)]
     for k in range(2, size + 1):
-        mu.append((mu[k - 1] - sum((mu[i] * (k + 1 - i) * mu[k + 1 - i] for i in range(2, k)), Fraction(0))) / (k + 1))
+        mu.append(
+            (
+                mu[k - 1]
+                - sum((mu[i] * (k + 1 - i) * mu[k + 1 - i] for i in range(2, k)), Fraction(0))
+            )
+            / (k + 1)
+        )
     inverse = [Fraction(1)]  # η/μ
     for k in range(1, size):
         inverse.append(-sum((mu[i + 1] * inverse[k - i] for i in range(1, k + 1)), Fraction(0)))
@@ -187,9 +237,10 @@ def _temme(count: int, degree: int) -> tuple[tuple[float, ...], ...]:
 
 
 def _incomplete_gamma(xp: Any, a: Any, x: Any, upper: bool) -> Any:
-    """The lower (or upper) share of Γ(a) = ∫ tᵃ⁻¹ e⁻ᵗ dt at x, in three ways: for large a with x near a by Temme's series in 1/a, else for
-    x < a + 1 by the power series of the lower part, beyond by the continued fraction of the upper one. All carry the factor
-    xᵃ e⁻ˣ / Γ(a), which for large a is written with ½ η² = x/a - 1 - ln(x/a), so that no large numbers cancel.
+    """The lower (or upper) share of Γ(a) = ∫ tᵃ⁻¹ e⁻ᵗ dt at x, in three ways: for large a with x
+    near a by Temme's series in 1/a, else for x < a + 1 by the power series of the lower part,
+    beyond by the continued fraction of the upper one. All carry the factor xᵃ e⁻ˣ / Γ(a), which for
+    large a is written with ½ η² = x/a - 1 - ln(x/a), so that no large numbers cancel.
 
     Source: NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2, 8.12.3 to 8.12.11.
     """
@@ -237,10 +288,18 @@ def _incomplete_gamma(xp: Any, a: Any, x: Any, upper: bool) -> Any:
     rest = rest * xp.exp(-w * eta * eta / 2) / xp.sqrt(2 * math.pi * w)
     side = 1.0 if upper else -1.0
     uniform = 0.5 * erfc_function(xp)(side * eta * xp.sqrt(w / 2)) + side * rest
-    y = xp.where(close, uniform, xp.where(low, 1 - lower, above) if upper else xp.where(low, lower, 1 - above))
+    y = xp.where(
+        close,
+        uniform,
+        xp.where(low, 1 - lower, above) if upper else xp.where(low, lower, 1 - above),
+    )
     at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
-    edge = xp.where((x == 0) & (a > 0) | (a == math.inf) & (x >= 0) & (x < math.inf), at_zero, math.nan)
-    edge = xp.where((a == 0) & (x > 0) | (x == math.inf) & (a >= 0) & (a < math.inf), at_infinity, edge)
+    edge = xp.where(
+        (x == 0) & (a > 0) | (a == math.inf) & (x >= 0) & (x < math.inf), at_zero, math.nan
+    )
+    edge = xp.where(
+        (a == 0) & (x > 0) | (x == math.inf) & (a >= 0) & (a < math.inf), at_infinity, edge
+    )
     return xp.where(inside, y, edge).astype(dtype)
 
 
@@ -249,14 +308,24 @@ def _gamma_density(g: Any, a: Any, x: Any) -> Any:
     return g * exp(xlogy(a - 1, x) - x - lgamma(a))
 
 
-igamma = real_function("igamma", lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False), None, _gamma_density)
-"""The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses it)."""
+igamma = real_function(
+    "igamma",
+    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, False),
+    None,
+    _gamma_density,
+)
+"""The share of Γ(a) below x. Its derivative by a is not known here (`special.gammainc` refuses
+it).
+"""
 igammac = real_function(
-    "igammac", lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True), None, lambda g, a, x: -_gamma_density(g, a, x)
+    "igammac",
+    lambda xp, a, x: ignore_float_errors.run(_incomplete_gamma, xp, a, x, True),
+    None,
+    lambda g, a, x: -_gamma_density(g, a, x),
 )
 """The share of Γ(a) above x, likewise."""
 
-# ------------------------------------------------------------------------------------------------------------------------- steps
+# -------------------------------------------------------------------------------------------- steps
 
 
 def _heaviside(xp: Any, x: Any, values: Any) -> Any:
@@ -265,19 +334,25 @@ def _heaviside(xp: Any, x: Any, values: Any) -> Any:
 
 
 heaviside = constant(
-    "heaviside", _heaviside, promote="same", real_only=True, pointwise=True, scalar="where(x == 0, values, where(x > 0, 1, 0))"
+    "heaviside",
+    _heaviside,
+    promote="same",
+    real_only=True,
+    pointwise=True,
+    scalar="where(x == 0, values, where(x > 0, 1, 0))",
 )
 """0 for negative x, 1 for positive x, `values` where x is 0."""
 
 
-# ------------------------------------------------------------------------------------------------------------- the inverse of erf
+# ------------------------------------------------------------------------------- the inverse of erf
 
 
 def _erfinv(xp: Any, x: Any) -> Any:
-    """A first guess from the logarithm of 1 - x², then three steps of Halley's method on erf(y) = x, or, where x is
-    near 1, on erfc(y) = 1 - x, which keeps the digits.
+    """A first guess from the logarithm of 1 - x², then three steps of Halley's method on erf(y) =
+    x, or, where x is near 1, on erfc(y) = 1 - x, which keeps the digits.
 
-    Source of the guess: S. Winitzki, A handy approximation for the error function and its inverse (2008).
+    Source of the guess: S. Winitzki, A handy approximation for the error function and its inverse
+    (2008).
     """
     x = xp.asarray(x)
     wide = x.astype("float64")
@@ -286,7 +361,9 @@ def _erfinv(xp: Any, x: Any) -> Any:
     s = xp.where(inside, size, 0.0)
     logarithm, a = xp.log1p(-s * s), 0.147
     half = 2 / (math.pi * a) + logarithm / 2
-    y = xp.where(s < 1e-3, s * (math.sqrt(math.pi) / 2), xp.sqrt(xp.sqrt(half * half - logarithm / a) - half))
+    y = xp.where(
+        s < 1e-3, s * (math.sqrt(math.pi) / 2), xp.sqrt(xp.sqrt(half * half - logarithm / a) - half)
+    )
     for _ in range(3):
         missing = xp.where(s < 0.5, s - error_function(xp, y), erfc_function(xp)(y) - (1 - s))
         step = missing * (math.sqrt(math.pi) / 2) * xp.exp(y * y)  # Newton's
@@ -296,14 +373,21 @@ def _erfinv(xp: Any, x: Any) -> Any:
 
 
 erfinv = real_function(
-    "erfinv", lambda xp, x: ignore_float_errors.run(_erfinv, xp, x), lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y))
+    "erfinv",
+    lambda xp, x: ignore_float_errors.run(_erfinv, xp, x),
+    lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y)),
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""
 
 nextafter = real_function(
-    "nextafter", lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)), lambda g, a, b: where(a != b, g, 0.0), lambda g: zeros_like(g)
+    "nextafter",
+    lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)),
+    lambda g, a, b: where(a != b, g, 0.0),
+    lambda g: zeros_like(g),
 )
-"""The next number after a towards b, which moves as a does, and stands still where it has arrived."""
+"""The next number after a towards b, which moves as a does, and stands still where it has
+arrived.
+"""
 
 copysign = real_function(
     "copysign",
@@ -313,18 +397,34 @@ copysign = real_function(
 )
 """|a| with the sign of b, that of -0.0 too: it moves as a does, or against it, and not with b."""
 
-# ------------------------------------------------------------------------------------------------------------- without derivatives
+# ------------------------------------------------------------------------------ without derivatives
 
 
-signbit = predicate("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True)
+signbit = predicate(
+    "signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True
+)
 """Whether x is negative or -0.0."""
-exponent = constant("exponent", lambda xp, x: xp.frexp(x)[1], real_only=True, pointwise=True, dtype="int32")
+exponent = constant(
+    "exponent", lambda xp, x: xp.frexp(x)[1], real_only=True, pointwise=True, dtype="int32"
+)
 """The whole number e with ½ ≤ |x| / 2ᵉ < 1, and 0 for 0 (int32)."""
 gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True, pointwise=True)
 """The greatest common divisor."""
 lcm = constant("lcm", lambda xp, a, b: xp.lcm(a, b), promote="same", real_only=True, pointwise=True)
 """The least common multiple."""
-left_shift = constant("left_shift", lambda xp, a, b: xp.left_shift(a, b), promote="same", real_only=True, pointwise=True)
+left_shift = constant(
+    "left_shift",
+    lambda xp, a, b: xp.left_shift(a, b),
+    promote="same",
+    real_only=True,
+    pointwise=True,
+)
 """The bits of a moved up by b places."""
-right_shift = constant("right_shift", lambda xp, a, b: xp.right_shift(a, b), promote="same", real_only=True, pointwise=True)
+right_shift = constant(
+    "right_shift",
+    lambda xp, a, b: xp.right_shift(a, b),
+    promote="same",
+    real_only=True,
+    pointwise=True,
+)
 """The bits of a moved down by b places."""

@@ -1,5 +1,5 @@
-"""Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter, gradient)` as SINGA calls them, and
-SINGA's own rules under its names RMSProp and AdaGrad.
+"""Optimisers: what to do with gradients. PyTorch's names and update rules; `update(parameter,
+gradient)` as SINGA calls them, and SINGA's own rules under its names RMSProp and AdaGrad.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,8 @@ from .singa import AdaGrad, RMSProp
 from .variants import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 
 __all__ = [
-    "ASGD", "LBFGS", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSProp",
+    "ASGD", "LBFGS", "SGD", "AdaGrad", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam",
+    "Optimizer", "RAdam", "RMSProp",
     "RMSprop", "Rprop", "clip_grad_norm_", "clip_grad_value_", "lr_scheduler",
 ]  # fmt: skip
 

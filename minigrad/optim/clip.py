@@ -17,12 +17,19 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients together, in place, so that their joint norm is at most `max_norm`; returns the norm before.
+    """Scale all gradients together, in place, so that their joint norm is at most `max_norm`;
+    returns the norm before.
 
-    norm_type: 2 (Euclidean), another p, or inf (largest element). Raises RuntimeError for a NaN or infinite norm if `error_if_nonfinite`.
-    Norms are summed in float64. foreach: PyTorch's choice between two ways, which changes nothing here.
+    norm_type: 2 (Euclidean), another p, or inf (largest element). Raises RuntimeError for a NaN or
+    infinite norm if `error_if_nonfinite`.
+    Norms are summed in float64. foreach: PyTorch's choice between two ways, which changes nothing
+    here.
     """
     gradients = _gradients(parameters)
     if not gradients:
@@ -32,13 +39,22 @@ def clip_grad_norm_(
     return total.to(gradients[0].array.real.dtype)
 
 
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None
+) -> None:
     """Scale all gradients together, in place, by max_norm / total_norm where that is below 1."""
     _scale(_gradients(parameters), max_norm, as_tensor(total_norm))
 
 
-def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
-    """The joint norm of tensors, as of one vector with all their elements; arguments as of `clip_grad_norm_`."""
+def get_total_norm(
+    tensors: Any,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The joint norm of tensors, as of one vector with all their elements; arguments as of
+    `clip_grad_norm_`.
+    """
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return tensor(0.0)
@@ -51,7 +67,8 @@ def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, na
         total = _joint_norm(tensors, float(norm_type))
         if error_if_nonfinite and not math.isfinite(total):
             raise RuntimeError(
-                f"{name}: the norm of the gradients is {total.item()}; look for the operation that overflowed (autograd.detect_anomaly)."
+                f"{name}: the norm of the gradients is {total.item()}; look for the operation that"
+                " overflowed (autograd.detect_anomaly)."
             )
     return total
 
@@ -70,7 +87,11 @@ def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
     for g in gradients:
         if g.numel():
             sizes = abs(g.detach()).double()
-            total = total.maximum(sizes.max()) if norm_type == math.inf else total + (sizes**norm_type).sum()
+            total = (
+                total.maximum(sizes.max())
+                if norm_type == math.inf
+                else total + (sizes**norm_type).sum()
+            )
     return total if norm_type == math.inf else total ** (1.0 / norm_type)
 
 

@@ -1,4 +1,6 @@
-"""Schedules made of schedules, one after another or all at once, and the one that listens to the loss."""
+"""Schedules made of schedules, one after another or all at once, and the one that listens to the
+loss.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,19 @@ class _Several(LRScheduler):
         for i, s in enumerate(self._schedulers):
             if isinstance(s, ReduceLROnPlateau):
                 raise ValueError(
-                    f"{type(self).__name__}: schedule {i} is a ReduceLROnPlateau, which needs the loss in each step. Step it apart."
+                    f"{type(self).__name__}: schedule {i} is a ReduceLROnPlateau, which needs the"
+                    " loss in each step. Step it apart."
                 )
             if not isinstance(s, LRScheduler):
-                raise TypeError(f"{type(self).__name__}: schedule {i} is {type(s).__name__}, not an LRScheduler.")
+                raise TypeError(
+                    f"{type(self).__name__}: schedule {i} is {type(s).__name__}, not an"
+                    " LRScheduler."
+                )
             if s.optimizer is not optimizer:
-                raise ValueError(f"{type(self).__name__}: schedule {i} ({type(s).__name__}) belongs to another optimiser than the first.")
+                raise ValueError(
+                    f"{type(self).__name__}: schedule {i} ({type(s).__name__}) belongs to another"
+                    " optimiser than the first."
+                )
         self.base_lrs = [group["initial_lr"] for group in self.groups]
         self._last_lr = [group["lr"] for group in self.groups]
 
@@ -37,10 +46,15 @@ class _Several(LRScheduler):
         return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state. The optimiser's rates are restored too, unless something set them since this schedule was made."""
+        """Go on from a saved state. The optimiser's rates are restored too, unless something set
+        them since this schedule was made.
+        """
         parts = state["_schedulers"]
         if len(parts) != len(self._schedulers):
-            raise ValueError(f"{type(self).__name__}: the saved state has {len(parts)} schedules, this one {len(self._schedulers)}.")
+            raise ValueError(
+                f"{type(self).__name__}: the saved state has {len(parts)} schedules, this one"
+                f" {len(self._schedulers)}."
+            )
         before = [group["lr"] for group in self.groups]
         untouched = before == self._last_lr
         vars(self).update({name: value for name, value in state.items() if name != "_schedulers"})
@@ -51,15 +65,23 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules stepped together. optimizer: theirs; may be left out. Raises ValueError for none, or of several optimisers."""
+    """Several schedules stepped together. optimizer: theirs; may be left out. Raises ValueError
+    for none, or of several optimisers.
+    """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
         if not schedulers:
             raise ValueError("ChainedScheduler: got no schedules to chain.")
-        super().__init__(getattr(schedulers[0], "optimizer", None) if optimizer is None else optimizer, schedulers)  # type: ignore[arg-type]
+        if optimizer is None:
+            optimizer = getattr(schedulers[0], "optimizer", None)
+        super().__init__(optimizer, schedulers)  # type: ignore[arg-type]
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch with each of them. Raises TypeError for an epoch: what they make together is known step by step only."""
+        """Go to the next epoch with each of them. Raises TypeError for an epoch: what they make
+        together is known step by step only.
+        """
         if epoch is not None:
             raise TypeError("ChainedScheduler: step() takes no epoch; call it once for each.")
         for s in self._schedulers:
@@ -79,15 +101,23 @@ class ChainedScheduler(_Several):
 class SequentialLR(_Several):
     """One schedule after another: at the k-th milestone the (k+1)-th begins, at its epoch 0.
 
-    Raises ValueError unless there is one milestone less than schedules, and for schedules of several optimisers.
+    Raises ValueError unless there is one milestone less than schedules, and for schedules of
+    several optimisers.
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
         if not schedulers:
             raise ValueError("SequentialLR: got no schedules.")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones between them, got {len(milestones)}."
+                f"SequentialLR: {len(schedulers)} schedules need {len(schedulers) - 1} milestones"
+                f" between them, got {len(milestones)}."
             )
         super().__init__(optimizer, schedulers)
         self._milestones = list(milestones)
@@ -116,11 +146,14 @@ class SequentialLR(_Several):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rates by `factor` when a number, such as the loss on data held back, has not become better for `patience` epochs.
+    """Multiply the rates by `factor` when a number, such as the loss on data held back, has not
+    become better for `patience` epochs.
 
-    mode: whether "min" or "max" is better; threshold: better by how much counts, as a part of the best ("rel") or as a number ("abs");
-    cooldown: epochs after a reduction in which nothing is counted; min_lr: where it ends, one number or one for each group; eps: smaller
-    reductions are left out. Raises ValueError for settings out of range.
+    mode: whether "min" or "max" is better; threshold: better by how much counts, as a part of the
+    best ("rel") or as a number ("abs");
+    cooldown: epochs after a reduction in which nothing is counted; min_lr: where it ends, one
+    number or one for each group; eps: smaller reductions are left out. Raises ValueError for
+    settings out of range.
     """
 
     def __init__(
@@ -141,7 +174,9 @@ class ReduceLROnPlateau(LRScheduler):
         if mode not in ("min", "max"):
             raise ValueError(f'ReduceLROnPlateau: mode must be "min" or "max", got {mode!r}.')
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f'ReduceLROnPlateau: threshold_mode must be "rel" or "abs", got {threshold_mode!r}.')
+            raise ValueError(
+                f'ReduceLROnPlateau: threshold_mode must be "rel" or "abs", got {threshold_mode!r}.'
+            )
         self.mode, self.reduction, self.patience, self.cooldown = mode, factor, patience, cooldown
         self.threshold, self.threshold_mode, self.eps = threshold, threshold_mode, eps
         self.min_lrs = for_each("ReduceLROnPlateau", "min_lr", min_lr, self.groups)
@@ -173,7 +208,13 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [group["lr"] for group in self.groups]
 
     def is_better(self, value: float) -> bool:
-        """Whether a number is better than the best so far by more than the threshold. NaN never is."""
+        """Whether a number is better than the best so far by more than the threshold. NaN never
+        is.
+        """
         sign = 1 if self.mode == "min" else -1
-        bar = self.best * (1 - sign * self.threshold) if self.threshold_mode == "rel" else self.best - sign * self.threshold
+        bar = (
+            self.best * (1 - sign * self.threshold)
+            if self.threshold_mode == "rel"
+            else self.best - sign * self.threshold
+        )
         return sign * value < sign * bar

@@ -1,7 +1,9 @@
-"""Schedules that rise and fall, some with the momentum in the opposite sense. Each sets its rate at every step, whatever others did.
+"""Schedules that rise and fall, some with the momentum in the opposite sense. Each sets its rate at
+every step, whatever others did.
 
-Sources: L. N. Smith, "Cyclical learning rates for training neural networks" (2017), and with N. Topin "Super-convergence" (2019);
-I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017).
+Sources: L. N. Smith, "Cyclical learning rates for training neural networks" (2017), and with N.
+Topin "Super-convergence" (2019); I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent
+with warm restarts" (2017).
 """
 
 from __future__ import annotations
@@ -15,18 +17,28 @@ from .schedule import LRScheduler, for_each, groups_of
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine from the initial rate to eta_min, again and again: the first takes T_0 epochs, each further one T_mult times the one
-    before. `step` also takes a fraction of an epoch.
+    """Half a cosine from the initial rate to eta_min, again and again: the first takes T_0 epochs,
+    each further one T_mult times the one before. `step` also takes a fraction of an epoch.
 
     Raises ValueError unless T_0 and T_mult are integers of at least 1.
     """
 
     absolute = True
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if not isinstance(value, int) or value < 1:
-                raise ValueError(f"CosineAnnealingWarmRestarts: {name} must be an integer of at least 1, got {value!r}.")
+                raise ValueError(
+                    f"CosineAnnealingWarmRestarts: {name} must be an integer of at least 1, got"
+                    f" {value!r}."
+                )
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_i, self.T_cur = T_0, 0.0  # the length of the present cosine, and the place in it
         self._place = float(last_epoch)
@@ -38,12 +50,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return floor + (1 - floor) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to the given one, which may lie between two. Raises ValueError for a negative one."""
+        """Go to the next epoch, or to the given one, which may lie between two. Raises
+        ValueError for a negative one.
+        """
         if epoch is None:
             self._check_order()
         self._place = self._place + 1 if epoch is None else float(epoch)
         if self._place < 0:
-            raise ValueError(f"CosineAnnealingWarmRestarts: the epoch must not be negative, got {epoch}.")
+            raise ValueError(
+                f"CosineAnnealingWarmRestarts: the epoch must not be negative, got {epoch}."
+            )
         self.T_i, self.T_cur = self.T_0, self._place
         if self.T_mult == 1:
             self.T_cur %= self.T_0
@@ -58,12 +74,15 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Straight up from base_lr to max_lr in step_size_up steps, and down again in step_size_down; to be stepped after each batch.
+    """Straight up from base_lr to max_lr in step_size_up steps, and down again in step_size_down;
+    to be stepped after each batch.
 
-    mode: "triangular", "triangular2" (each cycle half as high as the one before) or "exp_range" (gamma^step of the height); scale_fn:
-    a factor of your own instead, a function of the cycle's number from 1 on or, with scale_mode="iterations", of the step.
-    cycle_momentum: the momentum (or the first beta) goes from max_momentum down to base_momentum while the rate goes up. All rates and
-    momenta may be lists with one for each group. Raises ValueError for an unknown mode, and if there is no momentum to cycle.
+    mode: "triangular", "triangular2" (each cycle half as high as the one before) or "exp_range"
+    (gamma^step of the height); scale_fn: a factor of your own instead, a function of the cycle's
+    number from 1 on or, with scale_mode="iterations", of the step.
+    cycle_momentum: the momentum (or the first beta) goes from max_momentum down to base_momentum
+    while the rate goes up. All rates and momenta may be lists with one for each group. Raises
+    ValueError for an unknown mode, and if there is no momentum to cycle.
     """
 
     absolute = by_group = True
@@ -86,11 +105,18 @@ class CyclicLR(LRScheduler):
     ) -> None:
         groups = groups_of(self, optimizer)
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
-            raise ValueError(f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", got {mode!r}.')
+            raise ValueError(
+                f'CyclicLR: mode must be "triangular", "triangular2" or "exp_range", got {mode!r}.'
+            )
         if scale_mode not in ("cycle", "iterations"):
-            raise ValueError(f'CyclicLR: scale_mode must be "cycle" or "iterations", got {scale_mode!r}.')
+            raise ValueError(
+                f'CyclicLR: scale_mode must be "cycle" or "iterations", got {scale_mode!r}.'
+            )
         down = step_size_up if step_size_down is None else step_size_down
-        self.total_size, self.step_ratio = float(step_size_up + down), step_size_up / (step_size_up + down)
+        self.total_size, self.step_ratio = (
+            float(step_size_up + down),
+            step_size_up / (step_size_up + down),
+        )
         self.mode, self.gamma, self.scale_mode, self._scale_fn = mode, gamma, scale_mode, scale_fn
         self.max_lrs = for_each("CyclicLR", "max_lr", max_lr, groups)
         self.cycle_momentum = cycle_momentum
@@ -109,7 +135,11 @@ class CyclicLR(LRScheduler):
         """How far up the rate is at a step, from 0 (base_lr) to 1 (max_lr)."""
         cycle = math.floor(1 + step / self.total_size)
         place = 1.0 + step / self.total_size - cycle
-        height = place / self.step_ratio if place <= self.step_ratio else (1 - place) / (1 - self.step_ratio)
+        height = (
+            place / self.step_ratio
+            if place <= self.step_ratio
+            else (1 - place) / (1 - self.step_ratio)
+        )
         if self._scale_fn is not None:
             return height * self._scale_fn(cycle if self.scale_mode == "cycle" else step)
         if self.mode == "exp_range":
@@ -120,20 +150,26 @@ class CyclicLR(LRScheduler):
         """The rates; the momenta are set on the way."""
         height = self.height(self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(self.groups, self.base_momentums, self.max_momentums, strict=True):
+            for group, low, high in zip(
+                self.groups, self.base_momentums, self.max_momentums, strict=True
+            ):
                 _set_momentum(group, high - (high - low) * height)
-        return [low + (high - low) * height for low, high in zip(self.low_lrs, self.max_lrs, strict=True)]
+        return [
+            low + (high - low) * height
+            for low, high in zip(self.low_lrs, self.max_lrs, strict=True)
+        ]
 
 
 class OneCycleLR(LRScheduler):
-    """One rise from max_lr/div_factor to max_lr and one long fall to that over final_div_factor, over a whole training; to be stepped after
-    each batch.
+    """One rise from max_lr/div_factor to max_lr and one long fall to that over final_div_factor,
+    over a whole training; to be stepped after each batch.
 
-    total_steps: how many steps there are, or epochs · steps_per_epoch; pct_start: the part of them that rises; anneal_strategy: "cos" or
-    "linear"; three_phase: fall back in as many steps as were risen, and only then to the last rate. cycle_momentum: the momentum (or the
-    first beta) goes from max_momentum down to base_momentum while the rate goes up. The one step after the last keeps the last rate, where
-    PyTorch's goes on beyond it (below 0 if "linear"). Raises ValueError for settings that do not fit, and
-    for a step after the last one.
+    total_steps: how many steps there are, or epochs · steps_per_epoch; pct_start: the part of them
+    that rises; anneal_strategy: "cos" or "linear"; three_phase: fall back in as many steps as were
+    risen, and only then to the last rate. cycle_momentum: the momentum (or the first beta) goes
+    from max_momentum down to base_momentum while the rate goes up. The one step after the last
+    keeps the last rate, where PyTorch's goes on beyond it (below 0 if "linear"). Raises ValueError
+    for settings that do not fit, and for a step after the last one.
     """
 
     absolute = by_group = True
@@ -160,15 +196,25 @@ class OneCycleLR(LRScheduler):
         if not isinstance(pct_start, int | float) or not 0 <= pct_start <= 1:
             raise ValueError(f"OneCycleLR: pct_start must be between 0 and 1, got {pct_start!r}.")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", got {anneal_strategy!r}.')
+            raise ValueError(
+                f'OneCycleLR: anneal_strategy must be "cos" or "linear", got {anneal_strategy!r}.'
+            )
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         self.max_lrs = for_each("OneCycleLR", "max_lr", max_lr, groups)
         self.first_lrs = [rate / div_factor for rate in self.max_lrs]
         self.final_lrs = [rate / final_div_factor for rate in self.first_lrs]
         top, last = pct_start * self.total_steps - 1, self.total_steps - 1
-        rates = ["first_lrs", "max_lrs", "first_lrs", "final_lrs"] if three_phase else ["first_lrs", "max_lrs", "final_lrs"]
+        rates = (
+            ["first_lrs", "max_lrs", "first_lrs", "final_lrs"]
+            if three_phase
+            else ["first_lrs", "max_lrs", "final_lrs"]
+        )
         momenta = ["max", "base", "max", "max"] if three_phase else ["max", "base", "max"]
-        self.turns = [0.0, top, 2 * pct_start * self.total_steps - 2, last] if three_phase else [0.0, top, last]
+        self.turns = (
+            [0.0, top, 2 * pct_start * self.total_steps - 2, last]
+            if three_phase
+            else [0.0, top, last]
+        )
         self.rates_at_turns, self.momenta_at_turns = rates, momenta
         if cycle_momentum:
             _need_momentum("OneCycleLR", optimizer)
@@ -183,8 +229,15 @@ class OneCycleLR(LRScheduler):
         """The rates; the momenta are set on the way."""
         step = self.last_epoch
         if step > self.total_steps:  # one more than there are, as each batch is followed by a step
-            raise ValueError(f"OneCycleLR: this is step {step} of a cycle of {self.total_steps} steps. Give it the number of all batches.")
-        phase = next(k for k in range(1, len(self.turns)) if step <= self.turns[k] or k == len(self.turns) - 1)
+            raise ValueError(
+                f"OneCycleLR: this is step {step} of a cycle of {self.total_steps} steps. Give it"
+                " the number of all batches."
+            )
+        phase = next(
+            k
+            for k in range(1, len(self.turns))
+            if step <= self.turns[k] or k == len(self.turns) - 1
+        )
         begin, end = self.turns[phase - 1], self.turns[phase]
         part = min((step - begin) / (end - begin), 1.0) if end != begin else 1.0
         if self.anneal_strategy == "cos":
@@ -201,7 +254,11 @@ class OneCycleLR(LRScheduler):
 def _number_of_steps(total: int | None, epochs: int | None, per_epoch: int | None) -> int:
     if total is None and (epochs is None or per_epoch is None):
         raise ValueError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch.")
-    named = [("epochs", epochs), ("steps_per_epoch", per_epoch)] if total is None else [("total_steps", total)]
+    named = (
+        [("epochs", epochs), ("steps_per_epoch", per_epoch)]
+        if total is None
+        else [("total_steps", total)]
+    )
     for name, value in named:
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"OneCycleLR: {name} must be an integer of at least 1, got {value!r}.")
@@ -210,7 +267,10 @@ def _number_of_steps(total: int | None, epochs: int | None, per_epoch: int | Non
 
 def _need_momentum(owner: str, optimizer: Optimizer) -> None:
     if not {"momentum", "betas"} & set(optimizer.defaults):
-        raise ValueError(f"{owner}: {type(optimizer).__name__} has neither momentum nor betas. Say cycle_momentum=False.")
+        raise ValueError(
+            f"{owner}: {type(optimizer).__name__} has neither momentum nor betas. Say"
+            " cycle_momentum=False."
+        )
 
 
 def _set_momentum(group: dict[str, Any], value: float) -> None:

@@ -1,6 +1,8 @@
-"""L-BFGS: Newton's method with a Hessian that is only remembered by what the last steps and gradients were.
+"""L-BFGS: Newton's method with a Hessian that is only remembered by what the last steps and
+gradients were.
 
-Source: Liu & Nocedal 1989; the line search is Nocedal & Wright, Numerical Optimization (2nd edition), algorithms 3.5 and 3.6.
+Source: Liu & Nocedal 1989; the line search is Nocedal & Wright, Numerical Optimization (2nd
+edition), algorithms 3.5 and 3.6.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ class LBFGS(Optimizer):
     clear the gradients, compute the loss, call backward, and return the loss. Small problems in
     full batches converge in a few steps.
 
-    max_eval: most calls of closure in a step (5/4 of max_iter by default); tolerance_grad, tolerance_change: a step ends early where the
-    largest element of the gradient, or of a change (or the change of the loss), is smaller; history_size: how many changes are remembered;
-    line_search_fn: None for steps of the length lr, or "strong_wolfe". There is one group of parameters.
+    max_eval: most calls of closure in a step (5/4 of max_iter by default); tolerance_grad,
+    tolerance_change: a step ends early where the largest element of the gradient, or of a change
+    (or the change of the loss), is smaller; history_size: how many changes are remembered;
+    line_search_fn: None for steps of the length lr, or "strong_wolfe". There is one group of
+    parameters.
     """
 
     def __init__(
@@ -49,26 +53,48 @@ class LBFGS(Optimizer):
             "history_size": history_size,
             "line_search_fn": line_search_fn,
         }
-        checked("LBFGS", settings, [(name, *RANGES[name]) for name in ("lr", "tolerance_grad", "tolerance_change")])
-        checked("LBFGS", settings, [(k, lambda v: v >= 1, "at least 1") for k in ("max_iter", "max_eval", "history_size")])
-        checked("LBFGS", settings, [("line_search_fn", lambda v: v in (None, "strong_wolfe"), 'None or "strong_wolfe"')])
+        checked(
+            "LBFGS",
+            settings,
+            [(name, *RANGES[name]) for name in ("lr", "tolerance_grad", "tolerance_change")],
+        )
+        checked(
+            "LBFGS",
+            settings,
+            [(k, lambda v: v >= 1, "at least 1") for k in ("max_iter", "max_eval", "history_size")],
+        )
+        checked(
+            "LBFGS",
+            settings,
+            [("line_search_fn", lambda v: v in (None, "strong_wolfe"), 'None or "strong_wolfe"')],
+        )
         super().__init__(params, settings)
         if len(self.param_groups) != 1:
-            raise ValueError("LBFGS: all parameters make one vector, so there can be one group only.")
+            raise ValueError(
+                "LBFGS: all parameters make one vector, so there can be one group only."
+            )
 
     def update(self, param: Tensor, grad: Tensor) -> None:
         """Raises TypeError: this method needs the loss at several points."""
-        raise TypeError("LBFGS has no update(parameter, gradient): it computes the loss several times in a step. Use step(closure).")
+        raise TypeError(
+            "LBFGS has no update(parameter, gradient): it computes the loss several times in a"
+            " step. Use step(closure)."
+        )
 
     __call__ = update
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Up to max_iter iterations; returns the loss that `closure` gave first."""
         if closure is None:
-            raise TypeError("LBFGS.step needs a closure that clears the gradients, computes the loss, calls backward and returns the loss.")
+            raise TypeError(
+                "LBFGS.step needs a closure that clears the gradients, computes the loss, calls"
+                " backward and returns the loss."
+            )
         group = self.param_groups[0]
         params: list[Tensor] = group["params"]
-        state = self.state.setdefault(id(params[0]), {"n_iter": 0, "func_evals": 0, "steps": [], "changes": []})
+        state = self.state.setdefault(
+            id(params[0]), {"n_iter": 0, "func_evals": 0, "steps": [], "changes": []}
+        )
         calls = 0
 
         def evaluate() -> tuple[Any, float, Vector]:
@@ -77,7 +103,10 @@ class LBFGS(Optimizer):
                 loss = closure()
             calls += 1
             state["func_evals"] += 1
-            gradient = [zeros(p.shape, p.array.dtype, p.array) if p.grad is None else p.grad.array.copy() for p in params]
+            gradient = [
+                zeros(p.shape, p.array.dtype, p.array) if p.grad is None else p.grad.array.copy()
+                for p in params
+            ]
             return loss, float(loss), gradient
 
         with ignore_float_errors():
@@ -89,35 +118,54 @@ class LBFGS(Optimizer):
                 slope = _dot(gradient, direction)
                 if slope > -group["tolerance_change"]:
                     break
-                length = group["lr"] * (1.0 if state["n_iter"] else min(1.0, 1 / _sum_of_sizes(gradient)))
+                length = group["lr"] * (
+                    1.0 if state["n_iter"] else min(1.0, 1 / _sum_of_sizes(gradient))
+                )
                 state["n_iter"] += 1
                 before = loss
                 if group["line_search_fn"]:
                     begin = [p.array.copy() for p in params]
 
-                    def along(t: float, begin: Vector = begin, direction: Vector = direction) -> Point:
+                    def along(
+                        t: float, begin: Vector = begin, direction: Vector = direction
+                    ) -> Point:
                         _place(params, [x + t * d for x, d in zip(begin, direction, strict=True)])
                         _, loss, gradient = evaluate()
                         return Point(t, loss, _dot(gradient, direction), gradient)
 
-                    found = strong_wolfe(along, Point(0.0, loss, slope, gradient), length, group["tolerance_change"], _largest(direction))
+                    found = strong_wolfe(
+                        along,
+                        Point(0.0, loss, slope, gradient),
+                        length,
+                        group["tolerance_change"],
+                        _largest(direction),
+                    )
                     _place(params, [x + found.t * d for x, d in zip(begin, direction, strict=True)])
                     length, loss, gradient = found.t, found.loss, found.gradient
                 else:
-                    _place(params, [p.array + length * d for p, d in zip(params, direction, strict=True)])
+                    _place(
+                        params,
+                        [p.array + length * d for p, d in zip(params, direction, strict=True)],
+                    )
                     if iteration < group["max_iter"]:
                         _, loss, gradient = evaluate()
                 state["direction"], state["length"] = direction, length
                 small = group["tolerance_change"]
-                if calls >= group["max_eval"] or length * _largest(direction) <= small or abs(loss - before) < small:
+                if (
+                    calls >= group["max_eval"]
+                    or length * _largest(direction) <= small
+                    or abs(loss - before) < small
+                ):
                     break
         return first
 
     @staticmethod
     def _direction(state: dict[str, Any], gradient: Vector, history: int) -> Vector:
-        """−H g, where H is the inverse of a Hessian under which the remembered steps s explain the changes y of the gradient.
+        """−H g, where H is the inverse of a Hessian under which the remembered steps s explain the
+        changes y of the gradient.
 
-        The two-loop recursion: what each pair contributes is taken off newest first, and put on again oldest first.
+        The two-loop recursion: what each pair contributes is taken off newest first, and put on
+        again oldest first.
         """
         steps, changes = state["steps"], state["changes"]
         if "gradient" in state:
@@ -143,11 +191,13 @@ class LBFGS(Optimizer):
         return q
 
 
-# -------------------------------------------------------------------------------------------------------------------- line search
+# -------------------------------------------------------------------------------------- line search
 
 
 class Point(NamedTuple):
-    """A point on the line: how far along the direction, the loss and its slope there, the gradient."""
+    """A point on the line: how far along the direction, the loss and its slope there, the
+    gradient.
+    """
 
     t: float
     loss: float
@@ -155,11 +205,20 @@ class Point(NamedTuple):
     gradient: Vector
 
 
-def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least: float, size: float = 1.0, most: int = 25) -> Point:
-    """A point where the loss has fallen enough, f(t) <= f(0) + 10⁻⁴ t f'(0), and the slope is flat enough, |f'(t)| <= 0.9 |f'(0)|.
+def strong_wolfe(
+    along: Callable[[float], Point],
+    start: Point,
+    t: float,
+    least: float,
+    size: float = 1.0,
+    most: int = 25,
+) -> Point:
+    """A point where the loss has fallen enough, f(t) <= f(0) + 10⁻⁴ t f'(0), and the slope is flat
+    enough, |f'(t)| <= 0.9 |f'(0)|.
 
-    t: the length to try first. After `most` trials, or where a bracket times `size` (the largest element of the direction) is narrower than
-    `least`, the best point so far. The trials are those of PyTorch, but that the low end of a bracket always has fallen enough.
+    t: the length to try first. After `most` trials, or where a bracket times `size` (the largest
+    element of the direction) is narrower than `least`, the best point so far. The trials are those
+    of PyTorch, but that the low end of a bracket always has fallen enough.
     """
 
     def falls(p: Point) -> bool:
@@ -208,8 +267,9 @@ def strong_wolfe(along: Callable[[float], Point], start: Point, t: float, least:
 
 
 def _lowest(a: Point, b: Point, least: float, most: float) -> float:
-    """Where the cubic through two points and their slopes is lowest, limited to [least, most]; the middle of these where it has no
-    minimum."""
+    """Where the cubic through two points and their slopes is lowest, limited to [least, most]; the
+    middle of these where it has no minimum.
+    """
     if a.t > b.t:
         a, b = b, a
     middle = (least + most) / 2
@@ -225,7 +285,7 @@ def _lowest(a: Point, b: Point, least: float, most: float) -> float:
     return min(max(t, least), most) if math.isfinite(t) else middle
 
 
-# ------------------------------------------------------------------------------------------------------------------------ vectors
+# ------------------------------------------------------------------------------------------ vectors
 
 
 def _dot(a: Vector, b: Vector) -> float:

@@ -1,7 +1,8 @@
-"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning rates.
+"""Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning
+rates.
 
-Here are those with one short formula. Those that rise and fall are in cycles.py; those that are made of others, or listen to the loss,
-in combined.py.
+Here are those with one short formula. Those that rise and fall are in cycles.py; those that are
+made of others, or listen to the loss, in combined.py.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from .optimizer import Optimizer
 from .schedule import LRScheduler, for_each
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
-    "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler",
+    "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
 
 Functions = Callable[[int], float] | Sequence[Callable[[int], float]]
@@ -37,7 +40,9 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The present rate times a function of the epoch (or one function for each group), from epoch 1 on."""
+    """The present rate times a function of the epoch (or one function for each group), from
+    epoch 1 on.
+    """
 
     by_group = True
 
@@ -52,13 +57,18 @@ class MultiplicativeLR(LRScheduler):
         """As the others give it, without the whole product."""
         if self.last_epoch == 0:
             return [group["lr"] for group in self.groups]
-        return [group["lr"] * function(self.last_epoch) for group, function in zip(self.groups, self._functions, strict=True)]
+        return [
+            group["lr"] * function(self.last_epoch)
+            for group, function in zip(self.groups, self._functions, strict=True)
+        ]
 
 
 class StepLR(LRScheduler):
     """Multiply by gamma every `step_size` epochs."""
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -69,7 +79,13 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Multiply by gamma at each of the milestones."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -78,9 +94,17 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """`factor` times the rate for the first `total_iters` epochs, then the whole rate. Raises ValueError unless 0 <= factor <= 1."""
+    """`factor` times the rate for the first `total_iters` epochs, then the whole rate. Raises
+    ValueError unless 0 <= factor <= 1.
+    """
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         _between(self, "factor", factor, 0)
         self.first_factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -96,17 +120,30 @@ class LinearLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         _between(self, "start_factor", start_factor, 0)
         _between(self, "end_factor", end_factor, 0)
         if start_factor == 0:
-            raise ValueError("LinearLR: start_factor must not be 0: the first epochs would be lost. Take a small number.")
+            raise ValueError(
+                "LinearLR: start_factor must not be 0: the first epochs would be lost. Take a small"
+                " number."
+            )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def factor(self, epoch: int, index: int) -> float:
-        return self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
+        return (
+            self.start_factor
+            + (self.end_factor - self.start_factor)
+            * min(epoch, self.total_iters)
+            / self.total_iters
+        )
 
 
 class ExponentialLR(LRScheduler):
@@ -123,7 +160,9 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Down to zero over total_iters epochs: (1 - e/total_iters)^power."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -134,7 +173,9 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate down to eta_min over T_max epochs, and up again."""
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -146,16 +187,25 @@ class CosineAnnealingLR(LRScheduler):
         return self.eta_min
 
 
-def _functions(schedule: LRScheduler, optimizer: Optimizer, given: Functions) -> list[Callable[[int], float]]:
-    """A function for each group. Raises ValueError for another number of them, TypeError for what cannot be called."""
+def _functions(
+    schedule: LRScheduler, optimizer: Optimizer, given: Functions
+) -> list[Callable[[int], float]]:
+    """A function for each group. Raises ValueError for another number of them, TypeError for
+    what cannot be called.
+    """
     name = type(schedule).__name__
     functions = for_each(name, "lr_lambda", given, getattr(optimizer, "param_groups", None) or [{}])
     for f in functions:
         if not callable(f):
-            raise TypeError(f"{name}: lr_lambda must be a function of the epoch, or one for each group, got {type(f).__name__}.")
+            raise TypeError(
+                f"{name}: lr_lambda must be a function of the epoch, or one for each group, got"
+                f" {type(f).__name__}."
+            )
     return functions
 
 
 def _between(schedule: LRScheduler, name: str, value: float, lowest: float) -> None:
     if not lowest <= value <= 1:
-        raise ValueError(f"{type(schedule).__name__}: {name} must be between {lowest} and 1, got {value}.")
+        raise ValueError(
+            f"{type(schedule).__name__}: {name} must be between {lowest} and 1, got {value}."
+        )

@@ -1,11 +1,13 @@
-"""What all optimisers share: groups of parameters with their settings, a state for each parameter, and the loop over them.
+"""What all optimisers share: groups of parameters with their settings, a state for each parameter,
+and the loop over them.
 
 Two ways to use one:
 
-    optimizer = SGD(model.parameters(), lr=0.1); loss.backward(); optimizer.step()        # PyTorch's
-    sgd = SGD(0.1);  for p, g in autograd.backward(loss): sgd.update(p, g)                # SINGA's
+    optimizer = SGD(model.parameters(), lr=0.1); loss.backward(); optimizer.step()       # PyTorch's
+    sgd = SGD(0.1);  for p, g in autograd.backward(loss): sgd.update(p, g)               # SINGA's
 
-Updates happen outside the graph, in the parameters' own memory, and are counted by their version counters.
+Updates happen outside the graph, in the parameters' own memory, and are counted by their version
+counters.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ def _records(array: Array) -> bool:
 
 
 class Optimizer:
-    """Base class. A subclass gives its settings to `__init__` as `defaults` and writes `rule`; numbers that differ from step to step (a
-    rate on a schedule, a count of steps) it computes in `numbers`.
+    """Base class. A subclass gives its settings to `__init__` as `defaults` and writes `rule`;
+    numbers that differ from step to step (a rate on a schedule, a count of steps) it computes in
+    `numbers`.
 
-    params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a number: the learning rate, for use through
-    `update`. Raises TypeError or ValueError for what cannot be optimised, naming the position.
+    params: tensors, or groups `{"params": [...], "lr": ...}` with settings of their own, or a
+    number: the learning rate, for use through `update`. Raises TypeError or ValueError for what
+    cannot be optimised, naming the position.
     """
 
     scheduled: tuple[str, ...] = ()
@@ -53,15 +57,28 @@ class Optimizer:
         if params is None:
             return
         if isinstance(params, Tensor):
-            raise TypeError(f"{type(self).__name__}: `params` must be a list of tensors or of groups, got one Tensor. Write [x].")
+            raise TypeError(
+                f"{type(self).__name__}: `params` must be a list of tensors or of groups, got one"
+                " Tensor. Write [x]."
+            )
         if callable(getattr(params, "parameters", None)) or not isinstance(params, Iterable):
-            cure = "Give it model.parameters()" if hasattr(params, "parameters") or callable(params) else "Give it a list of tensors"
-            raise TypeError(f"{type(self).__name__}: `params` must be a list of tensors or of groups, got {type(params).__name__}. {cure}.")
+            cure = (
+                "Give it model.parameters()"
+                if hasattr(params, "parameters") or callable(params)
+                else "Give it a list of tensors"
+            )
+            raise TypeError(
+                f"{type(self).__name__}: `params` must be a list of tensors or of groups, got"
+                f" {type(params).__name__}. {cure}."
+            )
         items = list(params)
         if not items:
             why = "A module's parameters are the tensors with requires_grad among its attributes."
             if isinstance(params, Iterator):
-                why = f"Either a generator that was used up before (call model.parameters() again), or a module without any. {why}"
+                why = (
+                    "Either a generator that was used up before (call model.parameters() again),"
+                    f" or a module without any. {why}"
+                )
             raise ValueError(f"{type(self).__name__}: got an empty list of parameters. {why}")
         for group in items if isinstance(items[0], dict) else [{"params": items}]:
             self.add_param_group(group)
@@ -69,21 +86,34 @@ class Optimizer:
     def add_param_group(self, group: Group) -> None:
         """Optimise further parameters, with settings of their own where given."""
         if not isinstance(group, dict) or "params" not in group:
-            raise TypeError(f'{type(self).__name__}: a group is a dict with "params", got {type(group).__name__}.')
-        tensors = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
-        tensors = [p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in tensors]  # named parameters
+            raise TypeError(
+                f'{type(self).__name__}: a group is a dict with "params", got'
+                f" {type(group).__name__}."
+            )
+        tensors = (
+            [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        )
+        tensors = [
+            p[1] if isinstance(p, tuple) and len(p) == 2 else p for p in tensors
+        ]  # named parameters
         for i, p in enumerate(tensors):
             if not isinstance(p, Tensor):
-                raise TypeError(f"{type(self).__name__}: parameter {i} is {type(p).__name__}, not a Tensor.")
+                raise TypeError(
+                    f"{type(self).__name__}: parameter {i} is {type(p).__name__}, not a Tensor."
+                )
             if not p.is_leaf:
                 raise ValueError(
-                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an operation; "
-                    f"only leaf tensors can be optimised."
+                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is the result of an"
+                    " operation; only leaf tensors can be optimised."
                 )
             if id(p) in self._known:
-                raise ValueError(f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice.")
+                raise ValueError(
+                    f"{type(self).__name__}: parameter {i} (shape {p.shape}) is given twice."
+                )
             self._known[id(p)] = p
-        settings = {k: _number(type(self).__name__, k, v) for k, v in group.items() if k != "params"}
+        settings = {
+            k: _number(type(self).__name__, k, v) for k, v in group.items() if k != "params"
+        }
         self.param_groups.append({**self.defaults, **settings, "params": tensors})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -114,7 +144,10 @@ class Optimizer:
     def update(self, param: Tensor, grad: Tensor) -> None:
         """Update one parameter with a gradient (SINGA's way)."""
         if grad.shape != param.shape:
-            raise ValueError(f"{type(self).__name__}.update: the gradient has shape {grad.shape}, the parameter {param.shape}.")
+            raise ValueError(
+                f"{type(self).__name__}.update: the gradient has shape {grad.shape}, the parameter"
+                f" {param.shape}."
+            )
         self._stepped = True
         self._known.setdefault(id(param), param)
         with ignore_float_errors():
@@ -150,14 +183,18 @@ class Optimizer:
         if self.linear or array.dtype.kind != "c":
             return array
         if _records(array):
-            raise NotImplementedError(f"{type(self).__name__}: the step of a complex parameter is not recorded")
+            raise NotImplementedError(
+                f"{type(self).__name__}: the step of a complex parameter is not recorded"
+            )
         return _view_as_real(None, array)
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        """The Python numbers of the coming step that differ from step to step; `rule` finds them among the settings. Counting is done here.
+        """The Python numbers of the coming step that differ from step to step; `rule` finds them
+        among the settings. Counting is done here.
 
-        A step that is recorded (mg.compile) calls this in each run, and `rule` only once: so what `rule` does with these numbers must be
-        arithmetic with arrays, and what it computes in Python belongs here.
+        A step that is recorded (mg.compile) calls this in each run, and `rule` only once: so what
+        `rule` does with these numbers must be arithmetic with arrays, and what it computes in
+        Python belongs here.
         """
         return {}
 
@@ -172,18 +209,31 @@ class Optimizer:
         """Settings and states as plain data (arrays, numbers), parameters by their position."""
         order = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [
-            {**{k: v for k, v in g.items() if k != "params"}, "params": [order[id(p)] for p in g["params"]]} for g in self.param_groups
+            {
+                **{k: v for k, v in g.items() if k != "params"},
+                "params": [order[id(p)] for p in g["params"]],
+            }
+            for g in self.param_groups
         ]
-        state = {order[k]: {n: _copied(v) for n, v in s.items()} for k, s in self.state.items() if k in order}
+        state = {
+            order[k]: {n: _copied(v) for n, v in s.items()}
+            for k, s in self.state.items()
+            if k in order
+        }
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave. Raises ValueError if the groups differ in number or size."""
+        """Take over what `state_dict` gave. Raises ValueError if the groups differ in number or
+        size.
+        """
         groups = state_dict["param_groups"]
         ours = [len(g["params"]) for g in self.param_groups]
         theirs = [len(g["params"]) for g in groups]
         if ours != theirs:
-            raise ValueError(f"{type(self).__name__}.load_state_dict: the saved groups hold {theirs} parameters, this optimiser's {ours}.")
+            raise ValueError(
+                f"{type(self).__name__}.load_state_dict: the saved groups hold {theirs} parameters,"
+                f" this optimiser's {ours}."
+            )
         self._stepped = True  # before it was saved, so a schedule may go on
         params = [p for g in self.param_groups for p in g["params"]]
         for group, saved in zip(self.param_groups, groups, strict=True):
@@ -193,21 +243,27 @@ class Optimizer:
             self.adopt(params[int(i)], saved)
 
     def adopt(self, param: Tensor, state: dict[str, Any]) -> None:
-        """Take over a parameter's state: numbers, and arrays, which are copied to the parameter's device."""
+        """Take over a parameter's state: numbers, and arrays, which are copied to the
+        parameter's device.
+        """
         self._known[id(param)] = param
         self.state[id(param)] = {n: _copied(v, param.array) for n, v in state.items()}
 
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
         lines = [
-            f"  group {i}: " + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params") + f", {len(g['params'])} tensors"
+            f"  group {i}: "
+            + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params")
+            + f", {len(g['params'])} tensors"
             for i, g in enumerate(groups)
         ]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
 
 
 def _copied(value: Any, like: Array | None = None) -> Any:
-    """A value of a state, with arrays in memory of their own, on the device of `like` if that is given."""
+    """A value of a state, with arrays in memory of their own, on the device of `like` if that is
+    given.
+    """
     if isinstance(value, list):
         return [_copied(v, like) for v in value]
     if not hasattr(value, "dtype"):
@@ -231,18 +287,27 @@ def _number(owner: str, name: str, value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     if value.numel() != 1:
-        raise ValueError(f"{owner}: {name} must be one number, got a Tensor of shape {value.shape}.")
+        raise ValueError(
+            f"{owner}: {name} must be one number, got a Tensor of shape {value.shape}."
+        )
     return value.item()
 
 
-def checked(owner: str, settings: Group, tests: Iterable[tuple[str, Callable[[Any], bool], str]]) -> Group:
-    """The settings, after raising ValueError for the first that is out of range, TypeError for one of another type."""
+def checked(
+    owner: str, settings: Group, tests: Iterable[tuple[str, Callable[[Any], bool], str]]
+) -> Group:
+    """The settings, after raising ValueError for the first that is out of range, TypeError for
+    one of another type.
+    """
     settings.update({name: _number(owner, name, value) for name, value in settings.items()})
     for name, test, what in tests:
         try:
             fits = test(settings[name])
         except TypeError:
-            raise TypeError(f"{owner}: {name} must be {what}, got {settings[name]!r} ({type(settings[name]).__name__}).") from None
+            raise TypeError(
+                f"{owner}: {name} must be {what}, got {settings[name]!r}"
+                f" ({type(settings[name]).__name__})."
+            ) from None
         if not fits:
             raise ValueError(f"{owner}: {name} must be {what}, got {settings[name]!r}.")
     return settings

@@ -1,7 +1,8 @@
-"""The update rules. Each class is one formula, with PyTorch's conventions, so that training is comparable number by number.
+"""The update rules. Each class is one formula, with PyTorch's conventions, so that training is
+comparable number by number.
 
-Notation: θ parameter, g gradient, η learning rate, λ weight decay, t number of updates so far. `numbers` computes in Python what differs
-from step to step, `rule` does the arithmetic with arrays.
+Notation: θ parameter, g gradient, η learning rate, λ weight decay, t number of updates so far.
+`numbers` computes in Python what differs from step to step, `rule` does the arithmetic with arrays.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ..ops.elementwise import maximum
 from .optimizer import Group, Optimizer, buffer, checked
 
 _NOT_NEGATIVE = """
-    lr eps epsilon weight_decay momentum momentum_decay alpha lambd t0 lr_decay initial_accumulator_value
-    tolerance_grad tolerance_change
+    lr eps epsilon weight_decay momentum momentum_decay alpha lambd t0 lr_decay
+    initial_accumulator_value tolerance_grad tolerance_change
 """.split()
 RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(_NOT_NEGATIVE, (lambda v: v >= 0, "at least 0")),
@@ -31,10 +32,11 @@ RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 class UpdateRule(Optimizer):
     """An optimiser whose constructor follows from a table of its settings.
 
-    A subclass gives `settings`, their names with the default values in the order of the arguments, and
-    `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and maximize by
-    name alone. SINGA calls SGD(0.05): a number in the place of the parameters is the learning rate.
-    Raises ValueError for a setting out of range, TypeError for one of another type and for unknown ones.
+    A subclass gives `settings`, their names with the default values in the order of the arguments,
+    and `rate`, the default learning rate. So SGD has the arguments params, lr, momentum, …, and
+    maximize by name alone. SINGA calls SGD(0.05): a number in the place of the parameters is the
+    learning rate. Raises ValueError for a setting out of range, TypeError for one of another type
+    and for unknown ones.
     """
 
     rate = 1e-3
@@ -46,8 +48,13 @@ class UpdateRule(Optimizer):
         if "settings" not in vars(cls):
             return
         named = {"params": None, "lr": None, **cls.settings}
-        made = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value) for name, value in named.items()]
-        cls.__signature__ = Signature([*made, Parameter("maximize", Parameter.KEYWORD_ONLY, default=False)])
+        made = [
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
+            for name, value in named.items()
+        ]
+        cls.__signature__ = Signature(
+            [*made, Parameter("maximize", Parameter.KEYWORD_ONLY, default=False)]
+        )
 
     def __init__(self, *args: Any, **named: Any) -> None:
         owner = type(self).__name__
@@ -61,13 +68,20 @@ class UpdateRule(Optimizer):
             rate = settings["lr"]
             if rate is not None:
                 raise TypeError(
-                    f"two learning rates, {params!r} and {rate!r}; name the other settings, as in {owner}({params!r}, momentum=0.9)."
+                    f"two learning rates, {params!r} and {rate!r}; name the other settings, as in"
+                    f" {owner}({params!r}, momentum=0.9)."
                 )
             settings["lr"] = float(params)
             params = None
         if settings["lr"] is None:
             settings["lr"] = self.rate
-        settings.update({name: tuple(settings[name]) for name, usual in self.settings.items() if isinstance(usual, tuple)})
+        settings.update(
+            {
+                name: tuple(settings[name])
+                for name, usual in self.settings.items()
+                if isinstance(usual, tuple)
+            }
+        )
         checked(owner, settings, [(name, *RANGES[name]) for name in settings if name in RANGES])
         super().__init__(params, settings)
 
@@ -78,16 +92,24 @@ class UpdateRule(Optimizer):
 class SGD(UpdateRule):
     """Gradient descent: v ← μ v + (1 − τ)(g + λ θ), θ ← θ − η v.
 
-    momentum μ, dampening τ, weight_decay λ; nesterov looks ahead: θ ← θ − η (g + μ v). The first v is g itself.
+    momentum μ, dampening τ, weight_decay λ; nesterov looks ahead: θ ← θ − η (g + μ v). The first v
+    is g itself.
     Source: Sutskever et al. 2013, in PyTorch's form (η outside of v).
     """
 
     linear = True
-    settings: ClassVar[dict[str, Any]] = {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
+    settings: ClassVar[dict[str, Any]] = {
+        "momentum": 0.0,
+        "dampening": 0.0,
+        "weight_decay": 0.0,
+        "nesterov": False,
+    }
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        if self.defaults["nesterov"] and (self.defaults["momentum"] <= 0 or self.defaults["dampening"] != 0):
+        if self.defaults["nesterov"] and (
+            self.defaults["momentum"] <= 0 or self.defaults["dampening"] != 0
+        ):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
@@ -107,19 +129,32 @@ class SGD(UpdateRule):
 
 
 class Adam(UpdateRule):
-    """m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², θ ← θ − η m̂ / (√v̂ + ε) with m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
+    """m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², θ ← θ − η m̂ / (√v̂ + ε) with m̂ = m / (1 −
+    β₁ᵗ), v̂ = v / (1 − β₂ᵗ).
 
-    weight_decay adds λ θ to the gradient; amsgrad uses the largest v so far. Source: Kingma & Ba 2015.
+    weight_decay adds λ θ to the gradient; amsgrad uses the largest v so far. Source: Kingma & Ba
+    2015.
     """
 
     decoupled = False
-    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False}
+    settings: ClassVar[dict[str, Any]] = {
+        "betas": (0.9, 0.999),
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "amsgrad": False,
+    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
-        """The learning rate and the root's divisor with the corrections for moments that began at 0; for AdamW by what θ shrinks."""
+        """The learning rate and the root's divisor with the corrections for moments that began
+        at 0; for AdamW by what θ shrinks.
+        """
         lr, (beta1, beta2) = group["lr"], group["betas"]
         t = state["step"] = state.get("step", 0) + 1
-        return {"lr": lr / (1 - beta1**t), "correction": math.sqrt(1 - beta2**t), "shrinking": 1 - lr * group["weight_decay"]}
+        return {
+            "lr": lr / (1 - beta1**t),
+            "correction": math.sqrt(1 - beta2**t),
+            "shrinking": 1 - lr * group["weight_decay"],
+        }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         (beta1, beta2), decay = group["betas"], group["weight_decay"]
@@ -130,7 +165,11 @@ class Adam(UpdateRule):
         m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
         m += (1 - beta1) * (grad - m)
         v *= beta2
-        v += (1 - beta2) * (grad * grad.conj()).real if grad.dtype.kind == "c" else (1 - beta2) * (grad * grad)
+        v += (
+            (1 - beta2) * (grad * grad.conj()).real
+            if grad.dtype.kind == "c"
+            else (1 - beta2) * (grad * grad)
+        )
         if group["amsgrad"]:
             largest = buffer(state, "max_exp_avg_sq", array)
             largest[...] = maximum(largest, v)
@@ -140,20 +179,29 @@ class Adam(UpdateRule):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: θ ← (1 − η λ) θ before Adam's update. Source: Loshchilov & Hutter 2019."""
+    """Adam with decoupled weight decay: θ ← (1 − η λ) θ before Adam's update. Source: Loshchilov
+    & Hutter 2019.
+    """
 
     decoupled = True
     settings: ClassVar[dict[str, Any]] = {**Adam.settings, "weight_decay": 1e-2}
 
 
 class RMSprop(UpdateRule):
-    """v ← α v + (1 − α) g², θ ← θ − η g / (√v + ε); centered subtracts the mean gradient's square from v; momentum as in SGD.
+    """v ← α v + (1 − α) g², θ ← θ − η g / (√v + ε); centered subtracts the mean gradient's square
+    from v; momentum as in SGD.
 
     Source: Hinton's lecture 6, in PyTorch's form.
     """
 
     rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {"alpha": 0.99, "eps": 1e-8, "weight_decay": 0.0, "momentum": 0.0, "centered": False}
+    settings: ClassVar[dict[str, Any]] = {
+        "alpha": 0.99,
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "momentum": 0.0,
+        "centered": False,
+    }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         if group["weight_decay"]:
@@ -176,10 +224,17 @@ class RMSprop(UpdateRule):
 
 
 class Adagrad(UpdateRule):
-    """v ← v + g², θ ← θ − η g / (√v + ε), the rate falling as η / (1 + (t − 1) lr_decay). Source: Duchi et al. 2011."""
+    """v ← v + g², θ ← θ − η g / (√v + ε), the rate falling as η / (1 + (t − 1) lr_decay).
+    Source: Duchi et al. 2011.
+    """
 
     rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {"lr_decay": 0.0, "weight_decay": 0.0, "initial_accumulator_value": 0.0, "eps": 1e-10}
+    settings: ClassVar[dict[str, Any]] = {
+        "lr_decay": 0.0,
+        "weight_decay": 0.0,
+        "initial_accumulator_value": 0.0,
+        "eps": 1e-10,
+    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         t = state["step"] = state.get("step", 0) + 1

@@ -1,8 +1,10 @@
-"""What all learning-rate schedules share: they count epochs and set the rates of an optimiser's groups.
+"""What all learning-rate schedules share: they count epochs and set the rates of an optimiser's
+groups.
 
-A schedule is given in closed form: at epoch e the initial rate r₀ has become r₀·f(e). Alone on an optimiser it sets just that. Where
-something else moves the rate too, another schedule or the user, each step carries the present rate r on by the ratio of its closed
-form, r · f(e) / f(e-1), so schedules on one optimiser multiply.
+A schedule is given in closed form: at epoch e the initial rate r₀ has become r₀·f(e). Alone on an
+optimiser it sets just that. Where something else moves the rate too, another schedule or the user,
+each step carries the present rate r on by the ratio of its closed form, r · f(e) / f(e-1), so
+schedules on one optimiser multiply.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from .optimizer import Group, Optimizer
 class LRScheduler:
     """Base class. A subclass gives `factor`, or, as PyTorch's do, `get_lr`.
 
-    last_epoch: the last epoch that was trained, -1 for none; a schedule that begins later needs the groups' "initial_lr", which a first
-    schedule leaves there and the optimiser's state holds. Raises TypeError for anything but an Optimizer, KeyError without "initial_lr".
+    last_epoch: the last epoch that was trained, -1 for none; a schedule that begins later needs the
+    groups' "initial_lr", which a first schedule leaves there and the optimiser's state holds.
+    Raises TypeError for anything but an Optimizer, KeyError without "initial_lr".
     """
 
     absolute = False
@@ -31,8 +34,8 @@ class LRScheduler:
         for i, group in enumerate(self.groups):
             if last_epoch >= 0 and "initial_lr" not in group:
                 raise KeyError(
-                    f'{type(self).__name__}: last_epoch={last_epoch}, but group {i} of the optimiser has no "initial_lr". Load the '
-                    "optimiser's state first."
+                    f"{type(self).__name__}: last_epoch={last_epoch}, but group {i} of the"
+                    ' optimiser has no "initial_lr". Load the optimiser\'s state first.'
                 )
             group.setdefault("initial_lr", float(group["lr"]))
         self.base_lrs: list[float] = [group["initial_lr"] for group in self.groups]
@@ -45,7 +48,9 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__} does not define factor().")
 
     def floor(self, index: int) -> float:
-        """The rate from which the closed form is measured: where it is not zero, only what lies above it is multiplied."""
+        """The rate from which the closed form is measured: where it is not zero, only what lies
+        above it is multiplied.
+        """
         return 0.0
 
     def closed_form(self) -> list[float]:
@@ -67,7 +72,11 @@ class LRScheduler:
             self._check_order()
         self._adopt_groups()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        rates = self.get_lr() if epoch is None or type(self).factor is LRScheduler.factor else self.closed_form()
+        rates = (
+            self.get_lr()
+            if epoch is None or type(self).factor is LRScheduler.factor
+            else self.closed_form()
+        )
         for group, rate in zip(self.groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = [group["lr"] for group in self.groups]
@@ -85,11 +94,16 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """What is needed to go on later: all settings but functions, as plain data."""
-        return {name: value for name, value in vars(self).items() if name not in ("optimizer", "groups") and _is_plain(value)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("optimizer", "groups") and _is_plain(value)
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state. The optimiser's rates are restored too, unless something set them since this schedule was made (its own
-        state that was loaded before, or another schedule).
+        """Go on from a saved state. The optimiser's rates are restored too, unless something set
+        them since this schedule was made (its own state that was loaded before, or another
+        schedule).
         """
         untouched = [group["lr"] for group in self.groups] == self._last_lr
         vars(self).update(state)
@@ -113,21 +127,31 @@ class LRScheduler:
         )
 
     def _adopt_groups(self) -> None:
-        """Take in groups that were added to the optimiser since. Raises ValueError where they have no settings."""
+        """Take in groups that were added to the optimiser since. Raises ValueError where they
+        have no settings.
+        """
         for group in self.groups[len(self.base_lrs) :]:
             if self.by_group:
                 raise ValueError(
-                    f"{type(self).__name__}: the optimiser has {len(self.groups)} groups now, and had {len(self.base_lrs)}. "
-                    "Make a new schedule."
+                    f"{type(self).__name__}: the optimiser has {len(self.groups)} groups now, and"
+                    f" had {len(self.base_lrs)}. Make a new schedule."
                 )
             self.base_lrs.append(group.setdefault("initial_lr", float(group["lr"])))
 
     def _at(self, epoch: int, index: int) -> float:
-        return self.base_lrs[index] if epoch < 0 else self.base_lrs[index] * self.factor(epoch, index)
+        return (
+            self.base_lrs[index] if epoch < 0 else self.base_lrs[index] * self.factor(epoch, index)
+        )
 
     def _carried(self, present: float, index: int) -> float:
-        """The present rate, carried on by the ratio of the closed form now to that of the epoch before."""
-        before, now, floor = self._at(self.last_epoch - 1, index), self._at(self.last_epoch, index), self.floor(index)
+        """The present rate, carried on by the ratio of the closed form now to that of the epoch
+        before.
+        """
+        before, now, floor = (
+            self._at(self.last_epoch - 1, index),
+            self._at(self.last_epoch, index),
+            self.floor(index),
+        )
         if present == before:
             return now
         if before == floor:  # there is no ratio
@@ -136,9 +160,13 @@ class LRScheduler:
 
 
 def groups_of(schedule: object, optimizer: Any) -> list[Group]:
-    """The groups whose rates are to be set; the defaults of an optimiser that was given no parameters."""
+    """The groups whose rates are to be set; the defaults of an optimiser that was given no
+    parameters.
+    """
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(schedule).__name__}: expected an Optimizer, got {type(optimizer).__name__}.")
+        raise TypeError(
+            f"{type(schedule).__name__}: expected an Optimizer, got {type(optimizer).__name__}."
+        )
     return optimizer.param_groups or [optimizer.defaults]
 
 
@@ -147,7 +175,8 @@ def for_each(owner: str, name: str, given: Any, groups: Sequence[Group]) -> list
     values = list(given) if isinstance(given, list | tuple) else [given] * len(groups)
     if len(values) != len(groups):
         raise ValueError(
-            f"{owner}: {name} has {len(values)} values, and the optimiser {len(groups)} groups; give one value, or one a group."
+            f"{owner}: {name} has {len(values)} values, and the optimiser {len(groups)} groups;"
+            " give one value, or one a group."
         )
     return values
 

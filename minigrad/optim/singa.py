@@ -1,6 +1,8 @@
-"""SINGA's update rules that differ from PyTorch's of nearly the same name: ε stands inside of the root, and the defaults are others.
+"""SINGA's update rules that differ from PyTorch's of nearly the same name: ε stands inside of the
+root, and the defaults are others.
 
-Notation as in `rules`: θ parameter, g gradient, η learning rate, λ weight decay, which adds λ θ to g. Source: SINGA's `singa.opt`.
+Notation as in `rules`: θ parameter, g gradient, η learning rate, λ weight decay, which adds λ θ to
+g. Source: SINGA's `singa.opt`.
 """
 
 from __future__ import annotations

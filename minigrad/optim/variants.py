@@ -1,9 +1,10 @@
-"""Update rules less often used than those of rules.py: variants of Adam, Adagrad and gradient descent.
+"""Update rules less often used than those of rules.py: variants of Adam, Adagrad and gradient
+descent.
 
 Conventions and notation are the same.
 
-Where a rule changes its formula with the number of steps, `numbers` gives factors that make one formula of all: so the rule stays
-arithmetic with arrays, as a compiled step needs it.
+Where a rule changes its formula with the number of steps, `numbers` gives factors that make one
+formula of all: so the rule stays arithmetic with arrays, as a compiled step needs it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def _decayed(array: Array, grad: Array, group: Group) -> Array:
     return grad + group["weight_decay"] * array if group["weight_decay"] else grad
 
 
-def _moments(array: Array, grad: Array, state: dict[str, Any], betas: tuple[float, float]) -> tuple[Array, Array]:
+def _moments(
+    array: Array, grad: Array, state: dict[str, Any], betas: tuple[float, float]
+) -> tuple[Array, Array]:
     """Adam's m ← β₁ m + (1 − β₁) g and v ← β₂ v + (1 − β₂) g²."""
     m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
     m += (1 - betas[0]) * (grad - m)
@@ -32,7 +35,9 @@ def _moments(array: Array, grad: Array, state: dict[str, Any], betas: tuple[floa
 
 
 class Adadelta(UpdateRule):
-    """v ← ρ v + (1 − ρ) g², Δ = √(u + ε) / √(v + ε) · g, u ← ρ u + (1 − ρ) Δ², θ ← θ − η Δ. Source: Zeiler 2012."""
+    """v ← ρ v + (1 − ρ) g², Δ = √(u + ε) / √(v + ε) · g, u ← ρ u + (1 − ρ) Δ², θ ← θ − η Δ.
+    Source: Zeiler 2012.
+    """
 
     rate = 1.0
     settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
@@ -49,7 +54,9 @@ class Adadelta(UpdateRule):
 
 
 class Adamax(UpdateRule):
-    """m ← β₁ m + (1 − β₁) g, u ← max(β₂ u, |g| + ε), θ ← θ − η m / ((1 − β₁ᵗ) u). Source: Kingma & Ba 2015, section 7.1."""
+    """m ← β₁ m + (1 − β₁) g, u ← max(β₂ u, |g| + ε), θ ← θ − η m / ((1 − β₁ᵗ) u). Source: Kingma
+    & Ba 2015, section 7.1.
+    """
 
     rate = 2e-3
     settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0}
@@ -108,13 +115,19 @@ class NAdam(UpdateRule):
 
 
 class RAdam(UpdateRule):
-    """Adam that warms up by itself: with ρ∞ = 2 / (1 − β₂) − 1 and ρ = ρ∞ − 2 t β₂ᵗ / (1 − β₂ᵗ), the variance is used only where ρ > 5,
-    θ ← θ − η r m̂ / (√v̂ + ε) with r² = (ρ − 4)(ρ − 2) ρ∞ / ((ρ∞ − 4)(ρ∞ − 2) ρ); before that θ ← θ − η m̂.
+    """Adam that warms up by itself: with ρ∞ = 2 / (1 − β₂) − 1 and ρ = ρ∞ − 2 t β₂ᵗ / (1 − β₂ᵗ),
+    the variance is used only where ρ > 5, θ ← θ − η r m̂ / (√v̂ + ε) with r² = (ρ − 4)(ρ − 2) ρ∞ /
+    ((ρ∞ − 4)(ρ∞ − 2) ρ); before that θ ← θ − η m̂.
 
     decoupled_weight_decay: as in AdamW. Source: Liu et al. 2020.
     """
 
-    settings: ClassVar[dict[str, Any]] = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "decoupled_weight_decay": False}
+    settings: ClassVar[dict[str, Any]] = {
+        "betas": (0.9, 0.999),
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "decoupled_weight_decay": False,
+    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """`plain` is the rate of m, `adaptive` that of m / (√v + ε): one of the two is 0."""
@@ -140,10 +153,12 @@ class RAdam(UpdateRule):
 
 
 class Rprop(UpdateRule):
-    """Only signs count: a step size of each element grows by η₊ while its gradient keeps its sign, shrinks by η₋ where that changed (and
-    the element waits for one step), and θ ← θ − size · sign(g).
+    """Only signs count: a step size of each element grows by η₊ while its gradient keeps its sign,
+    shrinks by η₋ where that changed (and the element waits for one step), and θ ← θ − size ·
+    sign(g).
 
-    etas: (η₋, η₊); step_sizes: the least and the largest; lr: the first. Source: Riedmiller & Braun 1993.
+    etas: (η₋, η₊); step_sizes: the least and the largest; lr: the first. Source: Riedmiller & Braun
+    1993.
     """
 
     rate = 1e-2
@@ -154,20 +169,32 @@ class Rprop(UpdateRule):
         before = buffer(state, "prev", array)
         size = state.get("step_size")
         if size is None:
-            size = state["step_size"] = materialise(ones(array.shape, array.dtype, array) * group["lr"])
+            size = state["step_size"] = materialise(
+                ones(array.shape, array.dtype, array) * group["lr"]
+            )
         agreement = grad * before
-        size[...] = clamp(size * where(agreement > 0, grow, where(agreement < 0, shrink, 1.0)), low=least, high=most)
+        size[...] = clamp(
+            size * where(agreement > 0, grow, where(agreement < 0, shrink, 1.0)),
+            low=least,
+            high=most,
+        )
         before[...] = where(agreement < 0, 0.0, grad)
         array -= sign(before) * size
 
 
 class ASGD(UpdateRule):
-    """Gradient descent with weight decay λ (lambd) and a falling rate η / (1 + λ η t)^α, and beside it, in state["ax"], the mean of the
-    parameters since step t0 (until then the parameters). Source: Polyak & Juditsky 1992.
+    """Gradient descent with weight decay λ (lambd) and a falling rate η / (1 + λ η t)^α, and beside
+    it, in state["ax"], the mean of the parameters since step t0 (until then the parameters).
+    Source: Polyak & Juditsky 1992.
     """
 
     rate = 1e-2
-    settings: ClassVar[dict[str, Any]] = {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0.0}
+    settings: ClassVar[dict[str, Any]] = {
+        "lambd": 1e-4,
+        "alpha": 0.75,
+        "t0": 1e6,
+        "weight_decay": 0.0,
+    }
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The rate, what of θ stays after the decay, and the newest values' share in the mean."""
@@ -175,7 +202,12 @@ class ASGD(UpdateRule):
         state["step"] = t + 1
         eta = group["lr"] / (1 + group["lambd"] * group["lr"] * t) ** group["alpha"]
         newest = 1 / max(1, t - group["t0"])
-        return {"lr": eta, "staying": 1 - group["lambd"] * eta, "newest": newest, "others": 1 - newest}
+        return {
+            "lr": eta,
+            "staying": 1 - group["lambd"] * eta,
+            "newest": newest,
+            "others": 1 - newest,
+        }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
         grad = _decayed(array, grad, group)

@@ -1,8 +1,10 @@
-"""Programs: what a function did, as a straight line of instructions that can be read, tested, simplified, saved, drawn and run again.
+"""Programs: what a function did, as a straight line of instructions that can be read, tested,
+simplified, saved, drawn and run again.
 
-Read in this order: `instructions` (the data), `payload` and `record` (how a program comes from a function), `passes` (how it is made
-smaller), `memory` and `run` (how it is run without waste), `compiled` and `world` (a training step that is replayed only where that is
-right), `fused` and `capture` (kernels and graphs for CUDA devices), `files`, `as_trace`.
+Read in this order: `instructions` (the data), `payload` and `record` (how a program comes from a
+function), `passes` (how it is made smaller), `memory` and `run` (how it is run without waste),
+`compiled` and `world` (a training step that is replayed only where that is right), `fused` and
+`capture` (kernels and graphs for CUDA devices), `files`, `as_trace`.
 """
 
 from .compiled import Compiled, EagerWarning, compile
@@ -11,6 +13,7 @@ from .instructions import Instruction, Literal, Program, Ref, Type
 from .record import Recorder, recorded, trace
 
 __all__ = [
-    "Compiled", "EagerWarning", "Instruction", "Literal", "Program", "Recorder", "Ref", "Type", "compile", "load", "recorded", "save",
+    "Compiled", "EagerWarning", "Instruction", "Literal", "Program", "Recorder", "Ref", "Type",
+    "compile", "load", "recorded", "save",
     "trace",
 ]  # fmt: skip

@@ -1,7 +1,9 @@
-"""A run of a program as a Trace, so that every viewer can step through it: what is computed, in which buffer, and when memory dies.
+"""A run of a program as a Trace, so that every viewer can step through it: what is computed, in
+which buffer, and when memory dies.
 
-Each step says what is computed, from what, and (where the memory plan gives the result a buffer) where in memory: which earlier values lay
-there before. A `free` step follows the last reader of a buffer.
+Each step says what is computed, from what, and (where the memory plan gives the result a buffer)
+where in memory: which earlier values lay there before. A `free` step follows the last reader of a
+buffer.
 """
 
 from __future__ import annotations
@@ -18,17 +20,27 @@ from .lower import Lowered
 from .memory import Facts, deaths, plain_peak, total_bytes
 from .run import Replayer, interpret
 
-STAGES = {"forward": "primal", "update": "primal", "backward": "backward", "tangent": "jvp", "second backward": "second backward"}
+STAGES = {
+    "forward": "primal",
+    "update": "primal",
+    "backward": "backward",
+    "tangent": "jvp",
+    "second backward": "second backward",
+}
 MOST = 5_000
 
 
 def as_trace(program: Program, *inputs: Any) -> dict[str, Any]:
-    """A `minigrad.trace/1` document of one run on `inputs` (nothing is written to captured tensors).
+    """A `minigrad.trace/1` document of one run on `inputs` (nothing is written to captured
+    tensors).
 
     Raises ProgramError for programs of more than 5,000 instructions: no viewer can show that many.
     """
     if len(program.instructions) > MOST:
-        raise ProgramError(f"{program.name}: a Trace shows at most {MOST:,} instructions, this program has {len(program.instructions):,}.")
+        raise ProgramError(
+            f"{program.name}: a Trace shows at most {MOST:,} instructions, this program has"
+            f" {len(program.instructions):,}."
+        )
     replayer = Replayer(program)
     tensors = replayer.leaves(inputs)
     facts, values = Facts(len(program.types)), [None] * len(program.types)
@@ -53,7 +65,11 @@ class _Writer:
             "inputs": [self.ids[n] for n in program.inputs],
             "outputs": list(dict.fromkeys(names)),
             "seed": {},
-            "memory": {"buffers": lowered.arena.total, "all": total_bytes(program, facts), "unplanned": plain_peak(program, facts)},
+            "memory": {
+                "buffers": lowered.arena.total,
+                "all": total_bytes(program, facts),
+                "unplanned": plain_peak(program, facts),
+            },
             "nodes": self.nodes,
             "edges": self.edges,
             "columns": [{"key": "v", "label": "value", "phase": "primal"}] if self.nodes else [],
@@ -68,7 +84,11 @@ class _Writer:
         return name
 
     def _given(self) -> None:
-        roles = (("input", "x", self.program.inputs), ("param", "p", self.program.captured), ("const", "c", self.program.constants))
+        roles = (
+            ("input", "x", self.program.inputs),
+            ("param", "p", self.program.captured),
+            ("const", "c", self.program.constants),
+        )
         for kind, prefix, numbers in roles:
             for count, number in enumerate(numbers, 1):
                 name, array = self._name(number, prefix, count), self.values[number]
@@ -83,29 +103,67 @@ class _Writer:
         results = set(program.outputs)
         count = 0
         for at, instruction in enumerate(program.instructions):
-            operands = [words.plain(o.value) if type(o) is Literal else words.symbol(self.ids[o]) for o in instruction.operands]
+            operands = [
+                words.plain(o.value) if type(o) is Literal else words.symbol(self.ids[o])
+                for o in instruction.operands
+            ]
             read = [n for n in dict.fromkeys(instruction.reads())]
-            stage = STAGES.get(instruction.phase, "third backward" if "backward" in instruction.phase else "primal")
+            stage = STAGES.get(
+                instruction.phase, "third backward" if "backward" in instruction.phase else "primal"
+            )
             for index, number in enumerate(instruction.outputs):
                 count += 1
                 name = self._name(number, "v", count)
                 expression = words.expression(instruction.primitive, operands, instruction.params)
                 if len(instruction.outputs) > 1:
                     expression = [*expression, *words.result_number(index)]
-                self._node(number, name, "output" if number in results else "op", expression, stage, instruction.primitive.name)
-                lit = [self._edge(n, name, slot, stage) for slot, n in enumerate(instruction.reads())]
+                self._node(
+                    number,
+                    name,
+                    "output" if number in results else "op",
+                    expression,
+                    stage,
+                    instruction.primitive.name,
+                )
+                lit = [
+                    self._edge(n, name, slot, stage) for slot, n in enumerate(instruction.reads())
+                ]
                 formula, say = words.computed(name, expression, None, self.values[number], [])
-                self._step("primal", name, formula, f"{say} {self._where(number, name)}".rstrip(), lit, read, self.values[number])
+                self._step(
+                    "primal",
+                    name,
+                    formula,
+                    f"{say} {self._where(number, name)}".rstrip(),
+                    lit,
+                    read,
+                    self.values[number],
+                )
             for root in dying.get(at, ()):
-                if root in self.ids and root not in program.constants and root not in program.inputs and root not in program.captured:
+                if (
+                    root in self.ids
+                    and root not in program.constants
+                    and root not in program.inputs
+                    and root not in program.captured
+                ):
                     name = self.ids[root]
                     say = f"{name} is no longer read: its {self.facts.size[root]:,} bytes are free."
                     self.steps.append(
-                        {"phase": "free", "node": name, "edges": [], "reads": [], "writes": [], "free": [name], "formula": [], "say": say}
+                        {
+                            "phase": "free",
+                            "node": name,
+                            "edges": [],
+                            "reads": [],
+                            "writes": [],
+                            "free": [name],
+                            "formula": [],
+                            "say": say,
+                        }
                     )
 
     def _memory(self, number: int) -> dict[str, Any]:
-        """The bytes of a result: at a place in the buffers, of its own, or those of another value that it looks into."""
+        """The bytes of a result: at a place in the buffers, of its own, or those of another
+        value that it looks into.
+        """
         root, place = self.facts.root[number], self.lowered.place_of.get(number)
         if root != number:
             return {"of": self.ids[root]}
@@ -120,22 +178,53 @@ class _Writer:
         if place is None:
             return ""
         before = self.lay.setdefault(place.offset, [])
-        told = f"It is written where {before[-1]} was." if before else f"It is written at byte {place.offset:,} of the buffers."
+        told = (
+            f"It is written where {before[-1]} was."
+            if before
+            else f"It is written at byte {place.offset:,} of the buffers."
+        )
         before.append(name)
         return told
 
-    def _node(self, number: int, name: str, kind: str, expression: list[Any], stage: str, op: str | None = None) -> None:
+    def _node(
+        self,
+        number: int,
+        name: str,
+        kind: str,
+        expression: list[Any],
+        stage: str,
+        op: str | None = None,
+    ) -> None:
         known = self.program.types[number]
-        node: dict[str, Any] = {"id": name, "label": words.label_of(name), "kind": kind, "expr": expression, "shape": list(known.shape)}
-        node |= {"dtype": str(known.dtype), "stage": stage} | ({} if op is None else {"op": op, "memory": self._memory(number)})
+        node: dict[str, Any] = {
+            "id": name,
+            "label": words.label_of(name),
+            "kind": kind,
+            "expr": expression,
+            "shape": list(known.shape),
+        }
+        node |= {"dtype": str(known.dtype), "stage": stage} | (
+            {} if op is None else {"op": op, "memory": self._memory(number)}
+        )
         self.nodes.append(node)
 
     def _edge(self, source: int, name: str, slot: int, stage: str) -> str:
         made = f"e{len(self.edges) + 1}"
-        self.edges.append({"id": made, "src": self.ids[source], "dst": name, "slot": slot, "stage": stage})
+        self.edges.append(
+            {"id": made, "src": self.ids[source], "dst": name, "slot": slot, "stage": stage}
+        )
         return made
 
-    def _step(self, phase: str, name: str, formula: list[Any], say: str, edges: list[str], reads: list[int], array: Any) -> None:
+    def _step(
+        self,
+        phase: str,
+        name: str,
+        formula: list[Any],
+        say: str,
+        edges: list[str],
+        reads: list[int],
+        array: Any,
+    ) -> None:
         self.steps.append(
             {
                 "phase": phase,

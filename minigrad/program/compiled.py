@@ -1,4 +1,5 @@
-"""`compile`: a function (a training step, say) that runs as itself first, is recorded, and is replayed from then on.
+"""`compile`: a function (a training step, say) that runs as itself first, is recorded, and is
+replayed from then on.
 
     @mg.compile
     def step(x, labels):
@@ -76,20 +77,27 @@ WORTH = 20
 """Replays by which a recorded program has paid for itself."""
 
 
-ONE_MEMORY = "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are one piece of memory"
+ONE_MEMORY = (
+    "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are"
+    " one piece of memory"
+)
 
 
 class EagerWarning(UserWarning):
     """A compiled function runs as itself, and why."""
 
 
-def compile(function: Any = None, *, limit: int = LIMIT, capture: bool = False, fuse: bool = False) -> Any:
-    """`function` as a `Compiled` one. Also usable as a decorator, with or without arguments, and on methods.
+def compile(
+    function: Any = None, *, limit: int = LIMIT, capture: bool = False, fuse: bool = False
+) -> Any:
+    """`function` as a `Compiled` one. Also usable as a decorator, with or without arguments, and on
+    methods.
 
-    limit: the number of programs kept, one for each kind of arguments (shapes, dtypes, plain values) and each state of what the function
-    finds outside. On a CUDA device `capture` makes each program one CUDA graph (capture.py) and `fuse` its element-wise chains one kernel
-    each (fused.py); neither has been measured. What cannot be a graph, or is not on such a device, is replayed as it is, and `.reason`
-    says why. Raises TypeError for what cannot be called.
+    limit: the number of programs kept, one for each kind of arguments (shapes, dtypes, plain
+    values) and each state of what the function finds outside. On a CUDA device `capture` makes each
+    program one CUDA graph (capture.py) and `fuse` its element-wise chains one kernel each
+    (fused.py); neither has been measured. What cannot be a graph, or is not on such a device, is
+    replayed as it is, and `.reason` says why. Raises TypeError for what cannot be called.
     """
     if function is None:
         return functools.partial(compile, limit=limit, capture=capture, fuse=fuse)
@@ -101,11 +109,18 @@ def compile(function: Any = None, *, limit: int = LIMIT, capture: bool = False, 
 class Compiled:
     """Calls like the function that it was made of.
 
-    reason: why the latest call was not a replay, or not the replay that was asked for (None: it was); programs: those recorded and kept;
+    reason: why the latest call was not a replay, or not the replay that was asked for (None: it
+    was); programs: those recorded and kept;
     statistics: how many calls were "eager", "recorded" and "replayed".
     """
 
-    def __init__(self, function: Callable[..., Any], limit: int = LIMIT, capture: bool = False, fuse: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        limit: int = LIMIT,
+        capture: bool = False,
+        fuse: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function, updated=())
         self.function, self.limit, self.capture, self.fuse = function, limit, capture, fuse
         self.reason: str | None = None
@@ -120,14 +135,23 @@ class Compiled:
     @property
     def programs(self) -> list[Program]:
         """The programs that are replayed, in the order in which they were recorded."""
-        return [v.program for variants in self._variants.values() for v in variants if v.program is not None and v.ready]
+        return [
+            v.program
+            for variants in self._variants.values()
+            for v in variants
+            if v.program is not None and v.ready
+        ]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {how}" for how, n in self.statistics.items())
-        return f"<compiled {_name_of(self.function)}: {counts}" + (f"; eager because {self.reason}>" if self.reason else ">")
+        return f"<compiled {_name_of(self.function)}: {counts}" + (
+            f"; eager because {self.reason}>" if self.reason else ">"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.observation.listening and any(isinstance(o, Recorder) for o in modes.observation.listening):
+        if modes.observation.listening and any(
+            isinstance(o, Recorder) for o in modes.observation.listening
+        ):
             return self.function(*args, **kwargs)  # as a part of what is being recorded
         arguments = Arguments(args, kwargs)
         reason = self.given_up or arguments.problem or _mode_problem()
@@ -157,7 +181,12 @@ class Compiled:
         except Exception as error:
             if isinstance(error, ProgramError):
                 variant.problem = str(error).rstrip(".")
-            return self._eager(f"a replay failed: {type(error).__name__}: {error}".rstrip("."), args, kwargs, warn=False)
+            return self._eager(
+                f"a replay failed: {type(error).__name__}: {error}".rstrip("."),
+                args,
+                kwargs,
+                warn=False,
+            )
         self.reason = variant.plain
         if self.reason is not None:
             self._warn(self.reason, stacklevel=3)
@@ -165,7 +194,7 @@ class Compiled:
         variant.replays += 1
         return result
 
-    # ---------------------------------------------------------------------------------------------------------------- other ways
+    # ----------------------------------------------------------------------------------- other ways
 
     def _eager(self, reason: str, args: Any, kwargs: Any, warn: bool = True) -> Any:
         """The function itself."""
@@ -179,9 +208,13 @@ class Compiled:
         """Say once what the function does."""
         if what not in self._warned:
             self._warned.add(what)
-            warnings.warn(f"compiled {_name_of(self.function)} {what}.", EagerWarning, stacklevel=stacklevel)
+            warnings.warn(
+                f"compiled {_name_of(self.function)} {what}.", EagerWarning, stacklevel=stacklevel
+            )
 
-    def _another(self, arguments: Arguments, variants: list[Variant], difference: str | None) -> Any:
+    def _another(
+        self, arguments: Arguments, variants: list[Variant], difference: str | None
+    ) -> Any:
         """No program fits: begin another one with an ordinary run."""
         everything = [(key, v) for key, list_ in self._variants.items() for v in list_]
         if len(everything) >= self.limit:
@@ -189,8 +222,9 @@ class Compiled:
             if sum(v.replays for _, v in everything) < WORTH * len(everything):
                 latest = f"; the latest change: {difference}" if difference else ""
                 self.given_up = (
-                    f"{len(everything)} programs were recorded and hardly replayed, because shapes or what the function finds keep changing"
-                    f"{latest}. Give what changes as a tensor"
+                    f"{len(everything)} programs were recorded and hardly replayed, because shapes"
+                    f" or what the function finds keep changing{latest}. Give what changes as a"
+                    " tensor"
                 )
                 self._variants.clear()
                 return self._eager(self.given_up, arguments.args, arguments.kwargs)
@@ -208,7 +242,9 @@ class Compiled:
         variant.problem = variant.world.obstacle()
         if variant.problem is not None:
             return self._eager(variant.problem, arguments.args, arguments.kwargs)
-        before = Snapshot((t for _, t in variant.world.tensors), arguments.tensors, variant.world.optimizers)
+        before = Snapshot(
+            (t for _, t in variant.world.tensors), arguments.tensors, variant.world.optimizers
+        )
         variant.problem = before.problem
         if before.shared and variant.writes:
             return self._eager(ONE_MEMORY, arguments.args, arguments.kwargs)
@@ -225,20 +261,26 @@ class Compiled:
 
 
 class Arguments:
-    """The arguments of a call: tensors (the program's inputs), and what is part of the program. key: equal for calls that may share one."""
+    """The arguments of a call: tensors (the program's inputs), and what is part of the program.
+    key: equal for calls that may share one.
+    """
 
     __slots__ = ("_numbers", "args", "key", "kwargs", "problem", "roots", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
         self.tensors: list[Tensor] = []
-        self.roots: list[tuple[str, Any]] = []  # objects by identity, which the function may look into
+        self.roots: list[
+            tuple[str, Any]
+        ] = []  # objects by identity, which the function may look into
         self.problem: str | None = None
         self._numbers: dict[int, int] = {}
         settings = (state.recording, backend.default_dtype(), autograd.training)
         self.key = (*settings, *[self._key(f"argument {i}", a) for i, a in enumerate(args)])
         if kwargs:
-            self.key += tuple((name, self._key(f"argument {name}", a)) for name, a in kwargs.items())
+            self.key += tuple(
+                (name, self._key(f"argument {name}", a)) for name, a in kwargs.items()
+            )
 
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
@@ -258,7 +300,10 @@ class Arguments:
         if type(value) in (list, tuple):
             return (type(value), *[self._key(f"{name}[{i}]", item) for i, item in enumerate(value)])
         if type(value) is dict:
-            return (dict, *[(key, self._key(f"{name}[{key!r}]", item)) for key, item in value.items()])
+            return (
+                dict,
+                *[(key, self._key(f"{name}[{key!r}]", item)) for key, item in value.items()],
+            )
         if isinstance(value, backend.NumpyArray):
             self.problem = f"{name} is an array: give it as a tensor, mg.tensor(array)"
         self.roots.append((name, value))
@@ -268,7 +313,13 @@ class Arguments:
 class Variant:
     """A program in the making, for one kind of arguments and one state of the world."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Arguments, capture: bool = False, fuse: bool = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        capture: bool = False,
+        fuse: bool = False,
+    ) -> None:
         self.function, self.capture, self.fuse = function, capture, fuse
         self.roots = [("it", function), *arguments.roots]
         self.world = World(self.roots)
@@ -278,7 +329,9 @@ class Variant:
         self.writes = False
         self.outcome: Any = None
         self._first: Any = None  # the first recording, with which the second is compared
-        self.plain: str | None = None  # why it is replayed without the graph or the kernels that were asked for
+        self.plain: str | None = (
+            None  # why it is replayed without the graph or the kernels that were asked for
+        )
         self.runner: Replayer | None = None
         self.ready = False
         self.replays = 0
@@ -289,7 +342,11 @@ class Variant:
 
     def difference(self) -> str | None:
         """What is not as it was when this was recorded (before that, nothing is)."""
-        return self.world.difference() if self.program is not None or self.problem is not None else None
+        return (
+            self.world.difference()
+            if self.program is not None or self.problem is not None
+            else None
+        )
 
     def record(self, arguments: Arguments, before: Snapshot, result: Any) -> str | None:
         """After a call that gave `result`: run it again on copies and record that, a first time, or
@@ -297,7 +354,9 @@ class Variant:
         same. Why there is no recording, None if there is one."""
         problem = self.world.difference(gradients=False)
         if problem is not None:
-            self.changes = self.problem = f"each call changes what a replay would leave as it is: {problem}"
+            self.changes = self.problem = (
+                f"each call changes what a replay would leave as it is: {problem}"
+            )
             return self.problem
         problem = before.change()
         if problem is MADE_STATE:
@@ -319,7 +378,9 @@ class Variant:
         recorder = Recorder()
         recorder.known = before.tensors
         recorder.known_optimizers = {id(o) for o in self.world.optimizers}
-        names = [f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))]
+        names = [
+            f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))
+        ]
 
         def again(after: Any) -> Any:
             recorder.capture_world(self.world.tensors)
@@ -328,7 +389,9 @@ class Variant:
                     recorder.take(tensor, name)
                 recorder.lift_world()
                 second = self.function(*arguments.args, **arguments.kwargs)
-                outcome = Outcome(recorder, second, arguments.tensors, [t for _, t in self.world.tensors])
+                outcome = Outcome(
+                    recorder, second, arguments.tensors, [t for _, t in self.world.tensors]
+                )
                 equal = outcome.agrees(result, before)
                 signature = ["tuple", [["leaf", i] for i in range(len(names))]]
                 program, whole = outcome.programs(signature, _name_of(self.function))
@@ -344,19 +407,32 @@ class Variant:
         if before.shared and self.writes:
             return ONE_MEMORY
         if not equal and not recorder.drew_elsewhere:
-            return "it does not do the same in each call: run a second time from the same state, it gave other values"
+            return (
+                "it does not do the same in each call: run a second time from the same state, it"
+                " gave other values"
+            )
         for place in program.captured.values():
             if place.owner is not None and id(place.owner) not in before.tensors:
-                return f"it uses the tensor {place.name} {tuple(place.array.shape)}, which it finds in a way that compile cannot follow"
+                return (
+                    f"it uses the tensor {place.name} {tuple(place.array.shape)}, which it finds in"
+                    " a way that compile cannot follow"
+                )
         outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
         key = outcome.key()
         if self._first is not None:
             differs = _what_differs(self._first[0], whole)
             if differs is None and key != self._first[1]:
-                differs = "its results, or how often it counts memory as overwritten, are not of the same kind in two calls"
+                differs = (
+                    "its results, or how often it counts memory as overwritten, are not of the same"
+                    " kind in two calls"
+                )
             if differs is not None:
                 return differs
-        looked_at = {id(place.tensor) for place in program.captured.values() if isinstance(place, TensorPlace)}
+        looked_at = {
+            id(place.tensor)
+            for place in program.captured.values()
+            if isinstance(place, TensorPlace)
+        }
         for leaf in self.world.leaves:
             leaf.elsewhere = id(leaf.tensor) in looked_at
         self.program, self.outcome = program, outcome
@@ -364,7 +440,9 @@ class Variant:
         return None
 
     def prepare(self, tensors: list[Tensor]) -> Any:
-        """Check the inputs and what is captured; raises ProgramError where it does not fit. Nothing has happened yet."""
+        """Check the inputs and what is captured; raises ProgramError where it does not fit.
+        Nothing has happened yet.
+        """
         program = self.program
         assert program is not None
         if self.runner is None:
@@ -389,7 +467,10 @@ class Variant:
         return CapturedProgram(program) if self.capture else Replayer(program)
 
     def _without(self, error: Exception) -> None:
-        self.plain = f"is replayed as it is, without a {'graph' if self.capture else 'fused kernel'}: {error}".rstrip(".")
+        self.plain = (
+            f"is replayed as it is, without a {'graph' if self.capture else 'fused kernel'}:"
+            f" {error}".rstrip(".")
+        )
 
     def replay(self, tensors: list[Tensor], payloads: Any, layout: Any) -> Any:
         """Run the program on what `prepare` found in order."""
@@ -399,7 +480,7 @@ class Variant:
 
 UNWRAPPED[Compiled] = "function"
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _name_of(function: Any) -> str:
@@ -413,10 +494,19 @@ def _unusual(result: Any) -> str | None:
         return None
     if type(result) not in (list, tuple, dict):
         return f"it returns a {type(result).__name__}: use a tuple, a list or a dict"
-    return next((p for item in (result.values() if isinstance(result, dict) else result) if (p := _unusual(item)) is not None), None)
+    return next(
+        (
+            p
+            for item in (result.values() if isinstance(result, dict) else result)
+            if (p := _unusual(item)) is not None
+        ),
+        None,
+    )
 
 
-def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]) -> list[tuple[str, Any, int]]:
+def _extra_counts(
+    counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]
+) -> list[tuple[str, Any, int]]:
     """How often a call counts memory as overwritten beyond what the updates of its program count:
     ("input" | "tensor" | "gradient", which
     one, how often)."""
@@ -425,22 +515,38 @@ def _extra_counts(counts: list[tuple[Tensor, int]], program: Program, inputs: li
     for number in program.updates:
         if number in program.captured:
             place = program.captured[number]
-            tensor = place.leaf.stored_grad if isinstance(place, GradientPlace) else place.owner if isinstance(place, TensorPlace) else None
+            tensor = (
+                place.leaf.stored_grad
+                if isinstance(place, GradientPlace)
+                else place.owner
+                if isinstance(place, TensorPlace)
+                else None
+            )
         else:
             tensor = inputs[program.inputs.index(number)]
         if tensor is not None:
             written[id(memory_version(tensor))] = 1
     for place in program.captured.values():
-        if isinstance(place.owner, Tensor) and isinstance(place.owner.node, Leaf) and place.owner.stored_grad is not None:
+        if (
+            isinstance(place.owner, Tensor)
+            and isinstance(place.owner.node, Leaf)
+            and place.owner.stored_grad is not None
+        ):
             where[id(place.owner.stored_grad)] = "gradient", place.owner
-    pairs = [(*where.get(id(t), ("tensor", t)), count - written.get(id(t.version), 0)) for t, count in counts]
+    pairs = [
+        (*where.get(id(t), ("tensor", t)), count - written.get(id(t.version), 0))
+        for t, count in counts
+    ]
     return [(kind, what, count) for kind, what, count in pairs if count]
 
 
 def _mode_problem() -> str | None:
     """Why nothing can be replayed or recorded just now."""
     if modes.observation.listening:
-        return "an observer is active (a recorder, a profiler, anomaly detection), which would see nothing of a replay"
+        return (
+            "an observer is active (a recorder, a profiler, anomaly detection), which would see"
+            " nothing of a replay"
+        )
     if state.levels or state.batches or state.walk is not None:
         return "forward mode, vmap or a reverse pass is running around it"
     return None
@@ -449,17 +555,34 @@ def _mode_problem() -> str | None:
 def _what_differs(first: Program, second: Program) -> str | None:
     """How the recordings of two calls differ; None if they are one program."""
     if len(first.instructions) != len(second.instructions):
-        return f"it does not do the same in each call: {len(first.instructions)} operations, then {len(second.instructions)}"
+        return (
+            f"it does not do the same in each call: {len(first.instructions)} operations, then"
+            f" {len(second.instructions)}"
+        )
     for a, b in zip(first.instructions, second.instructions, strict=True):
-        same = (a.primitive, a.operands, a.outputs) == (b.primitive, b.operands, b.outputs) and _hashable(a.params) == _hashable(b.params)
+        same = (a.primitive, a.operands, a.outputs) == (
+            b.primitive,
+            b.operands,
+            b.outputs,
+        ) and _hashable(a.params) == _hashable(b.params)
         if not same:
             return f"it does not do the same in each call: {a!r}, then {b!r}"
     for n, array in first.constants.items():
         if n not in second.constants or _hashable(array) != _hashable(second.constants[n]):
             return f"a value {first.types[n]!r} that Python made was not the same in two calls"
-    places = [_identity(p) for p in first.captured.values()], [_identity(p) for p in second.captured.values()]
-    facts = [(p.inputs, p.outputs, list(p.constants), p.updates, p.gradients, p.types, p.signature) for p in (first, second)]
-    return "it did not read or write the same tensors in two calls" if places[0] != places[1] or facts[0] != facts[1] else None
+    places = (
+        [_identity(p) for p in first.captured.values()],
+        [_identity(p) for p in second.captured.values()],
+    )
+    facts = [
+        (p.inputs, p.outputs, list(p.constants), p.updates, p.gradients, p.types, p.signature)
+        for p in (first, second)
+    ]
+    return (
+        "it did not read or write the same tensors in two calls"
+        if places[0] != places[1] or facts[0] != facts[1]
+        else None
+    )
 
 
 def _identity(place: Any) -> Any:

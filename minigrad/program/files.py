@@ -1,7 +1,9 @@
-"""Programs in files: `name.json` holds the instructions as text to read, `name.npz` the arrays. No pickle, so loading runs no code.
+"""Programs in files: `name.json` holds the instructions as text to read, `name.npz` the arrays. No
+pickle, so loading runs no code.
 
-Everything comes back exactly: numbers by their bits (JSON writes the shortest decimal that reads back the same; NaN and infinities are
-spelled out), arrays with their dtype and the order of their axes in memory, on which the last bits of later sums depend.
+Everything comes back exactly: numbers by their bits (JSON writes the shortest decimal that reads
+back the same; NaN and infinities are spelled out), arrays with their dtype and the order of their
+axes in memory, on which the last bits of later sums depend.
 """
 
 from __future__ import annotations
@@ -22,10 +24,22 @@ FORMAT = "minigrad.program/1"
 
 
 def save(program: Program, path: Any) -> None:
-    """Write `path`.json and `path`.npz. Captured values are saved as they are now. Raises ProgramError for parameters that are no data."""
-    strange = next((i.primitive.name for i in program.instructions if registry.get(i.primitive.name) is not i.primitive), None)
+    """Write `path`.json and `path`.npz. Captured values are saved as they are now. Raises
+    ProgramError for parameters that are no data.
+    """
+    strange = next(
+        (
+            i.primitive.name
+            for i in program.instructions
+            if registry.get(i.primitive.name) is not i.primitive
+        ),
+        None,
+    )
     if strange is not None:
-        raise ProgramError(f"save: {strange} is no operation that a file can name. Save the program as it was before fused().")
+        raise ProgramError(
+            f"save: {strange} is no operation that a file can name. Save the program as it was"
+            " before fused()."
+        )
     arrays = _Arrays()
     phases = list(dict.fromkeys(i.phase for i in program.instructions))
     kinds = list(dict.fromkeys(program.types))
@@ -41,7 +55,8 @@ def save(program: Program, path: Any) -> None:
         "constants": [[n, arrays.put(array)] for n, array in program.constants.items()],
         "phases": phases,
         "instructions": [
-            [i.primitive.name, [_encode(o, arrays) for o in i.operands], {k: _encode(v, arrays) for k, v in i.params.items()},
+            [i.primitive.name, [_encode(o, arrays) for o in i.operands],
+                {k: _encode(v, arrays) for k, v in i.params.items()},
              list(i.outputs), phases.index(i.phase)]
             for i in program.instructions
         ],
@@ -58,10 +73,12 @@ def save(program: Program, path: Any) -> None:
 
 
 def load(path: Any) -> Program:
-    """Read what `save` wrote. Captured values become tensors of the program's own, in `program.captured[number].tensor` (a number that an
-    optimiser computed for each run stays as it was then: `program.captured[number].value`).
+    """Read what `save` wrote. Captured values become tensors of the program's own, in
+    `program.captured[number].tensor` (a number that an optimiser computed for each run stays as it
+    was then: `program.captured[number].value`).
 
-    Raises ProgramError for a file of another format, an unknown primitive or anything malformed; FileNotFoundError.
+    Raises ProgramError for a file of another format, an unknown primitive or anything malformed;
+    FileNotFoundError.
     """
     text, data = _files(path)
     try:
@@ -70,7 +87,9 @@ def load(path: Any) -> Program:
         raise ProgramError(f"{text} is no JSON: {error}") from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        raise ProgramError(f"{text} is of the format {found!r}; this version of minigrad reads {FORMAT!r}.")
+        raise ProgramError(
+            f"{text} is of the format {found!r}; this version of minigrad reads {FORMAT!r}."
+        )
     try:
         arrays = _Arrays(load_arrays(data), document["layouts"])
         program = _program(document, arrays)
@@ -109,7 +128,10 @@ def _program(document: dict[str, Any], arrays: _Arrays) -> Program:
         )
     return Program(
         document["inputs"],
-        {n: backend.to_device(arrays.get(key), types[n].device) for n, key in document["constants"]},
+        {
+            n: backend.to_device(arrays.get(key), types[n].device)
+            for n, key in document["constants"]
+        },
         instructions,
         document["outputs"],
         types,
@@ -139,7 +161,10 @@ def _put(place: Place, arrays: _Arrays) -> Any:
 def _primitive(name: Any, at: int) -> Primitive:
     found = registry.get(name)
     if found is None:
-        raise ProgramError(f"instruction {at} is {name!r}, which is no operation of this version of minigrad (nor of yours, if imported).")
+        raise ProgramError(
+            f"instruction {at} is {name!r}, which is no operation of this version of minigrad (nor"
+            " of yours, if imported)."
+        )
     return found
 
 
@@ -151,9 +176,13 @@ def _dtype(name: str) -> Any:
 
 
 class _Arrays:
-    """The arrays of a file by key, with what .npz does not keep: the order of axes in memory, and which are bare numbers."""
+    """The arrays of a file by key, with what .npz does not keep: the order of axes in memory,
+    and which are bare numbers.
+    """
 
-    def __init__(self, held: dict[str, Any] | None = None, layouts: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, held: dict[str, Any] | None = None, layouts: dict[str, Any] | None = None
+    ) -> None:
         self.held = {} if held is None else held
         self.layouts: dict[str, Any] = {} if layouts is None else layouts
 
@@ -174,11 +203,13 @@ class _Arrays:
         return array[()] if number else array
 
 
-# ------------------------------------------------------------------------------------------------------------- plain data and back
+# ------------------------------------------------------------------------------ plain data and back
 
 
 def _encode(value: Any, arrays: _Arrays) -> Any:
-    """A parameter or operand as JSON. What JSON lacks is an object with one key that says what it is."""
+    """A parameter or operand as JSON. What JSON lacks is an object with one key that says what
+    it is.
+    """
     if type(value) is Literal:
         return {"literal": _encode(value.value, arrays)}
     if type(value) is Ref:
@@ -205,7 +236,9 @@ def _encode(value: Any, arrays: _Arrays) -> Any:
         return {"dtype": value.name}
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return {"array": arrays.put(value)}
-    raise ProgramError(f"save: a parameter of the kind {type(value).__name__} is no plain data: {value!r}.")
+    raise ProgramError(
+        f"save: a parameter of the kind {type(value).__name__} is no plain data: {value!r}."
+    )
 
 
 def _decode(value: Any, arrays: _Arrays) -> Any:

@@ -1,17 +1,20 @@
-"""Chains of element-wise operations as one kernel each, for programs whose values are on a CUDA device.
+"""Chains of element-wise operations as one kernel each, for programs whose values are on a CUDA
+device.
 
-Each operation that CuPy runs reads its operands from the device's memory and writes its result there. A chain such as g · (1 − y · y) does
-that three times, and each time Python starts a kernel. One kernel for the whole chain reads g and y once, keeps what lies between in
-registers, and writes once.
+Each operation that CuPy runs reads its operands from the device's memory and writes its result
+there. A chain such as g · (1 − y · y) does that three times, and each time Python starts a kernel.
+One kernel for the whole chain reads g and y once, keeps what lies between in registers, and writes
+once.
 
 `groups` finds the chains: logic on the list of instructions alone. `expression` writes the scalar
 expression that an operation declares in C, with NumPy's answers for NaN, ties and kinks. `Fused` is
 the kernel, with its text (`program.fused().source()`). `fused` puts the two together.
 
-Not measured: nothing of this has run on a device, so it is used only where it is asked for. The expressions were compiled by a C++
-compiler and compared with the operations on the host, and the kernels' text was accepted by NVIDIA's compiler (the tests say how).
-Products and sums are rounded one by one, as separate kernels round them (`--fmad=false`); functions such as exp are the same calls that
-CuPy's own kernels make.
+Not measured: nothing of this has run on a device, so it is used only where it is asked for. The
+expressions were compiled by a C++ compiler and compared with the operations on the host, and the
+kernels' text was accepted by NVIDIA's compiler (the tests say how). Products and sums are rounded
+one by one, as separate kernels round them (`--fmad=false`); functions such as exp are the same
+calls that CuPy's own kernels make.
 
 Source: CuPy's documentation of `cupy.ElementwiseKernel`.
 """
@@ -30,12 +33,14 @@ from .instructions import Instruction, Literal, Program
 from .passes import renumbered
 
 ARGUMENTS = 24
-"""Arrays that one kernel reads and writes at most: CUDA gives a kernel 4 KiB for its arguments, shapes and strides included."""
+"""Arrays that one kernel reads and writes at most: CUDA gives a kernel 4 KiB for its arguments,
+shapes and strides included.
+"""
 LONGEST = 100
 """Operations in one kernel at most."""
 C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
-# ------------------------------------------------------------------------------------------------------------ operations in C
+# ---------------------------------------------------------------------------------- operations in C
 
 HELPERS = r"""
 #ifndef INFINITY
@@ -52,12 +57,16 @@ template <typename T> __device__ T sum_of_exponentials(T a, T b) {
     return d > 0 ? a + log1p(exp(-d)) : d <= 0 ? b + log1p(exp(d)) : d;  // NaN fails both questions
 }
 """
-"""Functions that the expressions call. Of two numbers of which one is NaN, the larger and the smaller one is NaN."""
+"""Functions that the expressions call. Of two numbers of which one is NaN, the larger and the
+smaller one is NaN.
+"""
 
 
 SPELT = {
-    "neg": "-{}", "**": "pow({}, {})", "abs": "fabs({})", "maximum": "larger({}, {})", "minimum": "smaller({}, {})",
-    "logaddexp": "sum_of_exponentials({}, {})", "round": "rint({})", "where": "{} ? {} : {}", "and": "{} && {}", "or": "{} || {}",
+    "neg": "-{}", "**": "pow({}, {})", "abs": "fabs({})", "maximum": "larger({}, {})",
+    "minimum": "smaller({}, {})",
+    "logaddexp": "sum_of_exponentials({}, {})", "round": "rint({})", "where": "{} ? {} : {}",
+    "and": "{} && {}", "or": "{} || {}",
     "xor": "({} != 0) != ({} != 0)", "not": "!{}", "~": "!{}",
 }  # fmt: skip
 """The words of scalar expressions that C spells in another way; `~` of booleans only."""
@@ -70,25 +79,38 @@ def number(value: Any) -> str:
     return f"({float(value)!r})"
 
 
-def expression(program: Program, instruction: Instruction, names: Mapping[int, str] | None = None) -> str | None:
-    """An instruction as an expression in C; None for what cannot be in a kernel. names: of the values (default: v0, v1, …).
+def expression(
+    program: Program, instruction: Instruction, names: Mapping[int, str] | None = None
+) -> str | None:
+    """An instruction as an expression in C; None for what cannot be in a kernel. names: of the
+    values (default: v0, v1, …).
 
     Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted
     but by a bare name, as in `cast`. Python numbers, and those that each run reads again, take the
     dtype of the arrays that they meet.
     """
     primitive, operands = instruction.primitive, instruction.operands
-    if primitive.scalar is None or len(instruction.reads()) != sum(type(o) is int for o in operands):
+    if primitive.scalar is None or len(instruction.reads()) != sum(
+        type(o) is int for o in operands
+    ):
         return None
     made = program.types[instruction.outputs[0]].dtype
     given = dict(zip(primitive.inputs, operands, strict=True))
     numbers = {name: o.value for name, o in given.items() if type(o) is Literal}
-    arrays = {name: program.types[o].dtype for name, o in given.items() if type(o) is int and not program.types[o].number}
+    arrays = {
+        name: program.types[o].dtype
+        for name, o in given.items()
+        if type(o) is int and not program.types[o].number
+    }
     if any(type(v) is complex or (type(v) is int and abs(v) > 2**53) for v in numbers.values()):
         return None  # a larger integer is no exact number in C
     if not arrays or any(d.name not in C_TYPES for d in (*arrays.values(), made)):
         return None
-    term = scalar.term_of(primitive.scalar, instruction.params, {n: v for n, v in numbers.items() if type(v) is not bool})
+    term = scalar.term_of(
+        primitive.scalar,
+        instruction.params,
+        {n: v for n, v in numbers.items() if type(v) is not bool},
+    )
     dtype = None if term is None else _dtype_of(term, arrays, made, numbers)
     if term is None or dtype is None:
         return None
@@ -98,12 +120,18 @@ def expression(program: Program, instruction: Instruction, names: Mapping[int, s
         if type(operand) is Literal:
             return f"({C_TYPES[dtype.name]}){number(operand.value)}"
         text = names[operand] if names is not None else f"v{operand}"
-        return text if part in arrays and not isinstance(term, str) else f"({C_TYPES[dtype.name]}){text}"
+        return (
+            text
+            if part in arrays and not isinstance(term, str)
+            else f"({C_TYPES[dtype.name]}){text}"
+        )
 
     return scalar.written(term, SPELT, leaf)
 
 
-def _dtype_of(term: scalar.Term, arrays: Mapping[str, DType], made: DType, numbers: Mapping[str, Any]) -> DType | None:
+def _dtype_of(
+    term: scalar.Term, arrays: Mapping[str, DType], made: DType, numbers: Mapping[str, Any]
+) -> DType | None:
     """The dtype in which a term is computed; None where its operands have several."""
     if isinstance(term, str):
         return made
@@ -116,20 +144,34 @@ def _dtype_of(term: scalar.Term, arrays: Mapping[str, DType], made: DType, numbe
     if len(dtypes) != 1 or (scalar.is_question(term) and made.kind != "b"):
         return None
     (dtype,) = dtypes
-    on_booleans = scalar.LOGIC.issuperset(scalar.words(term)) and all(type(v) is bool for v in numbers.values())
-    return dtype if (on_booleans if dtype.kind == "b" else scalar.BITS.isdisjoint(scalar.words(term))) else None
+    on_booleans = scalar.LOGIC.issuperset(scalar.words(term)) and all(
+        type(v) is bool for v in numbers.values()
+    )
+    return (
+        dtype
+        if (on_booleans if dtype.kind == "b" else scalar.BITS.isdisjoint(scalar.words(term)))
+        else None
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- the kernel
+# --------------------------------------------------------------------------------------- the kernel
 
 
 class Fused(Primitive):
-    """Some instructions as one operation of a program of its own: no entry of the registry, and without derivatives.
+    """Some instructions as one operation of a program of its own: no entry of the registry, and
+    without derivatives.
 
-    inputs: numbers of the values that it reads, outputs: of those that it makes; operation: its body in C.
+    inputs: numbers of the values that it reads, outputs: of those that it makes; operation: its
+    body in C.
     """
 
-    def __init__(self, program: Program, members: Sequence[Instruction], reads: Sequence[int], makes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        members: Sequence[Instruction],
+        reads: Sequence[int],
+        makes: Sequence[int],
+    ) -> None:
         names = {n: f"a{i}" for i, n in enumerate(reads)}
         results = {n: f"r{i}" for i, n in enumerate(makes)}
         lines: list[str] = []
@@ -139,13 +181,20 @@ class Fused(Primitive):
             names[n] = f"v{len(lines)}"
             lines.append(f"const {C_TYPES[program.types[n].dtype.name]} {names[n]} = {text};")
         lines += [f"{results[n]} = {names[n]};" for n in makes]
-        dtypes = ["float64" if program.types[n].number else program.types[n].dtype.name for n in reads]
+        dtypes = [
+            "float64" if program.types[n].number else program.types[n].dtype.name for n in reads
+        ]
         self.in_params = ", ".join(f"{dtype} a{i}" for i, dtype in enumerate(dtypes))
         self.out_params = ", ".join(f"{program.types[n].dtype.name} {results[n]}" for n in makes)
         self.operation = "\n".join(lines)
         self.launcher: Any = None
         self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
-        self.kind, self.inputs, self.keywords, self.outputs = "fused", tuple(f"a{i}" for i in range(len(reads))), (), len(makes)
+        self.kind, self.inputs, self.keywords, self.outputs = (
+            "fused",
+            tuple(f"a{i}" for i in range(len(reads))),
+            (),
+            len(makes),
+        )
         self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
         self.forward = self.direct = self._launch
         self.promote, self.differentiable, self.accumulates = None, (False,) * len(makes), False
@@ -154,7 +203,12 @@ class Fused(Primitive):
         """Results in new memory: one array, or a tuple."""
         if self.launcher is None:
             self.launcher = backend.load_cupy().ElementwiseKernel(
-                self.in_params, self.out_params, self.operation, self.name, options=("--fmad=false",), preamble=HELPERS
+                self.in_params,
+                self.out_params,
+                self.operation,
+                self.name,
+                options=("--fmad=false",),
+                preamble=HELPERS,
             )
         return self.launcher(*operands)
 
@@ -165,7 +219,7 @@ class Fused(Primitive):
         return f"{self.name}({self.in_params}) -> ({self.out_params}) {{\n    {body}\n}}\n"
 
 
-# --------------------------------------------------------------------------------------------------------------------- chains
+# ------------------------------------------------------------------------------------------- chains
 
 
 class _Chain:
@@ -179,7 +233,8 @@ class _Chain:
 
 
 def groups(program: Program) -> list[list[int]]:
-    """Places of instructions that can run together, at the place of their last: chains of two or more, of one shape and device.
+    """Places of instructions that can run together, at the place of their last: chains of two or
+    more, of one shape and device.
 
     An instruction joins the chains whose results it reads. Any other reader ends the chain, because
     the kernel must then have run. So up to its last member no instruction waits for a chain, and
@@ -189,7 +244,9 @@ def groups(program: Program) -> list[list[int]]:
     readers = _readers(program)
     chain_of: dict[int, _Chain] = {}
     for at, instruction in enumerate(program.instructions):
-        read = {id(c): c for n in instruction.reads() if (c := chain_of.get(n)) is not None and c.open}.values()
+        read = {
+            id(c): c for n in instruction.reads() if (c := chain_of.get(n)) is not None and c.open
+        }.values()
         made = program.types[instruction.outputs[0]] if instruction.outputs else None
         if made is None or expression(program, instruction) is None:
             for chain in read:
@@ -207,27 +264,39 @@ def groups(program: Program) -> list[list[int]]:
         merged = _Chain(members, kind)
         for m in members:
             chain_of[program.instructions[m].outputs[0]] = merged
-    return [chain.members for chain in {id(c): c for c in chain_of.values()}.values() if len(chain.members) > 1]
+    return [
+        chain.members
+        for chain in {id(c): c for c in chain_of.values()}.values()
+        if len(chain.members) > 1
+    ]
 
 
 def _readers(program: Program) -> dict[int, list[int]]:
-    """For each value the places of the instructions that read it; the place after the last one reads all that lives on."""
+    """For each value the places of the instructions that read it; the place after the last one
+    reads all that lives on.
+    """
     found: dict[int, list[int]] = {n: [len(program.instructions)] for n in program.kept()}
     for n, at, _ in program.edges():
         found.setdefault(n, []).append(at)
     return found
 
 
-def _interface(program: Program, members: Sequence[int], readers: dict[int, list[int]]) -> tuple[list[int], list[int]]:
+def _interface(
+    program: Program, members: Sequence[int], readers: dict[int, list[int]]
+) -> tuple[list[int], list[int]]:
     """What these instructions read that they do not make, and what they make that others need."""
     inside = set(members)
     made = dict.fromkeys(program.instructions[m].outputs[0] for m in members)
     reads = dict.fromkeys(n for m in members for n in program.instructions[m].reads())
-    return [n for n in reads if n not in made], [n for n in made if any(at not in inside for at in readers.get(n, ()))]
+    return [n for n in reads if n not in made], [
+        n for n in made if any(at not in inside for at in readers.get(n, ()))
+    ]
 
 
 def fused(program: Program) -> Program:
-    """The program with its element-wise chains as one instruction each. Raises DeviceError unless all values are on one CUDA device."""
+    """The program with its element-wise chains as one instruction each. Raises DeviceError
+    unless all values are on one CUDA device.
+    """
     cuda_device(program, "fused")
     readers, chains = _readers(program), groups(program)
     inside = {m for members in chains for m in members}
@@ -250,9 +319,14 @@ def kernels(program: Program) -> list[Fused]:
 
 
 def cuda_device(program: Program, what: str) -> str:
-    """The one CUDA device on which all arrays of a program are. Raises DeviceError where there is none."""
+    """The one CUDA device on which all arrays of a program are. Raises DeviceError where there
+    is none.
+    """
     devices = {kind.device for kind in program.types if not kind.number}
     if len(devices) != 1 or not next(iter(devices)).startswith("cuda"):
         where = ", ".join(sorted(devices)) or "none"
-        raise DeviceError(f"{what}: needs all values on one CUDA device; this program's are on {where}. Move them with .to(device).")
+        raise DeviceError(
+            f"{what}: needs all values on one CUDA device; this program's are on {where}. Move them"
+            " with .to(device)."
+        )
     return devices.pop()

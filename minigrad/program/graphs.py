@@ -44,7 +44,9 @@ class Pattern:
     tracked: the memory outside the graph in which saved values lie, as `where` names it.
     """
 
-    def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], where: dict[Version, Memory]) -> None:
+    def __init__(
+        self, roots: Sequence[Node], leaves: Sequence[Leaf], where: dict[Version, Memory]
+    ) -> None:
         """where: the version counters of tensors that live on after the call.
 
         Raises ProgramError for a graph that cannot be made again: with hooks, functions of
@@ -61,9 +63,15 @@ class Pattern:
                 self.nodes.append((Leaf, numbers.get(node)))
                 continue
             if type(node) not in (OpNode, Pick):
-                raise ProgramError(f"the graph of its result holds {node.name()}, which a replay cannot make again: detach() the result")
+                raise ProgramError(
+                    f"the graph of its result holds {node.name()}, which a replay cannot make"
+                    " again: detach() the result"
+                )
             if node.hooks or node.retained is not None or (node.tangents is not None):
-                raise ProgramError(f"a hook (or retain_grad) waits inside the graph of its result, at {node.name()}")
+                raise ProgramError(
+                    "a hook (or retain_grad) waits inside the graph of its result, at"
+                    f" {node.name()}"
+                )
             parents = [None if p is None else at[p] for p in node.parents]
             if isinstance(node, Pick):
                 self.nodes.append((Pick, parents, node.index, node.shape, node.dtype))
@@ -72,7 +80,9 @@ class Pattern:
                 saved = map_params(node.saved, Recorded, lambda r: Ref(r.number))
                 params = map_params(node.params, Recorded, lambda r: Ref(r.number))
                 versions = tuple(
-                    (position, tracked.setdefault(version, len(tracked))) for position, version, _ in node.versions if version in where
+                    (position, tracked.setdefault(version, len(tracked)))
+                    for position, version, _ in node.versions
+                    if version in where
                 )
                 facts = node.primitive, node.plan, node.shape, node.dtype, node.unbroadcast
                 self.nodes.append((OpNode, parents, facts, saved, params, versions))
@@ -172,7 +182,9 @@ class ResultGraph:
     def key(self) -> Any:
         """Equal for graphs of the same kind that read the like."""
         named: Any = lambda kind, what: (kind, id(what) if isinstance(what, Tensor) else what)
-        sources, counted = ([named(*pair) for pair in pairs] for pairs in (self.sources, self.counted))
+        sources, counted = (
+            [named(*pair) for pair in pairs] for pairs in (self.sources, self.counted)
+        )
         leaves = [*map(id, self.leaves)]
         facts = sources, counted, self.saved, self.given, type(self.error)
         return self.results, leaves, self.reached, *facts
@@ -193,7 +205,10 @@ def recorded_graphs(
     with_graph = [i for i, t in enumerate(results) if t.node is not None]
     for i in with_graph:
         if isinstance(results[i].node, Leaf):
-            raise ProgramError("it returns a leaf that it makes in each call (requires_grad=True inside the function)")
+            raise ProgramError(
+                "it returns a leaf that it makes in each call (requires_grad=True inside the"
+                " function)"
+            )
     good, graphs = [], []
     for i in with_graph:
         error = _error_of(results[i])
@@ -263,7 +278,7 @@ def _ones(like: Tensor) -> Tensor:
     return wrap(backend.ones(tuple(array.shape), array.dtype, array))
 
 
-# --------------------------------------------------------------------------------------------------------- one program, cut in two
+# -------------------------------------------------------------------------- one program, cut in two
 
 
 def cut(whole: Program, own: int, graphs: Sequence[ResultGraph]) -> Program:
@@ -342,7 +357,9 @@ def _cut_graph(
         if memory[0] != "made" and not any(_same(memory, known) for known in graph.counted):
             graph.counted.append(memory)
     graph.saved, graph.given = [every.index(n) for n in saved], [every.index(n) for n in given]
-    graph.backward = without_dead_code(_with(whole, [*cotangents, *saved], behind, gradients, alone=True))
+    graph.backward = without_dead_code(
+        _with(whole, [*cotangents, *saved], behind, gradients, alone=True)
+    )
     looked = [i for at, i in enumerate(instructions) if at in steps]
     graph.views = without_dead_code(_with(whole, given, looked, values, alone=True))
 
@@ -351,13 +368,33 @@ def _same(a: Memory, b: Memory) -> bool:
     return a[0] == b[0] and (a[1] is b[1] or a[1] == b[1] if type(a[1]) is int else a[1] is b[1])
 
 
-def _with(whole: Program, inputs: Sequence[int], instructions: list[Instruction], outputs: Sequence[int], alone: bool = False) -> Program:
+def _with(
+    whole: Program,
+    inputs: Sequence[int],
+    instructions: list[Instruction],
+    outputs: Sequence[int],
+    alone: bool = False,
+) -> Program:
     """`whole` with other inputs, instructions and results (`alone`: it reads and writes nothing
     outside)."""
     constants = {n: a for n, a in whole.constants.items() if n not in inputs}
-    outside: dict[str, Any] = {} if alone else {"captured": whole.captured, "updates": whole.updates, "gradients": whole.gradients}
+    outside: dict[str, Any] = (
+        {}
+        if alone
+        else {"captured": whole.captured, "updates": whole.updates, "gradients": whole.gradients}
+    )
     decisions = () if alone else whole.decisions
-    return Program(inputs, constants, instructions, outputs, whole.types, whole.names, decisions=decisions, name=whole.name, **outside)
+    return Program(
+        inputs,
+        constants,
+        instructions,
+        outputs,
+        whole.types,
+        whole.names,
+        decisions=decisions,
+        name=whole.name,
+        **outside,
+    )
 
 
 def _needed(program: Program, goals: Sequence[int], random: bool = False) -> set[int]:
@@ -381,7 +418,7 @@ def _read(instructions: list[Instruction], goals: Sequence[int], known: set[int]
     return [n for n in dict.fromkeys(numbers) if n not in made and n not in known]
 
 
-# ------------------------------------------------------------------------------------------------------------------- the node
+# ----------------------------------------------------------------------------------------- the node
 
 
 class ReplayedNode(Node):
@@ -494,7 +531,9 @@ def _passing(parent: Node) -> OpNode:
     return node
 
 
-def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor]) -> None:
+def attach(
+    graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], inputs: Sequence[Tensor]
+) -> None:
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
     node = ReplayedNode()
@@ -511,7 +550,15 @@ def attach(graph: ResultGraph, results: Sequence[Tensor], made: Sequence[Any], i
         counters: list[tuple[Version, int]] = []
         for kind, what in graph.counted:
             tensor = (
-                inputs[what] if kind == "input" else results[what] if kind == "own" else what.stored_grad if kind == "gradient" else what
+                inputs[what]
+                if kind == "input"
+                else (
+                    results[what]
+                    if kind == "own"
+                    else what.stored_grad
+                    if kind == "gradient"
+                    else what
+                )
             )
             version = tensor.version or memory_version(tensor)
             counters.append((version, version.count))

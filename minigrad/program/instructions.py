@@ -1,4 +1,5 @@
-"""A program as data: a straight line of instructions, each of which gives names (numbers) to the values that it makes.
+"""A program as data: a straight line of instructions, each of which gives names (numbers) to the
+values that it makes.
 
     program(x: float32 (3,), W: float32 (3, 3))
       %2 = matmul %1 %0          float32 (3,)     forward
@@ -10,7 +11,8 @@ single assignment), so a value's number *is* the value, and "was this computed b
 comparison of numbers. There are no branches and no loops, hence no recursion anywhere: a list is
 walked.
 
-Who makes programs: record.py (from a function that ran), minigrad.graph (from symbols), passes.py (from other programs).
+Who makes programs: record.py (from a function that ran), minigrad.graph (from symbols), passes.py
+(from other programs).
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from ..errors import ProgramError
 
 @final
 class Type:
-    """What is known of a value before it is computed: shape, dtype and device ("cpu", "cuda:0"). Equal types are equal and hash alike.
+    """What is known of a value before it is computed: shape, dtype and device ("cpu", "cuda:0").
+    Equal types are equal and hash alike.
 
     number: whether it is a Python number and no array: a captured one that each run reads again (an
     optimiser's learning rate). Like a `Literal` it takes the dtype of the array that it meets.
@@ -33,7 +36,9 @@ class Type:
 
     __slots__ = ("_facts", "device", "dtype", "number", "shape")
 
-    def __init__(self, shape: Iterable[int], dtype: DType, device: str = "cpu", number: bool = False) -> None:
+    def __init__(
+        self, shape: Iterable[int], dtype: DType, device: str = "cpu", number: bool = False
+    ) -> None:
         self.shape: Shape = tuple(shape)
         self.dtype, self.device, self.number = dtype, device, number
         self._facts = (self.shape, dtype, device, number)
@@ -60,9 +65,11 @@ class Type:
 
 @final
 class Literal:
-    """A Python number among the operands. It stays one, because Python numbers take the dtype of the array that they meet.
+    """A Python number among the operands. It stays one, because Python numbers take the dtype of
+    the array that they meet.
 
-    Two are equal only if they are of one type and have the same bits: 1, 1.0 and True differ, 0.0 and -0.0 too, and NaN equals NaN.
+    Two are equal only if they are of one type and have the same bits: 1, 1.0 and True differ, 0.0
+    and -0.0 too, and NaN equals NaN.
     """
 
     __slots__ = ("value",)
@@ -71,7 +78,11 @@ class Literal:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Literal and type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        return (
+            type(other) is Literal
+            and type(self.value) is type(other.value)
+            and repr(self.value) == repr(other.value)
+        )
 
     def __hash__(self) -> int:
         return hash((type(self.value), repr(self.value)))
@@ -82,7 +93,9 @@ class Literal:
 
 @final
 class Ref:
-    """A value of the program in the place of a parameter: the array of indices of `getitem`, say."""
+    """A value of the program in the place of a parameter: the array of indices of `getitem`,
+    say.
+    """
 
     __slots__ = ("number",)
 
@@ -101,15 +114,18 @@ class Ref:
 
 Operand = int | Literal
 PHASES = ("forward", "backward", "second backward", "tangent", "update")
-"""Who made an instruction: the function itself, its reverse pass, a reverse pass through that one ("third backward" and so on follow),
-forward mode, or an optimiser. A program may use words of its own."""
+"""Who made an instruction: the function itself, its reverse pass, a reverse pass through that one
+("third backward" and so on follow), forward mode, or an optimiser. A program may use words of its
+own.
+"""
 
 
 class Instruction:
     """One run of one primitive.
 
-    operands: numbers of values, or `Literal`s; params: the primitive's keyword parameters, in which a `Ref` (also nested in tuples, lists
-    and dicts) stands for a value; outputs: the numbers of its results, one unless the primitive has several; phase: one of PHASES.
+    operands: numbers of values, or `Literal`s; params: the primitive's keyword parameters, in which
+    a `Ref` (also nested in tuples, lists and dicts) stands for a value; outputs: the numbers of its
+    results, one unless the primitive has several; phase: one of PHASES.
     """
 
     __slots__ = ("operands", "outputs", "params", "phase", "primitive")
@@ -122,34 +138,49 @@ class Instruction:
         outputs: tuple[int, ...],
         phase: str = "forward",
     ) -> None:
-        self.primitive, self.operands, self.params, self.outputs, self.phase = primitive, operands, params, outputs, phase
+        self.primitive, self.operands, self.params, self.outputs, self.phase = (
+            primitive,
+            operands,
+            params,
+            outputs,
+            phase,
+        )
 
     def reads(self) -> list[int]:
-        """The numbers of all values that it reads, those in its parameters last, in order and with repetitions."""
+        """The numbers of all values that it reads, those in its parameters last, in order and
+        with repetitions.
+        """
         numbers = [o for o in self.operands if type(o) is int]
         if self.params:
             numbers += [ref.number for ref in refs_in(self.params.values())]
         return numbers
 
     def __repr__(self) -> str:
-        return f"<{self.phase} instruction {', '.join(f'%{n}' for n in self.outputs)} = {self.primitive.name}{self.operands!r}>"
+        return (
+            f"<{self.phase} instruction {', '.join(f'%{n}' for n in self.outputs)} ="
+            f" {self.primitive.name}{self.operands!r}>"
+        )
 
 
 class Program:
     """Instructions with what they start from and what they give back.
 
-    inputs: numbers of the values that the caller gives, in order; captured: number -> the object in whose `.array` an input lies that the
-    caller does not give (a parameter that the function found outside its arguments); constants: number -> array; outputs: numbers of the
-    results; updates: number of an input or captured value -> number of the value that its memory holds afterwards; gradients: number of a
-    captured leaf -> number of the value that its `.grad` gets (None: it is cleared); types: the Type of each value, by number; names:
-    number -> name, for those that have one; decisions: what was decided by values when the program was recorded, and holds for
-    all replays; signature: how inputs and results are nested (see structure.py; None: inputs one by one, one result or a tuple).
+    inputs: numbers of the values that the caller gives, in order; captured: number -> the object in
+    whose `.array` an input lies that the caller does not give (a parameter that the function found
+    outside its arguments); constants: number -> array; outputs: numbers of the results; updates:
+    number of an input or captured value -> number of the value that its memory holds afterwards;
+    gradients: number of a captured leaf -> number of the value that its `.grad` gets (None: it is
+    cleared); types: the Type of each value, by number; names: number -> name, for those that have
+    one; decisions: what was decided by values when the program was recorded, and holds for all
+    replays; signature: how inputs and results are nested (see structure.py; None: inputs one by
+    one, one result or a tuple).
 
     `program(*inputs)` runs it (see run.py), `program.check()` tests it, `print(program)` shows it.
     """
 
     __slots__ = (
-        "__weakref__", "captured", "constants", "decisions", "gradients", "inputs", "instructions", "name", "names", "outputs", "replayer",
+        "__weakref__", "captured", "constants", "decisions", "gradients", "inputs", "instructions",
+        "name", "names", "outputs", "replayer",
         "signature", "types", "updates",
     )  # fmt: skip
 
@@ -179,7 +210,7 @@ class Program:
         self.signature, self.name = signature, name
         self.replayer: Any = None
 
-    # ------------------------------------------------------------------------------------------------------------- looking at it
+    # -------------------------------------------------------------------------------- looking at it
 
     def type_of(self, number: int) -> Type:
         """The Type of a value."""
@@ -190,13 +221,17 @@ class Program:
         return self.names.get(number) or f"%{number}"
 
     def edges(self) -> Iterator[tuple[int, int, int]]:
-        """(value read, index of the instruction that reads it, position among that instruction's reads), in order."""
+        """(value read, index of the instruction that reads it, position among that instruction's
+        reads), in order.
+        """
         for at, instruction in enumerate(self.instructions):
             for position, number in enumerate(instruction.reads()):
                 yield number, at, position
 
     def makers(self) -> list[int]:
-        """For each value the index of the instruction that makes it, -1 for inputs, captured values and constants."""
+        """For each value the index of the instruction that makes it, -1 for inputs, captured
+        values and constants.
+        """
         found = [-1] * len(self.types)
         for at, instruction in enumerate(self.instructions):
             for number in instruction.outputs:
@@ -215,8 +250,14 @@ class Program:
         return last
 
     def kept(self) -> list[int]:
-        """The numbers of all values that live on when the program has run: results, updates, gradients."""
-        return [*self.outputs, *self.updates.values(), *(n for n in self.gradients.values() if n is not None)]
+        """The numbers of all values that live on when the program has run: results, updates,
+        gradients.
+        """
+        return [
+            *self.outputs,
+            *self.updates.values(),
+            *(n for n in self.gradients.values() if n is not None),
+        ]
 
     def phases(self) -> dict[str, int]:
         """How many instructions each phase has, in order of appearance."""
@@ -226,7 +267,9 @@ class Program:
         return counts
 
     def text(self, limit: int | None = 60) -> str:
-        """One line an instruction. Longer programs than `limit` lines are shortened in the middle (None: never)."""
+        """One line an instruction. Longer programs than `limit` lines are shortened in the
+        middle (None: never).
+        """
         from .text import program_text
 
         return program_text(self, limit)
@@ -234,19 +277,26 @@ class Program:
     __str__ = text
 
     def __repr__(self) -> str:
-        return f"<program {self.name}: {len(self.inputs)} inputs, {len(self.instructions)} instructions, {len(self.outputs)} results>"
+        return (
+            f"<program {self.name}: {len(self.inputs)} inputs, {len(self.instructions)}"
+            f" instructions, {len(self.outputs)} results>"
+        )
 
     def check(self) -> Program:
-        """Return the program itself, or raise ProgramError naming the first instruction that is wrong."""
+        """Return the program itself, or raise ProgramError naming the first instruction that is
+        wrong.
+        """
         from .checking import check
 
         check(self)
         return self
 
-    # ---------------------------------------------------------------------------------------------------------------- running it
+    # ----------------------------------------------------------------------------------- running it
 
     def __call__(self, *inputs: Any) -> Any:
-        """Run it on new inputs of the same shapes, dtypes and nesting. Raises ProgramError where they differ."""
+        """Run it on new inputs of the same shapes, dtypes and nesting. Raises ProgramError where
+        they differ.
+        """
         if self.replayer is None:
             from .run import Replayer
 
@@ -254,16 +304,20 @@ class Program:
         return self.replayer(*inputs)
 
     def capture(self, fuse: bool = False) -> Any:
-        """This program as a CUDA graph (see capture.py): a callable. fuse: its element-wise chains as one kernel each.
+        """This program as a CUDA graph (see capture.py): a callable. fuse: its element-wise chains
+        as one kernel each.
 
-        Raises DeviceError where its values are not on a CUDA device, ProgramError for what a graph cannot do again (random draws, say).
+        Raises DeviceError where its values are not on a CUDA device, ProgramError for what a graph
+        cannot do again (random draws, say).
         """
         from .capture import CapturedProgram
 
         return CapturedProgram(self.fused() if fuse else self)
 
     def fused(self) -> Program:
-        """This program with its element-wise chains as one kernel each (see fused.py). DeviceError where it is not on a CUDA device."""
+        """This program with its element-wise chains as one kernel each (see fused.py).
+        DeviceError where it is not on a CUDA device.
+        """
         from .fused import fused
 
         return fused(self)
@@ -281,8 +335,9 @@ class Program:
         return as_trace(self, *inputs)
 
     def source(self) -> str:
-        """The Python text that replays run (after a first run: it depends on how the inputs lie in memory); of a fused program its
-        kernels in C."""
+        """The Python text that replays run (after a first run: it depends on how the inputs lie in
+        memory); of a fused program its kernels in C.
+        """
         from .fused import kernels
 
         made = kernels(self)
@@ -291,18 +346,23 @@ class Program:
         return "\n".join(self._ran().latest().parts)
 
     def memory(self) -> dict[str, int]:
-        """Bytes that the values of a run need: "all" of them together, the most alive at once "without plan" and "with plan"; and how
-        many "buffers" there are and how often one is "reused". Known after a first run."""
+        """Bytes that the values of a run need: "all" of them together, the most alive at once
+        "without plan" and "with plan"; and how many "buffers" there are and how often one is
+        "reused". Known after a first run.
+        """
         out: dict[str, int] = self._ran().memory()
         return out
 
     def _ran(self) -> Any:
         if self.replayer is None:
-            raise ProgramError(f"{self.name}: run the program once first; how its values lie in memory is seen in a run.")
+            raise ProgramError(
+                f"{self.name}: run the program once first; how its values lie in memory is seen in"
+                " a run."
+            )
         return self.replayer
 
 
-# ------------------------------------------------------------------------------------------------------- values within parameters
+# ------------------------------------------------------------------------- values within parameters
 
 
 def refs_in(values: Iterable[Any]) -> list[Ref]:
@@ -319,12 +379,18 @@ def refs_in(values: Iterable[Any]) -> list[Ref]:
 
 
 def map_params(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """A parameter with everything of type `kind` in it replaced by `change(it)`; the same object where there is nothing to replace."""
+    """A parameter with everything of type `kind` in it replaced by `change(it)`; the same object
+    where there is nothing to replace.
+    """
     if type(value) is kind:
         return change(value)
     if type(value) in (tuple, list):
         changed = [map_params(v, kind, change) for v in value]
-        return type(value)(changed) if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+        return (
+            type(value)(changed)
+            if any(a is not b for a, b in zip(changed, value, strict=True))
+            else value
+        )
     if type(value) is dict:
         entries = {k: map_params(v, kind, change) for k, v in value.items()}
         return entries if any(entries[k] is not v for k, v in value.items()) else value

@@ -1,4 +1,5 @@
-"""A program becomes straight-line Python: one line an instruction, results written into planned buffers, everything else gone.
+"""A program becomes straight-line Python: one line an instruction, results written into planned
+buffers, everything else gone.
 
 No dispatch, no checks, no wrapping, no graph: what remains is the sequence of NumPy calls that one
 would write by hand, and `program.source()` shows it. Windows into fixed buffers are made once, when
@@ -32,7 +33,9 @@ def shaped_by_values(program: Program) -> str | None:
     none."""
     for instruction in program.instructions:
         shape, refs = instruction.primitive.shape, instruction.reads()
-        if shape == "data" or (shape == "masks" and any(program.types[n].dtype.kind == "b" for n in refs[1:])):
+        if shape == "data" or (
+            shape == "masks" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
+        ):
             return f"the shape of what {instruction.primitive.name} gives depends on values"
     return None
 
@@ -44,20 +47,30 @@ PART = 400
 class Lowered:
     """A program for inputs of one memory layout: its Python source and its buffers.
 
-    parts: the source of each function; code: the same, compiled; arena: sizes of the buffers; planned: bytes of buffers, constants of the
-    kernels and the most bytes of fresh memory alive at once.
+    parts: the source of each function; code: the same, compiled; arena: sizes of the buffers;
+    planned: bytes of buffers, constants of the kernels and the most bytes of fresh memory alive at
+    once.
     """
 
     def __init__(self, program: Program, facts: Facts, xp: Any) -> None:
         self.program, self.facts, self.xp = program, facts, xp
         self.arena = Arena()
         self.parts: list[str] = []
-        self.names: dict[str, Any] = {"canonical": canonical, **{name: getattr(xp, name) for name in FUNCTIONS}}
+        self.names: dict[str, Any] = {
+            "canonical": canonical,
+            **{name: getattr(xp, name) for name in FUNCTIONS},
+        }
         self.statics: dict[str, Any] = {}
         self._by_kind: dict[Any, str] = {}
-        self.windows: list[tuple[str, str]] = []  # what is made once, with the buffers: a name, and the expression
-        self.buffers: list[tuple[str, Piece, Type, tuple[int, ...]]] = []  # name, place in the arena, Type, strides
-        self.slot_of: dict[int, Piece] = {}  # values whose piece of the arena is in use, while this is written
+        self.windows: list[
+            tuple[str, str]
+        ] = []  # what is made once, with the buffers: a name, and the expression
+        self.buffers: list[
+            tuple[str, Piece, Type, tuple[int, ...]]
+        ] = []  # name, place in the arena, Type, strides
+        self.slot_of: dict[
+            int, Piece
+        ] = {}  # values whose piece of the arena is in use, while this is written
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
         self.fresh_peak = 0
         self.taken_over = 0  # results written over an operand
@@ -69,19 +82,27 @@ class Lowered:
         del self.program  # which owns this: memory shall return by reference counts
         self.code: list[CodeType] = []
 
-    # ------------------------------------------------------------------------------------------------------------------ memory
+    # --------------------------------------------------------------------------------------- memory
 
     @property
     def planned(self) -> int:
         """The most bytes that a run needs for values: buffers, kernel constants, fresh memory."""
-        # of the kernels' constants neither single numbers nor the zeros that the engine keeps anyway
-        own = sum(int(a.nbytes) for a in self.statics.values() if a.ndim and getattr(a, "base", None) is None)
+        # of the kernels' constants neither single numbers nor the zeros that the engine keeps
+        # anyway
+        own = sum(
+            int(a.nbytes)
+            for a in self.statics.values()
+            if a.ndim and getattr(a, "base", None) is None
+        )
         return self.arena.total + own + self.fresh_peak
 
     def workspace(self) -> list[Any]:
         """Functions with buffers of their own, one for each part."""
         if not self.code:
-            self.code = [compile(source, f"<{self.name}, part {i}>", "exec") for i, source in enumerate(self.parts)]
+            self.code = [
+                compile(source, f"<{self.name}, part {i}>", "exec")
+                for i, source in enumerate(self.parts)
+            ]
         space = dict(self.names)
         space.update(self.statics)
         for number, array in self.constants.items():
@@ -97,7 +118,7 @@ class Lowered:
             functions.append(space.pop("part"))
         return functions
 
-    # ------------------------------------------------------------------------------------------------------------------ writing
+    # -------------------------------------------------------------------------------------- writing
 
     def _write(self) -> None:
         self._escaping: set[int]
@@ -107,7 +128,10 @@ class Lowered:
         reads = program.last_reads()
         dying = deaths(program, facts)
         self._fixed = set(program.constants)
-        self._escaping = {facts.root[n] for n in (*program.outputs, *(n for n in program.gradients.values() if n is not None))}
+        self._escaping = {
+            facts.root[n]
+            for n in (*program.outputs, *(n for n in program.gradients.values() if n is not None))
+        }
         makers = program.makers()
         part_of = [(-1 if at < 0 else at // PART) for at in makers]
         alive = 0
@@ -127,7 +151,11 @@ class Lowered:
                         if facts.root[n] == n:
                             alive += facts.size[n]
                 self.fresh_peak = max(self.fresh_peak, alive)
-                gone = [n for n in dict.fromkeys((*instruction.reads(), *instruction.outputs)) if reads[n] == at and n not in self._fixed]
+                gone = [
+                    n
+                    for n in dict.fromkeys((*instruction.reads(), *instruction.outputs))
+                    if reads[n] == at and n not in self._fixed
+                ]
                 gone = [n for n in gone if makers[n] >= 0]
                 for root in dying.get(at, ()):
                     if makers[root] >= 0 and root not in self._fixed:
@@ -138,33 +166,56 @@ class Lowered:
                     local.difference_update(here)
                 lines += [f"v[{n}] = v{n} = None" for n in gone if n not in here]
             if start + PART >= count:
-                lines += [f"v[{n}] = v{n}" for n in dict.fromkeys(program.kept()) if n in self._fixed]
+                lines += [
+                    f"v[{n}] = v{n}" for n in dict.fromkeys(program.kept()) if n in self._fixed
+                ]
             self._part(part, start, min(start + PART, count), lines, local, part_of)
 
-    def _part(self, part: int, start: int, stop: int, lines: list[str], local: set[int], part_of: list[int]) -> None:
+    def _part(
+        self,
+        part: int,
+        start: int,
+        stop: int,
+        lines: list[str],
+        local: set[int],
+        part_of: list[int],
+    ) -> None:
         """One function: values from before are read from `v`, values for later are put there."""
         needed = dict.fromkeys(
-            n for i in self.program.instructions[start:stop] for n in i.reads() if part_of[n] != part and n not in self._fixed
+            n
+            for i in self.program.instructions[start:stop]
+            for n in i.reads()
+            if part_of[n] != part and n not in self._fixed
         )
         head = [f"v{n} = v[{n}]" for n in needed]
         tail = [f"v[{n}] = v{n}" for n in sorted(local)]
         body = head + lines + tail or ["pass"]
         self.parts.append("def part(v):\n    " + "\n    ".join(body) + "\n")
 
-    def _instruction(self, at: int, instruction: Instruction, last: list[int], dying: dict[int, list[int]]) -> list[str]:
+    def _instruction(
+        self, at: int, instruction: Instruction, last: list[int], dying: dict[int, list[int]]
+    ) -> list[str]:
         program, facts = self.program, self.facts
         number = instruction.outputs[0]
         kind = program.types[number]
-        operands = [self._literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands]
+        operands = [
+            self._literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
+        ]
         name, out = instruction.primitive.name, f"v{number}"
         if len(instruction.outputs) == 1:
-            if facts.root[number] not in self._escaping and self._once(instruction, number, operands):
+            if facts.root[number] not in self._escaping and self._once(
+                instruction, number, operands
+            ):
                 self._release(at, dying, None)
                 return []
             if facts.root[number] != number and self._window(instruction, number):
                 self._release(at, dying, None)
                 return []
-            if facts.root[number] == number and facts.strides[number] is not None and number not in self._escaping:
+            if (
+                facts.root[number] == number
+                and facts.strides[number] is not None
+                and number not in self._escaping
+            ):
                 written = self._into(at, instruction, operands, dying)
                 if written is not None:
                     return written
@@ -175,7 +226,11 @@ class Lowered:
             if name in ("sum", "mean") and (total := self._total(instruction)) is not None:
                 self._release(at, dying, None)
                 return [f"{out} = {total}"]
-            if facts.strides[number] is None and kind.dtype in backend.FAST_DTYPES and self._numbers(instruction):
+            if (
+                facts.strides[number] is None
+                and kind.dtype in backend.FAST_DTYPES
+                and self._numbers(instruction)
+            ):
                 text = on_numbers(instruction.primitive, operands)
                 if text is not None:
                     return [f"{out} = {text}"]
@@ -183,19 +238,26 @@ class Lowered:
         return [self._plain(instruction, operands)]
 
     def _literal(self, value: Any) -> str:
-        """A Python number as Python text; what has no text that is an expression (nan, inf) gets a name."""
+        """A Python number as Python text; what has no text that is an expression (nan, inf) gets
+        a name.
+        """
         if isinstance(value, float | complex) and value - value != 0:
             self.names[name_of_number(value)] = value
             return name_of_number(value)
         return repr(value)
 
     def _total(self, instruction: Instruction) -> str | None:
-        """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None where the engine does it otherwise."""
+        """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None
+        where the engine does it otherwise.
+        """
         source = instruction.operands[0]
         assert type(source) is int
         kind = self.program.types[source]
         size, strides = math.prod(kind.shape), self.facts.strides[source]
-        whole = len(instruction.params["axes"]) == len(kind.shape) and not instruction.params["keepdims"]
+        whole = (
+            len(instruction.params["axes"]) == len(kind.shape)
+            and not instruction.params["keepdims"]
+        )
         in_rows = len(kind.shape) == 1 or row_major(strides, kind.shape, kind.dtype)
         few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and in_rows
         if not (whole and few and kind.shape) or strides is None or self.xp is not backend.numpy:
@@ -206,13 +268,21 @@ class Lowered:
 
     def _numbers(self, instruction: Instruction) -> bool:
         """Whether all operands are bare numbers."""
-        return all(type(o) is Literal or self.facts.strides[o] is None for o in instruction.operands)
+        return all(
+            type(o) is Literal or self.facts.strides[o] is None for o in instruction.operands
+        )
 
     def _once(self, instruction: Instruction, number: int, operands: list[str]) -> bool:
-        """Small results (and windows) that depend on constants only are computed once, with the buffers; whether this is one."""
+        """Small results (and windows) that depend on constants only are computed once, with the
+        buffers; whether this is one.
+        """
         primitive = instruction.primitive
         small = primitive.view or self.program.types[number].nbytes <= SMALL
-        if not small or primitive.random or not all(n in self._constant for n in instruction.reads()):
+        if (
+            not small
+            or primitive.random
+            or not all(n in self._constant for n in instruction.reads())
+        ):
             return False
         run = self._plain(instruction, operands).partition(" = ")[2]
         self.windows.append((f"v{number}", run))
@@ -231,27 +301,44 @@ class Lowered:
             return False
         if not instruction.primitive.view or instruction.reads() != [source]:
             return False
-        self.windows.append((f"v{number}", self._plain(instruction, [f"v{source}"]).partition(" = ")[2]))
+        self.windows.append(
+            (f"v{number}", self._plain(instruction, [f"v{source}"]).partition(" = ")[2])
+        )
         self._fixed.add(number)
         return True
 
-    def _into(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
+    def _into(
+        self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
+    ) -> list[str] | None:
         """The instruction written into a buffer, None where no kernel can."""
         program, facts = self.program, self.facts
         make = self._kernel(instruction)
-        if make is None and instruction.primitive.fills and instruction.reads() == [o for o in instruction.operands if type(o) is int]:
+        if (
+            make is None
+            and instruction.primitive.fills
+            and instruction.reads() == [o for o in instruction.operands if type(o) is int]
+        ):
             make = self._filling(instruction)
         number = instruction.outputs[0]
         kind, strides = program.types[number], facts.strides[number]
         assert strides is not None
-        if make is None or not kind.nbytes or kind.nbytes != facts.size[number] or not kind.shape or not _dense(strides, kind):
+        if (
+            make is None
+            or not kind.nbytes
+            or kind.nbytes != facts.size[number]
+            or not kind.shape
+            or not _dense(strides, kind)
+        ):
             return None
         scratches: list[Piece] = []
         line = self._line(instruction, operands, kind, strides, scratches)
         self._fixed.add(number)
         buffers, windows = len(self.buffers), len(self.windows)
         lines: list[str] | None = make(line)
-        if lines is None or ((instruction.primitive.fills or ".dot(" in "".join(lines)) and not row_major(strides, kind.shape, kind.dtype)):
+        if lines is None or (
+            (instruction.primitive.fills or ".dot(" in "".join(lines))
+            and not row_major(strides, kind.shape, kind.dtype)
+        ):
             self._fixed.discard(number)
             del self.buffers[buffers:], self.windows[windows:]
             for slot in scratches:
@@ -261,8 +348,17 @@ class Lowered:
         shared = None
         if line.in_place:
             for o in instruction.operands:
-                if type(o) is int and facts.root[o] in roots and facts.root[o] in self.slot_of and o == facts.root[o]:
-                    same = program.types[o].shape == kind.shape and facts.strides[o] == strides and program.types[o].nbytes == kind.nbytes
+                if (
+                    type(o) is int
+                    and facts.root[o] in roots
+                    and facts.root[o] in self.slot_of
+                    and o == facts.root[o]
+                ):
+                    same = (
+                        program.types[o].shape == kind.shape
+                        and facts.strides[o] == strides
+                        and program.types[o].nbytes == kind.nbytes
+                    )
                     shared = self.slot_of[o] if same else shared
         self.taken_over += shared is not None
         slot = self.arena.take(kind.nbytes) if shared is None else shared
@@ -275,7 +371,9 @@ class Lowered:
             self.arena.give(slot)
         return lines
 
-    def _into_new_memory(self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]) -> list[str] | None:
+    def _into_new_memory(
+        self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
+    ) -> list[str] | None:
         """The instruction written by its kernel into memory of its own, which lives on as a result;
         None where no kernel can."""
         number = instruction.outputs[0]
@@ -347,12 +445,20 @@ class Lowered:
     def _filling(self, instruction: Instruction) -> Any:
         """What writes an instruction whose own forward function takes memory for its result."""
         name = f"{instruction.primitive.name}_{instruction.outputs[0]}"
-        self.names[name] = functools.partial(self._forward(instruction), self.xp, **instruction.params)
+        self.names[name] = functools.partial(
+            self._forward(instruction), self.xp, **instruction.params
+        )
         return lambda k: [f"{name}({', '.join(k.operands)}, out={k.out})"]
 
     def _forward(self, instruction: Instruction) -> Any:
-        """The engine's forward function, without the question whether an operand is narrower where none is."""
-        return instruction.primitive.direct if self._is_direct(instruction) else instruction.primitive.forward
+        """The engine's forward function, without the question whether an operand is narrower
+        where none is.
+        """
+        return (
+            instruction.primitive.direct
+            if self._is_direct(instruction)
+            else instruction.primitive.forward
+        )
 
     def _is_direct(self, instruction: Instruction) -> bool:
         """Whether the operation computes in the dtype of its operands (`Primitive.accumulates`)."""
@@ -395,8 +501,17 @@ class Lowered:
         refs = [n for n in instruction.reads()[sum(type(o) is int for o in instruction.operands) :]]
         name = f"{primitive.name}_{outputs[0]}"
         forward, params, count = self._forward(instruction), instruction.params, len(operands)
-        template = primitive.kernel if primitive.view and isinstance(primitive.kernel, str) and primitive.kernel != "scalar" else None
-        if template is not None and not refs and self.facts.plain[outputs[0]] and type(instruction.operands[0]) is int:
+        template = (
+            primitive.kernel
+            if primitive.view and isinstance(primitive.kernel, str) and primitive.kernel != "scalar"
+            else None
+        )
+        if (
+            template is not None
+            and not refs
+            and self.facts.plain[outputs[0]]
+            and type(instruction.operands[0]) is int
+        ):
             return f"v{outputs[0]} = {template.format(operands[0], **params)}"
         if refs:
 
@@ -419,7 +534,7 @@ class Lowered:
         return f"v{outputs[0]} = {text if plain else f'canonical({text})'}"
 
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _of_shape(function: Any, program: Program, instruction: Instruction) -> Any:
@@ -439,8 +554,9 @@ def check_shape(kind: Type, shown: str, name: str, result: Any) -> None:
     """Raise ProgramError unless a result has the shape and dtype that were recorded."""
     if tuple(result.shape) != kind.shape or result.dtype != kind.dtype:
         raise ProgramError(
-            f"{name} gave {result.dtype} {tuple(result.shape)} for {shown}, where {kind!r} was recorded: its shape depends on values. "
-            "Record the part before it and the part after it separately."
+            f"{name} gave {result.dtype} {tuple(result.shape)} for {shown}, where {kind!r} was"
+            " recorded: its shape depends on values. Record the part before it and the part after"
+            " it separately."
         )
 
 
@@ -463,7 +579,9 @@ def _dense(strides: tuple[int, ...], kind: Any) -> bool:
 
 
 def laid_out(memory: Any, kind: Any, strides: tuple[int, ...]) -> Any:
-    """A window of this type into a buffer of bytes, whose axes lie in memory as `strides` say (which fill it without holes)."""
+    """A window of this type into a buffer of bytes, whose axes lie in memory as `strides` say
+    (which fill it without holes).
+    """
     flat = memory[: kind.nbytes].view(kind.dtype)
     order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], axis))
     shape = tuple(kind.shape[axis] for axis in order)

@@ -1,11 +1,12 @@
 """Where each value of a program lies, how long it must live, and how few buffers that takes.
 
-A *root* is a value that owns memory; windows share the memory of their root and keep it alive. What is a window and what a copy depends on
-how arrays lie in memory, so these facts are not guessed: they are observed in a first, plain run (`Facts`), and hold for all runs with
-inputs of the same layout. Then one walk over the program finds each root's last reader; a buffer
-that will not be read again is the next one to be written (`Arena`). Giving memory out greedily in
-program order is the linear scan of register allocators (Poletto and Sarkar 1999).
-Bytes are those of the values that instructions make; inputs, captured values and constants belong to others.
+A *root* is a value that owns memory; windows share the memory of their root and keep it alive. What
+is a window and what a copy depends on how arrays lie in memory, so these facts are not guessed:
+they are observed in a first, plain run (`Facts`), and hold for all runs with inputs of the same
+layout. Then one walk over the program finds each root's last reader; a buffer that will not be read
+again is the next one to be written (`Arena`). Giving memory out greedily in program order is the
+linear scan of register allocators (Poletto and Sarkar 1999). Bytes are those of the values that
+instructions make; inputs, captured values and constants belong to others.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from .instructions import Program
 class Facts:
     """What a plain run showed about each value, by number.
 
-    strides: None for bare numbers (NumPy scalars, which no buffer can hold); root: number of the value that owns the memory; size: bytes of
-    that memory, for roots.
+    strides: None for bare numbers (NumPy scalars, which no buffer can hold); root: number of the
+    value that owns the memory; size: bytes of that memory, for roots.
     """
 
     __slots__ = ("_owners", "plain", "root", "size", "strides")
@@ -31,14 +32,18 @@ class Facts:
         self.strides: list[tuple[int, ...] | None] = [None] * count
         self.root = list(range(count))
         self.size = [0] * count
-        self.plain = [False] * count  # an ordinary array or number, as kernels return it (nothing to convert)
+        self.plain = [
+            False
+        ] * count  # an ordinary array or number, as kernels return it (nothing to convert)
         self._owners: list[Any] = [None] * count
 
     def given(self, number: int, array: Array) -> None:
         """Note an input, captured value or constant."""
         self._note(number, array, [])
 
-    def made(self, numbers: tuple[int, ...], results: tuple[Array, ...], operands: list[int]) -> None:
+    def made(
+        self, numbers: tuple[int, ...], results: tuple[Array, ...], operands: list[int]
+    ) -> None:
         """Note the results of an instruction that read `operands`."""
         for number, array in zip(numbers, results, strict=True):
             self._note(number, array, operands)
@@ -83,7 +88,9 @@ def overlap_key(array: Array) -> int:
 def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
     """Whether one of `arrays` shares memory with another one of them, or with one of `others`
     (judged by where they begin and end)."""
-    arrays, others = ([a for a in some if type(a) is NumpyArray and a.size] for some in (arrays, others))
+    arrays, others = (
+        [a for a in some if type(a) is NumpyArray and a.size] for some in (arrays, others)
+    )
     keys = [overlap_key(a) for a in (*arrays, *others)]
     if len(set(keys)) == len(keys) and 0 not in keys:
         return False
@@ -92,7 +99,9 @@ def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
 
 
 def last_uses(program: Program, facts: Facts) -> list[int]:
-    """For each root the index of the last instruction that reads it or a window of it (the number of instructions if it lives on)."""
+    """For each root the index of the last instruction that reads it or a window of it (the
+    number of instructions if it lives on).
+    """
     last = program.last_reads()
     roots = [-1] * len(last)
     for number, at in enumerate(last):
@@ -112,7 +121,9 @@ def deaths(program: Program, facts: Facts) -> dict[int, list[int]]:
 
 
 def plain_peak(program: Program, facts: Facts) -> int:
-    """The most bytes alive at once when each result is allocated when made and freed after its last reader: without a plan."""
+    """The most bytes alive at once when each result is allocated when made and freed after its
+    last reader: without a plan.
+    """
     dying, alive, peak = deaths(program, facts), 0, 0
     made: set[int] = set()
     for at, instruction in enumerate(program.instructions):
@@ -126,13 +137,17 @@ def plain_peak(program: Program, facts: Facts) -> int:
 
 
 def total_bytes(program: Program, facts: Facts) -> int:
-    """Bytes of all values made: what would be needed if nothing died, as under a graph that keeps everything."""
+    """Bytes of all values made: what would be needed if nothing died, as under a graph that
+    keeps everything.
+    """
     return sum(facts.size[n] for i in program.instructions for n in i.outputs if facts.root[n] == n)
 
 
 @final
 class Piece:
-    """A stretch of the block: its offset and bytes, and when it was taken and given back (None: never)."""
+    """A stretch of the block: its offset and bytes, and when it was taken and given back (None:
+    never).
+    """
 
     __slots__ = ("given", "offset", "size", "taken")
 
@@ -142,16 +157,20 @@ class Piece:
 
     def meets(self, other: Piece) -> bool:
         """Whether both were in use at some time."""
-        return (other.given is None or self.taken < other.given) and (self.given is None or other.taken < self.given)
+        return (other.given is None or self.taken < other.given) and (
+            self.given is None or other.taken < self.given
+        )
 
 
 class Arena:
     """One block of memory from which pieces are handed out, given back and handed out again.
 
-    `take` gives the smallest free stretch that is large enough (cutting off the rest) and lets the block grow where there is none; `give`
-    joins a stretch with its free neighbours. Bytes are rounded up to `ALIGNMENT`. When all is taken and given, `arrange` knows what `take`
-    could not: who comes later. It places the largest piece first, each at the lowest offset that is free while it lives, and keeps what is
-    smaller, this or the first arrangement (greedy by size: Pisarchyk and Lee 2020).
+    `take` gives the smallest free stretch that is large enough (cutting off the rest) and lets the
+    block grow where there is none; `give` joins a stretch with its free neighbours. Bytes are
+    rounded up to `ALIGNMENT`. When all is taken and given, `arrange` knows what `take`
+    could not: who comes later. It places the largest piece first, each at the lowest offset that is
+    free while it lives, and keeps what is smaller, this or the first arrangement (greedy by size:
+    Pisarchyk and Lee 2020).
     """
 
     ALIGNMENT = 64
@@ -173,14 +192,18 @@ class Arena:
         return piece
 
     def _place(self, size: int) -> int:
-        best = min((free for free in self._free if free[1] >= size), key=lambda free: free[1], default=None)
+        best = min(
+            (free for free in self._free if free[1] >= size), key=lambda free: free[1], default=None
+        )
         if best is not None:
             self.reused += 1
             at = self._free.index(best)
             self._free[at : at + 1] = [(best[0] + size, best[1] - size)] if best[1] > size else []
             return best[0]
         start = self.total
-        if self._free and sum(self._free[-1]) == self.total:  # the end of the block is free: only the rest is new
+        if (
+            self._free and sum(self._free[-1]) == self.total
+        ):  # the end of the block is free: only the rest is new
             start = self._free.pop()[0]
             self.reused += 1
         self.total = start + size

@@ -39,7 +39,9 @@ class Outcome:
     (None: it is that tensor).
     """
 
-    def __init__(self, recorder: Any, result: Any, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> None:
+    def __init__(
+        self, recorder: Any, result: Any, arguments: Sequence[Tensor], outside: Sequence[Tensor]
+    ) -> None:
         found: list[tuple[str, Tensor]] = []
         self.template = describe(result, found, "the result")
         # counts of overwritten memory that updates do not make: see `extra_counts`
@@ -59,7 +61,9 @@ class Outcome:
         self.gradient_versions = [
             (t, t.stored_grad._version)
             for t in outside
-            if t.stored_grad is not None and id(t.stored_grad) not in recorder.known and t.stored_grad._version
+            if t.stored_grad is not None
+            and id(t.stored_grad) not in recorder.known
+            and t.stored_grad._version
         ]
         # own results whose memory was overwritten before they were returned
         self.versions: list[tuple[int, int]] = []
@@ -80,7 +84,9 @@ class Outcome:
         where = self._counters(arguments, outside)
         self.graphs, self.gradients = recorded_graphs(recorder, self.own, leaves, where)
 
-    def _counters(self, arguments: Sequence[Tensor], outside: Sequence[Tensor]) -> dict[Version, Memory]:
+    def _counters(
+        self, arguments: Sequence[Tensor], outside: Sequence[Tensor]
+    ) -> dict[Version, Memory]:
         """The version counters of the tensors that live on, with where a replay finds them."""
         found: dict[Version, Memory] = {}
         gradients = [("gradient", t, t.stored_grad) for t in outside if t.stored_grad is not None]
@@ -108,7 +114,10 @@ class Outcome:
             origin = self._origins[id(gradient)]
             owner = self._memories[id(gradient.array.memory)]
             if id(gradient) in seen or origin != ("gradient", leaf) or owner is not gradient:
-                raise ProgramError("it makes a tensor the .grad of another one, and both are one piece of memory: give it a .clone()")
+                raise ProgramError(
+                    "it makes a tensor the .grad of another one, and both are one piece of memory:"
+                    " give it a .clone()"
+                )
             seen.add(id(gradient))
 
     def _origin_of(self, tensor: Tensor) -> tuple[Origin, Any]:
@@ -144,7 +153,7 @@ class Outcome:
                 return False
         return True
 
-    # ------------------------------------------------------------------------------------------------------------------ the end
+    # -------------------------------------------------------------------------------------- the end
 
     def programs(self, signature: Any, name: str) -> tuple[Program, Program]:
         """The program of the call, and the whole recording, of which it is a part: two recordings
@@ -156,9 +165,9 @@ class Outcome:
         program = cut(whole, len(self.own), self.graphs)
         self._extra = len(program.outputs) - len(self.own)
         self._simple = self.template == ["leaf", 0] and self.plan == [(("own", 0), None)]
-        if len(program.outputs) == len(self.own) == len(self.plan) and [o for o, _ in self.plan] == [
-            ("own", i) for i in range(len(self.own))
-        ]:
+        if len(program.outputs) == len(self.own) == len(self.plan) and [
+            o for o, _ in self.plan
+        ] == [("own", i) for i in range(len(self.own))]:
             program.signature = (signature, self.template)
         self.versions = [(i, t._version) for i, t in enumerate(self.own) if t._version]
         self.own, self.gradients, self.found = [], [], []
@@ -167,18 +176,32 @@ class Outcome:
 
     def key(self) -> Any:
         """What must be the same in two recordings."""
-        plan = [(kind, id(what) if isinstance(what, Tensor) else what, way and way.key()) for (kind, what), way in self.plan]
+        plan = [
+            (kind, id(what) if isinstance(what, Tensor) else what, way and way.key())
+            for (kind, what), way in self.plan
+        ]
         graphs = [graph.key() for graph in self.graphs]
-        extra = [(kind, what if kind == "input" else id(what), count) for kind, what, count in self.extra]
-        return plan, repr(self.template), repr(graphs), extra, self.versions, [(id(t), count) for t, count in self.gradient_versions]
+        extra = [
+            (kind, what if kind == "input" else id(what), count) for kind, what, count in self.extra
+        ]
+        return (
+            plan,
+            repr(self.template),
+            repr(graphs),
+            extra,
+            self.versions,
+            [(id(t), count) for t, count in self.gradient_versions],
+        )
 
-    # ------------------------------------------------------------------------------------------------------------- in each replay
+    # ------------------------------------------------------------------------------- in each replay
 
     def finish(self, results: list[Tensor], inputs: Sequence[Tensor]) -> Any:
         """The result of a call whose program gave `results`; and counts of overwritten memory as an
         eager call leaves them."""
         for kind, what, count in self.extra:
-            tensor = inputs[what] if kind == "input" else what if kind == "tensor" else what.stored_grad
+            tensor = (
+                inputs[what] if kind == "input" else what if kind == "tensor" else what.stored_grad
+            )
             memory_version(tensor).count += count
         for i, count in self.versions:
             memory_version(results[i]).count = count
@@ -210,12 +233,31 @@ class Way:
     view operations; `after`: detached then;
     recording: whether the views were made with gradients on; problem: as in `View`."""
 
-    def __init__(self, before: bool, steps: tuple[Any, ...], after: bool, recording: bool, problem: str | None) -> None:
-        self.before, self.steps, self.after, self.recording, self.problem = before, steps, after, recording, problem
+    def __init__(
+        self,
+        before: bool,
+        steps: tuple[Any, ...],
+        after: bool,
+        recording: bool,
+        problem: str | None,
+    ) -> None:
+        self.before, self.steps, self.after, self.recording, self.problem = (
+            before,
+            steps,
+            after,
+            recording,
+            problem,
+        )
 
     def key(self) -> Any:
         """Equal for ways that lead to the like."""
-        return self.before, [(p.name, repr(params)) for p, params in self.steps], self.after, self.recording, self.problem
+        return (
+            self.before,
+            [(p.name, repr(params)) for p, params in self.steps],
+            self.after,
+            self.recording,
+            self.problem,
+        )
 
     def follow(self, tensor: Tensor) -> Tensor:
         """The tensor that lies there."""
@@ -238,15 +280,25 @@ def _way(base: Tensor, tensor: Tensor) -> Way:
     """How `tensor` comes from `base`, whose memory it shares. Raises ProgramError where a replay
     could not go there."""
     first, last = base.array.steps, tensor.array.steps
-    if len(first) > len(last) or any(a is not b and a != b for a, b in zip(first, last, strict=False)):
-        raise ProgramError("its result shares memory with another tensor in a way that a replay cannot make again: return a .clone()")
+    if len(first) > len(last) or any(
+        a is not b and a != b for a, b in zip(first, last, strict=False)
+    ):
+        raise ProgramError(
+            "its result shares memory with another tensor in a way that a replay cannot make again:"
+            " return a .clone()"
+        )
     steps = last[len(first) :]
     for _, params in steps:
         if any(type(v) is Recorded for v in params.values()):
-            raise ProgramError("its result is a view whose place depends on values: return a .clone()")
+            raise ProgramError(
+                "its result is a view whose place depends on values: return a .clone()"
+            )
     window = tensor.view_of
     if tensor.node is not None and (window is None or base.node is None):
-        raise ProgramError("its result took a graph in place, in memory of a tensor that has none: return a .clone()")
+        raise ProgramError(
+            "its result took a graph in place, in memory of a tensor that has none: return a"
+            " .clone()"
+        )
     if window is None:
         return Way(False, steps, True, False, None)
     source = base if base.view_of is None else base.view_of.base

@@ -1,9 +1,9 @@
 """Make a program smaller without changing a bit of its results.
 
-Each pass takes a program and returns a new one. They are short because every value is assigned once: two instructions that read the same
-values with the same parameters make the same value, and an instruction whose values are never read
-can be removed. Random draws are never merged and never left out (each one moves the generator on,
-and so changes all later draws).
+Each pass takes a program and returns a new one. They are short because every value is assigned
+once: two instructions that read the same values with the same parameters make the same value, and
+an instruction whose values are never read can be removed. Random draws are never merged and never
+left out (each one moves the generator on, and so changes all later draws).
 
 Sources: value numbering, J. Cocke 1970; dead code and constant folding as in any book on compilers.
 """
@@ -41,7 +41,9 @@ def without_dead_code(program: Program) -> Program:
 
 
 def without_repetitions(program: Program) -> Program:
-    """Each computation once: an instruction that repeats an earlier one is replaced by that one's values."""
+    """Each computation once: an instruction that repeats an earlier one is replaced by that
+    one's values.
+    """
     same: dict[int, int] = {}
     found: dict[Any, tuple[int, ...]] = {}
     for number, array in program.constants.items():
@@ -53,8 +55,14 @@ def without_repetitions(program: Program) -> Program:
     for instruction in program.instructions:
         instruction = _replaced(instruction, same)
         if not instruction.primitive.random:
-            params = tuple((k, _hashable(v)) for k, v in sorted(instruction.params.items())) if instruction.params else ()
-            earlier = found.setdefault((instruction.primitive, instruction.operands, params), instruction.outputs)
+            params = (
+                tuple((k, _hashable(v)) for k, v in sorted(instruction.params.items()))
+                if instruction.params
+                else ()
+            )
+            earlier = found.setdefault(
+                (instruction.primitive, instruction.operands, params), instruction.outputs
+            )
             if earlier is not instruction.outputs:
                 same.update(zip(instruction.outputs, earlier, strict=True))
                 continue
@@ -63,14 +71,18 @@ def without_repetitions(program: Program) -> Program:
 
 
 def with_constants_folded(program: Program) -> Program:
-    """Instructions that read constants only are run now, where their result is small and no window into another array.
+    """Instructions that read constants only are run now, where their result is small and no window
+    into another array.
 
-    Kernels are deterministic, so the result is the one that each run would compute; an instruction that fails is left to fail then.
+    Kernels are deterministic, so the result is the one that each run would compute; an instruction
+    that fails is left to fail then.
     """
     constants = dict(program.constants)
     kept: list[Instruction] = []
     for instruction in program.instructions:
-        result = _folded(instruction, constants) if _may_fold(program, instruction, constants) else None
+        result = (
+            _folded(instruction, constants) if _may_fold(program, instruction, constants) else None
+        )
         if result is None:
             kept.append(instruction)
         else:
@@ -100,7 +112,7 @@ def _folded(instruction: Instruction, constants: dict[int, Any]) -> Any:
     return result if is_immutable(result) or owns_fresh_memory(result) else None
 
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _replaced(instruction: Instruction, same: dict[int, int]) -> Instruction:
@@ -109,14 +121,22 @@ def _replaced(instruction: Instruction, same: dict[int, int]) -> Instruction:
         return instruction
     operands = tuple(same.get(o, o) if type(o) is int else o for o in instruction.operands)
     params = map_params(instruction.params, Ref, lambda ref: Ref(same.get(ref.number, ref.number)))
-    return Instruction(instruction.primitive, operands, params, instruction.outputs, instruction.phase)
+    return Instruction(
+        instruction.primitive, operands, params, instruction.outputs, instruction.phase
+    )
 
 
 def renumbered(
-    program: Program, instructions: list[Instruction], same: dict[int, int], needed: set[int] | None, constants: dict[int, Any]
+    program: Program,
+    instructions: list[Instruction],
+    same: dict[int, int],
+    needed: set[int] | None,
+    constants: dict[int, Any],
 ) -> Program:
-    """A program of these instructions in which values are numbered densely: inputs, captured values and constants first, then results in
-    their order. `same` maps values to those that replace them; `needed` (None: all) limits captured values and constants."""
+    """A program of these instructions in which values are numbered densely: inputs, captured values
+    and constants first, then results in their order. `same` maps values to those that replace them;
+    `needed` (None: all) limits captured values and constants.
+    """
     order = [*program.inputs]
     order += [n for n in program.captured if needed is None or n in needed]
     order += [n for n in constants if (needed is None or n in needed)]
@@ -129,8 +149,12 @@ def renumbered(
     made = []
     for i in instructions:
         operands = tuple([new[o] if type(o) is int else o for o in i.operands])
-        params = map_params(i.params, Ref, lambda ref: Ref(new[ref.number])) if i.params else i.params
-        made.append(Instruction(i.primitive, operands, params, tuple([new[n] for n in i.outputs]), i.phase))
+        params = (
+            map_params(i.params, Ref, lambda ref: Ref(new[ref.number])) if i.params else i.params
+        )
+        made.append(
+            Instruction(i.primitive, operands, params, tuple([new[n] for n in i.outputs]), i.phase)
+        )
     names: dict[int, str] = {}
     for old, name in program.names.items():
         if old in new:
@@ -152,9 +176,18 @@ def renumbered(
 
 
 def _hashable(value: Any) -> Any:
-    """A parameter or constant as something that can be compared exactly: numbers by type and bits, arrays by bytes and layout."""
+    """A parameter or constant as something that can be compared exactly: numbers by type and
+    bits, arrays by bytes and layout.
+    """
     if hasattr(value, "strides"):  # an array, of whatever library
-        return ("array", str(value.dtype), value.shape, value.strides, type(value), bytes(backend.to_numpy(value).tobytes()))
+        return (
+            "array",
+            str(value.dtype),
+            value.shape,
+            value.strides,
+            type(value),
+            bytes(backend.to_numpy(value).tobytes()),
+        )
     if isinstance(value, tuple | list):
         return (type(value), tuple(_hashable(v) for v in value))
     if isinstance(value, dict):

@@ -1,13 +1,17 @@
-"""A recorded value: a payload that carries the concrete array along and writes down every operation that is done with it.
+"""A recorded value: a payload that carries the concrete array along and writes down every operation
+that is done with it.
 
-A tensor whose payload is a `Recorded` value looks to the engine like any other. When an operation meets one, the engine asks it to compute
-(`__minigrad_apply__`); it runs the ordinary kernel on the concrete arrays, and the recorder notes one instruction. Derivative rules run on
-raw payloads; so the backward pass is recorded by the same question, product by product and sum by sum, as it happens.
+A tensor whose payload is a `Recorded` value looks to the engine like any other. When an operation
+meets one, the engine asks it to compute (`__minigrad_apply__`); it runs the ordinary kernel on the
+concrete arrays, and the recorder notes one instruction. Derivative rules run on raw payloads; so
+the backward pass is recorded by the same question, product by product and sum by sum, as it
+happens.
 
-Memory. A program has values only, nothing is overwritten in it. So that in-place operations can be recorded, each piece of memory knows
-which value it holds now: writing into it means that it holds another one. A window remembers the steps that lead to it; writing through a
-window makes the memory hold "the old value with that region replaced" (`scatter_view`), and a window that is read after its memory
-changed is read again. This is the engine's own rule for views (design note 0004), applied to
+Memory. A program has values only, nothing is overwritten in it. So that in-place operations can be
+recorded, each piece of memory knows which value it holds now: writing into it means that it holds
+another one. A window remembers the steps that lead to it; writing through a window makes the memory
+hold "the old value with that region replaced" (`scatter_view`), and a window that is read after its
+memory changed is read again. This is the engine's own rule for views (design note 0004), applied to
 payloads.
 """
 
@@ -32,7 +36,9 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """A piece of memory: the number of the value that it holds, how often it was overwritten, and the payload that owns it."""
+    """A piece of memory: the number of the value that it holds, how often it was overwritten,
+    and the payload that owns it.
+    """
 
     __slots__ = ("number", "owner", "writes")
 
@@ -41,14 +47,23 @@ class Memory:
 
 
 class Recorded(Payload):
-    """A payload that records. array: the concrete payload; steps: the view operations that lead to it from its memory's whole."""
+    """A payload that records. array: the concrete payload; steps: the view operations that lead
+    to it from its memory's whole.
+    """
 
     __slots__ = ("_number", "_seen", "array", "memory", "recorder", "steps")
 
     __array_priority__ = 1000
     __array_ufunc__ = None  # `numpy_array * recorded` must come to us
 
-    def __init__(self, recorder: Recorder, array: Array, number: int, memory: Memory | None = None, steps: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        array: Array,
+        number: int,
+        memory: Memory | None = None,
+        steps: tuple[Any, ...] = (),
+    ) -> None:
         self.recorder, self.array, self._number, self.steps = recorder, array, number, steps
         self.memory = Memory(number, self) if memory is None else memory
         self._seen = self.memory.writes
@@ -67,7 +82,7 @@ class Recorded(Payload):
             self._number, self._seen = number, memory.writes
         return self._number
 
-    # -------------------------------------------------------------------------------------- facts, as the engine asks for them
+    # ----------------------------------------------------------- facts, as the engine asks for them
 
     @property
     def shape(self) -> Shape:
@@ -107,18 +122,24 @@ class Recorded(Payload):
 
     @property
     def base(self) -> Recorded | None:
-        """The payload that owns the memory, None for the owner itself: how the engine recognises views."""
+        """The payload that owns the memory, None for the owner itself: how the engine recognises
+        views.
+        """
         return None if self.memory.owner is self else self.memory.owner
 
-    # ------------------------------------------------------------------------------------------------- what rules do with arrays
+    # -------------------------------------------------------------------- what rules do with arrays
 
     def copy(self) -> Recorded:
         """A copy of the values in memory of their own, row-major as NumPy's `copy`."""
         array = self.array.copy()
         if is_immutable(array) or array.ndim < 2 or array.strides == self.array.strides:
             return Recorded(self.recorder, array, self.number)
-        laid = self.reshape((-1,)).reshape(self.shape)  # a change of layout is an instruction: sums depend on it in their last bits
-        return Recorded(self.recorder, array, laid.number)  # of its own: where axes have length 1, these reshapes are windows
+        laid = self.reshape((-1,)).reshape(
+            self.shape
+        )  # a change of layout is an instruction: sums depend on it in their last bits
+        return Recorded(
+            self.recorder, array, laid.number
+        )  # of its own: where axes have length 1, these reshapes are windows
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The values cast to another dtype."""
@@ -150,7 +171,10 @@ class Recorded(Payload):
 
     def __setitem__(self, index: Any, values: Any) -> None:
         if index is not Ellipsis:
-            raise ProgramError("a recorded payload is overwritten as a whole; index the Tensor instead (x[index] = value).")
+            raise ProgramError(
+                "a recorded payload is overwritten as a whole; index the Tensor instead (x[index] ="
+                " value)."
+            )
         self.write(values)
 
     def write(self, values: Any) -> None:
@@ -158,7 +182,12 @@ class Recorded(Payload):
         recorder, memory = self.recorder, self.memory
         concrete = values.array if type(values) is Recorded else values
         number = recorder.operand(values)
-        plain = type(number) is int and not self.steps and concrete.dtype == self.dtype and concrete.shape == self.shape
+        plain = (
+            type(number) is int
+            and not self.steps
+            and concrete.dtype == self.dtype
+            and concrete.shape == self.shape
+        )
         if not plain or (self.ndim > 1 and concrete.strides != self.strides):
             owner = memory.owner
             params = {"steps": self.steps, "order": axis_order(owner.array)}
@@ -204,24 +233,32 @@ class Recorded(Payload):
     def __repr__(self) -> str:
         return f"recorded %{self._number}, values {self.array!r}"
 
-    # -------------------------------------------------------------------------------------------------- questions of the engine
+    # ---------------------------------------------------------------------- questions of the engine
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(
+        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """Run this operation, and note it."""
         found = next(o for o in (*operands, *params.values()) if type(o) is Recorded)
         return found.recorder.apply(primitive, operands, params)
 
     def __minigrad_constant__(self, array: Array) -> Any:
-        """A constant of the engine's beside this value (zeros, the seed of a backward pass): recorded, so that what is made of it is."""
+        """A constant of the engine's beside this value (zeros, the seed of a backward pass):
+        recorded, so that what is made of it is.
+        """
         return self.recorder.constant(array)
 
     def __minigrad_update__(self, optimizer: Any, param: Any, group: dict[str, Any]) -> Any:
-        """An optimiser is about to update `param`, whose values these are: a context in which that is recorded. Gives the settings."""
+        """An optimiser is about to update `param`, whose values these are: a context in which
+        that is recorded. Gives the settings.
+        """
         return self.recorder.update(optimizer, param, group)
 
     def __minigrad_write__(self, tensor: Any) -> None:
-        """This value is about to be written into a tensor's memory: from now on that memory is recorded too."""
+        """This value is about to be written into a tensor's memory: from now on that memory is
+        recorded too.
+        """
         if self.recorder.open:
             self.recorder.lift(tensor)
 
@@ -240,16 +277,19 @@ class RunTimeNumber:
 
     def __getattr__(self, name: str) -> Any:
         raise ProgramError(
-            f"a rule asked a number that differs between steps for {name}: compute with it in Optimizer.numbers(), which runs each time."
+            f"a rule asked a number that differs between steps for {name}: compute with it in"
+            " Optimizer.numbers(), which runs each time."
         )
 
     def _refuse(self, *_: Any) -> Any:
         raise ProgramError(
-            "a rule computed in Python with a number that differs from step to step, or decided by it; a program would freeze that. Do it "
-            "in Optimizer.numbers(), which runs each time."
+            "a rule computed in Python with a number that differs from step to step, or decided by"
+            " it; a program would freeze that. Do it in Optimizer.numbers(), which runs each time."
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __float__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = (
+        _refuse
+    )
     __hash__ = object.__hash__
 
 

@@ -1,4 +1,6 @@
-"""Where captured inputs live: objects with an `.array` to read before a run and to write after it."""
+"""Where captured inputs live: objects with an `.array` to read before a run and to write after
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """name: what the program calls it; array: the payload that lies there now; always: captured even if the program does not write it;
-    owner: the tensor to which it belongs (None: to no tensor)."""
+    """name: what the program calls it; array: the payload that lies there now; always: captured
+    even if the program does not write it;
+    owner: the tensor to which it belongs (None: to no tensor).
+    """
 
     name: str
     always: bool
@@ -31,7 +35,9 @@ class Place(Protocol):
 
 
 class TensorPlace:
-    """A tensor's own values. A leaf (a parameter) is always captured, any other tensor only if the program writes to it."""
+    """A tensor's own values. A leaf (a parameter) is always captured, any other tensor only if
+    the program writes to it.
+    """
 
     def __init__(self, tensor: Tensor, name: str | None = None) -> None:
         self.tensor = tensor
@@ -74,7 +80,10 @@ class GradientPlace:
     def array(self) -> Array:
         """The payload of the leaf's gradient."""
         if self.leaf.stored_grad is None:
-            raise ProgramError("the program adds to the .grad of a captured leaf, which is None now. Run a backward pass first.")
+            raise ProgramError(
+                "the program adds to the .grad of a captured leaf, which is None now. Run a"
+                " backward pass first."
+            )
         return self.leaf.stored_grad.array
 
     def write(self, values: Any) -> None:
@@ -110,7 +119,10 @@ class StatePlace:
     def array(self) -> Array:
         """The array now."""
         if self.name not in self.state:
-            raise ProgramError(f"{type(self.optimizer).__name__} has no {self.name!r} for a captured parameter now. Take one step first.")
+            raise ProgramError(
+                f"{type(self.optimizer).__name__} has no {self.name!r} for a captured parameter"
+                " now. Take one step first."
+            )
         return self.state[self.name]
 
     def write(self, values: Array) -> None:
@@ -136,7 +148,9 @@ class UpdateNumbers:
         before = optimizer.state.get(id(param), {})
         plain = {name: value for name, value in before.items() if not hasattr(value, "dtype")}
         self.count()
-        self.fixed = {name: value for name, value in plain.items() if self.counted.get(name) is value}
+        self.fixed = {
+            name: value for name, value in plain.items() if self.counted.get(name) is value
+        }
 
     @property
     def state(self) -> dict[str, Any]:
@@ -167,7 +181,10 @@ class UpdateNumbers:
             now = self.state
             for name, value in self.fixed.items():
                 if name not in now or type(now[name]) is not type(value) or now[name] != value:
-                    raise ProgramError(f"{type(self.optimizer).__name__} has another {name!r} in the state of a parameter than before")
+                    raise ProgramError(
+                        f"{type(self.optimizer).__name__} has another {name!r} in the state of a"
+                        " parameter than before"
+                    )
 
 
 class NumberPlace:

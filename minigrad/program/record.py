@@ -1,13 +1,17 @@
-"""Record a function while it runs: its forward, its backward pass, its tangents and its updates become one straight-line Program.
+"""Record a function while it runs: its forward, its backward pass, its tangents and its updates
+become one straight-line Program.
 
-The recorder sits at two of the engine's seams. As an observer it sees every operation begin, and gives each tensor that comes from outside
-(a parameter, a constant) a payload that records. As the owner of these payloads (payload.py) it runs every kernel and notes it. The
-function itself runs once, in Python, with its real values: so branches and loops work, and what they decided by values is noted as frozen.
+The recorder sits at two of the engine's seams. As an observer it sees every operation begin, and
+gives each tensor that comes from outside (a parameter, a constant) a payload that records. As the
+owner of these payloads (payload.py) it runs every kernel and notes it. The function itself runs
+once, in Python, with its real values: so branches and loops work, and what they decided by values
+is noted as frozen.
 
-    program = trace(f, x)        # f(x) ran once
-    program(x2)                  # the same instructions on new values, without Python, engine or graph
+    program = trace(f, x)     # f(x) ran once
+    program(x2)               # the same instructions on new values, without Python, engine or graph
 
-Source of the method: tracing with concrete values, as torch.jit.trace does; programs in single assignment, as in JAX's jaxprs.
+Source of the method: tracing with concrete values, as torch.jit.trace does; programs in single
+assignment, as in JAX's jaxprs.
 """
 
 from __future__ import annotations
@@ -39,26 +43,42 @@ from .structure import describe
 from .world import World
 
 
-def trace(function: Callable[..., Any], *examples: Any, backward: bool = False, simplify: bool = True, name: str | None = None) -> Program:
+def trace(
+    function: Callable[..., Any],
+    *examples: Any,
+    backward: bool = False,
+    simplify: bool = True,
+    name: str | None = None,
+) -> Program:
     """The Program of `function(*examples)`, which runs once.
 
-    examples: tensors, nested in tuples, lists and dicts; other plain values (numbers, strings, None) become part of the program. Tensors
-    that the function finds elsewhere are constants of the program, or captured inputs (read again
-    in each run) if they require grad or are written to. backward: differentiate the result (one
-    number) too; the program then returns `(result, gradients)`, a dict by the names of the inputs
-    that require grad and of the captured leaves. simplify: remove dead code and repeated
-    computations (bit-identical). name: of the program, else the function's.
+    examples: tensors, nested in tuples, lists and dicts; other plain values (numbers, strings,
+    None) become part of the program. Tensors that the function finds elsewhere are constants of the
+    program, or captured inputs (read again in each run) if they require grad or are written to.
+    backward: differentiate the result (one number) too; the program then returns `(result,
+    gradients)`, a dict by the names of the inputs that require grad and of the captured leaves.
+    simplify: remove dead code and repeated computations (bit-identical). name: of the program, else
+    the function's.
 
-    Raises ProgramError for what cannot be recorded: vmap inside the function, a trace within a trace, arguments that are no tensors.
+    Raises ProgramError for what cannot be recorded: vmap inside the function, a trace within a
+    trace, arguments that are no tensors.
     """
     return recorded(function, *examples, backward=backward, simplify=simplify, name=name)[0]
 
 
 def recorded(
-    function: Callable[..., Any], *examples: Any, backward: bool = False, simplify: bool = True, name: str | None = None
+    function: Callable[..., Any],
+    *examples: Any,
+    backward: bool = False,
+    simplify: bool = True,
+    name: str | None = None,
 ) -> tuple[Program, Any]:
-    """As `trace`, and the result of the run that was recorded: `(program, result)`. What the function writes is really written."""
-    title = name if name is not None else str(getattr(function, "__name__", type(function).__name__))
+    """As `trace`, and the result of the run that was recorded: `(program, result)`. What the
+    function writes is really written.
+    """
+    title = (
+        name if name is not None else str(getattr(function, "__name__", type(function).__name__))
+    )
     leaves: list[tuple[str, Tensor]] = []
     template = describe(tuple(examples), leaves, "")
     inputs = _named_inputs(function, leaves, len(examples))
@@ -72,7 +92,12 @@ def recorded(
         if backward:
             with enable_grad():
                 result = function(*arguments)
-                result = (result, recorder.gradients(result, dict(zip((label for label, _ in inputs), tensors, strict=True))))
+                result = (
+                    result,
+                    recorder.gradients(
+                        result, dict(zip((label for label, _ in inputs), tensors, strict=True))
+                    ),
+                )
         else:
             result = function(*arguments)
         found: list[tuple[str, Tensor]] = []
@@ -85,7 +110,9 @@ def recorded(
 
 
 class Recorder:
-    """Collects a program. Use: `with recorder.recording(): …`, with `input`, `capture` and `phase` inside and `finish` at the end."""
+    """Collects a program. Use: `with recorder.recording(): …`, with `input`, `capture` and
+    `phase` inside and `finish` at the end.
+    """
 
     def __init__(self) -> None:
         self.types: list[Type] = []
@@ -95,19 +122,37 @@ class Recorder:
         self.open = False
         self._inputs: list[int] = []
         self._outside: dict[int, Any] = {}  # values that came from outside: number -> array
-        self._known: dict[int, tuple[Any, int]] = {}  # id(array) -> (the array, kept alive, its number)
-        self._payloads: dict[int, Recorded] = {}  # id(array) -> the payload of all tensors on that memory
+        self._known: dict[
+            int, tuple[Any, int]
+        ] = {}  # id(array) -> (the array, kept alive, its number)
+        self._payloads: dict[
+            int, Recorded
+        ] = {}  # id(array) -> the payload of all tensors on that memory
         self._lifted: list[tuple[Tensor, Recorded]] = []
         self._places: dict[int, Place] = {}
-        self._memories: list[tuple[int, Memory]] = []  # memory from outside, with the number of the value that it held first
-        self._grads: dict[int, tuple[Tensor, int, Tensor | None]] = {}  # id(leaf) -> leaf, its number, its .grad before
-        self._levels: dict[int, int] = {}  # nodes (by birth) that were made in a reverse pass: 1 for a first one, 2 for one through that
+        self._memories: list[
+            tuple[int, Memory]
+        ] = []  # memory from outside, with the number of the value that it held first
+        self._grads: dict[
+            int, tuple[Tensor, int, Tensor | None]
+        ] = {}  # id(leaf) -> leaf, its number, its .grad before
+        # nodes (by birth) that were made in a reverse pass: 1 for a first one, 2 for one through
+        # that
+        self._levels: dict[int, int] = {}
         self._walk: Any = None
         self._level = 0
-        self._states: list[tuple[dict[str, Any], str, Recorded]] = []  # optimisers' states, with what they hold while recording
-        self._world: dict[int, Tensor] = {}  # id(tensor) -> tensors of which it is known that they were there before
-        self._leaf_of: dict[int, Tensor] = {}  # id(tensor) -> the leaf whose .grad it was when recording began
-        self._inside: dict[int, weakref.ref[Tensor]] = {}  # id(tensor) -> tensors that the function made
+        self._states: list[
+            tuple[dict[str, Any], str, Recorded]
+        ] = []  # optimisers' states, with what they hold while recording
+        self._world: dict[
+            int, Tensor
+        ] = {}  # id(tensor) -> tensors of which it is known that they were there before
+        self._leaf_of: dict[
+            int, Tensor
+        ] = {}  # id(tensor) -> the leaf whose .grad it was when recording began
+        self._inside: dict[
+            int, weakref.ref[Tensor]
+        ] = {}  # id(tensor) -> tensors that the function made
         self._labels: dict[int, str] = {}  # id(tensor) -> what the function's author calls it
         self._before: dict[int, Tensor | None] = {}  # id(tensor) -> its .grad when recording began
         # a draw and the generator's state before it -> the number of what was drawn
@@ -123,11 +168,19 @@ class Recorder:
 
     @contextmanager
     def recording(self) -> Iterator[Recorder]:
-        """Record what this thread's engine does inside the `with` block. Afterwards all tensors have their plain arrays again."""
+        """Record what this thread's engine does inside the `with` block. Afterwards all tensors
+        have their plain arrays again.
+        """
         if any(isinstance(o, Recorder) for o in modes.observation.listening):
-            raise ProgramError("a function that records (trace, compile) was called while another one records. Trace the outer one only.")
+            raise ProgramError(
+                "a function that records (trace, compile) was called while another one records."
+                " Trace the outer one only."
+            )
         if state.batches:
-            raise ProgramError("trace was called inside vmap. Trace first, and map the program: vmap(trace(f, example)).")
+            raise ProgramError(
+                "trace was called inside vmap. Trace first, and map the program: vmap(trace(f,"
+                " example))."
+            )
         self.open = True
         try:
             modes.observation.made = self._made_inside
@@ -149,7 +202,9 @@ class Recorder:
             self._phase = before
 
     def name_tensors(self, function: Any) -> None:
-        """Learn what the function's author calls the tensors (and modules) that it finds in its closure, its globals and itself."""
+        """Learn what the function's author calls the tensors (and modules) that it finds in its
+        closure, its globals and itself.
+        """
         code, own = getattr(function, "__code__", None), getattr(function, "__self__", function)
         found = [("", own)] if hasattr(own, "named_parameters") else []
         if code is not None:
@@ -159,7 +214,11 @@ class Recorder:
                     found.append((name, cell.cell_contents))
                 except ValueError:  # a variable that has no value yet
                     continue
-            found += [(name, function.__globals__[name]) for name in code.co_names if name in getattr(function, "__globals__", {})]
+            found += [
+                (name, function.__globals__[name])
+                for name in code.co_names
+                if name in getattr(function, "__globals__", {})
+            ]
         for name, thing in found:
             for path, tensor in _tensors_in(name, thing):
                 self._note_outside(path, tensor)
@@ -180,8 +239,10 @@ class Recorder:
             self._note_outside(name, tensor)
 
     def lift_constants(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
-        """Record what becomes of these tensors (with names) from the start. One that is first read where no operation has it as an operand,
-        as a cotangent or as an index, and then changed in place, would else be frozen. Leaves are met by operations only."""
+        """Record what becomes of these tensors (with names) from the start. One that is first read
+        where no operation has it as an operand, as a cotangent or as an index, and then changed in
+        place, would else be frozen. Leaves are met by operations only.
+        """
         for name, tensor in tensors:
             if tensor.node is None and tensor.tangents is None:
                 self._labels.setdefault(id(tensor), name)
@@ -195,17 +256,20 @@ class Recorder:
                 self.lift(tensor.stored_grad)
 
     @contextmanager
-    def update(self, optimizer: Any, param: Tensor, group: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """An optimiser's rule runs inside, with the settings that this gives: the arrays of its state are captured, so that each replay
-        goes on from where the last one left, and the numbers of the step (`Optimizer.numbers`) are
-        read again in each.
+    def update(
+        self, optimizer: Any, param: Tensor, group: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """An optimiser's rule runs inside, with the settings that this gives: the arrays of its
+        state are captured, so that each replay goes on from where the last one left, and the
+        numbers of the step (`Optimizer.numbers`) are read again in each.
 
-        Raises ProgramError if the rule itself changes numbers in the state, which would be frozen, or makes its state only now: then the
-        first step differs from all later ones.
+        Raises ProgramError if the rule itself changes numbers in the state, which would be frozen,
+        or makes its state only now: then the first step differs from all later ones.
         """
         if self.known_optimizers is not None and id(optimizer) not in self.known_optimizers:
             raise ProgramError(
-                f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a way that cannot be followed"
+                f"it uses a {type(optimizer).__name__} that it makes in each call, or finds in a"
+                " way that cannot be followed"
             )
         optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
         numbers = UpdateNumbers(optimizer, param, group)
@@ -227,20 +291,22 @@ class Recorder:
             yield settings
         if set(state) != known:
             raise ProgramError(
-                f"{optimiser} made its state ({', '.join(sorted(set(state) - known))}) while it was recorded: this is not like later "
-                "steps. Take one step first, then record."
+                f"{optimiser} made its state ({', '.join(sorted(set(state) - known))}) while it was"
+                " recorded: this is not like later steps. Take one step first, then record."
             )
         changed = [name for name, value in counts.items() if state[name] is not value]
         if changed:
             raise ProgramError(
-                f"{optimiser}.rule changes the number {changed[0]!r} in its state; in a program it would be frozen. Change it in "
-                "numbers(), which each run calls."
+                f"{optimiser}.rule changes the number {changed[0]!r} in its state; in a program it"
+                " would be frozen. Change it in numbers(), which each run calls."
             )
 
-    # ---------------------------------------------------------------------------------------------------- values from outside
+    # -------------------------------------------------------------------------- values from outside
 
     def input(self, tensor: Tensor, name: str) -> Tensor:
-        """A tensor that stands for an input of the program: the example's values, a leaf if the example is one."""
+        """A tensor that stands for an input of the program: the example's values, a leaf if the
+        example is one.
+        """
         array = tensor.array.array if type(tensor.array) is Recorded else tensor.array
         number = self._value(array)
         payload = Recorded(self, array, number)
@@ -261,7 +327,9 @@ class Recorder:
         tensor.array = payload
 
     def capture(self, place: Place) -> Recorded:
-        """An array that lives elsewhere (an optimiser's state) as an input that the caller does not give: `place` reads and writes it."""
+        """An array that lives elsewhere (an optimiser's state) as an input that the caller does
+        not give: `place` reads and writes it.
+        """
         array = place.array
         number = self._value(array)
         self.names[number] = place.name
@@ -279,7 +347,10 @@ class Recorder:
                 return
             array = array.array  # left over from an earlier recording
         if hasattr(type(array), "__minigrad_apply__"):
-            raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
+            raise ProgramError(
+                "a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be"
+                " recorded. Trace without it."
+            )
         if self.known is not None and id(tensor) not in self.known and tensor.view_of is None:
             self._originals.append((tensor, tensor.array, tensor.version))
             if tensor.version is not None:
@@ -329,7 +400,9 @@ class Recorder:
         self._inside[id(tensor)] = weakref.ref(tensor)
 
     def _from_outside(self, array: Array) -> Recorded:
-        """A payload for an array that the recorder did not make. Tensors on one array share it; a bare number belongs to one tensor."""
+        """A payload for an array that the recorder did not make. Tensors on one array share it;
+        a bare number belongs to one tensor.
+        """
         number = self._number_of(array)
         payload = Recorded(self, array, number)
         if not is_immutable(array):
@@ -339,7 +412,9 @@ class Recorder:
         return payload
 
     def _number_of(self, array: Array) -> int:
-        """The number of an array of which the recorder may know how it was made (a random draw); else it comes from outside."""
+        """The number of an array of which the recorder may know how it was made (a random draw);
+        else it comes from outside.
+        """
         known = self._known.get(id(array))
         if known is not None:
             return known[1]
@@ -353,27 +428,50 @@ class Recorder:
         """An array of the engine's own, recorded as a constant."""
         return Recorded(self, array, self._number_of(array)) if self.open else array
 
-    # ------------------------------------------------------------------------------------------------------------ instructions
+    # --------------------------------------------------------------------------------- instructions
 
     def apply(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Run an operation on the concrete arrays, and note it. The engine comes here through `Recorded.__minigrad_apply__`."""
-        concrete = [o.array if type(o) is Recorded else o.value if type(o) is RunTimeNumber else o for o in operands]
+        """Run an operation on the concrete arrays, and note it. The engine comes here through
+        `Recorded.__minigrad_apply__`.
+        """
+        concrete = [
+            o.array if type(o) is Recorded else o.value if type(o) is RunTimeNumber else o
+            for o in operands
+        ]
         plain = map_params(params, Recorded, lambda r: r.array) if params else params
         draw = self._draw_of(primitive, operands, params) if primitive.random else None
-        active = self if self.open else next((o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None)
+        active = (
+            self
+            if self.open
+            else next(
+                (o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None
+            )
+        )
         if active is None:  # payloads that leaked out of a recording are plain arrays from then on
             return compute(primitive, concrete, plain)
         if active is not self:
             return active.apply(primitive, operands, params)
-        if primitive.view and type(operands[0]) is Recorded and is_immutable(concrete[0]) and _called_on_tensors(primitive):
-            concrete[0] = operands[0].array = materialise(concrete[0])  # as the engine does before it looks into a number's memory
+        if (
+            primitive.view
+            and type(operands[0]) is Recorded
+            and is_immutable(concrete[0])
+            and _called_on_tensors(primitive)
+        ):
+            concrete[0] = operands[0].array = materialise(
+                concrete[0]
+            )  # as the engine does before it looks into a number's memory
         result = compute(primitive, concrete, plain)
         if primitive.view and result is concrete[0] and type(operands[0]) is Recorded:
             return operands[0]
         results = result if primitive.outputs != 1 else (result,)
         if any(hasattr(type(r), "__minigrad_apply__") for r in results):
-            raise ProgramError("a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be recorded. Trace without it.")
-        if draw in self._draws:  # the generator was put back (a checkpoint computes again): these are the numbers that were drawn then
+            raise ProgramError(
+                "a traced function used vmap (or jacrev, jacfwd, hessian): batches cannot be"
+                " recorded. Trace without it."
+            )
+        # the generator was put back (a checkpoint computes again): these are the numbers that were
+        # drawn then
+        if draw in self._draws:
             return Recorded(self, result, self._draws[draw])
         first = self.add(primitive, tuple(self.operand(o) for o in operands), params, *results)
         if draw is not None:
@@ -381,27 +479,46 @@ class Recorder:
         made = [Recorded(self, r, first + i) for i, r in enumerate(results)]
         source = operands[0] if operands else None
         if type(source) is Recorded and viewed(source, primitive, plain, results[0]):
-            made[0] = Recorded(self, results[0], first, source.memory, (*source.steps, (primitive, params)))
+            made[0] = Recorded(
+                self, results[0], first, source.memory, (*source.steps, (primitive, params))
+            )
         return made[0] if primitive.outputs == 1 else tuple(made)
 
-    def _draw_of(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def _draw_of(
+        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """What a random operation is about to draw: equal for draws that give the same numbers. The
         generators of other devices do not tell
         their state, so there each draw is one of its own."""
-        if params.get("device", "cpu") != "cpu" or any(device_of(o.array) != "cpu" for o in operands if type(o) is Recorded):
+        if params.get("device", "cpu") != "cpu" or any(
+            device_of(o.array) != "cpu" for o in operands if type(o) is Recorded
+        ):
             self.drew_elsewhere = True
             return object()
         shapes = tuple((tuple(o.shape), str(o.dtype)) for o in operands)
-        return primitive.name, shapes, repr(sorted(params.items())), repr(generator().bit_generator.state)
+        return (
+            primitive.name,
+            shapes,
+            repr(sorted(params.items())),
+            repr(generator().bit_generator.state),
+        )
 
-    def add(self, primitive: Primitive, operands: tuple[Operand, ...], params: dict[str, Any], *results: Array) -> int:
+    def add(
+        self,
+        primitive: Primitive,
+        operands: tuple[Operand, ...],
+        params: dict[str, Any],
+        *results: Array,
+    ) -> int:
         """Note an instruction with the given results; the number of the first."""
         first = len(self.types)
         for result in results:
             self._value(result)
         noted = map_params(params, Recorded, lambda r: Ref(r.number)) if params else params
         outputs = tuple(range(first, len(self.types)))
-        self.instructions.append(Instruction(primitive, operands, noted, outputs, self._current_phase()))
+        self.instructions.append(
+            Instruction(primitive, operands, noted, outputs, self._current_phase())
+        )
         return first
 
     def operand(self, value: Any) -> Operand:
@@ -429,14 +546,18 @@ class Recorder:
         """The array library that computes on `array`."""
         return backend.array_module([array])
 
-    # ---------------------------------------------------------------------------------------------------------------- the observer
+    # --------------------------------------------------------------------------------- the observer
 
     def begin(self, event: Event) -> None:
-        """An operation begins: tensors from outside get their recording payloads before the engine looks at them."""
+        """An operation begins: tensors from outside get their recording payloads before the
+        engine looks at them.
+        """
         if getattr(event.primitive, "random", False) and not event.args:
             self._draw = self._draw_of(event.primitive, (), event.params)
         for a in event.args:
-            if type(a) is Tensor and (type(a.array) is not Recorded or a.array.recorder is not self):
+            if type(a) is Tensor and (
+                type(a.array) is not Recorded or a.array.recorder is not self
+            ):
                 self.lift(a)
 
     def end(self, event: Event) -> None:
@@ -445,7 +566,9 @@ class Recorder:
         if drawn and event.error is None and not event.args and type(event.result) is not Recorded:
             number = self._draws.get(self._draw)
             if number is None:
-                number = self._draws[self._draw] = self.add(event.primitive, (), event.params, event.result)
+                number = self._draws[self._draw] = self.add(
+                    event.primitive, (), event.params, event.result
+                )
             self._known[id(event.result)] = (event.result, number)
         if state.walk is not None and event.phase == "forward" and event.node is not None:
             self._pass_name(state.walk)
@@ -462,33 +585,60 @@ class Recorder:
         return "forward" if state.walk is None else self._pass_name(state.walk)
 
     def _pass_name(self, walk: list[Any]) -> str:
-        """The phase of a reverse pass over these nodes: one more than that of the passes in which some of them were made."""
+        """The phase of a reverse pass over these nodes: one more than that of the passes in
+        which some of them were made.
+        """
         if self._walk is not walk:
             self._walk = walk
-            self._level = 1 + max((self._levels.get(n.sequence_number, 0) for n in walk), default=0) if self._levels else 1
+            self._level = (
+                1 + max((self._levels.get(n.sequence_number, 0) for n in walk), default=0)
+                if self._levels
+                else 1
+            )
         return PHASES[self._level] if self._level < 3 else f"backward number {self._level}"
 
-    # ------------------------------------------------------------------------------------------------------------------- the end
+    # -------------------------------------------------------------------------------------- the end
 
     def freeze(self, what: str, value: Recorded, found: Any) -> None:
         """Note that Python asked for a concrete value."""
         if what == "array" and value.size == 1:
             what, found = "the value", found.item()
-        shown = f"an array of shape {tuple(found.shape)}" if getattr(found, "shape", ()) else f"{found!r}"
+        shown = (
+            f"an array of shape {tuple(found.shape)}"
+            if getattr(found, "shape", ())
+            else f"{found!r}"
+        )
         number = value.number
-        text = f"{_user_line()}: {what} of {self.names.get(number, f'%{number}')} ({self.types[number]!r}) was {shown}"
+        text = (
+            f"{_user_line()}: {what} of {self.names.get(number, f'%{number}')}"
+            f" ({self.types[number]!r}) was {shown}"
+        )
         self.decisions[text] = self.decisions.get(text, 0) + 1
 
     def gradients(self, result: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The gradients of the result by all inputs and captured leaves that require them, by name."""
+        """The gradients of the result by all inputs and captured leaves that require them, by
+        name.
+        """
         if not isinstance(result, Tensor):
-            raise ProgramError(f"trace(…, backward=True): the function must return one tensor, got {type(result).__name__}.")
+            raise ProgramError(
+                "trace(…, backward=True): the function must return one tensor, got"
+                f" {type(result).__name__}."
+            )
         wanted = {name: t for name, t in inputs.items() if isinstance(t.node, Leaf)}
         for tensor, number, _ in self._grads.values():
             wanted[self._captured_name(number, wanted)] = tensor
         if not wanted:
-            raise NoGradientError("trace(…, backward=True): nothing requires grad. Say so of an example (requires_grad=True).")
-        return dict(zip(wanted, _gradients(result, list(wanted.values()), materialize_grads=True), strict=True))
+            raise NoGradientError(
+                "trace(…, backward=True): nothing requires grad. Say so of an example"
+                " (requires_grad=True)."
+            )
+        return dict(
+            zip(
+                wanted,
+                _gradients(result, list(wanted.values()), materialize_grads=True),
+                strict=True,
+            )
+        )
 
     def _captured_name(self, number: int, taken: Any) -> str:
         if number not in self.names:
@@ -500,7 +650,9 @@ class Recorder:
             self.names[number] = name
         return self.names[number]
 
-    def finish(self, outputs: Sequence[Tensor], signature: Any, name: str, also: Sequence[int] = ()) -> Program:
+    def finish(
+        self, outputs: Sequence[Tensor], signature: Any, name: str, also: Sequence[int] = ()
+    ) -> Program:
         """The program whose results are `outputs`, and after them the values `also`, by number."""
         for t in outputs:
             self.lift(t)
@@ -514,40 +666,74 @@ class Recorder:
             elif after is not before:
                 self.lift(after)
                 gradients[number] = after.array.number
-        updates = {n: m.number for n, m in self._memories if m.number != n and (n in self._inputs or self._is_written(n))}
-        read = {n for i in self.instructions for n in i.reads()} | {*results, *updates.values(), *gradients.values()}
+        updates = {
+            n: m.number
+            for n, m in self._memories
+            if m.number != n and (n in self._inputs or self._is_written(n))
+        }
+        read = {n for i in self.instructions for n in i.reads()} | {
+            *results,
+            *updates.values(),
+            *gradients.values(),
+        }
         captured, constants = {}, {}
         for number, array in self._outside.items():
             place = self._places.get(number)
-            if place is not None and (number in updates or (place.always and (number in read or number in gradients))):
+            if place is not None and (
+                number in updates or (place.always and (number in read or number in gradients))
+            ):
                 self._captured_name(number, ())
                 captured[number] = place
             elif number in read:
-                constants[number] = array if is_immutable(array) else copy_with_strides_of(array, array)
+                constants[number] = (
+                    array if is_immutable(array) else copy_with_strides_of(array, array)
+                )
                 if place is not None and place.name not in ("p", "state"):
                     self.names[number] = place.name
-        decisions = [text if count == 1 else f"{text} ({count} times)" for text, count in self.decisions.items()]
+        decisions = [
+            text if count == 1 else f"{text} ({count} times)"
+            for text, count in self.decisions.items()
+        ]
         return Program(
-            self._inputs, constants, self.instructions, results, self.types, self.names, captured=captured,
-            updates=updates, gradients=gradients, decisions=decisions, signature=signature, name=name,
+            self._inputs, constants, self.instructions, results, self.types, self.names,
+            captured=captured,
+            updates=updates, gradients=gradients, decisions=decisions, signature=signature,
+            name=name,
         )  # fmt: skip
 
     def _is_written(self, number: int) -> bool:
-        """Whether what a captured value's memory holds at the end matters: a gradient's does while it is the leaf's gradient."""
+        """Whether what a captured value's memory holds at the end matters: a gradient's does
+        while it is the leaf's gradient.
+        """
         place = self._places.get(number)
         if isinstance(place, GradientPlace):
-            return place.leaf.stored_grad is not None and place.leaf.stored_grad is self._before.get(id(place.leaf), place.leaf.stored_grad)
+            return (
+                place.leaf.stored_grad is not None
+                and place.leaf.stored_grad
+                is self._before.get(id(place.leaf), place.leaf.stored_grad)
+            )
         return place is not None
 
     def _forget(self) -> None:
         """Drop all references to what is outside: payloads refer to their recorder and their memory
         to them, and so they would keep it until the cycle collector runs."""
         self._lifted, self._states, self._memories, self.known = [], [], [], {}
-        for table in (self._outside, self._known, self._payloads, self._places, self._grads, self._world, self._leaf_of, self._before):
+        for table in (
+            self._outside,
+            self._known,
+            self._payloads,
+            self._places,
+            self._grads,
+            self._world,
+            self._leaf_of,
+            self._before,
+        ):
             table.clear()
 
     def _restore(self) -> None:
-        """Plain arrays again in all tensors from outside, in their gradients and in optimisers' states."""
+        """Plain arrays again in all tensors from outside, in their gradients and in optimisers'
+        states.
+        """
         for kept, name, payload in self._states:
             kept[name] = materialise(payload.array)
         for tensor, payload in self._lifted:
@@ -564,20 +750,31 @@ class Recorder:
         self._originals = []
 
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _called_on_tensors(primitive: Primitive) -> bool:
     event = modes.observation.event
-    return event is not None and event.primitive is primitive and bool(event.args) and isinstance(event.args[0], Tensor)
+    return (
+        event is not None
+        and event.primitive is primitive
+        and bool(event.args)
+        and isinstance(event.args[0], Tensor)
+    )
 
 
-def _named_inputs(function: Any, leaves: list[tuple[str, Tensor]], count: int) -> list[tuple[str, Tensor]]:
+def _named_inputs(
+    function: Any, leaves: list[tuple[str, Tensor]], count: int
+) -> list[tuple[str, Tensor]]:
     """Inputs by the function's own names for its arguments: "x", "batch.0"."""
     import inspect
 
     try:
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        names = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
     except (TypeError, ValueError):
         names = []
     named = []
@@ -589,7 +786,9 @@ def _named_inputs(function: Any, leaves: list[tuple[str, Tensor]], count: int) -
 
 
 def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a variable holds, itself or as a list, tuple, dict or module, each with a name."""
+    """The tensors that a variable holds, itself or as a list, tuple, dict or module, each with a
+    name.
+    """
     dot = f"{name}." if name else ""
     if isinstance(thing, Tensor):
         yield name, thing
@@ -615,4 +814,6 @@ def _user_line() -> str:
     frame: Any = sys._getframe(1)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(ours + os.sep):
         frame = frame.f_back
-    return "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return (
+        "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    )

@@ -1,11 +1,14 @@
 """Run a program again.
 
-`interpret` is the plain way, one instruction after another through the engine's own kernels: the definition of what a program means, and
-the way for payloads that are no plain arrays (inside vmap, inside another trace, on a device without buffers of ours). `Replayer` is the
-fast way: its first call interprets and watches how arrays lie in memory; from the second call with inputs of that layout on, it runs the
-lowered program (lower.py) on buffers that are kept from call to call. Both give the same bits as the function that was recorded.
+`interpret` is the plain way, one instruction after another through the engine's own kernels: the
+definition of what a program means, and the way for payloads that are no plain arrays (inside vmap,
+inside another trace, on a device without buffers of ours). `Replayer` is the fast way: its first
+call interprets and watches how arrays lie in memory; from the second call with inputs of that
+layout on, it runs the lowered program (lower.py) on buffers that are kept from call to call. Both
+give the same bits as the function that was recorded.
 
-Results are always fresh: no later run overwrites them. Two threads may run one program at once; each run takes buffers of its own.
+Results are always fresh: no later run overwrites them. Two threads may run one program at once;
+each run takes buffers of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +18,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend, functions
-from ..backend import IMMUTABLE, NumpyArray, canonical, copy_with_strides_of, device_of, is_immutable
+from ..backend import (
+    IMMUTABLE,
+    NumpyArray,
+    canonical,
+    copy_with_strides_of,
+    device_of,
+    is_immutable,
+)
 from ..core.apply import compute
 from ..core.tensor import Tensor, overwrite_payload, wrap
 from ..errors import ProgramError
@@ -32,9 +42,15 @@ class OverlapError(ProgramError):
     computed or written."""
 
 
-def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = None, seen: list[Any] | None = None) -> dict[int, Any]:
-    """Run on payloads (of the inputs, in order); the values that live on, by number. `facts` notes how each value lay in memory, `seen`
-    keeps a copy of each."""
+def interpret(
+    program: Program,
+    payloads: Sequence[Any],
+    facts: Facts | None = None,
+    seen: list[Any] | None = None,
+) -> dict[int, Any]:
+    """Run on payloads (of the inputs, in order); the values that live on, by number. `facts` notes
+    how each value lay in memory, `seen` keeps a copy of each.
+    """
     values: list[Any] = [None] * len(program.types)
     for number, payload in zip(program.inputs, payloads, strict=True):
         values[number] = payload
@@ -52,13 +68,23 @@ def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = N
         for at, instruction in enumerate(program.instructions):
             primitive = instruction.primitive
             operands = [o.value if type(o) is Literal else values[o] for o in instruction.operands]
-            params = map_params(instruction.params, Ref, lambda ref: values[ref.number]) if instruction.params else instruction.params
+            params = (
+                map_params(instruction.params, Ref, lambda ref: values[ref.number])
+                if instruction.params
+                else instruction.params
+            )
             if facts is None:
                 result = compute(primitive, operands, params)
                 results = result if primitive.outputs != 1 else (result,)
             else:
-                raw = primitive.forward(backend.array_module(operands, primitive.name), *operands, **params)
-                results = tuple(canonical(r) for r in raw) if primitive.outputs != 1 else (canonical(raw),)
+                raw = primitive.forward(
+                    backend.array_module(operands, primitive.name), *operands, **params
+                )
+                results = (
+                    tuple(canonical(r) for r in raw)
+                    if primitive.outputs != 1
+                    else (canonical(raw),)
+                )
                 facts.plain[instruction.outputs[0]] = primitive.outputs == 1 and results[0] is raw
                 facts.made(instruction.outputs, results, instruction.reads())
             for number, result in zip(instruction.outputs, results, strict=True):
@@ -77,28 +103,51 @@ def interpret(program: Program, payloads: Sequence[Any], facts: Facts | None = N
 
 
 class Replayer:
-    """Runs one program: checks inputs, keeps a lowered program for each memory layout, wraps results."""
+    """Runs one program: checks inputs, keeps a lowered program for each memory layout, wraps
+    results.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program = weakref.ref(program)  # which owns this
         self.types = [(program.types[n].shape, program.types[n].dtype) for n in program.inputs]
-        self.numbers = [(n, place) for n, place in program.captured.items() if program.types[n].number]
-        self.updates = list(dict.fromkeys(place.update for _, place in self.numbers if place.update is not None))
-        self.places = [(n, place) for n, place in program.captured.items() if not program.types[n].number]
-        self.state_types = [(program.types[n].shape, program.types[n].dtype) for n, _ in self.places]
+        self.numbers = [
+            (n, place) for n, place in program.captured.items() if program.types[n].number
+        ]
+        self.updates = list(
+            dict.fromkeys(place.update for _, place in self.numbers if place.update is not None)
+        )
+        self.places = [
+            (n, place) for n, place in program.captured.items() if not program.types[n].number
+        ]
+        self.state_types = [
+            (program.types[n].shape, program.types[n].dtype) for n, _ in self.places
+        ]
         self.lowered: dict[Any, Lowered] = {}
         self.spaces: dict[Any, list[list[Callable[[list[Any]], None]]]] = {}
         self.positional = program.signature is None
         template = None if self.positional else program.signature[0]
-        self.flat = template is not None and template[0] == "tuple" and all(item[0] == "leaf" for item in template[1])
+        self.flat = (
+            template is not None
+            and template[0] == "tuple"
+            and all(item[0] == "leaf" for item in template[1])
+        )
         given = {*program.inputs, *program.captured, *program.constants}
         makers = program.makers()
-        self.copied = [_window_root(program, makers, n) in given or n in program.outputs[:i] for i, n in enumerate(program.outputs)]
-        self.copied_updates = {v for v in program.updates.values() if makers[v] < 0 or program.instructions[makers[v]].primitive.view}
+        self.copied = [
+            _window_root(program, makers, n) in given or n in program.outputs[:i]
+            for i, n in enumerate(program.outputs)
+        ]
+        self.copied_updates = {
+            v
+            for v in program.updates.values()
+            if makers[v] < 0 or program.instructions[makers[v]].primitive.view
+        }
         self.draws = any(i.primitive.random for i in program.instructions)
         # captured arrays that share no memory
         self.apart: tuple[list[int], set[int], list[Any]] = ([], set(), [])
-        self.alone = False  # whether inputs and captured arrays must not share memory, which `checked` then makes sure of
+        # whether inputs and captured arrays must not share memory, which `checked` then makes sure
+        # of
+        self.alone = False
         self.finish: Callable[[list[Tensor], Sequence[Any]], Any] = self._nested
 
     @property
@@ -113,8 +162,10 @@ class Replayer:
         return self.run(tensors, *self.checked(tensors))
 
     def checked(self, tensors: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...] | None]:
-        """The inputs' payloads, and how they and the captured arrays lie in memory (None: not all are plain arrays). Nothing has happened
-        yet; raises ProgramError if one is not of the type that was recorded."""
+        """The inputs' payloads, and how they and the captured arrays lie in memory (None: not all
+        are plain arrays). Nothing has happened yet; raises ProgramError if one is not of the type
+        that was recorded.
+        """
         payloads: list[Any] = []
         layout: list[Any] = []
         arrays: list[Any] = []
@@ -135,8 +186,9 @@ class Replayer:
             shape, dtype = self.state_types[k]
             if array.shape != shape or array.dtype != dtype:
                 raise ProgramError(
-                    f"{self.program.name}: the captured {self.program.name_of(number)} is now {array.dtype} {tuple(array.shape)}; the "
-                    f"program was recorded with {self.program.types[number]!r}. Record another one."
+                    f"{self.program.name}: the captured {self.program.name_of(number)} is now"
+                    f" {array.dtype} {tuple(array.shape)}; the program was recorded with"
+                    f" {self.program.types[number]!r}. Record another one."
                 )
             plain = _note_layout(array, layout) and plain
             arrays.append(array)
@@ -159,7 +211,9 @@ class Replayer:
         if not (apart and owners.isdisjoint(keys)) and overlapping(payloads, arrays):
             raise OverlapError(SHARED)
 
-    def run(self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None) -> Any:
+    def run(
+        self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None
+    ) -> Any:
         """One run, on what `checked` found in order. What ends it before something was written
         leaves the random numbers as they were."""
         random = functions.random_state() if self.draws else None
@@ -188,10 +242,12 @@ class Replayer:
             self.spaces[where].append(parts)
         return results
 
-    # ------------------------------------------------------------------------------------------------------------------- running
+    # -------------------------------------------------------------------------------------- running
 
     def _first(self, payloads: list[Any], layout: tuple[Any, ...]) -> Any:
-        """The first run with inputs of this layout is plain, and watched; then the program is lowered for it, which the next run uses."""
+        """The first run with inputs of this layout is plain, and watched; then the program is
+        lowered for it, which the next run uses.
+        """
         facts = Facts(len(self.program.types))
         values = interpret(self.program, payloads, facts)
         self.lowered[layout] = Lowered(self.program, facts, backend.numpy)
@@ -212,11 +268,16 @@ class Replayer:
                 part(v)
         return v
 
-    def outcome(self, values: Any, tensors: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    def outcome(
+        self, values: Any, tensors: Sequence[Any]
+    ) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
         """The results as tensors; what is to be written where, as pairs of a tensor or place and an
         array; leaves with their gradients."""
         program = self.program
-        results = [wrap(fresh(values[n]) if copy else values[n]) for n, copy in zip(program.outputs, self.copied, strict=True)]
+        results = [
+            wrap(fresh(values[n]) if copy else values[n])
+            for n, copy in zip(program.outputs, self.copied, strict=True)
+        ]
         new = []
         # what may lie in memory that is about to be overwritten is copied
         for number, value in program.updates.items():
@@ -229,7 +290,9 @@ class Replayer:
         ]
         return results, new, gradients
 
-    def results(self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]) -> Any:
+    def results(
+        self, results: list[Tensor], new: list[Any], gradients: list[Any], tensors: Sequence[Any]
+    ) -> Any:
         """Write what is to be written, whole, and give back the results nested as recorded."""
         try:
             self._commit(new, gradients)
@@ -264,20 +327,26 @@ class Replayer:
         """Put an update where it belongs."""
         place.write(array)
 
-    # -------------------------------------------------------------------------------------------------------------------- inputs
+    # --------------------------------------------------------------------------------------- inputs
 
     def leaves(self, inputs: tuple[Any, ...]) -> Sequence[Any]:
-        """The inputs one by one. Raises ProgramError where they are not nested, or not as many, as recorded."""
+        """The inputs one by one. Raises ProgramError where they are not nested, or not as many,
+        as recorded.
+        """
         if not (self.flat or self.positional):
             leaves: list[Any] = [None] * len(self.types)
             collect(self.program.signature[0], inputs, leaves.__setitem__, "")
             return leaves
         if len(inputs) != len(self.types):
-            raise ProgramError(f"{self.program.name}: takes {len(self.types)} inputs, got {len(inputs)}.")
+            raise ProgramError(
+                f"{self.program.name}: takes {len(self.types)} inputs, got {len(inputs)}."
+            )
         return inputs
 
     def payload(self, i: int, value: Any) -> Any:
-        """The payload of input i. Raises ProgramError if it is not of the type that was recorded."""
+        """The payload of input i. Raises ProgramError if it is not of the type that was
+        recorded.
+        """
         array = value.array if type(value) is Tensor else self._payload(i, value)
         if (array.shape, array.dtype) != self.types[i]:
             self._refuse(i, array)
@@ -289,8 +358,8 @@ class Replayer:
         if type(value) in backend.PYTHON_SCALARS or not hasattr(value, "dtype"):
             kind = self.program.types[self.program.inputs[i]]
             raise ProgramError(
-                f"{self.program.name}: input {self.program.name_of(self.program.inputs[i])} must be a tensor of {kind!r}, got "
-                f"{type(value).__name__}."
+                f"{self.program.name}: input {self.program.name_of(self.program.inputs[i])} must be"
+                f" a tensor of {kind!r}, got {type(value).__name__}."
             )
         return canonical(value)
 
@@ -298,20 +367,25 @@ class Replayer:
         number = self.program.inputs[i]
         given = Type(array.shape, array.dtype, device_of(array))
         raise ProgramError(
-            f"{self.program.name}: input {self.program.name_of(number)} is {given!r}, but the program was recorded for "
-            f"{self.program.types[number]!r}. Shapes and dtypes are part of a program: record another one for these."
+            f"{self.program.name}: input {self.program.name_of(number)} is {given!r}, but the"
+            f" program was recorded for {self.program.types[number]!r}. Shapes and dtypes are part"
+            " of a program: record another one for these."
         )
 
-    # ------------------------------------------------------------------------------------------------------------------ reports
+    # -------------------------------------------------------------------------------------- reports
 
     def latest(self) -> Lowered:
         """The lowered program of the latest layout. Raises ProgramError if none was run."""
         if not self.lowered:
-            raise ProgramError("run the program once first: where its values lie in memory is seen in a run.")
+            raise ProgramError(
+                "run the program once first: where its values lie in memory is seen in a run."
+            )
         return next(reversed(self.lowered.values()))
 
     def memory(self) -> dict[str, int]:
-        """Bytes: of all values together, the most alive at once without and with the plan, and how often a buffer was used again."""
+        """Bytes: of all values together, the most alive at once without and with the plan, and
+        how often a buffer was used again.
+        """
         lowered = self.latest()
         return {
             "all": total_bytes(self.program, lowered.facts),

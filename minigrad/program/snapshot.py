@@ -38,10 +38,26 @@ class _Slots:
     """What a tensor's slots hold, those of its leaf, and the counts of its version counter and its
     view."""
 
-    __slots__ = ("array", "count", "grad", "leaf_array", "leaf_version", "node", "seen", "tangents", "version", "view_of")
+    __slots__ = (
+        "array",
+        "count",
+        "grad",
+        "leaf_array",
+        "leaf_version",
+        "node",
+        "seen",
+        "tangents",
+        "version",
+        "view_of",
+    )
 
     def __init__(self, tensor: Tensor) -> None:
-        self.array, self.node, self.tangents, self.version = tensor.array, tensor.node, tensor.tangents, tensor.version
+        self.array, self.node, self.tangents, self.version = (
+            tensor.array,
+            tensor.node,
+            tensor.tangents,
+            tensor.version,
+        )
         self.view_of, self.grad, self.count = tensor.view_of, tensor.stored_grad, tensor._version
         self.seen = None if self.view_of is None else self.view_of.version
         if isinstance(self.node, Leaf):
@@ -49,7 +65,12 @@ class _Slots:
 
     def put(self, tensor: Tensor) -> None:
         """Give the tensor these slots."""
-        tensor.array, tensor.node, tensor.tangents, tensor.version = self.array, self.node, self.tangents, self.version
+        tensor.array, tensor.node, tensor.tangents, tensor.version = (
+            self.array,
+            self.node,
+            self.tangents,
+            self.version,
+        )
         tensor.view_of, tensor.stored_grad = self.view_of, self.grad
         if isinstance(self.node, Leaf):
             self.node.array, self.node.version = self.leaf_array, self.leaf_version
@@ -64,7 +85,12 @@ class Snapshot:
     memory with another tensor.
     """
 
-    def __init__(self, tensors: Iterable[Tensor], arguments: Iterable[Tensor], optimizers: Iterable[Optimizer]) -> None:
+    def __init__(
+        self,
+        tensors: Iterable[Tensor],
+        arguments: Iterable[Tensor],
+        optimizers: Iterable[Optimizer],
+    ) -> None:
         self.random = functions.random_state()
         self.problem: str | None = None
         self.tensors: dict[int, tuple[Tensor, _Slots]] = {}
@@ -77,9 +103,18 @@ class Snapshot:
         owners = self._owners()
         for tensor in arguments:
             self._add(tensor)
-        self.shared |= overlapping([s.array for t, s in self.tensors.values() if id(t) in self._alone], owners)
+        self.shared |= overlapping(
+            [s.array for t, s in self.tensors.values() if id(t) in self._alone], owners
+        )
         self.states = [
-            (o, {key: {name: _copied(v) for name, v in entries.items()} for key, entries in o.state.items()}) for o in optimizers
+            (
+                o,
+                {
+                    key: {name: _copied(v) for name, v in entries.items()}
+                    for key, entries in o.state.items()
+                },
+            )
+            for o in optimizers
         ]
 
     def _add(self, tensor: Tensor) -> None:
@@ -97,16 +132,20 @@ class Snapshot:
     def _owners(self) -> list[Any]:
         """The arrays of all tensors outside that are no known windows; `problem` says if two of
         them share memory unknown to the engine."""
-        arrays = {id(s.array): (t, s.array) for t, s in self.tensors.values() if s.view_of is None and not is_immutable(s.array)}
+        arrays = {
+            id(s.array): (t, s.array)
+            for t, s in self.tensors.values()
+            if s.view_of is None and not is_immutable(s.array)
+        }
         found = [a for _, a in arrays.values()]
         if overlapping(found):
             self.problem = (
-                "two tensors that it finds outside share one piece of memory that was not made by a view operation: use one tensor and its "
-                "views"
+                "two tensors that it finds outside share one piece of memory that was not made by a"
+                " view operation: use one tensor and its views"
             )
         return found
 
-    # ------------------------------------------------------------------------------------------------------- what a call changed
+    # -------------------------------------------------------------------------- what a call changed
 
     def change(self) -> str | None:
         """What the call that has just run has changed besides values, in words: no program does
@@ -114,17 +153,30 @@ class Snapshot:
         for tensor, old in self.tensors.values():
             what = f"a tensor of shape {tuple(old.array.shape)}"
             if tensor.node is not old.node or tensor.tangents is not old.tangents:
-                return f"it gives {what} another graph (an in-place change that gradients go through, or requires_grad_)"
-            if tensor.array is not old.array and not (is_immutable(old.array) and tensor.array.shape == old.array.shape):
+                return (
+                    f"it gives {what} another graph (an in-place change that gradients go through,"
+                    " or requires_grad_)"
+                )
+            if tensor.array is not old.array and not (
+                is_immutable(old.array) and tensor.array.shape == old.array.shape
+            ):
                 return f"it gives {what} other memory"
-            if tensor.view_of is not old.view_of or (tensor.version is not old.version and old.version is not None):
+            if tensor.view_of is not old.view_of or (
+                tensor.version is not old.version and old.version is not None
+            ):
                 return f"it makes {what} a view of another tensor"
             gradient = tensor.stored_grad
-            if gradient is not None and gradient is not old.grad and (gradient.node is not None or gradient.tangents is not None):
+            if (
+                gradient is not None
+                and gradient is not old.grad
+                and (gradient.node is not None or gradient.tangents is not None)
+            ):
                 return "it leaves a gradient that is itself part of a graph"
         for optimizer, states in self.states:
             now = optimizer.state
-            if now.keys() != states.keys() or any(now[key].keys() != entries.keys() for key, entries in states.items()):
+            if now.keys() != states.keys() or any(
+                now[key].keys() != entries.keys() for key, entries in states.items()
+            ):
                 return MADE_STATE
         return None
 
@@ -137,7 +189,7 @@ class Snapshot:
                 found.setdefault(id(tensor.version), (tensor, tensor._version - old.count))
         return list(found.values())
 
-    # ---------------------------------------------------------------------------------------------------------- the second run
+    # ------------------------------------------------------------------------------- the second run
 
     def run(self, recorder: Any, function: Callable[[list[tuple[Tensor, _Slots]]], Any]) -> Any:
         """`function(after)` in the state that was kept, on copies; `after` are all tensors with
@@ -157,7 +209,11 @@ class Snapshot:
         versions: dict[int, Version] = {}
         for tensor, slots in self.tensors.values():
             slots.put(tensor)
-            tensor.version = None if slots.version is None else versions.setdefault(id(slots.version), _version(slots.count))
+            tensor.version = (
+                None
+                if slots.version is None
+                else versions.setdefault(id(slots.version), _version(slots.count))
+            )
             if id(tensor) in self._alone:
                 tensor.view_of = None
             if tensor.view_of is None:
@@ -168,7 +224,10 @@ class Snapshot:
                 for step, params in tensor.view_of.steps:
                     array = step.forward(backend.array_module([array]), array, **params)
                 view = tensor.view_of
-                tensor.array, tensor.view_of = array, View(view.base, view.parent_view, view.op, slots.seen or 0, view.why_not)
+                tensor.array, tensor.view_of = (
+                    array,
+                    View(view.base, view.parent_view, view.op, slots.seen or 0, view.why_not),
+                )
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.version = tensor.array, tensor.version
         for optimizer, states in self.states:
@@ -226,7 +285,7 @@ def _put_back(after: list[tuple[Tensor, _Slots]], rest: _Rest) -> None:
     rest.put_back()
 
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 def _version(count: int) -> Version:

@@ -1,4 +1,6 @@
-"""A program as text: one line an instruction, with names, shapes, dtypes and phase; long programs are shortened in the middle."""
+"""A program as text: one line an instruction, with names, shapes, dtypes and phase; long
+programs are shortened in the middle.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,17 @@ def program_text(program: Program, limit: int | None = 60) -> str:
 def _lines(program: Program, limit: int | None) -> Iterator[str]:
     given = [f"{program.name_of(n)}: {program.types[n]!r}" for n in program.inputs]
     yield f"{program.name}({', '.join(_shortened(given, 12))})"
-    for title, numbers in (("captured", list(program.captured)), ("constant", list(program.constants))):
-        for line in _shortened([f"  {title} {program.name_of(n)}: {program.types[n]!r}{_value(program, n)}" for n in numbers], 12):
+    for title, numbers in (
+        ("captured", list(program.captured)),
+        ("constant", list(program.constants)),
+    ):
+        for line in _shortened(
+            [
+                f"  {title} {program.name_of(n)}: {program.types[n]!r}{_value(program, n)}"
+                for n in numbers
+            ],
+            12,
+        ):
             yield line
     count = len(program.instructions)
     if limit is None or count <= limit:
@@ -39,20 +50,32 @@ def _lines(program: Program, limit: int | None) -> Iterator[str]:
     for n, value in program.updates.items():
         yield f"  {program.name_of(n)} holds {program.name_of(value)} afterwards"
     for n, gradient in program.gradients.items():
-        yield f"  {program.name_of(n)}.grad is {'cleared' if gradient is None else program.name_of(gradient) + ' afterwards'}"
-    yield f"  return {', '.join(_shortened([program.name_of(n) for n in program.outputs], 12))}".rstrip()
+        yield (
+            f"  {program.name_of(n)}.grad is"
+            f" {'cleared' if gradient is None else program.name_of(gradient) + ' afterwards'}"
+        )
+    returned = ", ".join(_shortened([program.name_of(n) for n in program.outputs], 12))
+    yield f"  return {returned}".rstrip()
     if program.decisions:
         yield "  frozen when it was recorded (replays decide alike, whatever the values):"
-        for line in _shortened([f"    {d}" for d in program.decisions], limit or len(program.decisions)):
+        for line in _shortened(
+            [f"    {d}" for d in program.decisions], limit or len(program.decisions)
+        ):
             yield line
 
 
 def row(program: Program, instruction: Instruction) -> tuple[str, str, str]:
     """What one instruction computes, of which type, in which phase."""
     made = ", ".join(program.name_of(n) for n in instruction.outputs)
-    operands = " ".join(program.name_of(o) if type(o) is int else repr(o) for o in instruction.operands)
-    params = ", ".join(f"{key}={_parameter(program, value)}" for key, value in instruction.params.items())
-    what = f"{made} = {instruction.primitive.name} {operands}".rstrip() + (f" [{params}]" if params else "")
+    operands = " ".join(
+        program.name_of(o) if type(o) is int else repr(o) for o in instruction.operands
+    )
+    params = ", ".join(
+        f"{key}={_parameter(program, value)}" for key, value in instruction.params.items()
+    )
+    what = f"{made} = {instruction.primitive.name} {operands}".rstrip() + (
+        f" [{params}]" if params else ""
+    )
     return what, ", ".join(repr(program.types[n]) for n in instruction.outputs), instruction.phase
 
 
@@ -61,9 +84,19 @@ def _parameter(program: Program, value: Any) -> str:
     if hasattr(value, "number") and type(value).__name__ == "Ref":
         return program.name_of(value.number)
     if isinstance(value, tuple | list):
-        return "(" + ", ".join(_parameter(program, v) for v in value) + ("," if len(value) == 1 else "") + ")"
+        return (
+            "("
+            + ", ".join(_parameter(program, v) for v in value)
+            + ("," if len(value) == 1 else "")
+            + ")"
+        )
     if isinstance(value, slice):
-        return ":".join("" if v is None else str(v) for v in (value.start, value.stop, value.step)).removesuffix(":") or ":"
+        return (
+            ":".join(
+                "" if v is None else str(v) for v in (value.start, value.stop, value.step)
+            ).removesuffix(":")
+            or ":"
+        )
     if hasattr(value, "forward"):  # an operation, whose declaration has a dtype and a shape too
         return str(getattr(value, "name", value))
     if hasattr(value, "dtype") and hasattr(value, "shape"):
@@ -74,10 +107,18 @@ def _parameter(program: Program, value: Any) -> str:
 def _value(program: Program, number: int) -> str:
     """The value of a constant that is one number."""
     array = program.constants.get(number)
-    return f" = {array.item()!r}" if array is not None and array.size == 1 and hasattr(array, "item") else ""
+    return (
+        f" = {array.item()!r}"
+        if array is not None and array.size == 1 and hasattr(array, "item")
+        else ""
+    )
 
 
 def _shortened(items: list[str], most: int) -> list[str]:
     if len(items) <= most:
         return items
-    return [*items[: most - most // 3], f"  … {len(items) - most:,} more …", *items[len(items) - most // 3 :]]
+    return [
+        *items[: most - most // 3],
+        f"  … {len(items) - most:,} more …",
+        *items[len(items) - most // 3 :],
+    ]

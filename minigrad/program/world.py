@@ -1,17 +1,19 @@
 """What a function can find besides its arguments, and whether that is still what it was.
 
-A recorded program is right as long as Python would do the same again. What Python does depends on what the function reads: variables of its
-closure and its module, attributes, settings, lists. `World` walks all that can be reached from the function and from the objects among its
-arguments, and remembers it: tensors (which a program reads again in each run) and everything else
-(which it does not).
+A recorded program is right as long as Python would do the same again. What Python does depends on
+what the function reads: variables of its closure and its module, attributes, settings, lists.
+`World` walks all that can be reached from the function and from the objects among its arguments,
+and remembers it: tensors (which a program reads again in each run) and everything else (which it
+does not).
 
     world = World([("step", step)])
     world.difference()        # None, or "lr was 0.1, is 0.05"
 
-What is followed: functions (their closures, defaults, and the globals that their code names), lists, tuples, sets, dicts, and objects: all
-attributes of the library's own (modules, schedules), of others those whose names occur in the code. The settings of optimisers are followed
-but for what they hand on as numbers. What Python cannot look into (generators, files, objects of extension modules) is remembered by
-identity only.
+What is followed: functions (their closures, defaults, and the globals that their code names),
+lists, tuples, sets, dicts, and objects: all attributes of the library's own (modules, schedules),
+of others those whose names occur in the code. The settings of optimisers are followed but for what
+they hand on as numbers. What Python cannot look into (generators, files, objects of extension
+modules) is remembered by identity only.
 """
 
 from __future__ import annotations
@@ -53,7 +55,12 @@ MOST = 20_000
 """Things to look at; who can reach more is not compiled."""
 SMALL_ARRAY = 4096
 """Bytes up to which an array of numbers (not a tensor) is compared by its contents."""
-EFFECTS = {"print": "prints", "input": "asks the user", "open": "opens a file", "next": "takes the next item of an iterator"}
+EFFECTS = {
+    "print": "prints",
+    "input": "asks the user",
+    "open": "opens a file",
+    "next": "takes the next item of an iterator",
+}
 """Python's own functions that do something in each call which would not happen in replays."""
 OUR_EFFECTS = {
     "manual_seed": "seeds the random numbers",
@@ -63,21 +70,41 @@ OUR_EFFECTS = {
 """This library's functions with side effects, and what they do."""
 BY_NAME = frozenset(("globals", "locals", "eval", "exec", "__import__"))
 """Python's own functions that find variables which the code does not name."""
-DYNAMIC = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "__getattribute__"))
+DYNAMIC = frozenset(
+    (
+        "getattr",
+        "setattr",
+        "delattr",
+        "hasattr",
+        "vars",
+        "dir",
+        "__dict__",
+        "attrgetter",
+        "__getattribute__",
+    )
+)
 """Names in code that may mean any attribute: then all attributes of the objects found are
 watched."""
 OUTER_WORLD = {
-    "time": "asks the clock", "datetime": "asks the clock", "secrets": "draws numbers that are not this library's",
-    "uuid": "draws numbers that are not this library's", "os": "asks the operating system", "posix": "asks the operating system",
-    "nt": "asks the operating system", "subprocess": "starts a process", "logging": "logs", "warnings": "warns", "_warnings": "warns",
+    "time": "asks the clock", "datetime": "asks the clock",
+    "secrets": "draws numbers that are not this library's",
+    "uuid": "draws numbers that are not this library's", "os": "asks the operating system",
+    "posix": "asks the operating system",
+    "nt": "asks the operating system", "subprocess": "starts a process", "logging": "logs",
+    "warnings": "warns", "_warnings": "warns",
 }  # fmt: skip
 """Modules whose functions do, or answer, something else in each call."""
 IMMUTABLE_KINDS = (
-    range, slice, property, type(Ellipsis), type(NotImplemented), re.Pattern, decimal.Decimal, datetime.timedelta, datetime.date,
-    datetime.time, datetime.tzinfo, pathlib.PurePath, types.BuiltinFunctionType, types.WrapperDescriptorType,
-    types.MethodWrapperType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter, operator.attrgetter,
-    operator.methodcaller, backend.numpy.ufunc, backend.numpy.dtype, type(threading.Lock()), type(threading.RLock()), backend.numpy.generic,
+    range, slice, property, type(Ellipsis), type(NotImplemented), re.Pattern, decimal.Decimal,
+    datetime.timedelta, datetime.date,
+    datetime.time, datetime.tzinfo, pathlib.PurePath, types.BuiltinFunctionType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.GenericAlias, types.UnionType, types.CodeType,
+    operator.itemgetter, operator.attrgetter,
+    operator.methodcaller, backend.numpy.ufunc, backend.numpy.dtype, type(threading.Lock()),
+    type(threading.RLock()), backend.numpy.generic,
 )  # fmt: skip
 """Kinds of objects that do not change, or that hold nothing that a function could read."""
 _GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
@@ -90,7 +117,9 @@ _NOT_THE_USERS = (str(Path(__file__).parent.parent), sysconfig.get_paths()["stdl
 
 
 class Watched:
-    """Some variables: `read` gives their values, `labels` their names; `name` is what holds them."""
+    """Some variables: `read` gives their values, `labels` their names; `name` is what holds
+    them.
+    """
 
     __slots__ = ("ids", "kept", "labels", "name", "read")
 
@@ -100,7 +129,9 @@ class Watched:
         self.ids = [*map(id, self.kept)]
 
     def difference(self) -> str | None:
-        """The first that is not what it was. Looks at identities first: that is fast, and nearly always enough."""
+        """The first that is not what it was. Looks at identities first: that is fast, and nearly
+        always enough.
+        """
         if [*map(id, self.read())] == self.ids:
             return None
         now = list(self.read())
@@ -130,12 +161,19 @@ class WatchedWords(Watched):
 
 
 class WatchedTensor:
-    """What a program takes for granted of a tensor: whether it is a leaf, whether it has a gradient, that no hooks wait on it."""
+    """What a program takes for granted of a tensor: whether it is a leaf, whether it has a
+    gradient, that no hooks wait on it.
+    """
 
     __slots__ = ("dtype", "elsewhere", "has_grad", "hooked", "name", "node", "shape", "tensor")
 
     def __init__(self, name: str, tensor: Tensor) -> None:
-        self.name, self.tensor, self.node, self.has_grad = name, tensor, tensor.node, tensor.stored_grad is not None
+        self.name, self.tensor, self.node, self.has_grad = (
+            name,
+            tensor,
+            tensor.node,
+            tensor.stored_grad is not None,
+        )
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
         self.elsewhere = False  # whether a program looks at its shape and dtype
         self.hooked = _hooks(tensor.node)
@@ -150,14 +188,19 @@ class WatchedTensor:
         if not self.elsewhere and (t.array.shape != self.shape or t.array.dtype != self.dtype):
             return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
         if gradients and (t.stored_grad is not None) is not self.has_grad:
-            return f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is {'there' if t.stored_grad is not None else 'None'}"
+            return (
+                f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is"
+                f" {'there' if t.stored_grad is not None else 'None'}"
+            )
         return None
 
     def problem(self) -> str | None:
         """Why a step that uses this tensor cannot be recorded."""
         t, node = self.tensor, self.tensor.node
         if node is not None and not isinstance(node, Leaf):
-            return f"{self.name} is the result of an operation that was recorded outside: detach() it"
+            return (
+                f"{self.name} is the result of an operation that was recorded outside: detach() it"
+            )
         if t.tangents is not None:
             return f"{self.name} carries tangents"
         if self.hooked:
@@ -178,7 +221,12 @@ class World:
         self.optimizers: list[Optimizer] = []
         self.problem: str | None = None
         self._seen: dict[int, Any] = {}
-        self._words: set[str] = {"forward", "rule", "numbers", "__call__"}  # attributes in the code found, and what the library calls
+        self._words: set[str] = {
+            "forward",
+            "rule",
+            "numbers",
+            "__call__",
+        }  # attributes in the code found, and what the library calls
         self._names_gradients = False
         self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
@@ -219,15 +267,20 @@ class World:
 
     def obstacle(self) -> str | None:
         """Why nothing can be recorded now, in words; None if it can."""
-        return self.problem or next((p for leaf in self.leaves if (p := leaf.problem()) is not None), None)
+        return self.problem or next(
+            (p for leaf in self.leaves if (p := leaf.problem()) is not None), None
+        )
 
-    # ----------------------------------------------------------------------------------------------------------------- the walk
+    # ------------------------------------------------------------------------------------- the walk
 
     def _visit(self, name: str, thing: Any) -> None:
         if isinstance(thing, PLAIN) or id(thing) in self._seen:
             return
         if len(self._seen) >= MOST:
-            self.problem = f"it can reach more than {MOST:,} things (the last was {name}): give it what it needs as arguments"
+            self.problem = (
+                f"it can reach more than {MOST:,} things (the last was {name}): give it what it"
+                " needs as arguments"
+            )
             return
         self._seen[id(thing)] = thing
         if type(thing) in UNWRAPPED:
@@ -262,7 +315,9 @@ class World:
             self._watch(name, [f"what {name} refers to"], lambda: [thing()])
         elif isinstance(thing, contextvars.ContextVar):
             self._watch(name, [name], lambda: [thing.get(_MISSING)])
-        elif isinstance(thing, types.BuiltinFunctionType) and not isinstance(thing.__self__, types.ModuleType | None):
+        elif isinstance(thing, types.BuiltinFunctionType) and not isinstance(
+            thing.__self__, types.ModuleType | None
+        ):
             self._queue.append((_owner(name), thing.__self__))
         elif _has(thing, "dtype", "nbytes", "tobytes"):
             self._array(name, thing)
@@ -289,7 +344,10 @@ class World:
 
     def _bytes(self, name: str, thing: Any, size: int) -> None:
         if size > SMALL_ARRAY:
-            self.problem = f"it can reach {name}, {size:,} bytes, which may change unseen: make it a tensor, or an argument"
+            self.problem = (
+                f"it can reach {name}, {size:,} bytes, which may change unseen: make it a tensor,"
+                " or an argument"
+            )
         else:
             self.watched.append(Watched(name, [name], lambda: [bytes(thing)]))
 
@@ -299,8 +357,8 @@ class World:
         slots = any("__slots__" in vars(kind) for kind in type(thing).__mro__ if kind is not object)
         if not hasattr(thing, "__dict__") and not slots and type(thing) is not object:
             self.problem = (
-                f"it can reach {name}, a {type(thing).__module__}.{type(thing).__name__}, into which Python cannot look: give it what it "
-                "needs of that as arguments"
+                f"it can reach {name}, a {type(thing).__module__}.{type(thing).__name__}, into"
+                " which Python cannot look: give it what it needs of that as arguments"
             )
             return
         self._objects.append((name, thing, known))
@@ -322,11 +380,15 @@ class World:
         self._queue += [(name, function.__defaults__), (name, function.__kwdefaults__)]
         if not _is_users(code.co_filename):
             if function.__module__ in OUTER_WORLD:
-                self.problem = f"it {OUTER_WORLD[function.__module__]} ({name}), which a replay would not do"
+                self.problem = (
+                    f"it {OUTER_WORLD[function.__module__]} ({name}), which a replay would not do"
+                )
             return
         names, words = _names_in(code)
         self._words |= words
-        self._names_gradients = self._names_gradients or any("grad" in n or n in _GRADIENT_WORDS for n in names | words)
+        self._names_gradients = self._names_gradients or any(
+            "grad" in n or n in _GRADIENT_WORDS for n in names | words
+        )
         self._dynamic = self._dynamic or not DYNAMIC.isdisjoint(names | words)
         found = function.__globals__
         effects = [EFFECTS[n] for n in names & EFFECTS.keys() if n not in found] + [
@@ -337,7 +399,10 @@ class World:
             return
         by_name = [n for n in names & BY_NAME if n not in found]
         if by_name:
-            self.problem = f"{function.__name__} finds variables by names that it computes ({by_name[0]}), which cannot be followed"
+            self.problem = (
+                f"{function.__name__} finds variables by names that it computes ({by_name[0]}),"
+                " which cannot be followed"
+            )
             return
         wanted = sorted(n for n in names if n in found or not hasattr(builtins, n))
         if wanted:
@@ -351,41 +416,68 @@ class World:
         for group in groups:
             self._seen[id(group)] = group
             keys = [key for key in group if key not in optimizer.scheduled and key != "initial_lr"]
-            self._watch(name, [f"the setting {key}" for key in keys], functools.partial(_values_of, group, keys))
+            self._watch(
+                name,
+                [f"the setting {key}" for key in keys],
+                functools.partial(_values_of, group, keys),
+            )
         labels = [f"{name}.param_groups[{i}]" for i in range(len(optimizer.param_groups))]
         self._watch(f"{name}.param_groups", labels, lambda: optimizer.param_groups)
         self._object(name, optimizer, {"state", "defaults", "param_groups", "_known", "_stepped"})
 
     def _array(self, name: str, array: Any) -> None:
-        if type(array) in backend.MODULES and getattr(array, "ndim", 0) == 0 and not isinstance(array, backend.NumpyArray):
+        if (
+            type(array) in backend.MODULES
+            and getattr(array, "ndim", 0) == 0
+            and not isinstance(array, backend.NumpyArray)
+        ):
             return  # a NumPy scalar: it cannot change
         if array.nbytes > SMALL_ARRAY:
-            self.problem = f"it can reach the array {name} {tuple(array.shape)}, which may change unseen: make it a tensor, or an argument"
+            self.problem = (
+                f"it can reach the array {name} {tuple(array.shape)}, which may change unseen: make"
+                " it a tensor, or an argument"
+            )
             return
         self.watched.append(Watched(name, [name], lambda: [array.tobytes()]))
 
     def _attributes(self, name: str, instance: Any, known: set[str]) -> None:
-        """Watch those attributes of an object that the code can ask for: all of the library's own objects, else those it names."""
+        """Watch those attributes of an object that the code can ask for: all of the library's
+        own objects, else those it names.
+        """
         a_class = isinstance(instance, type)
         own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
-        if isinstance(instance, types.ModuleType) and not _is_users(getattr(instance, "__file__", None)):
+        if isinstance(instance, types.ModuleType) and not _is_users(
+            getattr(instance, "__file__", None)
+        ):
             self._of_module(name, instance, known)
             return
         ours = isinstance(instance, Module) or _is_library(type(instance))
-        foreign = not (ours or _is_users_class(type(instance)) or isinstance(instance, (types.ModuleType, *NOTHING_OF_THEIR_OWN)))
+        foreign = not (
+            ours
+            or _is_users_class(type(instance))
+            or isinstance(instance, (types.ModuleType, *NOTHING_OF_THEIR_OWN))
+        )
         if not a_class and (ours or foreign) and not isinstance(instance, Optimizer):
             if not known:
                 known.add("")
                 self._watch(name, [f"{name}.{key}" for key in own], own.values)
             return
         every = self._dynamic and not isinstance(instance, Optimizer)
-        new = sorted(k for k in own if k not in known and (k in self._words or every or (a_class and _is_special(own[k]))))
+        new = sorted(
+            k
+            for k in own
+            if k not in known and (k in self._words or every or (a_class and _is_special(own[k])))
+        )
         if every and not a_class and "" not in known and type(own) is dict:
             known.add("")
             self._watch(name, [f"the names of the attributes of {name}"] * len(own), lambda: own)
         if new:
             known.update(new)
-            self._watch(name, [f"{name}.{key}" for key in new], lambda: [_plain_attribute(own.get(key, _MISSING)) for key in new])
+            self._watch(
+                name,
+                [f"{name}.{key}" for key in new],
+                lambda: [_plain_attribute(own.get(key, _MISSING)) for key in new],
+            )
 
     def _of_module(self, name: str, module: Any, known: set[str]) -> None:
         """What the code can ask of a module of others: its data. Functions and classes stay what
@@ -393,18 +485,32 @@ class World:
         own = vars(module)
         if module.__name__ in OUTER_WORLD:
             used = sorted(
-                k for k in self._words if isinstance(own.get(k), _FUNCTIONS) or (isinstance(own.get(k), type) and k == "datetime")
+                k
+                for k in self._words
+                if isinstance(own.get(k), _FUNCTIONS)
+                or (isinstance(own.get(k), type) and k == "datetime")
             )
             if used:
-                self.problem = f"it {OUTER_WORLD[module.__name__]} ({module.__name__}.{used[0]}), which a replay would not do"
+                self.problem = (
+                    f"it {OUTER_WORLD[module.__name__]} ({module.__name__}.{used[0]}), which a"
+                    " replay would not do"
+                )
                 return
-        new = sorted(k for k in self._words - known if k in own and not isinstance(own[k], (types.FunctionType, type)))
+        new = sorted(
+            k
+            for k in self._words - known
+            if k in own and not isinstance(own[k], (types.FunctionType, type))
+        )
         if new:
             known.update(new)
-            self._watch(name, [f"{name}.{key}" for key in new], lambda: [own.get(key, _MISSING) for key in new])
+            self._watch(
+                name,
+                [f"{name}.{key}" for key in new],
+                lambda: [own.get(key, _MISSING) for key in new],
+            )
 
 
-# ------------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
@@ -416,7 +522,12 @@ class _Slots:
     def __init__(self, instance: Any) -> None:
         self.instance = instance
         declared = (vars(kind).get("__slots__", ()) for kind in type(instance).__mro__)
-        self.names = [n for names in declared for n in ((names,) if isinstance(names, str) else names) if hasattr(instance, n)]
+        self.names = [
+            n
+            for names in declared
+            for n in ((names,) if isinstance(names, str) else names)
+            if hasattr(instance, n)
+        ]
 
     def __iter__(self) -> Any:
         return iter(self.names)
@@ -442,7 +553,11 @@ def _has(thing: Any, *names: str) -> bool:
 def _is_special(value: Any) -> bool:
     """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
     `__len__`."""
-    return isinstance(value, types.FunctionType) and value.__name__.startswith("__") and value.__name__ != "__init__"
+    return (
+        isinstance(value, types.FunctionType)
+        and value.__name__.startswith("__")
+        and value.__name__ != "__init__"
+    )
 
 
 def _effect(thing: Any) -> str | None:
@@ -451,14 +566,21 @@ def _effect(thing: Any) -> str | None:
         return "can draw from random numbers that are not this library's"
     if isinstance(thing, io.IOBase | logging.Logger | logging.LoggerAdapter):
         return "can write to a file or a log"
-    if isinstance(thing, types.BuiltinFunctionType | types.FunctionType) and thing.__module__ in OUTER_WORLD:
+    if (
+        isinstance(thing, types.BuiltinFunctionType | types.FunctionType)
+        and thing.__module__ in OUTER_WORLD
+    ):
         return OUTER_WORLD[thing.__module__]
     if _has(thing, "__next__", "__iter__") and not isinstance(thing, Tensor):
         return "can take items of an iterator"
     return None
 
 
-_GENERATORS = (backend.numpy.random.Generator, backend.numpy.random.RandomState, backend.numpy.random.BitGenerator)
+_GENERATORS = (
+    backend.numpy.random.Generator,
+    backend.numpy.random.RandomState,
+    backend.numpy.random.BitGenerator,
+)
 
 
 def _is_library_module(module: types.ModuleType) -> bool:
@@ -489,7 +611,9 @@ def _plain_attribute(value: Any) -> Any:
 
 
 def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """The globals and the attributes that code reads or sets (attributes as strings too, for getattr), inner functions included."""
+    """The globals and the attributes that code reads or sets (attributes as strings too, for
+    getattr), inner functions included.
+    """
     names: set[str] = set()
     words: set[str] = set()
     stack = [code]
@@ -498,7 +622,13 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
         for instruction in dis.get_instructions(part):
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
                 names.add(instruction.argval)
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR"):
+            elif instruction.opname in (
+                "LOAD_ATTR",
+                "LOAD_METHOD",
+                "LOAD_SUPER_ATTR",
+                "STORE_ATTR",
+                "DELETE_ATTR",
+            ):
                 words.add(instruction.argval)
         stack += [c for c in part.co_consts if isinstance(c, types.CodeType)]
         words.update(c for c in part.co_consts if isinstance(c, str) and c.isidentifier())
@@ -506,8 +636,15 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
 
 
 def _is_users(file: str | None) -> bool:
-    """Whether a file is the user's: neither the library's, nor Python's, nor an installed package's."""
-    return file is not None and not file.startswith(_NOT_THE_USERS) and "site-packages" not in file and "dist-packages" not in file
+    """Whether a file is the user's: neither the library's, nor Python's, nor an installed
+    package's.
+    """
+    return (
+        file is not None
+        and not file.startswith(_NOT_THE_USERS)
+        and "site-packages" not in file
+        and "dist-packages" not in file
+    )
 
 
 def _is_users_class(kind: type) -> bool:
@@ -522,7 +659,9 @@ def _is_library(thing: Any) -> bool:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two values are the same to whoever reads them: numbers and strings by value, bound methods by their parts, else identical."""
+    """Whether two values are the same to whoever reads them: numbers and strings by value, bound
+    methods by their parts, else identical.
+    """
     if type(old) is not type(new):
         return False
     if isinstance(old, PLAIN):

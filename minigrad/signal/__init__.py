@@ -1,4 +1,6 @@
-"""Signals: windows under the names of `torch.signal.windows`, and the spectrum of a signal as it changes with time."""
+"""Signals: windows under the names of `torch.signal.windows`, and the spectrum of a signal as it
+changes with time.
+"""
 
 from . import spectrum, windows
 from .spectrum import istft, stft

@@ -1,9 +1,12 @@
-"""Windows: weights that let a piece of a signal begin and end softly, under the names of `torch.signal.windows`.
+"""Windows: weights that let a piece of a signal begin and end softly, under the names of
+`torch.signal.windows`.
 
-Each has M weights, at the places 0 … N of N = M - 1 steps (sym=True, for filters) or of N = M steps without the last one (sym=False, one
-period, for Fourier transforms). M = 1 gives the weight 1. dtype: floating, the default one if None; requires_grad: of the result.
+Each has M weights, at the places 0 … N of N = M - 1 steps (sym=True, for filters) or of N = M steps
+without the last one (sym=False, one period, for Fourier transforms). M = 1 gives the weight 1.
+dtype: floating, the default one if None; requires_grad: of the result.
 
-Source: F. Harris, On the use of windows for harmonic analysis with the discrete Fourier transform (1978).
+Source: F. Harris, On the use of windows for harmonic analysis with the discrete Fourier transform
+(1978).
 """
 
 from __future__ import annotations
@@ -20,7 +23,13 @@ from ..errors import DTypeError
 
 
 def _window(
-    name: str, M: int, weights: Callable[[Tensor, float], Tensor], sym: bool, dtype: Any, device: Any, requires_grad: bool
+    name: str,
+    M: int,
+    weights: Callable[[Tensor, float], Tensor],
+    sym: bool,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
 ) -> Tensor:
     """`weights(k, N)` at the places k, computed in float64."""
     if isinstance(M, bool) or not isinstance(M, int) or M < 0:
@@ -29,23 +38,43 @@ def _window(
     if not backend.is_floating(wanted):
         raise DTypeError(f"signal.windows.{name}: dtype must be floating, got {wanted}.")
     places = fn.arange(M, dtype=backend.float64, device=device)
-    window = (fn.ones_like(places) if M <= 1 else weights(places, float(M - 1 if sym else M))).to(wanted)
+    window = (fn.ones_like(places) if M <= 1 else weights(places, float(M - 1 if sym else M))).to(
+        wanted
+    )
     return window.requires_grad_() if requires_grad else window
 
 
-def bartlett(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def bartlett(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A triangle from 0 to 1 to 0: 1 - |2k/N - 1|."""
-    return _window("bartlett", M, lambda k, n: 1 - fn.abs(2 * k / n - 1), sym, dtype, device, requires_grad)
+    return _window(
+        "bartlett", M, lambda k, n: 1 - fn.abs(2 * k / n - 1), sym, dtype, device, requires_grad
+    )
 
 
-def blackman(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def blackman(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """0.42 - 0.5 cos(2πk/N) + 0.08 cos(4πk/N)."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
-def cosine(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def cosine(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Half a wave: sin(π (k + ½) / (N + 1))."""
-    return _window("cosine", M, lambda k, n: fn.sin(math.pi * (k + 0.5) / (n + 1)), sym, dtype, device, requires_grad)
+    return _window(
+        "cosine",
+        M,
+        lambda k, n: fn.sin(math.pi * (k + 0.5) / (n + 1)),
+        sym,
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
 def exponential(
@@ -58,24 +87,59 @@ def exponential(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """exp(-|k - center| / tau); center: N/2 by default, and only then sym. ValueError for tau <= 0, or a center with sym=True."""
+    """exp(-|k - center| / tau); center: N/2 by default, and only then sym. ValueError for tau <=
+    0, or a center with sym=True.
+    """
     if tau <= 0:
         raise ValueError(f"signal.windows.exponential: tau must be positive, got {tau!r}.")
     if sym and center is not None:
-        raise ValueError("signal.windows.exponential: a symmetric window has its center in the middle; give sym=False with another one.")
+        raise ValueError(
+            "signal.windows.exponential: a symmetric window has its center in the middle; give"
+            " sym=False with another one."
+        )
     middle: Callable[[float], float] = lambda n: n / 2 if center is None else center
-    return _window("exponential", M, lambda k, n: fn.exp(-fn.abs(k - middle(n)) / tau), sym, dtype, device, requires_grad)
+    return _window(
+        "exponential",
+        M,
+        lambda k, n: fn.exp(-fn.abs(k - middle(n)) / tau),
+        sym,
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """exp(-½ ((k - N/2) / std)²). ValueError for std <= 0."""
     if std <= 0:
         raise ValueError(f"signal.windows.gaussian: std must be positive, got {std!r}.")
-    return _window("gaussian", M, lambda k, n: fn.exp(-0.5 * fn.square((k - n / 2) / std)), sym, dtype, device, requires_grad)
+    return _window(
+        "gaussian",
+        M,
+        lambda k, n: fn.exp(-0.5 * fn.square((k - n / 2) / std)),
+        sym,
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
 def general_cosine(
-    M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    a: Iterable[float],
+    sym: bool = True,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Σ (-1)ⁱ aᵢ cos(2πik/N). ValueError without coefficients."""
     coefficients = [float(v) for v in a]
@@ -92,23 +156,45 @@ def general_cosine(
 
 
 def general_hamming(
-    M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """alpha - (1 - alpha) cos(2πk/N)."""
-    return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=[alpha, 1 - alpha], sym=sym, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
-def hamming(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def hamming(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """0.54 - 0.46 cos(2πk/N)."""
     return general_hamming(M, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def hann(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def hann(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """½ - ½ cos(2πk/N)."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_hamming(
+        M, alpha=0.5, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """I₀(β √(1 - (2k/N - 1)²)) / I₀(β), where I₀ is a Bessel function. ValueError for beta < 0."""
     if beta < 0:
         raise ValueError(f"signal.windows.kaiser: beta must not be negative, got {beta!r}.")
@@ -120,13 +206,18 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, d
     return _window("kaiser", M, weights, sym, dtype, device, requires_grad)
 
 
-def nuttall(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def nuttall(
+    M: int, *, sym: bool = True, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Four cosines whose side lobes are as small as they can be."""
     coefficients = [0.3635819, 0.4891775, 0.1365995, 0.0106411]
-    return general_cosine(M, a=coefficients, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad)
+    return general_cosine(
+        M, a=coefficients, sym=sym, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser",
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
+    "general_hamming", "hamming", "hann", "kaiser",
     "nuttall",
 ]  # fmt: skip

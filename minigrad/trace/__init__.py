@@ -1,9 +1,12 @@
-"""The Trace: what a differentiation did, as plain data, and what can be asked of it without an engine.
+"""The Trace: what a differentiation did, as plain data, and what can be asked of it without an
+engine.
 
-`schema` says what a well-formed Trace is, `replay` folds it to any step and checks its laws, `diff` finds where two Traces part, `text`
-prints it. The document is described in minigrad/design/0002-trace.md. Nothing here imports the engine: a Trace from anywhere will do.
+`schema` says what a well-formed Trace is, `replay` folds it to any step and checks its laws, `diff`
+finds where two Traces part, `text` prints it. The document is described in
+minigrad/design/0002-trace.md. Nothing here imports the engine: a Trace from anywhere will do.
 
-The module can also be called: `mg.trace(matrix)` is PyTorch's function, the sum of a matrix's diagonal.
+The module can also be called: `mg.trace(matrix)` is PyTorch's function, the sum of a matrix's
+diagonal.
 """
 
 import sys
@@ -15,7 +18,18 @@ from .replay import State, check_laws, state_at
 from .schema import SCHEMA, TraceError, to_json, validate
 from .text import table
 
-__all__ = ["SCHEMA", "Divergence", "State", "TraceError", "check_laws", "first_divergence", "state_at", "table", "to_json", "validate"]
+__all__ = [
+    "SCHEMA",
+    "Divergence",
+    "State",
+    "TraceError",
+    "check_laws",
+    "first_divergence",
+    "state_at",
+    "table",
+    "to_json",
+    "validate",
+]
 
 
 class _Callable(ModuleType):

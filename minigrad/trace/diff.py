@@ -1,9 +1,11 @@
-"""Where two Traces part: the first step at which a student's engine does something else than the reference.
+"""Where two Traces part: the first step at which a student's engine does something else than the
+reference.
 
-Nodes are matched by their order of birth within their kind (first input to first input, first operation to first operation), so labels
-may differ. The comparison is by what was computed, in the order of the reference: a different legal order of the backward pass is not a
-difference, a different value is. Where both Traces tell what was sent along an edge, that is compared first: it names the operation whose
-rule is wrong, while the sums only show where the damage arrives.
+Nodes are matched by their order of birth within their kind (first input to first input, first
+operation to first operation), so labels may differ. The comparison is by what was computed, in the
+order of the reference: a different legal order of the backward pass is not a difference, a
+different value is. Where both Traces tell what was sent along an edge, that is compared first: it
+names the operation whose rule is wrong, while the sums only show where the damage arrives.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ _EDGE_COLUMNS = {"tangent": "d", "adjoint": "g", "accumulate": "g"}
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in the reference; step: index into the
-    reference's steps (or None); expected, got: values; say: a sentence for people; edge: the reference's edge along which a wrong
-    contribution was sent, or None."""
+    """The first difference. kind: "structure", "missing", "extra" or "value"; node and column as in
+    the reference; step: index into the reference's steps (or None); expected, got: values; say: a
+    sentence for people; edge: the reference's edge along which a wrong contribution was sent, or
+    None.
+    """
 
     kind: str
     node: str | None
@@ -37,18 +41,26 @@ class Divergence:
     edge: str | None = None
 
 
-def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: float = 1e-9) -> Divergence | None:
+def first_divergence(
+    reference: Trace, other: Trace, rtol: float = 1e-6, atol: float = 1e-9
+) -> Divergence | None:
     """The first step of `reference` with which `other` does not agree, or None."""
     structure = _structure(reference, other)
     if structure is not None:
         return structure
     twin = {a["id"]: b["id"] for a, b in zip(_ordered(reference), _ordered(other), strict=True)}
     places = _places(other)
-    edge_twin = {e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]}
+    edge_twin = {
+        e["id"]: places.get((twin[e["src"]], twin[e["dst"]], e["slot"])) for e in reference["edges"]
+    }
     theirs = state_at(other, len(other["steps"])).cells
     final = state_at(reference, len(reference["steps"])).cells
     their_parts, parts = _contributions(other), _contributions(reference)
-    last_write = {(node, column): i for i, s in enumerate(reference["steps"]) for node, column, _ in s["writes"]}
+    last_write = {
+        (node, column): i
+        for i, s in enumerate(reference["steps"])
+        for node, column, _ in s["writes"]
+    }
     agree = functools.partial(_agree, rtol=rtol, atol=atol)
     for i, step in enumerate(reference["steps"]):
         sent_in = _EDGE_COLUMNS.get(step["phase"])
@@ -56,7 +68,16 @@ def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: f
             got = their_parts.get((str(sent_in), edge_twin[part["edge"]]))
             if got is not None and not agree(part["product"], got["product"]):
                 say = _wrong_part(reference, step, part, got, agree)
-                return Divergence("value", step["node"], sent_in, i, part["product"], got["product"], say, part["edge"])
+                return Divergence(
+                    "value",
+                    step["node"],
+                    sent_in,
+                    i,
+                    part["product"],
+                    got["product"],
+                    say,
+                    part["edge"],
+                )
         for node, column, _ in step["writes"]:
             if last_write[node, column] != i:
                 continue  # a partial sum: the complete one is compared
@@ -67,7 +88,11 @@ def first_divergence(reference: Trace, other: Trace, rtol: float = 1e-6, atol: f
                 return Divergence("missing", node, column, i, expected, None, say)
             if not agree(expected, got):
                 say = f"the {name} of {node} should be {number(expected)}, but is {number(got)}."
-                arrived = [parts[column, e["id"]]["product"] for e in reference["edges"] if e["src"] == node and (column, e["id"]) in parts]
+                arrived = [
+                    parts[column, e["id"]]["product"]
+                    for e in reference["edges"]
+                    if e["src"] == node and (column, e["id"]) in parts
+                ]
                 say += _hint(column, expected, got, arrived, agree)
                 return Divergence("value", node, column, i, expected, got, say)
     return None
@@ -89,13 +114,27 @@ def _places(trace: Trace) -> dict[tuple[str, str, int], str]:
 
 def _wrong_part(trace: Trace, step: Any, part: Any, got: Any, agree: Any) -> str:
     edge = next(e for e in trace["edges"] if e["id"] == part["edge"])
-    mode, sender, receiver = ("tangent", edge["src"], edge["dst"]) if step["phase"] == "tangent" else ("adjoint", edge["dst"], edge["src"])
-    say = f"{sender} should send {number(part['product'])} to the {mode} of {receiver}, but sends {number(got['product'])}"
+    mode, sender, receiver = (
+        ("tangent", edge["src"], edge["dst"])
+        if step["phase"] == "tangent"
+        else ("adjoint", edge["dst"], edge["src"])
+    )
+    say = (
+        f"{sender} should send {number(part['product'])} to the {mode} of {receiver}, but sends"
+        f" {number(got['product'])}"
+    )
     if not agree(part["upstream"], got["upstream"]):
         complete = " when it is complete" if mode == "adjoint" else ""
-        start = f"the {mode} of {sender} that it starts from should be {number(part['upstream'])}{complete}"
+        start = (
+            f"the {mode} of {sender} that it starts from should be"
+            f" {number(part['upstream'])}{complete}"
+        )
         return f"{say}: {start}, but is {number(got['upstream'])}."
-    return f"{say}. The sign is wrong." if agree(_negative(part["product"]), got["product"]) else f"{say}."
+    return (
+        f"{say}. The sign is wrong."
+        if agree(_negative(part["product"]), got["product"])
+        else f"{say}."
+    )
 
 
 def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) -> str:
@@ -103,7 +142,10 @@ def _hint(column: str, expected: Any, got: Any, parts: list[Any], agree: Any) ->
     if agree(_negative(expected), got):
         return " The sign is wrong."
     if column == "g" and len(parts) > 1 and any(agree(p, got) for p in parts):
-        return f" That is one of {len(parts)} contributions alone: they must be added (+=), not overwrite one another."
+        return (
+            f" That is one of {len(parts)} contributions alone: they must be added (+=), not"
+            " overwrite one another."
+        )
     return ""
 
 
@@ -137,15 +179,31 @@ def _structure(a: Trace, b: Trace) -> Divergence | None:
         if m.get("op") != n.get("op"):
             made, is_made = m.get("op") or "the user", n.get("op") or "the user"
             return Divergence(
-                "structure", m["id"], None, None, m.get("op"), n.get("op"), f"{m['id']} should be made by {made}, but is made by {is_made}."
+                "structure",
+                m["id"],
+                None,
+                None,
+                m.get("op"),
+                n.get("op"),
+                f"{m['id']} should be made by {made}, but is made by {is_made}.",
             )
         wanted, found = our_sources[m["id"]], their_sources[n["id"]]
         if [twin.get(s) for s in wanted] != found:
-            say = f"{m['id']} should be made from {_listed(wanted)}, but is made from {_listed(found)}."
+            say = (
+                f"{m['id']} should be made from {_listed(wanted)}, but is made from"
+                f" {_listed(found)}."
+            )
             return Divergence("structure", m["id"], None, None, wanted, found, say)
     if len(ours) != len(theirs):
-        kind, node = ("missing", ours[len(theirs)]["id"]) if len(ours) > len(theirs) else ("extra", theirs[len(ours)]["id"])
-        say = f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one is {node}."
+        kind, node = (
+            ("missing", ours[len(theirs)]["id"])
+            if len(ours) > len(theirs)
+            else ("extra", theirs[len(ours)]["id"])
+        )
+        say = (
+            f"the graph should have {len(ours)} nodes, but has {len(theirs)}; the first {kind} one"
+            f" is {node}."
+        )
         return Divergence(kind, node, None, None, len(ours), len(theirs), say)
     return None
 
@@ -158,15 +216,22 @@ def _agree(a: Any, b: Any, rtol: float, atol: float) -> bool:
     """Whether two values are equal within tolerance, in all that both Traces tell of them."""
     if isinstance(a, dict) and isinstance(b, dict) and a.get("shape") != b.get("shape"):
         return False
-    shared = a.keys() & b.keys() & {"min", "max", "norm"} if isinstance(a, dict) and isinstance(b, dict) else set()
+    shared = (
+        a.keys() & b.keys() & {"min", "max", "norm"}
+        if isinstance(a, dict) and isinstance(b, dict)
+        else set()
+    )
     x, y = _parts(a, shared), _parts(b, shared)
     return len(x) == len(y) and all(
-        p == q or (math.isnan(p) and math.isnan(q)) or abs(p - q) <= atol + rtol * abs(p) for p, q in zip(x, y, strict=True)
+        p == q or (math.isnan(p) and math.isnan(q)) or abs(p - q) <= atol + rtol * abs(p)
+        for p, q in zip(x, y, strict=True)
     )
 
 
 def _parts(value: Any, summary: Any = ()) -> list[float]:
-    """The numbers by which a value is known: real and imaginary part; of an array its sample and what the summary says."""
+    """The numbers by which a value is known: real and imaginary part; of an array its sample and
+    what the summary says.
+    """
     if isinstance(value, dict):
         held = value["sample"] if "sample" in value else [value["re"], value["im"]]
         return [x for v in [*held, *(value[k] for k in sorted(summary))] for x in _parts(v)]

@@ -3,8 +3,10 @@
 The state at step k is the fold of the first k steps. The laws:
 1. each adjoint is the sum of the contributions that arrived along its edges (plus its seed);
 2. each tangent is the sum of local derivative times tangent over its edges;
-3. at every cut of the graph the sum over the crossing edges of contribution · tangent is the same: ẏ · ȳ.
-The third ties the two modes together without an answer key: a wrong rule anywhere breaks it at the first cut on that side.
+3. at every cut of the graph the sum over the crossing edges of contribution · tangent is the same:
+   ẏ · ȳ.
+The third ties the two modes together without an answer key: a wrong rule anywhere breaks it at the
+first cut on that side.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ Cell = tuple[str, str]
 
 @dataclass
 class State:
-    """The table as it stands after some steps: (node, column) -> value. What is not in it was not computed."""
+    """The table as it stands after some steps: (node, column) -> value. What is not in it was
+    not computed.
+    """
 
     cells: dict[Cell, Any] = field(default_factory=dict)
     born: set[str] = field(default_factory=set)
@@ -28,7 +32,9 @@ class State:
 
 
 def state_at(trace: Trace, step: int) -> State:
-    """The state after the first `step` steps (0: nothing has happened). Raises IndexError outside 0 … number of steps."""
+    """The state after the first `step` steps (0: nothing has happened). Raises IndexError
+    outside 0 … number of steps.
+    """
     count = len(trace["steps"])
     if not 0 <= step <= count:
         raise IndexError(f"step {step} does not exist; this Trace has steps 0 to {count}.")
@@ -36,8 +42,12 @@ def state_at(trace: Trace, step: int) -> State:
     state = State(born={n["id"] for n in trace["nodes"]} - growing)
     for s in trace["steps"][:step]:
         state.born.update(s.get("add", []))
-        if "clear" in s:  # a further pass begins: what an earlier one wrote into this column is forgotten
-            state.cells = {cell: value for cell, value in state.cells.items() if cell[1] not in s["clear"]}
+        if (
+            "clear" in s
+        ):  # a further pass begins: what an earlier one wrote into this column is forgotten
+            state.cells = {
+                cell: value for cell, value in state.cells.items() if cell[1] not in s["clear"]
+            }
         state.entries.update({(row, column): value for row, column, value in s.get("entries", [])})
         for node, column, value in s["writes"]:
             state.cells[node, column] = value
@@ -47,17 +57,23 @@ def state_at(trace: Trace, step: int) -> State:
 
 
 def numbers(value: Any) -> list[float] | None:
-    """A value as a flat list of numbers, or None if it is complex or a summary that does not hold every element."""
+    """A value as a flat list of numbers, or None if it is complex or a summary that does not
+    hold every element.
+    """
     if isinstance(value, dict):
         if "sample" not in value or math.prod(value["shape"]) != len(value["sample"]):
             return None
         flat = [numbers(v) for v in value["sample"]]
-        return None if any(f is None for f in flat) else [x for f in flat if f is not None for x in f]
+        return (
+            None if any(f is None for f in flat) else [x for f in flat if f is not None for x in f]
+        )
     return [float(value)]  # the texts "nan", "inf" and "-inf" as well
 
 
 def dot(a: Any, b: Any) -> float | None:
-    """The inner product of two values; None where one does not hold every element, or shapes differ."""
+    """The inner product of two values; None where one does not hold every element, or shapes
+    differ.
+    """
     x, y = numbers(a), numbers(b)
     if x is None or y is None or len(x) != len(y):
         return None
@@ -70,33 +86,57 @@ def _close(a: float, b: float, scale: float, tolerance: float) -> bool:
 
 
 def check_laws(trace: Trace, tolerance: float | None = None) -> list[str]:
-    """What breaks the laws above, as sentences; an empty list if all is well. Values known only by a summary are passed over.
+    """What breaks the laws above, as sentences; an empty list if all is well. Values known only by
+    a summary are passed over.
 
-    tolerance: relative to the largest term; by default 1e-9, or 1e-4 where some node is of less than double precision.
+    tolerance: relative to the largest term; by default 1e-9, or 1e-4 where some node is of less
+    than double precision.
     """
     if tolerance is None:
-        tolerance = 1e-9 if all(n["dtype"] in ("float64", "complex128") or n["dtype"][0] in "iub" for n in trace["nodes"]) else 1e-4
+        tolerance = (
+            1e-9
+            if all(
+                n["dtype"] in ("float64", "complex128") or n["dtype"][0] in "iub"
+                for n in trace["nodes"]
+            )
+            else 1e-4
+        )
     problems = []
     for one in single_passes(trace):
-        problems += _sums_of_adjoints(one, tolerance) + _sums_of_tangents(one, tolerance) + _cuts(one, tolerance)
+        problems += (
+            _sums_of_adjoints(one, tolerance)
+            + _sums_of_tangents(one, tolerance)
+            + _cuts(one, tolerance)
+        )
     return problems
 
 
 def single_passes(trace: Trace) -> list[Trace]:
-    """A Trace of several passes as Traces of one pass each, with the values that all share; any other Trace as it is."""
+    """A Trace of several passes as Traces of one pass each, with the values that all share; any
+    other Trace as it is.
+    """
     if not trace.get("passes"):
         return [trace]
     return [
-        {**trace, "passes": [], "seed": one["seed"], "steps": [s for s in trace["steps"] if s.get("pass", i) == i]}
+        {
+            **trace,
+            "passes": [],
+            "seed": one["seed"],
+            "steps": [s for s in trace["steps"] if s.get("pass", i) == i],
+        }
         for i, one in enumerate(trace["passes"])
     ]
 
 
 def _sums_of_adjoints(trace: Trace, tolerance: float) -> list[str]:
-    """Law 1. A step "update" puts another adjoint in the place of the sum (a hook did so): contributions count from there."""
+    """Law 1. A step "update" puts another adjoint in the place of the sum (a hook did so):
+    contributions count from there.
+    """
     target = {e["id"]: e["src"] for e in trace["edges"]}
     final: dict[str, Any] = {}
-    parts: dict[str, list[Any] | None] = {node: [seed] for node, seed in trace["seed"].get("adjoints", {}).items()}
+    parts: dict[str, list[Any] | None] = {
+        node: [seed] for node, seed in trace["seed"].get("adjoints", {}).items()
+    }
     for step in trace["steps"]:
         for node, column, value in step["writes"]:
             if column == "g":
@@ -112,9 +152,14 @@ def _sums_of_adjoints(trace: Trace, tolerance: float) -> list[str]:
                     held.append(c["product"])
     problems = []
     for node, values in parts.items():
-        mismatch = None if values is None else _first_mismatch(final.get(node, 0.0), values, tolerance)
+        mismatch = (
+            None if values is None else _first_mismatch(final.get(node, 0.0), values, tolerance)
+        )
         if mismatch is not None:
-            problems.append(f"the adjoint of {node} is {mismatch[0]}, but its contributions sum to {mismatch[1]}.")
+            problems.append(
+                f"the adjoint of {node} is {mismatch[0]}, but its contributions sum to"
+                f" {mismatch[1]}."
+            )
     return problems
 
 
@@ -122,14 +167,21 @@ def _sums_of_tangents(trace: Trace, tolerance: float) -> list[str]:
     problems = []
     for step in trace["steps"]:
         if step["phase"] == "tangent" and step.get("contribs"):
-            mismatch = _first_mismatch(step["writes"][0][2], [c["product"] for c in step["contribs"]], tolerance)
+            mismatch = _first_mismatch(
+                step["writes"][0][2], [c["product"] for c in step["contribs"]], tolerance
+            )
             if mismatch is not None:
-                problems.append(f"the tangent of {step['node']} is {mismatch[0]}, but its contributions sum to {mismatch[1]}.")
+                problems.append(
+                    f"the tangent of {step['node']} is {mismatch[0]}, but its contributions sum to"
+                    f" {mismatch[1]}."
+                )
     return problems
 
 
 def _first_mismatch(written: Any, parts: list[Any], tolerance: float) -> tuple[float, float] | None:
-    """The first element of a value that is not the sum of its parts, and that sum; None too if the Trace does not tell them all."""
+    """The first element of a value that is not the sum of its parts, and that sum; None too if
+    the Trace does not tell them all.
+    """
     total, flats = numbers(written), [numbers(p) for p in parts]
     if total is None or any(f is None or len(f) != len(total) for f in flats):
         return None
@@ -141,11 +193,12 @@ def _first_mismatch(written: Any, parts: list[Any], tolerance: float) -> tuple[f
 
 
 def cut_sums(trace: Trace) -> list[float] | None:
-    """For each prefix of the nodes that holds all inputs, the sum over the edges that leave it of contribution · tangent (outputs inside
-    add seed · tangent).
+    """For each prefix of the nodes that holds all inputs, the sum over the edges that leave it of
+    contribution · tangent (outputs inside add seed · tangent).
 
-    None if the Trace lacks one of the modes, holds values known only by a summary, or an adjoint was replaced by a hook: then there is
-    nothing to compare. Every sum is exact before it is rounded once, and takes time in proportion to the edges, not to edges times cuts.
+    None if the Trace lacks one of the modes, holds values known only by a summary, or an adjoint
+    was replaced by a hook: then there is nothing to compare. Every sum is exact before it is
+    rounded once, and takes time in proportion to the edges, not to edges times cuts.
     """
     seeds = trace["seed"]
     if not seeds.get("adjoints") or not seeds.get("tangents"):
@@ -164,13 +217,19 @@ def cut_sums(trace: Trace) -> list[float] | None:
         return None
     order = {n["id"]: i for i, n in enumerate(trace["nodes"])}
     count = len(order)
-    crossing: list[tuple[int, int, Any, Any]] = []  # counts for the prefixes of sizes first + 1 … last
+    crossing: list[
+        tuple[int, int, Any, Any]
+    ] = []  # counts for the prefixes of sizes first + 1 … last
     crossing += [
         (order[e["src"]], order[e["dst"]], sent[e["id"]], tangents[e["src"]])
         for e in trace["edges"]
         if e["id"] in sent and e["src"] in tangents
     ]
-    crossing += [(order[node], count, seed, tangents[node]) for node, seed in seeds["adjoints"].items() if node in tangents]
+    crossing += [
+        (order[node], count, seed, tangents[node])
+        for node, seed in seeds["adjoints"].items()
+        if node in tangents
+    ]
     change, broken = [0] * (count + 1), [0] * (count + 1)
     for first, last, a, b in crossing:
         product = dot(a, b)
@@ -192,7 +251,9 @@ def cut_sums(trace: Trace) -> list[float] | None:
 
 
 _UNIT = 2**1074
-"""Every float64 is a whole number of units 1/_UNIT, so sums of such numbers have no rounding error."""
+"""Every float64 is a whole number of units 1/_UNIT, so sums of such numbers have no rounding
+error.
+"""
 
 
 def _exactly(x: float) -> int:
@@ -208,5 +269,8 @@ def _cuts(trace: Trace, tolerance: float) -> list[str]:
     for i, s in enumerate(sums):
         if not _close(s, sums[-1], scale, tolerance):
             place = len(trace["nodes"]) - len(sums) + i + 1
-            return [f"the cut after node {place} carries {s}, the output {sums[-1]}: forward and reverse mode disagree there."]
+            return [
+                f"the cut after node {place} carries {s}, the output {sums[-1]}: forward and"
+                " reverse mode disagree there."
+            ]
     return []

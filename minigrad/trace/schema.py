@@ -1,7 +1,9 @@
-"""What a well-formed `minigrad.trace/1` document is, and a validator whose complaints name the place.
+"""What a well-formed `minigrad.trace/1` document is, and a validator whose complaints name the
+place.
 
-The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution travels along an edge of the node that
-it is for, a step reads only what an earlier step wrote, a column exists exactly if some step wrote into it.
+The checks go beyond shape: ids are unique, edges lead from older to younger nodes, a contribution
+travels along an edge of the node that it is for, a step reads only what an earlier step wrote, a
+column exists exactly if some step wrote into it.
 """
 
 from __future__ import annotations
@@ -14,11 +16,21 @@ from typing import Any
 SCHEMA = "minigrad.trace/1"
 PHASES = ("seed", "primal", "tangent", "adjoint", "accumulate", "free", "update")
 KINDS = ("input", "const", "param", "op", "output", "seed")
-STAGES = ("primal", "backward", "jvp", "original", "first backward", "second backward", "third backward")
+STAGES = (
+    "primal",
+    "backward",
+    "jvp",
+    "original",
+    "first backward",
+    "second backward",
+    "third backward",
+)
 COLUMNS = ("v", "d", "g")
 COLUMN_PHASES = {"v": "primal", "d": "tangent", "g": "adjoint"}
 SAMPLE = 16
-"""So many elements of an array stand in the document; of larger ones these are the first, in row-major order."""
+"""So many elements of an array stand in the document; of larger ones these are the first, in
+row-major order.
+"""
 
 Trace = dict[str, Any]
 
@@ -28,10 +40,18 @@ class TraceError(ValueError):
 
 
 def validate(trace: Any) -> Trace:
-    """Return `trace` if it is well-formed; raise TraceError, with the place in the document, otherwise."""
+    """Return `trace` if it is well-formed; raise TraceError, with the place in the document,
+    otherwise.
+    """
     _need(isinstance(trace, dict), "trace", "must be an object")
-    _need(trace.get("schema") == SCHEMA, "schema", f'must be "{SCHEMA}", got {trace.get("schema")!r}')
-    for key, kind, name in (("title", str, "a text"), ("seed", dict, "an object"), *((k, list, "a list") for k in _LISTS)):
+    _need(
+        trace.get("schema") == SCHEMA, "schema", f'must be "{SCHEMA}", got {trace.get("schema")!r}'
+    )
+    for key, kind, name in (
+        ("title", str, "a text"),
+        ("seed", dict, "an object"),
+        *((k, list, "a list") for k in _LISTS),
+    ):
         _need(isinstance(trace.get(key), kind), key, f"must be present and be {name}")
     if "source" in trace:
         _field(trace["source"], "code", _text, "source", "the source text")
@@ -64,7 +84,11 @@ def _need(condition: bool, where: str, why: str) -> None:
 
 def _field(item: Any, key: str, test: Callable[[Any], bool], where: str, what: str) -> Any:
     _need(isinstance(item, dict), where, "must be an object")
-    _need(key in item and test(item[key]), f"{where}.{key}", f"must be {what}, got {_shown(item.get(key))}")
+    _need(
+        key in item and test(item[key]),
+        f"{where}.{key}",
+        f"must be {what}, got {_shown(item.get(key))}",
+    )
     return item[key]
 
 
@@ -96,7 +120,13 @@ def _nodes(trace: Trace) -> dict[str, int]:
         where = f"nodes[{i}]"
         name = _field(node, "id", lambda v: _text(v) and v != "", where, "a non-empty text")
         _need(name not in born, f"{where}.id", f"is used twice: {name!r}")
-        label = _field(node, "label", lambda v: isinstance(v, dict) and _text(v.get("base")), where, 'an object with a text "base"')
+        label = _field(
+            node,
+            "label",
+            lambda v: isinstance(v, dict) and _text(v.get("base")),
+            where,
+            'an object with a text "base"',
+        )
         _field(node, "kind", lambda v: _in(v, KINDS), where, f"one of {KINDS}")
         _field(node, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
         _field(node, "shape", lambda v: _list(v) and all(map(_count, v)), where, "a list of sizes")
@@ -110,30 +140,64 @@ def _nodes(trace: Trace) -> dict[str, int]:
             _need(key not in label or _text(label[key]), f"{where}.label.{key}", "must be a text")
         if "span" in node:
             _span(node["span"], f"{where}.span", trace)
-        _need(isinstance(node.get("dangling", False), bool), f"{where}.dangling", "must be true or false")
+        _need(
+            isinstance(node.get("dangling", False), bool),
+            f"{where}.dangling",
+            "must be true or false",
+        )
         if "saved" in node:
-            _need(_list(node["saved"]) and all(map(_text, node["saved"])), f"{where}.saved", "must be a list of names")
+            _need(
+                _list(node["saved"]) and all(map(_text, node["saved"])),
+                f"{where}.saved",
+                "must be a list of names",
+            )
         born[name] = i
     for i, node in enumerate(trace["nodes"]):
         _memory(node, f"nodes[{i}].memory", born)
-        _need("of" not in node or _in(node["of"], born), f"nodes[{i}].of", f"names no node: {node.get('of')!r}")
+        _need(
+            "of" not in node or _in(node["of"], born),
+            f"nodes[{i}].of",
+            f"names no node: {node.get('of')!r}",
+        )
     return born
 
 
 def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
-    """Where a value lies: bytes of its own, at a place in the program's buffers or not, or those of another value."""
+    """Where a value lies: bytes of its own, at a place in the program's buffers or not, or those
+    of another value.
+    """
     given = node.get("memory", {"bytes": 0})
-    _need(isinstance(given, dict) and given.keys() in ({"of"}, {"bytes"}, {"bytes", "at"}), where, "must hold bytes, bytes and at, or of")
-    _need(all(_count(given[key]) for key in ("bytes", "at") if key in given), where, "must count bytes in whole numbers")
+    _need(
+        isinstance(given, dict) and given.keys() in ({"of"}, {"bytes"}, {"bytes", "at"}),
+        where,
+        "must hold bytes, bytes and at, or of",
+    )
+    _need(
+        all(_count(given[key]) for key in ("bytes", "at") if key in given),
+        where,
+        "must count bytes in whole numbers",
+    )
     _need("of" not in given or _in(given["of"], born), where, f"names no node: {given.get('of')!r}")
 
 
 def _span(span: Any, where: str, trace: Trace) -> None:
-    _need(_list(span) and len(span) == 4 and all(map(_count, span)), where, "must be four numbers: line, column, end line, end column")
-    _need(1 <= span[0] <= span[2] and (span[0], span[1]) <= (span[2], span[3]), where, f"must end after it begins, got {span}")
+    _need(
+        _list(span) and len(span) == 4 and all(map(_count, span)),
+        where,
+        "must be four numbers: line, column, end line, end column",
+    )
+    _need(
+        1 <= span[0] <= span[2] and (span[0], span[1]) <= (span[2], span[3]),
+        where,
+        f"must end after it begins, got {span}",
+    )
     if "source" in trace:
         lines = trace["source"]["code"].split("\n")
-        inside = span[2] <= len(lines) and span[1] <= len(lines[span[0] - 1]) and span[3] <= len(lines[span[2] - 1])
+        inside = (
+            span[2] <= len(lines)
+            and span[1] <= len(lines[span[0] - 1])
+            and span[3] <= len(lines[span[2] - 1])
+        )
         _need(inside, where, f"leaves the source text: {span}")
 
 
@@ -145,7 +209,11 @@ def _edges(trace: Trace, nodes: dict[str, int]) -> dict[str, Any]:
         _need(name not in edges, f"{where}.id", f"is used twice: {name!r}")
         for end in ("src", "dst"):
             _field(edge, end, lambda v: _in(v, nodes), where, "a node's id")
-        _need(nodes[edge["src"]] < nodes[edge["dst"]], where, f"leads from {edge['src']} to the older {edge['dst']}")
+        _need(
+            nodes[edge["src"]] < nodes[edge["dst"]],
+            where,
+            f"leads from {edge['src']} to the older {edge['dst']}",
+        )
         _field(edge, "slot", _count, where, "an operand position")
         _field(edge, "stage", lambda v: _in(v, STAGES), where, f"one of {STAGES}")
         edges[name] = edge
@@ -159,7 +227,8 @@ def _columns(trace: Trace) -> list[str]:
         key = _field(column, "key", lambda v: _in(v, COLUMNS), where, f"one of {COLUMNS}")
         _need(key not in keys, f"{where}.key", f"is used twice: {key!r}")
         _field(column, "label", _text, where, "a text")
-        _field(column, "phase", lambda v, wanted=COLUMN_PHASES[key]: v == wanted, where, COLUMN_PHASES[key])  # type: ignore[misc]
+        phase = COLUMN_PHASES[key]
+        _field(column, "phase", phase.__eq__, where, phase)
         keys.append(key)
     return keys
 
@@ -177,14 +246,30 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
             _need(_in(e, edges), f"{where}.edges", f"names no edge: {e!r}")
         for cell in _field(step, "reads", _list, where, "a list of [node, column]"):
             _need(
-                _list(cell) and len(cell) == 2 and all(map(_text, cell)), f"{where}.reads", f"must hold [node, column], got {_shown(cell)}"
+                _list(cell) and len(cell) == 2 and all(map(_text, cell)),
+                f"{where}.reads",
+                f"must hold [node, column], got {_shown(cell)}",
             )
-            _need(tuple(cell) in written, f"{where}.reads", f"reads {cell[0]} ({cell[1]}) before it was written")
+            _need(
+                tuple(cell) in written,
+                f"{where}.reads",
+                f"reads {cell[0]} ({cell[1]}) before it was written",
+            )
         for cell in _field(step, "writes", _list, where, "a list of [node, column, value]"):
-            _need(_list(cell) and len(cell) == 3, f"{where}.writes", f"must hold [node, column, value], got {_shown(cell)}")
-            _need(_in(cell[0], nodes) and _in(cell[1], columns), f"{where}.writes", f"names no node or column: {cell[:2]!r}")
+            _need(
+                _list(cell) and len(cell) == 3,
+                f"{where}.writes",
+                f"must hold [node, column, value], got {_shown(cell)}",
+            )
+            _need(
+                _in(cell[0], nodes) and _in(cell[1], columns),
+                f"{where}.writes",
+                f"names no node or column: {cell[:2]!r}",
+            )
             _value(cell[2], f"{where}.writes")
-        for key in _field(step, "clear", _list, where, "a list of columns") if "clear" in step else []:
+        for key in (
+            _field(step, "clear", _list, where, "a list of columns") if "clear" in step else []
+        ):
             _need(_in(key, columns), f"{where}.clear", f"names no column: {key!r}")
             written = {cell for cell in written if cell[1] != key}
         written.update((cell[0], cell[1]) for cell in step["writes"])
@@ -192,29 +277,65 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
         _entries(step, where, trace)
         for key in ("add", "drops", "free", "holds", "keep", "uses"):
             _need(
-                _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])), f"{where}.{key}", "must be a list of node ids"
+                _list(step.get(key, [])) and all(_in(n, nodes) for n in step.get(key, [])),
+                f"{where}.{key}",
+                "must be a list of node ids",
             )
-        _need("line" not in step or (_count(step["line"]) and step["line"] >= 1), f"{where}.line", "must be a line number from 1")
+        _need(
+            "line" not in step or (_count(step["line"]) and step["line"] >= 1),
+            f"{where}.line",
+            "must be a line number from 1",
+        )
         _contributions(step, where, edges)
     for key in columns:
-        _need(key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed")
+        _need(
+            key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed"
+        )
 
 
 def _passes(trace: Trace, nodes: dict[str, int]) -> None:
-    """Several passes in one Trace: each has a mode and a seed of its own; a matrix may name its rows and columns by nodes."""
-    for i, one in enumerate(_field(trace, "passes", _list, "trace", "a list of passes") if "passes" in trace else []):
-        _field(one, "mode", lambda v: _in(v, ("forward", "reverse")), f"passes[{i}]", "forward or reverse")
+    """Several passes in one Trace: each has a mode and a seed of its own; a matrix may name its
+    rows and columns by nodes.
+    """
+    for i, one in enumerate(
+        _field(trace, "passes", _list, "trace", "a list of passes") if "passes" in trace else []
+    ):
+        _field(
+            one,
+            "mode",
+            lambda v: _in(v, ("forward", "reverse")),
+            f"passes[{i}]",
+            "forward or reverse",
+        )
         _field(one, "seed", lambda v: isinstance(v, dict), f"passes[{i}]", "an object")
     if "jacobian" in trace:
         for key in ("rows", "columns"):
-            _field(trace["jacobian"], key, lambda v: _list(v) and all(map(_text, v)), "jacobian", "a list of names")
+            _field(
+                trace["jacobian"],
+                key,
+                lambda v: _list(v) and all(map(_text, v)),
+                "jacobian",
+                "a list of names",
+            )
 
 
 def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
     if "pass" in step:
-        _need(_count(step["pass"]) and step["pass"] < len(trace.get("passes", [])), f"{where}.pass", "must be the number of a pass")
-    for cell in _field(step, "entries", _list, where, "a list of [row, column, value]") if "entries" in step else []:
-        _need(_list(cell) and len(cell) == 3 and "jacobian" in trace, f"{where}.entries", "must hold [row, column, value] of the jacobian")
+        _need(
+            _count(step["pass"]) and step["pass"] < len(trace.get("passes", [])),
+            f"{where}.pass",
+            "must be the number of a pass",
+        )
+    for cell in (
+        _field(step, "entries", _list, where, "a list of [row, column, value]")
+        if "entries" in step
+        else []
+    ):
+        _need(
+            _list(cell) and len(cell) == 3 and "jacobian" in trace,
+            f"{where}.entries",
+            "must hold [row, column, value] of the jacobian",
+        )
         rows, columns = len(trace["jacobian"]["rows"]), len(trace["jacobian"]["columns"])
         inside = _count(cell[0]) and _count(cell[1]) and cell[0] < rows and cell[1] < columns
         _need(inside, f"{where}.entries", f"lies outside the matrix: {cell[:2]}")
@@ -222,12 +343,18 @@ def _entries(step: dict[str, Any], where: str, trace: Trace) -> None:
 
 
 def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> None:
-    for j, part in enumerate(_field(step, "contribs", _list, where, "a list of contributions") if "contribs" in step else []):
+    for j, part in enumerate(
+        _field(step, "contribs", _list, where, "a list of contributions")
+        if "contribs" in step
+        else []
+    ):
         place = f"{where}.contribs[{j}]"
         edge = edges[_field(part, "edge", lambda v: _in(v, edges), place, "an edge's id")]
         end = "dst" if step["phase"] == "tangent" else "src"
         _need(
-            edge[end] == step["node"], f"{place}.edge", f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}"
+            edge[end] == step["node"],
+            f"{place}.edge",
+            f"{edge['id']} does not lead {'to' if end == 'dst' else 'back to'} {step['node']}",
         )
         for key in ("upstream", "product"):
             _need(key in part, f"{place}.{key}", "must be present")
@@ -239,7 +366,11 @@ def _contributions(step: dict[str, Any], where: str, edges: dict[str, Any]) -> N
 def _value(value: Any, where: str) -> None:
     if isinstance(value, dict):
         if "shape" in value:
-            _need(_list(value["shape"]) and all(map(_count, value["shape"])), where, "an array's shape must be a list of sizes")
+            _need(
+                _list(value["shape"]) and all(map(_count, value["shape"])),
+                where,
+                "an array's shape must be a list of sizes",
+            )
             _field(value, "dtype", _text, where, "a text")
             size = math.prod(value["shape"])
             sample = _field(value, "sample", _list, where, "a list of the first elements")
@@ -251,30 +382,60 @@ def _value(value: Any, where: str) -> None:
             if "heat" in value:
                 _heat(value["heat"], f"{where}.heat")
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
-                _need(not (isinstance(v, dict) and "shape" in v), where, "an array's elements must be numbers")
+                _need(
+                    not (isinstance(v, dict) and "shape" in v),
+                    where,
+                    "an array's elements must be numbers",
+                )
                 _value(v, where)
             return
-        _need(value.keys() == {"re", "im"}, where, f"must be a number or a value object, got {_shown(value)}")
+        _need(
+            value.keys() == {"re", "im"},
+            where,
+            f"must be a number or a value object, got {_shown(value)}",
+        )
         for v in (value["re"], value["im"]):
-            _need(not isinstance(v, dict), where, "the parts of a complex number must be real numbers")
+            _need(
+                not isinstance(v, dict), where, "the parts of a complex number must be real numbers"
+            )
             _value(v, where)
         return
     if isinstance(value, str):
         _need(value in ("nan", "inf", "-inf"), where, f"must be a number, got {value!r}")
         return
-    _need(isinstance(value, bool | int | float), where, f"must be a number, got {type(value).__name__}")
-    _need(isinstance(value, int) or math.isfinite(value), where, 'must write NaN and infinity as the texts "nan", "inf", "-inf"')
+    _need(
+        isinstance(value, bool | int | float),
+        where,
+        f"must be a number, got {type(value).__name__}",
+    )
+    _need(
+        isinstance(value, int) or math.isfinite(value),
+        where,
+        'must write NaN and infinity as the texts "nan", "inf", "-inf"',
+    )
 
 
 LEVELS = "0123456789abcdefg"
-"""The colours of a heat map: 8 stands for zero, 0 and g for minus and plus the scale; "n" is not a number."""
+"""The colours of a heat map: 8 stands for zero, 0 and g for minus and plus the scale; "n" is not
+a number.
+"""
 
 
 def _heat(heat: Any, where: str) -> None:
-    shape = _field(heat, "shape", lambda v: _list(v) and len(v) == 2 and all(map(_count, v)), where, "two sizes")
+    shape = _field(
+        heat,
+        "shape",
+        lambda v: _list(v) and len(v) == 2 and all(map(_count, v)),
+        where,
+        "two sizes",
+    )
     _field(heat, "scale", _length, where, "a number")
     good = _field(heat, "levels", _text, where, "a text of levels")
-    _need(len(good) == math.prod(shape) and set(good) <= {*LEVELS, "n"}, f"{where}.levels", "must hold one level for each cell")
+    _need(
+        len(good) == math.prod(shape) and set(good) <= {*LEVELS, "n"},
+        f"{where}.levels",
+        "must hold one level for each cell",
+    )
 
 
 _NESTED = {"frac": ("num", "den"), "sup": ("base", "exp"), "sqrt": ("of",)}
@@ -284,7 +445,13 @@ _PLAIN = {"sym": "base", "num": "value", "op": "text", "fn": "text", "text": "te
 def _tokens(tokens: list[Any], where: str) -> None:
     for i, token in enumerate(tokens):
         place = f"{where}[{i}]"
-        kind = _field(token, "t", lambda v: _in(v, _NESTED) or _in(v, _PLAIN), place, f"one of {(*_PLAIN, *_NESTED)}")
+        kind = _field(
+            token,
+            "t",
+            lambda v: _in(v, _NESTED) or _in(v, _PLAIN),
+            place,
+            f"one of {(*_PLAIN, *_NESTED)}",
+        )
         for key in _NESTED.get(kind, ()):
             _tokens(_field(token, key, _list, place, "a list of tokens"), f"{place}.{key}")
         if kind == "num":
@@ -292,18 +459,30 @@ def _tokens(tokens: list[Any], where: str) -> None:
             _value(token["value"], f"{place}.value")
         elif kind in _PLAIN:
             _field(token, _PLAIN[kind], _text, place, "a text")
-        _need("col" not in token or _in(token["col"], COLUMNS), f"{place}.col", f"must be one of {COLUMNS}")
-        _need("accent" not in token or _in(token["accent"], ("dot", "bar")), f"{place}.accent", "must be dot or bar")
+        _need(
+            "col" not in token or _in(token["col"], COLUMNS),
+            f"{place}.col",
+            f"must be one of {COLUMNS}",
+        )
+        _need(
+            "accent" not in token or _in(token["accent"], ("dot", "bar")),
+            f"{place}.accent",
+            "must be dot or bar",
+        )
 
 
 def _layout(layout: Any, nodes: dict[str, int], edges: dict[str, Any]) -> None:
     for key in ("width", "height"):
         _field(layout, key, _length, "layout", "a length")
-    for name, box in _field(layout, "nodes", lambda v: isinstance(v, dict), "layout", "an object of node ids").items():
+    for name, box in _field(
+        layout, "nodes", lambda v: isinstance(v, dict), "layout", "an object of node ids"
+    ).items():
         _need(name in nodes, "layout.nodes", f"names no node: {name!r}")
         for key in "xywh":
             _field(box, key, _length, f"layout.nodes.{name}", "a number")
-    for name, line in _field(layout, "edges", lambda v: isinstance(v, dict), "layout", "an object of edge ids").items():
+    for name, line in _field(
+        layout, "edges", lambda v: isinstance(v, dict), "layout", "an object of edge ids"
+    ).items():
         _need(name in edges, "layout.edges", f"names no edge: {name!r}")
         points = _field(line, "points", _list, f"layout.edges.{name}", "a list of points")
         good = all(_list(p) and len(p) == 2 and all(map(_length, p)) for p in points)

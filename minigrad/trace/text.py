@@ -1,7 +1,8 @@
 """A Trace as plain text: the tables that a terminal, a screen reader, or a diff can read.
 
-The forward table goes from the inputs to the output, a row a node; the reverse table lists the contributions in the order in which the
-engine made them. Above them stands what each pass begins with, its seed.
+The forward table goes from the inputs to the output, a row a node; the reverse table lists the
+contributions in the order in which the engine made them. Above them stands what each pass begins
+with, its seed.
 """
 
 from __future__ import annotations
@@ -22,15 +23,22 @@ MOST_SEEDS = 4
 """Of a pass with more seeds than that, so many are named: first those that are not zero."""
 
 WORDS = {
-    "node": "node", "is": "is", "v": "value", "d": "tangent", "g": "adjoint", "step": "step", "jacobian": "Jacobian",
-    "values": "evaluation trace", "both": "evaluation trace and forward mode", "forward": "forward mode", "reverse": "reverse mode",
-    "seeded": "{mode}, seed", "pass": "{mode}, pass {k} of {n}", "pass at": "{mode}, pass {k} of {n}, seeded with 1 at {at}",
+    "node": "node", "is": "is", "v": "value", "d": "tangent", "g": "adjoint", "step": "step",
+    "jacobian": "Jacobian",
+    "values": "evaluation trace", "both": "evaluation trace and forward mode",
+    "forward": "forward mode", "reverse": "reverse mode",
+    "seeded": "{mode}, seed", "pass": "{mode}, pass {k} of {n}",
+    "pass at": "{mode}, pass {k} of {n}, seeded with 1 at {at}",
 }  # fmt: skip
-"""The words of the tables; what they do not name, such as a node's kind, is said as the Trace says it."""
+"""The words of the tables; what they do not name, such as a node's kind, is said as the Trace
+says it.
+"""
 
 
 def number(value: Any) -> str:
-    """A value with 4 significant digits (6 before the point are kept), arrays by their first elements, and by shape where that is more."""
+    """A value with 4 significant digits (6 before the point are kept), arrays by their first
+    elements, and by shape where that is more.
+    """
     if isinstance(value, dict):
         if "sample" in value:
             shown = ", ".join(number(v) for v in value["sample"][:4])
@@ -38,7 +46,8 @@ def number(value: Any) -> str:
             for n in value["shape"]:
                 size *= n
             if len(value["shape"]) == 1 and size <= 4:
-                return f"[{shown}]"  # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
+                # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
+                return f"[{shown}]"
             return f"[{shown}{', …' if size > 4 else ''}] {'×'.join(map(str, value['shape']))}"
         imaginary = number(value["im"])
         return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
@@ -52,8 +61,9 @@ def number(value: Any) -> str:
 
 
 def accented(base: str, accent: str | None) -> str:
-    """A symbol with the accent of a tangent ("dot") or an adjoint ("bar"): ẋ, x̄. In a longer name the bar spans all letters, and the dot
-    stands at the middle."""
+    """A symbol with the accent of a tangent ("dot") or an adjoint ("bar"): ẋ, x̄. In a longer name
+    the bar spans all letters, and the dot stands at the middle.
+    """
     if accent == "bar":
         return base + _BAR if len(base) == 1 else "".join(letter + _LINE for letter in base)
     middle = (len(base) + 1) // 2
@@ -61,7 +71,9 @@ def accented(base: str, accent: str | None) -> str:
 
 
 def is_sign(tokens: list[dict[str, Any]], i: int) -> bool:
-    """Whether token number ``i`` is a minus before a single operand, −x, and not one between two."""
+    """Whether token number ``i`` is a minus before a single operand, −x, and not one between
+    two.
+    """
     before = tokens[i - 1] if i else None
     alone = before is None or (before["t"] == "op" and before["text"] in _BEFORE_SIGN)
     return tokens[i]["t"] == "op" and tokens[i]["text"] == "−" and alone
@@ -80,18 +92,28 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = f"{text_of(token['num'])}/{text_of(token['den'])}"
         elif kind == "sup":
             exponent = text_of(token["exp"])
-            piece = f"{text_of(token['base'])}^{exponent if len(token['exp']) == 1 else f'({exponent})'}"
+            power = exponent if len(token["exp"]) == 1 else f"({exponent})"
+            piece = f"{text_of(token['base'])}^{power}"
         elif kind == "sqrt":
             piece = f"√({text_of(token['of'])})"
         else:
             piece = token["text"]
         if is_sign(tokens, i):
             pass  # as in −x
-        elif (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠∧∨&|") or piece in ("+=", "//", "mod", "xor"):
+        elif (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠∧∨&|") or piece in (
+            "+=",
+            "//",
+            "mod",
+            "xor",
+        ):
             piece = f" {piece} "
         elif kind == "op" and piece == ",":
             piece = ", "
-        elif out and (out[-1].isalnum() or out[-1] in _DOT + _BAR + _LINE) and kind in ("sym", "num", "fn", "frac", "sqrt", "text"):
+        elif (
+            out
+            and (out[-1].isalnum() or out[-1] in _DOT + _BAR + _LINE)
+            and kind in ("sym", "num", "fn", "frac", "sqrt", "text")
+        ):
             piece = " " + piece
         out += piece
     return " ".join(out.split())
@@ -103,19 +125,37 @@ def label(node: dict[str, Any]) -> str:
 
 
 def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0. Empty where each of several passes has its own."""
+    """What the passes begin with: for each mode, its seeds as tokens, ẋ1 = 1, ẋ2 = 0. Empty
+    where each of several passes has its own.
+    """
     if trace.get("passes"):
         return []
     labels = {node["id"]: node["label"] for node in trace["nodes"]}
     out = []
-    for mode, part, accent, column in (("forward", "tangents", "dot", "d"), ("reverse", "adjoints", "bar", "g")):
-        found = [(name, value) for name, value in (trace.get("seed") or {}).get(part, {}).items() if name in labels]
-        shown = found if len(found) <= MOST_SEEDS else sorted(found, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
+    for mode, part, accent, column in (
+        ("forward", "tangents", "dot", "d"),
+        ("reverse", "adjoints", "bar", "g"),
+    ):
+        found = [
+            (name, value)
+            for name, value in (trace.get("seed") or {}).get(part, {}).items()
+            if name in labels
+        ]
+        shown = (
+            found
+            if len(found) <= MOST_SEEDS
+            else sorted(found, key=lambda one: number(one[1]) == "0")[:MOST_SEEDS]
+        )
         tokens: list[dict[str, Any]] = []
         for name, value in shown:
             symbol = {"t": "sym", **labels[name], "accent": accent, "node": name, "col": column}
             comma = [{"t": "op", "text": ","}] if tokens else []
-            tokens += [*comma, symbol, {"t": "op", "text": "="}, {"t": "num", "value": value, "col": column}]
+            tokens += [
+                *comma,
+                symbol,
+                {"t": "op", "text": "="},
+                {"t": "num", "value": value, "col": column},
+            ]
         if len(found) > len(shown):
             tokens += [{"t": "op", "text": ","}, {"t": "text", "text": "…"}]
         if tokens:
@@ -124,7 +164,8 @@ def seeds(trace: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def pass_place(trace: Mapping[str, Any], index: int | None) -> dict[str, Any] | None:
-    """Where a pass stands among those of its mode: ``{"mode", "k", "n", "at"}``; None where the Trace has no such pass.
+    """Where a pass stands among those of its mode: ``{"mode", "k", "n", "at"}``; None where the
+    Trace has no such pass.
 
     at is the name of what is seeded with 1; empty where that is not known.
     """
@@ -135,22 +176,33 @@ def pass_place(trace: Mapping[str, Any], index: int | None) -> dict[str, Any] | 
     same = [k for k, one in enumerate(passes) if one["mode"] == mode]
     names = trace.get("jacobian", {}).get("columns" if mode == "forward" else "rows", [])
     k = same.index(index)
-    return {"mode": mode, "k": k + 1, "n": len(same), "at": names[k] if len(names) == len(same) else ""}
+    return {
+        "mode": mode,
+        "k": k + 1,
+        "n": len(same),
+        "at": names[k] if len(names) == len(same) else "",
+    }
 
 
 def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None = None) -> str:
     """The forward and the reverse table after `step` steps (all of them by default).
 
-    A Trace of several passes (a Jacobian) has the values once, then a table for each pass, and the matrix as far as it is filled.
+    A Trace of several passes (a Jacobian) has the values once, then a table for each pass, and the
+    matrix as far as it is filled.
     words: those of another language in the place of :data:`WORDS`, by the same names.
     """
     said = {**WORDS, **(words or {})}
     last = len(trace["steps"]) if step is None else step
     cells = state_at(trace, last).cells
     passes = trace.get("passes") or []
-    keys = [c["key"] for c in trace["columns"] if c["key"] == "v" or (c["key"] == "d" and not passes)]
+    keys = [
+        c["key"] for c in trace["columns"] if c["key"] == "v" or (c["key"] == "d" and not passes)
+    ]
     lines = [trace["title"]] if trace["title"] else []
-    lines += [f"{said['seeded'].format(mode=said[mode])} {text_of(tokens)}" for mode, tokens in seeds(trace)]
+    lines += [
+        f"{said['seeded'].format(mode=said[mode])} {text_of(tokens)}"
+        for mode, tokens in seeds(trace)
+    ]
     if keys:
         rows = [[said["node"], said["is"], *(said[k] for k in keys)]]
         for node in trace["nodes"]:
@@ -159,17 +211,30 @@ def table(trace: Trace, step: int | None = None, words: Mapping[str, str] | None
         lines += ["", said["both" if "d" in keys else "values"], *_aligned(rows)]
     done = trace["steps"][:last]
     for k, one in enumerate(passes):
-        rows = _derivatives(trace, [s for s in done if s.get("pass") == k], "d" if one["mode"] == "forward" else "g", said)
+        rows = _derivatives(
+            trace,
+            [s for s in done if s.get("pass") == k],
+            "d" if one["mode"] == "forward" else "g",
+            said,
+        )
         place = pass_place(trace, k)
         if len(rows) > 1 and place is not None:
-            lines += ["", said["pass at" if place["at"] else "pass"].format(**{**place, "mode": said[one["mode"]]}), *_aligned(rows)]
+            lines += [
+                "",
+                said["pass at" if place["at"] else "pass"].format(
+                    **{**place, "mode": said[one["mode"]]}
+                ),
+                *_aligned(rows),
+            ]
     rows = _derivatives(trace, done, "g", said)
     if not passes and len(rows) > 1:
         lines += ["", said["reverse"], *_aligned(rows)]
     return "\n".join([*lines, *_matrix(trace, last, said)]).strip("\n") + "\n"
 
 
-def _derivatives(trace: Trace, steps: list[dict[str, Any]], column: str, said: Mapping[str, str]) -> list[list[str]]:
+def _derivatives(
+    trace: Trace, steps: list[dict[str, Any]], column: str, said: Mapping[str, str]
+) -> list[list[str]]:
     """A row for each tangent or adjoint that the steps wrote, below the heads of the columns."""
     rows = [[said[column], said["step"], said["v"]]]
     labels = {n["id"]: n["label"] for n in trace["nodes"]}
@@ -177,7 +242,9 @@ def _derivatives(trace: Trace, steps: list[dict[str, Any]], column: str, said: M
         for node, written, value in s["writes"]:
             if written == column:
                 mark = labels[node]
-                name = accented(mark["base"], "dot" if column == "d" else "bar") + str(mark.get("sub", ""))
+                name = accented(mark["base"], "dot" if column == "d" else "bar") + str(
+                    mark.get("sub", "")
+                )
                 rows.append([name, text_of(s["formula"]), number(value)])
     return rows
 
@@ -190,7 +257,15 @@ def _matrix(trace: Trace, last: int, said: Mapping[str, str]) -> list[str]:
     entries = state_at(trace, last).entries
     rows = [[said["jacobian"], *(f"∂/∂{name}" for name in found["columns"])]]
     for i, name in enumerate(found["rows"]):
-        rows.append([f"∂{name}", *(number(entries[i, j]) if (i, j) in entries else "" for j in range(len(found["columns"])))])
+        rows.append(
+            [
+                f"∂{name}",
+                *(
+                    number(entries[i, j]) if (i, j) in entries else ""
+                    for j in range(len(found["columns"]))
+                ),
+            ]
+        )
     return ["", *_aligned(rows, left=1)]
 
 
@@ -200,16 +275,22 @@ def _cell(cells: dict[tuple[str, str], Any], node: str, column: str) -> str:
 
 def _width(text: str) -> int:
     """Places that a text takes in a terminal: two for a letter of East Asia, none for an accent."""
-    return sum(0 if ch in _DOT + _BAR + _LINE else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)
+    return sum(
+        0 if ch in _DOT + _BAR + _LINE else 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+        for ch in text
+    )
 
 
 def _aligned(rows: list[list[str]], left: int = 2) -> list[str]:
-    """Lines with a rule under the first; the first ``left`` columns begin where they begin, the others end together."""
+    """Lines with a rule under the first; the first ``left`` columns begin where they begin, the
+    others end together.
+    """
     widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
     out = []
     for n, row in enumerate(rows):
         cells = [
-            c + " " * (w - _width(c)) if i < left else " " * (w - _width(c)) + c for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            c + " " * (w - _width(c)) if i < left else " " * (w - _width(c)) + c
+            for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
         out.append(("  " + "  ".join(cells)).rstrip())
         if n == 0:

@@ -1,11 +1,13 @@
-"""Long training: progress that can be seen, and a run that can be interrupted at any moment and goes on as if nothing had happened.
+"""Long training: progress that can be seen, and a run that can be interrupted at any moment and
+goes on as if nothing had happened.
 
-epochs(20, save="run.npz", model=model, …)   the epochs still to do, with a bar, saved as they are done         loop.py
-progress(items)                              any loop with a bar                                                 progress.py
-CheckpointError                              why a saved run cannot be taken up; nothing was changed             serialization.py
+epochs(20, save="run.npz", model=model, …)   the epochs still to do, with a bar, saved as they are
+done         loop.py progress(items)                              any loop with a bar
+progress.py CheckpointError                              why a saved run cannot be taken up; nothing
+was changed             serialization.py
 
-What is saved of a model, an optimiser, a list (parts.py) and how it gets into one file that is whole at every moment
-(../serialization.py) can be read apart from each other.
+What is saved of a model, an optimiser, a list (parts.py) and how it gets into one file that is
+whole at every moment (../serialization.py) can be read apart from each other.
 """
 
 from ..serialization import CheckpointError

@@ -1,7 +1,7 @@
 """The loop over the epochs of a run that survives interruption.
 
-    history = {"loss": []}
-    for epoch in mg.training.epochs(20, save="run.npz", model=model, optimizer=optimizer, loader=loader, history=history):
+    history = {"loss": []} for epoch in mg.training.epochs(20, save="run.npz", model=model,
+    optimizer=optimizer, loader=loader, history=history):
         for x, t in loader:
             optimizer.zero_grad()
             loss = loss_of(model(x), t)
@@ -9,8 +9,9 @@
             optimizer.step()
             history["loss"].append(loss.item())
 
-Whatever ends this program, Ctrl-C, a power cut or `kill -9`, starting it again goes on at the epoch that was not finished, and in the end
-parameters, optimiser and history are, bit for bit, those of an undisturbed run.
+Whatever ends this program, Ctrl-C, a power cut or `kill -9`, starting it again goes on at the epoch
+that was not finished, and in the end parameters, optimiser and history are, bit for bit, those of
+an undisturbed run.
 """
 
 from __future__ import annotations
@@ -27,24 +28,32 @@ from . import parts
 from .progress import Bar, stream, watched
 
 at_end: list[Callable[[], None]] = []
-"""Called whenever a loop over epochs has ended, so that what shows a training shows its last state."""
+"""Called whenever a loop over epochs has ended, so that what shows a training shows its last
+state.
+"""
 
 
 class epochs:
-    """Iterates over the numbers 0, 1, … of the epochs still to do, out of `count`, with a progress bar.
+    """Iterates over the numbers 0, 1, … of the epochs still to do, out of `count`, with a progress
+    bar.
 
-    save: the file that holds the run. If it exists, all parts are set to what it holds, and the epochs in it are not repeated; then it is
-    rewritten before the first epoch, after each, and, with batches=n, after each n batches of the
-    DataLoader among the parts. Without `save` there is a bar and nothing else.
-    parts: all that the loop changes, by keyword: model=…, optimizer=…, scheduler=…, loader=…, history=… (see training/parts.py for
-    what a part can be). Random numbers of minigrad, NumPy and Python are always saved.
-    every: save after each so many epochs only (and after the last). show: the bar, as in `progress`.
+    save: the file that holds the run. If it exists, all parts are set to what it holds, and the
+    epochs in it are not repeated; then it is rewritten before the first epoch, after each, and,
+    with batches=n, after each n batches of the DataLoader among the parts. Without `save` there is
+    a bar and nothing else.
+    parts: all that the loop changes, by keyword: model=…, optimizer=…, scheduler=…, loader=…,
+    history=… (see training/parts.py for what a part can be). Random numbers of minigrad, NumPy and
+    Python are always saved.
+    every: save after each so many epochs only (and after the last). show: the bar, as in
+    `progress`.
 
-    With `batches`, an epoch that was begun is begun again, and its loop over the loader goes on after the last batch that is saved. So
-    keep what is summed up over an epoch in a part, not in a variable; what stands before that loop is done a second time. Of several loops
-    over the loader in one epoch the first is the one that is saved.
+    With `batches`, an epoch that was begun is begun again, and its loop over the loader goes on
+    after the last batch that is saved. So keep what is summed up over an epoch in a part, not in a
+    variable; what stands before that loop is done a second time. Of several loops over the loader
+    in one epoch the first is the one that is saved.
 
-    Raises CheckpointError (and changes nothing) if the file is damaged or holds other parts than these, and ValueError for counts below 1.
+    Raises CheckpointError (and changes nothing) if the file is damaged or holds other parts than
+    these, and ValueError for counts below 1.
     """
 
     def __init__(
@@ -57,12 +66,26 @@ class epochs:
         show: bool | None = None,
         **parts: Any,
     ) -> None:
-        for name, number in (("count", count), ("every", every), ("batches", 1 if batches is None else batches)):
+        for name, number in (
+            ("count", count),
+            ("every", every),
+            ("batches", 1 if batches is None else batches),
+        ):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ValueError(f"epochs: {name} must be a whole number from 1 on, got {number!r}.")
+                raise ValueError(
+                    f"epochs: {name} must be a whole number from 1 on, got {number!r}."
+                )
         if save is None and (parts or batches):
-            raise ValueError('epochs: parts and batches are for saving. Say where to: save="run.npz".')
-        self.count, self.every, self.batches, self.show, self.parts = count, every, batches, show, parts
+            raise ValueError(
+                'epochs: parts and batches are for saving. Say where to: save="run.npz".'
+            )
+        self.count, self.every, self.batches, self.show, self.parts = (
+            count,
+            every,
+            batches,
+            show,
+            parts,
+        )
         self.path = _path(save)
         self.done = 0
         """How many epochs are finished."""
@@ -70,8 +93,8 @@ class epochs:
         self._loaders = [part for part in parts.values() if isinstance(part, DataLoader)]
         if batches is not None and len(self._loaders) != 1:
             raise ValueError(
-                f"epochs: batches={batches} counts the batches of the DataLoader among the parts; there must be one, not "
-                f"{len(self._loaders)}."
+                f"epochs: batches={batches} counts the batches of the DataLoader among the parts;"
+                f" there must be one, not {len(self._loaders)}."
             )
         self._inside = False
         self._bar: Bar | None = None
@@ -83,7 +106,7 @@ class epochs:
             else:
                 self.save()  # what cannot be saved shall be known now, not after hours
 
-    # -------------------------------------------------------------------------------------------------------------- the loop
+    # ------------------------------------------------------------------------------------- the loop
 
     def __iter__(self) -> epochs:
         return self
@@ -107,14 +130,18 @@ class epochs:
         self.done += 1
         for loader in self._loaders:
             loader.rewind()
-        if self.path is not None and (self.done % self.every == 0 or self.done >= self.count or self.stopped):
+        if self.path is not None and (
+            self.done % self.every == 0 or self.done >= self.count or self.stopped
+        ):
             self.save()
         if self._bar is not None:
             self._bar.note(_latest(self.parts))
             self._bar.advance()
 
     def _watch(self, first: int) -> Any:
-        """What the loader calls after each batch: saves now and then, in the pass with the number `first`."""
+        """What the loader calls after each batch: saves now and then, in the pass with the
+        number `first`.
+        """
 
         def after_batch(epoch: int, done: int) -> None:
             if self.batches is not None and epoch == first and done % self.batches == 0:
@@ -134,10 +161,11 @@ class epochs:
         """How many epochs are still to do, the present one included."""
         return 0 if self.stopped else max(0, self.count - self.done)
 
-    # ------------------------------------------------------------------------------------------------------------- for its body
+    # --------------------------------------------------------------------------------- for its body
 
     def stop(self) -> None:
-        """Let this epoch be the last (early stopping). It is finished and saved, and the run does not go on when it is started again.
+        """Let this epoch be the last (early stopping). It is finished and saved, and the run does
+        not go on when it is started again.
 
         A `break` instead leaves the file as it was when the epoch began.
         """
@@ -150,12 +178,16 @@ class epochs:
         else:
             self._bar.tell(text)
 
-    # ------------------------------------------------------------------------------------------------------------------- the file
+    # ------------------------------------------------------------------------------------- the file
 
     def save(self) -> None:
-        """Write the file now. In the middle of an epoch only what `batches` says is exact: the present epoch is begun again."""
+        """Write the file now. In the middle of an epoch only what `batches` says is exact: the
+        present epoch is begun again.
+        """
         if self.path is None:
-            raise ValueError('epochs: there is no file to save to. Give one: epochs(…, save="run.npz").')
+            raise ValueError(
+                'epochs: there is no file to save to. Give one: epochs(…, save="run.npz").'
+            )
         run = {"done": self.done, "stopped": self.stopped}
         write(self.path, {"run": run, **parts.take(self.parts)}, RUN)
 
@@ -167,15 +199,19 @@ class epochs:
             done, stopped = state["run"]["done"], state["run"]["stopped"]
             parts.put(self.parts, state)
         except Exception as error:
-            # An object with a load_state_dict of its own may have refused after other parts were set: take everything back.
+            # An object with a load_state_dict of its own may have refused after other parts were
+            # set: take everything back.
             parts.put(self.parts, before)
             raise CheckpointError(
-                f"{self.path} does not fit this run: {error}\nUse the same parts as then, or another file for another run."
+                f"{self.path} does not fit this run: {error}\nUse the same parts as then, or"
+                " another file for another run."
             ) from error
         self.done, self.stopped = done, stopped
         if watched() if self.show is None else self.show:
             end = " The run was stopped there." if stopped else ""
-            print(f"{self.path}: {done} of {self.count} epochs are done already.{end}", file=stream())
+            print(
+                f"{self.path}: {done} of {self.count} epochs are done already.{end}", file=stream()
+            )
 
 
 def _path(save: str | os.PathLike[str] | None) -> Path | None:
@@ -189,6 +225,18 @@ def _path(save: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _latest(parts: dict[str, Any]) -> dict[str, float]:
-    """The last numbers of the lists in dicts among the parts: the figures to show beside the bar."""
-    lists = {name: column for part in parts.values() if isinstance(part, dict) for name, column in part.items() if isinstance(column, list)}
-    return {str(name): float(column[-1]) for name, column in lists.items() if column and isinstance(column[-1], int | float)}
+    """The last numbers of the lists in dicts among the parts: the figures to show beside the
+    bar.
+    """
+    lists = {
+        name: column
+        for part in parts.values()
+        if isinstance(part, dict)
+        for name, column in part.items()
+        if isinstance(column, list)
+    }
+    return {
+        str(name): float(column[-1])
+        for name, column in lists.items()
+        if column and isinstance(column[-1], int | float)
+    }

@@ -1,16 +1,21 @@
 """What there is to save of the parts of a run, and how it is put back.
 
-| part | what is saved |
-|---|---|
-| Module | parameters and buffers, their gradients, which are frozen, and each module's training switch |
-| Tensor | value and gradient |
-| Optimizer | settings (learning rates among them) and the state of each parameter |
-| what has `state_dict` and `load_state_dict` (schedules, DataLoader, your own classes) | what `state_dict` gives |
-| dict, list, NumPy array | all that is inside, put back into the same object |
-| numpy.random.Generator, random.Random | their state |
+    part                                  what is saved
 
-Beside the parts there is what the whole program shares (`surroundings`): minigrad's random numbers, which serve all devices, those of
-NumPy and of Python, and SINGA's switch `autograd.training`.
+    Module                                parameters and buffers, their gradients, which are frozen,
+                                          and each module's training switch
+    Tensor                                value and gradient
+    Optimizer                             settings (learning rates among them) and the state of each
+                                          parameter
+    what has `state_dict` and             what `state_dict` gives
+    `load_state_dict` (schedules,
+    DataLoader, your own classes)
+    dict, list, NumPy array               all that is inside, put back into the same object
+    numpy.random.Generator,               their state
+    random.Random
+
+Beside the parts there is what the whole program shares (`surroundings`): minigrad's random numbers,
+which serve all devices, those of NumPy and of Python, and SINGA's switch `autograd.training`.
 """
 
 from __future__ import annotations
@@ -28,11 +33,12 @@ from ..serialization import CheckpointError
 Parts = dict[str, Any]
 State = dict[str, Any]
 
-# ------------------------------------------------------------------------------------------------------------- all parts together
+# ------------------------------------------------------------------------------- all parts together
 
 
 def take(parts: Parts) -> State:
-    """The state of all parts and of what surrounds them. Arrays are the parts' own memory: write them before anything goes on.
+    """The state of all parts and of what surrounds them. Arrays are the parts' own memory: write
+    them before anything goes on.
 
     Raises CheckpointError for a part that is none of the kinds above.
     """
@@ -45,19 +51,24 @@ def take(parts: Parts) -> State:
 
 
 def put(parts: Parts, state: State) -> None:
-    """Put back what `take` gave. Raises CheckpointError if the parts are not the same ones; then nothing is changed."""
+    """Put back what `take` gave. Raises CheckpointError if the parts are not the same ones; then
+    nothing is changed.
+    """
     saved = state["parts"]
     for missing, place in ((set(saved) - set(parts), "here"), (set(parts) - set(saved), "there")):
         if missing:
             raise CheckpointError(
-                f"its parts are {', '.join(saved)}, here they are {', '.join(parts)}: {', '.join(sorted(missing))} is missing {place}."
+                f"its parts are {', '.join(saved)}, here they are {', '.join(parts)}:"
+                f" {', '.join(sorted(missing))} is missing {place}."
             )
     for name, part in parts.items():
         there, here = state["kinds"][name], kind(name, part)
         if there != here:
             raise CheckpointError(f"{name} is a part of kind {there} there, and {here} here.")
         _check(name, part, saved[name], parts)
-    for name, part in sorted(parts.items(), key=lambda item: isinstance(item[1], Optimizer)):  # optimisers last: schedules set their rates
+    for name, part in sorted(
+        parts.items(), key=lambda item: isinstance(item[1], Optimizer)
+    ):  # optimisers last: schedules set their rates
         _put(part, saved[name], parts)
     restore_surroundings(state["surroundings"])
 
@@ -68,14 +79,17 @@ def kind(name: str, part: Any) -> str:
         return "Module"
     if isinstance(part, Tensor):
         return "Tensor"
-    if callable(getattr(part, "state_dict", None)) and callable(getattr(part, "load_state_dict", None)):
+    if callable(getattr(part, "state_dict", None)) and callable(
+        getattr(part, "load_state_dict", None)
+    ):
         return type(part).__name__
     for known, word in KINDS.items():
         if isinstance(part, known):
             return word
     raise CheckpointError(
-        f"{name} is of type {type(part).__name__}, whose state is not known. Give modules, tensors, optimisers, dicts, lists, arrays, "
-        "random generators, or objects with state_dict() and load_state_dict(); put single numbers into a dict."
+        f"{name} is of type {type(part).__name__}, whose state is not known. Give modules, tensors,"
+        " optimisers, dicts, lists, arrays, random generators, or objects with state_dict() and"
+        " load_state_dict(); put single numbers into a dict."
     )
 
 
@@ -87,7 +101,7 @@ KINDS: dict[type, str] = {
     random.Random: "Random",
 }
 
-# --------------------------------------------------------------------------------------------------------------- one part at a time
+# ------------------------------------------------------------------------------- one part at a time
 
 
 def _take(name: str, part: Any, names: dict[int, str]) -> Any:
@@ -105,32 +119,53 @@ def _take(name: str, part: Any, names: dict[int, str]) -> Any:
 
 
 def _check(name: str, part: Any, state: Any, parts: Parts) -> None:
-    """Raise CheckpointError unless `_put` will succeed. What an object's own load_state_dict refuses is found out by that alone."""
+    """Raise CheckpointError unless `_put` will succeed. What an object's own load_state_dict
+    refuses is found out by that alone.
+    """
     if isinstance(part, Module):
         own = {path: tensor for path, tensor in _tensors(part)}
-        _compare(name, {k: (v["value"].shape, v["value"].dtype) for k, v in state["tensors"].items()}, own)
+        _compare(
+            name,
+            {k: (v["value"].shape, v["value"].dtype) for k, v in state["tensors"].items()},
+            own,
+        )
         if len(state["training"]) != len(list(part.modules())):
-            raise CheckpointError(f"{name} has {len(state['training'])} modules inside there, {len(list(part.modules()))} here.")
+            raise CheckpointError(
+                f"{name} has {len(state['training'])} modules inside there,"
+                f" {len(list(part.modules()))} here."
+            )
     elif isinstance(part, Tensor):
         _compare(name, {"value": (state["value"].shape, state["value"].dtype)}, {"value": part})
     elif isinstance(part, Optimizer):
         here = [[p.shape for p in group["params"]] for group in part.param_groups]
         if here != state["shapes"]:
-            raise CheckpointError(f"{name} has groups of parameters of shapes {state['shapes']} there, {here} here.")
+            raise CheckpointError(
+                f"{name} has groups of parameters of shapes {state['shapes']} there, {here} here."
+            )
         known = _named_tensors(parts)
         unknown = [path for path in state["loose"] if path not in known]
         if unknown:
-            raise CheckpointError(f"{name} has a state for {', '.join(unknown)} there, which no part has here.")
+            raise CheckpointError(
+                f"{name} has a state for {', '.join(unknown)} there, which no part has here."
+            )
     elif isinstance(part, backend.numpy.random.Generator):
         there, here_is = state["bit_generator"], part.bit_generator.state["bit_generator"]
         if there != here_is:
             raise CheckpointError(f"{name} draws from {there} there, from {here_is} here.")
-    elif isinstance(part, backend.NumpyArray) and (part.shape, part.dtype) != (state.shape, state.dtype):
-        raise CheckpointError(f"{name} has shape {state.shape} and dtype {state.dtype} there, {part.shape} and {part.dtype} here.")
+    elif isinstance(part, backend.NumpyArray) and (part.shape, part.dtype) != (
+        state.shape,
+        state.dtype,
+    ):
+        raise CheckpointError(
+            f"{name} has shape {state.shape} and dtype {state.dtype} there, {part.shape} and"
+            f" {part.dtype} here."
+        )
 
 
 def _compare(name: str, there: dict[str, Any], here: dict[str, Tensor]) -> None:
-    problems = [f"  {k}: not here" for k in there if k not in here] + [f"  {k}: not there" for k in here if k not in there]
+    problems = [f"  {k}: not here" for k in there if k not in here] + [
+        f"  {k}: not there" for k in here if k not in there
+    ]
     problems += [
         f"  {k}: shape {shape}, {dtype} there; shape {here[k].shape}, {here[k].dtype} here"
         for k, (shape, dtype) in there.items()
@@ -163,7 +198,9 @@ def _put(part: Any, state: Any, parts: Parts) -> None:
 
 
 def refill(old: Any, new: Any) -> Any:
-    """Make `old` equal to `new` without replacing the lists, dicts and arrays inside, which others may hold on to; returns the result."""
+    """Make `old` equal to `new` without replacing the lists, dicts and arrays inside, which
+    others may hold on to; returns the result.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         merged = {k: refill(old[k], v) if k in old else v for k, v in new.items()}
         old.clear()
@@ -172,13 +209,17 @@ def refill(old: Any, new: Any) -> Any:
     if isinstance(old, list) and isinstance(new, list):
         old[:] = [refill(a, b) for a, b in zip(old, new, strict=False)] + new[len(old) :]
         return old
-    if isinstance(old, backend.NumpyArray) and isinstance(new, backend.NumpyArray) and (old.shape, old.dtype) == (new.shape, new.dtype):
+    if (
+        isinstance(old, backend.NumpyArray)
+        and isinstance(new, backend.NumpyArray)
+        and (old.shape, old.dtype) == (new.shape, new.dtype)
+    ):
         old[...] = new
         return old
     return new
 
 
-# -------------------------------------------------------------------------------------------------------------- modules and tensors
+# ------------------------------------------------------------------------------ modules and tensors
 
 
 def _tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
@@ -200,7 +241,11 @@ def _module_state(module: Module) -> State:
 
 def _tensor_state(tensor: Tensor) -> State:
     grad = tensor.stored_grad
-    return {"value": _array(tensor), "grad": None if grad is None else _array(grad), "requires_grad": tensor.requires_grad}
+    return {
+        "value": _array(tensor),
+        "grad": None if grad is None else _array(grad),
+        "requires_grad": tensor.requires_grad,
+    }
 
 
 def _array(tensor: Tensor) -> Any:
@@ -211,25 +256,33 @@ def _put_tensor(tensor: Tensor, state: State) -> None:
     overwrite_payload(tensor, backend.to_device_of(state["value"], tensor.array))
     if isinstance(tensor.node, Leaf):
         tensor.node.array = tensor.array
-    tensor.stored_grad = None if state["grad"] is None else wrap(backend.to_device_of(state["grad"], tensor.array))
+    tensor.stored_grad = (
+        None if state["grad"] is None else wrap(backend.to_device_of(state["grad"], tensor.array))
+    )
 
 
 def _named_tensors(parts: Parts) -> dict[str, Tensor]:
     """The tensors of all modules and tensors among the parts, by part and name."""
     found = {name: part for name, part in parts.items() if isinstance(part, Tensor)}
     modules = {name: part for name, part in parts.items() if isinstance(part, Module)}
-    return found | {f"{name}.{path}": tensor for name, module in modules.items() for path, tensor in _tensors(module)}
+    return found | {
+        f"{name}.{path}": tensor
+        for name, module in modules.items()
+        for path, tensor in _tensors(module)
+    }
 
 
 def _names(parts: Parts) -> dict[int, str]:
     return {id(tensor): name for name, tensor in _named_tensors(parts).items()}
 
 
-# ------------------------------------------------------------------------------------------------------------------------ optimisers
+# --------------------------------------------------------------------------------------- optimisers
 
 
 def _optimizer_state(name: str, optimizer: Optimizer, names: dict[int, str]) -> State:
-    """`loose`: states of parameters that came to the optimiser through `update` alone, by the name they have in another part."""
+    """`loose`: states of parameters that came to the optimiser through `update` alone, by the
+    name they have in another part.
+    """
     grouped = {id(p) for group in optimizer.param_groups for p in group["params"]}
     loose: State = {}
     for key, state in optimizer.state.items():
@@ -237,8 +290,8 @@ def _optimizer_state(name: str, optimizer: Optimizer, names: dict[int, str]) -> 
             continue
         if key not in names:
             raise CheckpointError(
-                f"{name} has a state for a parameter of shape {optimizer._known[key].shape} that belongs to no part. Give the module (or "
-                "the tensor) as a part too."
+                f"{name} has a state for a parameter of shape {optimizer._known[key].shape} that"
+                " belongs to no part. Give the module (or the tensor) as a part too."
             )
         loose[names[key]] = state
     return {
@@ -256,7 +309,7 @@ def _put_optimizer(optimizer: Optimizer, state: State, known: dict[str, Tensor])
         optimizer.adopt(known[path], own)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- surroundings
+# ------------------------------------------------------------------------------------- surroundings
 
 
 def surroundings() -> State:

@@ -1,7 +1,9 @@
-"""A bar that shows how far a loop is: tqdm's, on a terminal and in a notebook. Without tqdm there are plain lines instead, and a hint.
+"""A bar that shows how far a loop is: tqdm's, on a terminal and in a notebook. Without tqdm there
+are plain lines instead, and a hint.
 
-A script's bar goes to standard error, so that its output can be kept in a file. Notebooks colour standard error as if something had gone
-wrong; there the bar is a widget, or, without ipywidgets, text on standard output.
+A script's bar goes to standard error, so that its output can be kept in a file. Notebooks colour
+standard error as if something had gone wrong; there the bar is a widget, or, without ipywidgets,
+text on standard output.
 """
 
 from __future__ import annotations
@@ -19,12 +21,18 @@ PAUSE = 10.0
 
 
 def progress(
-    items: Iterable[Any], *, total: int | None = None, unit: str = "step", label: str = "", show: bool | None = None
+    items: Iterable[Any],
+    *,
+    total: int | None = None,
+    unit: str = "step",
+    label: str = "",
+    show: bool | None = None,
 ) -> Iterator[Any]:
     """Iterate over the items, with a bar that says how many there were, how many will come, and
     when the last one will be done.
 
-    total: how many there are (default: `len(items)` where that is known); unit: what one is called; label: what stands before the bar.
+    total: how many there are (default: `len(items)` where that is known); unit: what one is called;
+    label: what stands before the bar.
     show: True and False say whether to show anything; None shows it where it can be seen: on a
     terminal and in a notebook.
     """
@@ -39,12 +47,20 @@ def progress(
 
 
 class Bar:
-    """What the loop tells: `advance()` after each step, `note(…)` for figures beside the bar, `tell(…)` for a line above it, `close()`."""
+    """What the loop tells: `advance()` after each step, `note(…)` for figures beside the bar,
+    `tell(…)` for a line above it, `close()`.
+    """
 
-    def __init__(self, total: int | None, done: int, unit: str, label: str, show: bool | None) -> None:
+    def __init__(
+        self, total: int | None, done: int, unit: str, label: str, show: bool | None
+    ) -> None:
         self.total, self.done, self.unit, self.label, self.text = total, done, unit, label, ""
         wanted = watched() if show is None else show
-        self._tqdm = _tqdm(total=total, initial=done, unit=unit, desc=label or None) if wanted and has_tqdm() else None
+        self._tqdm = (
+            _tqdm(total=total, initial=done, unit=unit, desc=label or None)
+            if wanted and has_tqdm()
+            else None
+        )
         self._plain = wanted and self._tqdm is None
         self._started = self._told = monotonic()
         self._began_at = done
@@ -112,7 +128,9 @@ def watched() -> bool:
 
 
 def runs_for_a_page() -> bool:
-    """Whether MINIGRAD_STATIC says that what comes out is read later and without a kernel, as on the site of the lessons."""
+    """Whether MINIGRAD_STATIC says that what comes out is read later and without a kernel, as on
+    the site of the lessons.
+    """
     return bool(os.environ.get("MINIGRAD_STATIC"))
 
 

@@ -1,4 +1,6 @@
-"""PyTorch's names (`torch.utils`) of what is elsewhere here: `utils.data` is minigrad.data, `utils.checkpoint` recomputation."""
+"""PyTorch's names (`torch.utils`) of what is elsewhere here: `utils.data` is minigrad.data,
+`utils.checkpoint` recomputation.
+"""
 
 import sys
 

@@ -41,7 +41,9 @@ class Symbol(Tensor):
         self.node = self.version = self.view_of = self.tangents = self.stored_grad = None
 
     @staticmethod
-    def __minigrad_apply__(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(
+        primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
         """The engine's question to a tensor of another kind: apply this operation."""
         payloads = [a.array if isinstance(a, Tensor) else a for a in args]
         result = primitive(*payloads, **params)
@@ -51,7 +53,13 @@ class Symbol(Tensor):
 
 
 def rule_of(
-    primitive: Primitive, index: int, operands: Sequence[Any], params: dict[str, Any], names: Sequence[Token], result: Token, g: Token
+    primitive: Primitive,
+    index: int,
+    operands: Sequence[Any],
+    params: dict[str, Any],
+    names: Sequence[Token],
+    result: Token,
+    g: Token,
 ) -> Tokens | None:
     """What an operand receives in a backward pass, as tokens. None where there is no rule, where
     there are several results, or where the operands are many.
@@ -61,15 +69,24 @@ def rule_of(
     """
     rule = primitive.pull_rule(index) if primitive.kind != "constant" else None
     many = sum(getattr(o, "size", 1) for o in operands) > LARGEST
-    if rule is None or primitive.outputs != 1 or primitive.variadic or (many and not primitive.pointwise):
+    if (
+        rule is None
+        or primitive.outputs != 1
+        or primitive.variadic
+        or (many and not primitive.pointwise)
+    ):
         return None
     with unobserved(), no_grad(), backend.ignore_float_errors():
         values = [_one(o) if primitive.pointwise else o for o in operands]
-        inputs = [Symbol(v, [n]) if hasattr(v, "dtype") else v for v, n in zip(values, names, strict=True)]
+        inputs = [
+            Symbol(v, [n]) if hasattr(v, "dtype") else v for v, n in zip(values, names, strict=True)
+        ]
         made = primitive(*values, **params)
         named = [_source(s, inputs, Symbol(made, [result])) for s in rule.sources]
         keywords = {k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
-        out = rule.function(Symbol(backend.ones(made.shape, made.dtype, made), [g]), *named, **keywords)
+        out = rule.function(
+            Symbol(backend.ones(made.shape, made.dtype, made), [g]), *named, **keywords
+        )
     return _tokens(out)[0]
 
 
@@ -97,9 +114,16 @@ def _tokens(value: Any) -> Ranked:
         return [words.num(int(primitive is ones_like))], ATOM
     if primitive is mul and args[0] is args[1]:
         return _raised(args[0], words.num(2)), ATOM
-    if primitive is mul and isinstance(args[1], Symbol) and not isinstance(args[1].made, list) and args[1].made[0] is rsqrt:
+    if (
+        primitive is mul
+        and isinstance(args[1], Symbol)
+        and not isinstance(args[1].made, list)
+        and args[1].made[0] is rsqrt
+    ):
         root: Token = {"t": "sqrt", "of": _tokens(args[1].made[1][0])[0]}
-        return [*words.within(_tokens(args[0]), words.RANK["/"]), words.op("/"), root], words.RANK["/"]
+        return [*words.within(_tokens(args[0]), words.RANK["/"]), words.op("/"), root], words.RANK[
+            "/"
+        ]
     if primitive is power and params["n"] == 1:
         return _tokens(args[0])
     if primitive is permute and _swaps_last(params["axes"]):

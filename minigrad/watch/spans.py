@@ -1,9 +1,10 @@
-"""Which part of the user's source called an operation (line and columns of the exact sub-expression), and to which variable its result
-was given.
+"""Which part of the user's source called an operation (line and columns of the exact
+sub-expression), and to which variable its result was given.
 
-Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The tracer asks for the instruction that is
-running in the traced function. It works in notebook cells too, because IPython registers each cell's text. Where the text cannot be had
-(functions made by `exec`, built-in ones), or is not that of the function, there are no spans; nothing else changes.
+Python 3.11 keeps, for every instruction, the source range it came from (`code.co_positions`). The
+tracer asks for the instruction that is running in the traced function. It works in notebook cells
+too, because IPython registers each cell's text. Where the text cannot be had (functions made by
+`exec`, built-in ones), or is not that of the function, there are no spans; nothing else changes.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ from types import CodeType, FrameType
 from typing import Any
 
 Range = tuple[int, int, int, int]
-"""First line, last line (from 1, in the file), first and last column (from 0, in bytes), as `co_positions` and `ast` count."""
+"""First line, last line (from 1, in the file), first and last column (from 0, in bytes), as
+`co_positions` and `ast` count.
+"""
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MOST_LOCALS = 256
-"""In functions with more variables than this, results are not looked up among them: it would take quadratic time."""
+"""In functions with more variables than this, results are not looked up among them: it would
+take quadratic time.
+"""
 
 
 class SourceMap:
     """The source text of a function, and positions in it."""
 
     def __init__(self, f: Callable[..., Any], text: str | None = None) -> None:
-        """f: the function; text: what to show instead of its own source (then positions refer to the code's own lines and columns)."""
+        """f: the function; text: what to show instead of its own source (then positions refer to
+        the code's own lines and columns).
+        """
         self.name = str(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "f")
         code = _code_of(f)
         self._codes = set() if code is None else set(_nested(code))
@@ -56,14 +63,20 @@ class SourceMap:
             target = _simple_target(node)
             if target is not None:
                 value: ast.expr = node.value  # type: ignore[attr-defined]
-                self._variables[value.lineno, value.end_lineno or 0, value.col_offset, value.end_col_offset or 0] = target
+                self._variables[
+                    value.lineno, value.end_lineno or 0, value.col_offset, value.end_col_offset or 0
+                ] = target
 
     def source(self) -> dict[str, Any] | None:
-        """The Trace's `source` entry. The file's name is left out: it would make equal programs differ."""
+        """The Trace's `source` entry. The file's name is left out: it would make equal programs
+        differ.
+        """
         return None if self._text is None else {"code": self._text}
 
     def frame(self) -> FrameType | None:
-        """The innermost running call of the traced function or of one defined inside it; None outside or without source."""
+        """The innermost running call of the traced function or of one defined inside it; None
+        outside or without source.
+        """
         return None if self._text is None else self._running(sys._getframe(1))
 
     def _running(self, frame: FrameType | None) -> FrameType | None:
@@ -77,38 +90,52 @@ class SourceMap:
         return frame.f_locals
 
     def look_again(self) -> None:
-        """Before Python 3.13, what was seen among a call's variables lives on until they are looked at again, though thrown away since."""
+        """Before Python 3.13, what was seen among a call's variables lives on until they are
+        looked at again, though thrown away since.
+        """
         frame = self.frame() if self._looked else None
         if frame is not None and id(frame) in self._looked:
             self.held(frame)
 
     def span(self, frame: FrameType) -> list[int] | None:
-        """[line, column, end line, end column] of the expression that `frame` is evaluating; lines count from 1 in the source."""
+        """[line, column, end line, end column] of the expression that `frame` is evaluating;
+        lines count from 1 in the source.
+        """
         found = self._range(frame)
         if found is None:
             return None
         line, end_line = found[0] - self._first, found[1] - self._first
         if not 0 <= line <= end_line < len(self._lines):
             return None
-        return [line + 1, self._column(line, found[2]), end_line + 1, self._column(end_line, found[3])]
+        return [
+            line + 1,
+            self._column(line, found[2]),
+            end_line + 1,
+            self._column(end_line, found[3]),
+        ]
 
     def variable(self, frame: FrameType) -> str | None:
-        """The name in `name = <the expression that frame is evaluating>`, if it stands in such an assignment."""
+        """The name in `name = <the expression that frame is evaluating>`, if it stands in such
+        an assignment.
+        """
         if frame.f_code.co_nlocals > MOST_LOCALS:
             return None
         found = self._range(frame)
         return None if found is None else self._variables.get(found)
 
     def outside(self, value: Any) -> str | None:
-        """The variable by which the running call of the traced function knows a value that was made before: of an outer function, or
-        global."""
+        """The variable by which the running call of the traced function knows a value that was made
+        before: of an outer function, or global.
+        """
         frame = self._running(sys._getframe(1))
         if frame is None:
             return None
         names = frame.f_code.co_freevars if frame.f_code.co_nlocals <= MOST_LOCALS else ()
         known = self.held(frame) if names else {}
         found = next((name for name in names if known.get(name) is value), None)
-        return found or next((name for name in frame.f_code.co_names if frame.f_globals.get(name) is value), None)
+        return found or next(
+            (name for name in frame.f_code.co_names if frame.f_globals.get(name) is value), None
+        )
 
     def _range(self, frame: FrameType) -> Range | None:
         positions = self._positions.get(frame.f_code)
@@ -119,11 +146,15 @@ class SourceMap:
 
     def _column(self, line: int, offset: int) -> int:
         """A byte offset in the file's line as a character column of the shown line."""
-        return max(0, len(self._lines[line].encode()[:offset].decode(errors="ignore")) - self._margin)
+        return max(
+            0, len(self._lines[line].encode()[:offset].decode(errors="ignore")) - self._margin
+        )
 
 
 def _code_of(f: Any) -> CodeType | None:
-    """The code that runs when f is called: behind decorators, of a bound method, of an object with `__call__`, of a partial."""
+    """The code that runs when f is called: behind decorators, of a bound method, of an object
+    with `__call__`, of a partial.
+    """
     while isinstance(f, functools.partial):
         f = f.func
     f = inspect.unwrap(f)
@@ -142,18 +173,31 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _definition(code: CodeType) -> tuple[list[str], Function] | None:
-    """The lines of the file that `code` came from and its definition there; None if there is no such file, or the file says something
-    else."""
+    """The lines of the file that `code` came from and its definition there; None if there is no
+    such file, or the file says something else.
+    """
     try:
         lines, _ = inspect.findsource(code)
         tree = _parsed("".join(lines))
     except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError):
         return None
-    candidates = [n for n in ast.walk(tree) if isinstance(n, Function) and _first_line(n) == code.co_firstlineno and _fits(n, code)]
-    if len(candidates) > 1:  # several lambdas on one line: the one whose body holds the code's instructions
+    candidates = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, Function) and _first_line(n) == code.co_firstlineno and _fits(n, code)
+    ]
+    if (
+        len(candidates) > 1
+    ):  # several lambdas on one line: the one whose body holds the code's instructions
         ranges = [p for p in code.co_positions() if None not in p and p[3] != 0]
-        candidates = [n for n in candidates if isinstance(n, ast.Lambda) and all(_contains(n.body, p) for p in ranges)]
-        candidates.sort(key=lambda n: (n.lineno, n.col_offset))  # of lambdas inside one another the innermost
+        candidates = [
+            n
+            for n in candidates
+            if isinstance(n, ast.Lambda) and all(_contains(n.body, p) for p in ranges)
+        ]
+        candidates.sort(
+            key=lambda n: (n.lineno, n.col_offset)
+        )  # of lambdas inside one another the innermost
     return (lines, candidates[-1]) if candidates else None
 
 
@@ -173,17 +217,29 @@ def _first_line(definition: Function) -> int:
 
 
 def _fits(definition: Function, code: CodeType) -> bool:
-    """Whether a definition has the code's name and parameters: a file that changed since it was run shows another function there."""
+    """Whether a definition has the code's name and parameters: a file that changed since it was
+    run shows another function there.
+    """
     name = definition.name if not isinstance(definition, ast.Lambda) else "<lambda>"
     given = definition.args
     parameters = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    return name == code.co_name and parameters == list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return name == code.co_name and parameters == list(
+        code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    )
 
 
 def _simple_target(node: ast.AST) -> str | None:
     """`a` in `a = …`, `a: T = …` and `(a := …)`."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+    if (
+        isinstance(node, ast.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0], ast.Name)
+    ):
         return node.targets[0].id
-    if isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None and isinstance(node.target, ast.Name):
+    if (
+        isinstance(node, ast.AnnAssign | ast.NamedExpr)
+        and node.value is not None
+        and isinstance(node.target, ast.Name)
+    ):
         return node.target.id
     return None

@@ -1,7 +1,9 @@
-"""From a function to its Trace: run it once under observation, differentiate it, and return what the engine did as plain data.
+"""From a function to its Trace: run it once under observation, differentiate it, and return what
+the engine did as plain data.
 
-`trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and returns a `minigrad.trace/1` document.
-Nothing is differentiated here: values, tangents and cotangents are those that the engine computed (recorder.py notes them).
+`trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and
+returns a `minigrad.trace/1` document. Nothing is differentiated here: values, tangents and
+cotangents are those that the engine computed (recorder.py notes them).
 """
 
 from __future__ import annotations
@@ -37,17 +39,24 @@ def trace_function(
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
-    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their dtype; f gets fresh tensors).
-    mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints) or "both".
-    tangents: the forward seed, one value per argument or a mapping from argument names (default: 1 for the first, 0 for the others).
-    cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one number).
-    names: of the arguments (default: f's parameter names); source: the text to show (default: f's own, where Python can find it).
-    most: the largest number of nodes (default: any). Beyond it nothing more is recorded, and when f has ended TraceTooLargeError is raised.
+    args: numbers and lists of numbers (traced in double precision), arrays or tensors (keep their
+    dtype; f gets fresh tensors).
+    mode: "primal" (values only), "forward" (values and tangents), "reverse" (values and adjoints)
+    or "both".
+    tangents: the forward seed, one value per argument or a mapping from argument names (default: 1
+    for the first, 0 for the others).
+    cotangent: the reverse seed, of the result's shape (default: 1, for a result that is one
+    number).
+    names: of the arguments (default: f's parameter names); source: the text to show (default: f's
+    own, where Python can find it).
+    most: the largest number of nodes (default: any). Beyond it nothing more is recorded, and when f
+    has ended TraceTooLargeError is raised.
 
-    f must return one tensor (or number), which must be a single real number if adjoints are asked for without a cotangent. Raises
-    ValueError for an unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for another kind of result;
-    AutogradError where f does something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself raises
-    passes through untouched.
+    f must return one tensor (or number), which must be a single real number if adjoints are asked
+    for without a cotangent. Raises ValueError for an unknown mode, and for names or a seed that do
+    not fit; NonScalarError; TypeError for another kind of result; AutogradError where f does
+    something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself
+    raises passes through untouched.
     """
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
@@ -61,7 +70,9 @@ def trace_function(
                 make_leaf(x)
                 if directions is not None:
                     x.tangents = {level: directions[i]}
-            recorder.input(x, labels[i], directions[i] if x.tangents and directions is not None else None)
+            recorder.input(
+                x, labels[i], directions[i] if x.tangents and directions is not None else None
+            )
         with recorder.at_work():
             out = f(*inputs)
         out = _result(out)
@@ -80,33 +91,45 @@ def _result(out: Any) -> Tensor:
     if out is None:
         raise TypeError(f"{must} nothing. Does it end with return, and what it computed?")
     if isinstance(out, list | tuple):
-        raise TypeError(f"{must} a {type(out).__name__} of {len(out)}. Trace one result at a time, for instance lambda *x: f(*x)[0].")
+        raise TypeError(
+            f"{must} a {type(out).__name__} of {len(out)}. Trace one result at a time, for instance"
+            " lambda *x: f(*x)[0]."
+        )
     raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 
 
 def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None:
     if cotangent is None and out.array.size != 1:
         raise NonScalarError(
-            f"trace: reverse mode starts from one number, but the function returned shape {out.shape}. "
-            "Reduce the result, for instance with .sum(), or trace with mode='forward'."
+            "trace: reverse mode starts from one number, but the function returned shape"
+            f" {out.shape}. Reduce the result, for instance with .sum(), or trace with"
+            " mode='forward'."
         )
     if not backend.is_differentiable(out.dtype):
         raise AutogradError(
-            f"trace: the function returned {out.dtype}, which has no derivative; trace with mode='primal', or return a floating dtype."
+            f"trace: the function returned {out.dtype}, which has no derivative; trace with"
+            " mode='primal', or return a floating dtype."
         )
     if out.dtype.kind == "c":
         raise NonScalarError(
-            "trace: the function returned a complex number; a gradient is defined for real results only. Return .real or .abs()."
+            "trace: the function returned a complex number; a gradient is defined for real results"
+            " only. Return .real or .abs()."
         )
     node = grad_node(out)
-    seed = wrap(backend.ones(out.shape, out.dtype, out.array)) if cotangent is None else _seed(out, cotangent)
+    seed = (
+        wrap(backend.ones(out.shape, out.dtype, out.array))
+        if cotangent is None
+        else _seed(out, cotangent)
+    )
     recorder.seed_adjoint(seed.array)
     if node is None:
         return
     reached = reached_from([node])
     for n in reached:
         if recorder.knows(n) and isinstance(n, OpNode):
-            n.tangents = None  # an ordinary pass on arrays: the same numbers as forward over reverse would give, sooner
+            # an ordinary pass on arrays: the same numbers as forward over reverse would give,
+            # sooner
+            n.tangents = None
     ends: list[Node] = [n for n in reached if isinstance(n, Leaf)]
     with no_grad(), recorder.at_work():
         final = differentiate([node], [seed], targets=ends, accumulate=False, retain_graph=True)
@@ -116,7 +139,10 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None
 def _seed(out: Tensor, cotangent: Any) -> Tensor:
     given = as_tensor(cotangent).array
     if given.shape != out.shape or given.dtype.kind == "c":
-        raise ValueError(f"trace: a cotangent of shape {given.shape} and dtype {given.dtype} does not fit a result of shape {out.shape}.")
+        raise ValueError(
+            f"trace: a cotangent of shape {given.shape} and dtype {given.dtype} does not fit a"
+            f" result of shape {out.shape}."
+        )
     return wrap(backend.as_payload(given, out.dtype))
 
 
@@ -126,7 +152,9 @@ def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | No
             parameters = list(inspect.signature(f).parameters.values())
         except (TypeError, ValueError):
             parameters = []
-        found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+        found = [
+            p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ][:count]
     else:
         found = list(names)
         if len(found) > count:
@@ -143,7 +171,9 @@ def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | No
 
 
 def _input(value: Any) -> Tensor:
-    """A fresh tensor for an argument: Python numbers in double precision, so that the shown digits are right."""
+    """A fresh tensor for an argument: Python numbers in double precision, so that the shown
+    digits are right.
+    """
     if isinstance(value, Tensor):
         return wrap(backend.as_payload(value.array))
     if isinstance(value, bool | int | float):
@@ -163,20 +193,30 @@ def _directions(inputs: list[Tensor], labels: list[str], tangents: Any) -> list[
     elif isinstance(tangents, Mapping):
         unknown = [k for k in tangents if k not in labels]
         if unknown:
-            raise ValueError(f"trace: a tangent is given for {unknown[0]!r}, but the arguments are {', '.join(labels)}.")
+            raise ValueError(
+                f"trace: a tangent is given for {unknown[0]!r}, but the arguments are"
+                f" {', '.join(labels)}."
+            )
         values = [tangents.get(name, 0.0) for name in labels]
     else:
         values = list(tangents) if isinstance(tangents, list | tuple) else [tangents]
         if len(values) != len(inputs):
-            raise ValueError(f"trace: got {len(values)} tangents for {len(inputs)} arguments; give one for each.")
+            raise ValueError(
+                f"trace: got {len(values)} tangents for {len(inputs)} arguments; give one for each."
+            )
     out = []
     for x, v in zip(inputs, values, strict=True):
         array = backend.materialise(backend.zeros(x.shape, x.dtype, x.array)).copy()
         given = as_tensor(v).array
         if given.shape not in ((), x.shape):
-            raise ValueError(f"trace: a tangent of shape {given.shape} does not fit an argument of shape {x.shape}.")
+            raise ValueError(
+                f"trace: a tangent of shape {given.shape} does not fit an argument of shape"
+                f" {x.shape}."
+            )
         if given.dtype.kind == "c" and x.dtype.kind != "c":
-            raise ValueError(f"trace: a complex tangent does not fit an argument of dtype {x.dtype}.")
+            raise ValueError(
+                f"trace: a complex tangent does not fit an argument of dtype {x.dtype}."
+            )
         array[...] = given
         out.append(wrap(backend.canonical(array)))
     return out

@@ -1,6 +1,7 @@
 """How the Trace says things: formulas as tokens, sentences in plain English, values as JSON.
 
-Tokens are rendered by the readers (MathML in a page, TeX in a figure, text in a terminal), from this one source.
+Tokens are rendered by the readers (MathML in a page, TeX in a figure, text in a terminal), from
+this one source.
 """
 
 from __future__ import annotations
@@ -21,11 +22,24 @@ Token = dict[str, Any]
 Tokens = list[Token]
 
 SIGNS = {
-    "+": "+", "-": "−", "*": "·", "/": "/", "@": "@", "//": "//", "%": "mod", "neg": "−", "==": "=", "!=": "≠", "<": "<", "<=": "≤",
-    ">": ">", ">=": "≥", "and": "∧", "or": "∨", "not": "¬", "&": "&", "|": "|", "^": "xor", "~": "~",
+    "+": "+", "-": "−", "*": "·", "/": "/", "@": "@", "//": "//", "%": "mod", "neg": "−", "==": "=",
+    "!=": "≠", "<": "<", "<=": "≤",
+    ">": ">", ">=": "≥", "and": "∧", "or": "∨", "not": "¬", "&": "&", "|": "|", "^": "xor",
+    "~": "~",
 }  # fmt: skip
 """How mathematics writes the operators of formulas."""
-_RANKS = [["or"], ["and"], ["not"], "== != < <= > >=".split(), ["|"], ["^"], ["&"], ["+", "-"], "* / // % @".split(), ["neg", "~"]]
+_RANKS = [
+    ["or"],
+    ["and"],
+    ["not"],
+    "== != < <= > >=".split(),
+    ["|"],
+    ["^"],
+    ["&"],
+    ["+", "-"],
+    "* / // % @".split(),
+    ["neg", "~"],
+]
 RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 ATOM, NEGATIVE = 99, -1
 """The rank of what never needs parentheses, and of a negative number, which does as any operand."""
@@ -33,7 +47,7 @@ Ranked = tuple[Tokens, int]
 """Tokens, and how closely they hold together."""
 
 
-# ------------------------------------------------------------------------------------------------------------------ values
+# ------------------------------------------------------------------------------------------- values
 
 
 _elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
@@ -41,7 +55,9 @@ _elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
 
 @contextmanager
 def more_elements(count: int) -> Iterator[None]:
-    """Values hold so many elements inside. The document is then no valid Trace until its samples are cut to 16 again."""
+    """Values hold so many elements inside. The document is then no valid Trace until its samples
+    are cut to 16 again.
+    """
     token = _elements.set(max(SAMPLE, count))
     try:
         yield
@@ -50,7 +66,9 @@ def more_elements(count: int) -> Iterator[None]:
 
 
 def value(array: Any, picture: bool = False) -> Any:
-    """A payload (or Python number) as a Trace value: a number, or a summary with the first 16 elements (and a heat map, if wanted)."""
+    """A payload (or Python number) as a Trace value: a number, or a summary with the first 16
+    elements (and a heat map, if wanted).
+    """
     if isinstance(array, bool | int | float | complex):
         return _number(array)
     host = backend.to_numpy(array)
@@ -60,10 +78,18 @@ def value(array: Any, picture: bool = False) -> Any:
         return _number(host.item())
     flat = host.reshape(-1)
     sample = [_number(v.item()) for v in flat[: _elements.get()]]
-    summary: dict[str, Any] = {"shape": list(host.shape), "dtype": str(array.dtype), "sample": sample}
+    summary: dict[str, Any] = {
+        "shape": list(host.shape),
+        "dtype": str(array.dtype),
+        "sample": sample,
+    }
     if flat.size and host.dtype.kind in "iuf":
         wide = flat.astype(backend.float64)
-        summary |= {"min": _number(float(wide.min())), "max": _number(float(wide.max())), "norm": _number(math.sqrt(float(wide @ wide)))}
+        summary |= {
+            "min": _number(float(wide.min())),
+            "max": _number(float(wide.max())),
+            "norm": _number(math.sqrt(float(wide @ wide))),
+        }
         if picture and flat.size > SAMPLE:
             summary["heat"] = heat(host)
     return summary
@@ -73,10 +99,11 @@ ROWS, COLUMNS = 12, 24
 
 
 def heat(host: Any) -> dict[str, Any]:
-    """A large array as a small map of colours: evenly spaced elements (never more than 12 × 24), each as one of 17 levels around zero.
+    """A large array as a small map of colours: evenly spaced elements (never more than 12 × 24),
+    each as one of 17 levels around zero.
 
-    An array of more than two axes is read as the matrix of its last axis; a vector as one row. The scale is the largest magnitude among
-    all finite elements.
+    An array of more than two axes is read as the matrix of its last axis; a vector as one row. The
+    scale is the largest magnitude among all finite elements.
     """
     matrix = host.reshape(1, -1) if host.ndim == 1 else host.reshape(-1, host.shape[-1])
     steps = [max(1, -(-n // most)) for n, most in zip(matrix.shape, (ROWS, COLUMNS), strict=True)]
@@ -103,17 +130,23 @@ def _number(v: Any) -> Any:
     return v
 
 
-# ------------------------------------------------------------------------------------------------------------------ tokens
+# ------------------------------------------------------------------------------------------- tokens
 
 
 def label_of(name: str) -> dict[str, str]:
     """x1 is an x with the subscript 1; other names stay whole."""
     base = name.rstrip("0123456789")
-    return {"base": base, "sub": name[len(base) :]} if base and base != name and len(base) == 1 else {"base": name}
+    return (
+        {"base": base, "sub": name[len(base) :]}
+        if base and base != name and len(base) == 1
+        else {"base": name}
+    )
 
 
 def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
-    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its adjoint."""
+    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its
+    adjoint.
+    """
     token: Token = {"t": "sym", **label_of(name), "node": name, "col": column}
     return token | {"accent": accent} if accent else token
 
@@ -125,7 +158,9 @@ def num(array: Any, column: str | None = None) -> Token:
 
 
 def plain(argument: Any) -> Token:
-    """An argument that is no tensor: a number, or the kind of thing that was given to a user's Function."""
+    """An argument that is no tensor: a number, or the kind of thing that was given to a user's
+    Function.
+    """
     if isinstance(argument, bool | int | float | complex) or hasattr(argument, "dtype"):
         return num(argument)
     return {"t": "text", "text": "None" if argument is None else type(argument).__name__}
@@ -142,7 +177,9 @@ def op(text: str) -> Token:
 
 
 def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
-    """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic spelled out)."""
+    """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic
+    spelled out).
+    """
     return applied(prim, [([t], NEGATIVE if is_negative(t) else ATOM) for t in operands], params)[0]
 
 
@@ -167,7 +204,15 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
         inner += [*([op(",")] if i else []), *tokens]
     for key, given_value in params.items():
         if key in ("axes", "axis", "shape") and given_value not in (None, ()):
-            inner += [op(","), {"t": "text", "text": f"{key} {_plain(given_value) if key == 'shape' else _listed(given_value)}"}]
+            inner += [
+                op(","),
+                {
+                    "t": "text",
+                    "text": (
+                        f"{key} {_plain(given_value) if key == 'shape' else _listed(given_value)}"
+                    ),
+                },
+            ]
     return _called(prim.symbol, inner), ATOM
 
 
@@ -192,13 +237,18 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
         return [*within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
     rank = RANK.get(word)
     if rank is None:
-        inner = [t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]]
+        inner = [
+            t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]
+        ]
         return _called(word, inner), ATOM
     if len(inside) == 1:
         return [op(SIGNS[word]), *within(inside[0], rank + 1)], rank
     associative = word in ("+", "*", "and", "or", "&", "|", "^")
     signed = inside[1][1] == RANK["neg"]  # a · (−b)
-    left, right = within(inside[0], rank), within(inside[1], ATOM if signed else rank if associative else rank + 1)
+    left, right = (
+        within(inside[0], rank),
+        within(inside[1], ATOM if signed else rank if associative else rank + 1),
+    )
     return [*left, op(SIGNS[word]), *right], rank
 
 
@@ -217,7 +267,11 @@ def _index(part: Any) -> str:
     if part is None or part is Ellipsis:
         return "None" if part is None else "…"
     shape = getattr(part, "shape", ())
-    return f"{'mask' if part.dtype.kind == 'b' else 'indices'} {_plain(tuple(shape))}" if shape else str(part)
+    return (
+        f"{'mask' if part.dtype.kind == 'b' else 'indices'} {_plain(tuple(shape))}"
+        if shape
+        else str(part)
+    )
 
 
 def _plain(given: Any) -> str:
@@ -231,7 +285,11 @@ def _listed(given: Any) -> str:
 def is_negative(token: Token) -> bool:
     """Whether a token is a number that is written with a minus."""
     v = token.get("value")
-    negative = isinstance(v, int | float) and not isinstance(v, bool) and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
+    negative = (
+        isinstance(v, int | float)
+        and not isinstance(v, bool)
+        and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
+    )
     return token["t"] == "num" and (negative or v == "-inf")
 
 
@@ -244,7 +302,7 @@ def _partial(of: str, by: str) -> Token:
     return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), symbol(by)]}
 
 
-# --------------------------------------------------------------------------------------------------- formulas and sentences
+# --------------------------------------------------------------------------- formulas and sentences
 
 
 def given(name: str, role: str, array: Any) -> tuple[Tokens, str]:
@@ -255,12 +313,22 @@ def given(name: str, role: str, array: Any) -> tuple[Tokens, str]:
 def seeded(name: str, accent: str, array: Any) -> tuple[Tokens, str]:
     """A seed."""
     column, what = ("d", "tangent") if accent == "dot" else ("g", "adjoint")
-    why = "we differentiate in its direction" if accent == "dot" else "the output changes with itself one to one"
+    why = (
+        "we differentiate in its direction"
+        if accent == "dot"
+        else "the output changes with itself one to one"
+    )
     note = f" ({why})" if value(array) == 1 else ""
-    return [symbol(name, accent, column), op("="), num(array, column)], f"Seed: the {what} of {name} is {number(value(array))}{note}."
+    return [
+        symbol(name, accent, column),
+        op("="),
+        num(array, column),
+    ], f"Seed: the {what} of {name} is {number(value(array))}{note}."
 
 
-def computed(name: str, expr: Tokens, arithmetic: Tokens | None, result: Any, operands: list[Any]) -> tuple[Tokens, str]:
+def computed(
+    name: str, expr: Tokens, arithmetic: Tokens | None, result: Any, operands: list[Any]
+) -> tuple[Tokens, str]:
     """An operation's value; the arithmetic is spelled out where all operands are single numbers."""
     formula = [symbol(name), op("="), *expr]
     if arithmetic is not None and operands and all(getattr(o, "ndim", 0) == 0 for o in operands):
@@ -273,7 +341,10 @@ def pushed(name: str, terms: list[tuple[str, Any, Any]], result: Any) -> tuple[T
     """A tangent: the sum over the inputs of local derivative times tangent."""
     symbols: Tokens = []
     numbers: Tokens = []
-    spelled = all(local is not None and getattr(local, "ndim", 0) == 0 and getattr(t, "ndim", 0) == 0 for _, local, t in terms)
+    spelled = all(
+        local is not None and getattr(local, "ndim", 0) == 0 and getattr(t, "ndim", 0) == 0
+        for _, local, t in terms
+    )
     for i, (source, local, tangent) in enumerate(terms):
         plus = [op("+")] if i else []
         symbols += [*plus, _partial(name, source), op("·"), symbol(source, "dot", "d")]
@@ -291,18 +362,41 @@ def pushed_together(name: str, sources: list[str], result: Any) -> tuple[Tokens,
     inner: Tokens = []
     for i, source in enumerate(sources):
         inner += [*([op(",")] if i else []), symbol(source, "dot", "d")]
-    formula = [symbol(name, "dot", "d"), op("="), {"t": "fn", "text": "jvp"}, op("("), *inner, op(")"), op("="), num(result, "d")]
+    formula = [
+        symbol(name, "dot", "d"),
+        op("="),
+        {"t": "fn", "text": "jvp"},
+        op("("),
+        *inner,
+        op(")"),
+        op("="),
+        num(result, "d"),
+    ]
     return formula, f"The tangent of {name} is {number(value(result))}, by the Function's own rule."
 
 
-def pulled(upstream: list[tuple[str, Any]], target: str, local: Any, c: Any, before: Any, after: Any, summed: bool) -> tuple[Tokens, str]:
+def pulled(
+    upstream: list[tuple[str, Any]],
+    target: str,
+    local: Any,
+    c: Any,
+    before: Any,
+    after: Any,
+    summed: bool,
+) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
-    upstream: the results that send, with their adjoints; summed: the operand was used for many elements, whose contributions are added up.
+    upstream: the results that send, with their adjoints; summed: the operand was used for many
+    elements, whose contributions are added up.
     """
     terms: Tokens = []
     for i, (name, _) in enumerate(upstream):
-        terms += [*([op("+")] if i else []), symbol(name, "bar", "g"), op("·"), _partial(name, target)]
+        terms += [
+            *([op("+")] if i else []),
+            symbol(name, "bar", "g"),
+            op("·"),
+            _partial(name, target),
+        ]
     if summed:
         terms = [{"t": "fn", "text": "sum"}, op("("), *terms, op(")")]
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+="), *terms]
@@ -310,22 +404,36 @@ def pulled(upstream: list[tuple[str, Any]], target: str, local: Any, c: Any, bef
         formula += [op("="), *_held(num(upstream[0][1], "g")), op("·"), *_held(num(local))]
     formula += [op("="), num(c, "g")]
     sender = " and ".join(name for name, _ in upstream)
-    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {number(value(c))} back to {target}"
+    say = (
+        f"{sender} {'sends' if len(upstream) == 1 else 'send'} {number(value(c))} back to {target}"
+    )
     if summed:
         say += " (summed over the elements that used it)"
     if before is None:
         return formula, f"{say}; the adjoint of {target} is {number(value(after))} so far."
     formula += [op("→"), num(before, "g"), op("+"), *_held(num(c, "g")), op("="), num(after, "g")]
-    return formula, f"{say}; added to {number(value(before))} the adjoint of {target} is now {number(value(after))}."
+    return (
+        formula,
+        (
+            f"{say}; added to {number(value(before))} the adjoint of {target} is now"
+            f" {number(value(after))}."
+        ),
+    )
 
 
 def replaced(name: str, g: Any) -> tuple[Tokens, str]:
     """A hook put another adjoint in the place of the computed one."""
-    return [symbol(name, "bar", "g"), op("="), num(g, "g")], f"A hook replaced the adjoint of {name}; it is now {number(value(g))}."
+    return [
+        symbol(name, "bar", "g"),
+        op("="),
+        num(g, "g"),
+    ], f"A hook replaced the adjoint of {name}; it is now {number(value(g))}."
 
 
 def from_outside(target: str, c: Any, after: Any) -> tuple[Tokens, str]:
     """A contribution along a path that was computed before the traced function ran."""
-    say = f"{target} also receives {number(value(c))} along what was computed before the function ran"
+    say = (
+        f"{target} also receives {number(value(c))} along what was computed before the function ran"
+    )
     say += f"; its adjoint is now {number(value(after))}."
     return [symbol(target, "bar", "g"), op("+="), num(c, "g")], say

@@ -1,4 +1,6 @@
-"""The array vocabulary, line by line as a PyTorch user writes it: values, gradients, second derivatives, tangents, dtypes, layouts."""
+"""The array vocabulary, line by line as a PyTorch user writes it: values, gradients, second
+derivatives, tangents, dtypes, layouts.
+"""
 
 import math
 
@@ -25,7 +27,9 @@ CV = R.standard_normal(4) + 1j * R.standard_normal(4)
 B1, B2 = R.standard_normal((2, 3, 4)), R.standard_normal((2, 4, 5))
 ROWS = np.array([2, 0, 2])
 PICK = np.array([[0, 2, 1, 1], [2, 2, 0, 0]])
-MASK = np.array([[True, False, True, True], [False, False, True, False], [True, True, False, False]])
+MASK = np.array(
+    [[True, False, True, True], [False, False, True, False], [True, True, False, False]]
+)
 EMPTY = np.zeros((0, 3))
 
 
@@ -78,7 +82,8 @@ CASES = {
     "nanmedian all": (lambda m, x: m.nanmedian(x), HOLES),
     "unique": (lambda m, x: m.unique(x.detach(), return_inverse=True, return_counts=True), TIES),
     "searchsorted": (lambda m, x, v: m.searchsorted(x, v), np.array([1.0, 2, 2, 5]), TIES),
-    "searchsorted right": (lambda m, x, v: m.searchsorted(x, v, right=True), np.sort(M), M[:, :2].copy()),
+    "searchsorted right": (lambda m, x, v: m.searchsorted(x, v, right=True), np.sort(M),
+        M[:, :2].copy()),
     # running
     "cumsum": (lambda m, x: m.cumsum(x, 1), M),
     "cumsum dim": (lambda m, x: x.cumsum(dim=-3), T3),
@@ -110,7 +115,8 @@ CASES = {
     "logsumexp dims": (lambda m, x: m.logsumexp(x, (0, 2), keepdim=True), T3),
     "logsumexp large": (lambda m, x: m.logsumexp(x, 1), M * 1e4),
     "logsumexp of nothing": (lambda m, x: m.logsumexp(x, 0), np.full(3, -INF)),
-    "logsumexp half nothing": (lambda m, x: m.logsumexp(x, 1), np.array([[-INF, 1.0], [2.0, -INF]])),
+    "logsumexp half nothing": (lambda m, x: m.logsumexp(x, 1),
+        np.array([[-INF, 1.0], [2.0, -INF]])),
     "logsumexp infinity": (lambda m, x: m.logsumexp(x, 0), np.array([1.0, INF, 2.0])),
     "logsumexp empty": (lambda m, x: m.logsumexp(x, 0), EMPTY),
     "nansum": (lambda m, x: m.nansum(x[:2], 1), HOLES),
@@ -153,16 +159,21 @@ CASES = {
     "einsum ellipsis": (lambda m, a, b: m.einsum("...ij,...jk->...ik", a, b[0]), B1, B2),
     "einsum ellipsis implicit": (lambda m, a, b: m.einsum("i...,i...", a, b), M, M * 2),
     "einsum outer": (lambda m, a, b: m.einsum("i,j->ij", a, b), V, V * 2),
-    "einsum three": (lambda m, a, b, c: m.einsum("ij,jk,kl->il", a, b, c), M, R.standard_normal((4, 2)), R.standard_normal((2, 5))),
+    "einsum three": (lambda m, a, b, c: m.einsum("ij,jk,kl->il", a, b, c), M,
+        R.standard_normal((4, 2)), R.standard_normal((2, 5))),
     "einsum sum": (lambda m, a: m.einsum("ijk->j", a), T3),
     "einsum size one": (lambda m, a, b: m.einsum("ij,ij->ij", a, b), M, M[:, :1].copy()),
-    "einsum bilinear": (lambda m, a, b, c: m.einsum("bn,anm,bm->ba", a, b, c), M[:2, :3], R.standard_normal((5, 3, 4)), M[:2]),
+    "einsum bilinear": (lambda m, a, b, c: m.einsum("bn,anm,bm->ba", a, b, c), M[:2, :3],
+        R.standard_normal((5, 3, 4)), M[:2]),
     "einsum complex": (lambda m, a, b: m.einsum("ij,kj->ik", a, b), C, C[::-1].copy()),
     "einsum number": (lambda m, a, b: m.einsum(",i->i", a, b), S, V),
     "einsum numbered": (lambda m, a, b: m.einsum(a, [0, 1, 2], b, [0, 2, 40], [40, 0, 1]), B1, B2),
-    "einsum numbered implicit": (lambda m, a, b: [m.einsum(a, (0, 1, 2), b, (0, 2, 3)), m.einsum(a, [7, 0, 3])], B1, B2),
-    "einsum numbered ellipsis": (lambda m, a, b: m.einsum(a, [..., 1, 2], b, [..., 2, 0], [..., 0, 1]), B1, B2),
-    "einsum empty": (lambda m, a, b: m.einsum("ij,jk->ik", a, b), np.zeros((2, 0)), np.zeros((0, 3))),
+    "einsum numbered implicit": (lambda m, a,
+        b: [m.einsum(a, (0, 1, 2), b, (0, 2, 3)), m.einsum(a, [7, 0, 3])], B1, B2),
+    "einsum numbered ellipsis": (lambda m, a,
+        b: m.einsum(a, [..., 1, 2], b, [..., 2, 0], [..., 0, 1]), B1, B2),
+    "einsum empty": (lambda m, a, b: m.einsum("ij,jk->ik", a, b), np.zeros((2, 0)),
+        np.zeros((0, 3))),
     "dot": (lambda m, a, b: m.dot(a, b), V, V + 1),
     "vdot": (lambda m, a, b: m.vdot(a, b), CV, CV * 2j),
     "inner": (lambda m, a, b: m.inner(a, b), T3, M),
@@ -171,21 +182,27 @@ CASES = {
     "mv": (lambda m, a, b: a.mv(b), M, V),
     "mm": (lambda m, a, b: m.mm(a, b.T), M, M + 1),
     "bmm": (lambda m, a, b: m.bmm(a, b), B1, B2),
-    "addmm": (lambda m, x, a, b: m.addmm(x, a, b, beta=0.5, alpha=2), R.standard_normal(5), M, R.standard_normal((4, 5))),
-    "addmm nan": (lambda m, x, a, b: m.addmm(x.detach(), a, b, beta=0), np.full(5, NAN), M, R.standard_normal((4, 5))),
+    "addmm": (lambda m, x, a, b: m.addmm(x, a, b, beta=0.5, alpha=2), R.standard_normal(5), M,
+        R.standard_normal((4, 5))),
+    "addmm nan": (lambda m, x, a, b: m.addmm(x.detach(), a, b, beta=0), np.full(5, NAN), M,
+        R.standard_normal((4, 5))),
     "addmv": (lambda m, x, a, b: m.addmv(x, a, b), R.standard_normal(3), M, V),
-    "baddbmm": (lambda m, x, a, b: m.baddbmm(x, a, b, alpha=3), R.standard_normal((1, 3, 5)), B1, B2),
+    "baddbmm": (lambda m, x, a, b: m.baddbmm(x, a, b, alpha=3), R.standard_normal((1, 3, 5)), B1,
+        B2),
     "addbmm": (lambda m, x, a, b: m.addbmm(x, a, b), R.standard_normal((3, 5)), B1, B2),
     "addr": (lambda m, x, a, b: m.addr(x, a, b), M, V[:3].copy(), V),
     "tensordot": (lambda m, a, b: m.tensordot(a, b, dims=2), T3, R.standard_normal((3, 4, 5))),
-    "tensordot axes": (lambda m, a, b: m.tensordot(a, b, dims=([1, 0], [0, 1])), T3, R.standard_normal((3, 2))),
+    "tensordot axes": (lambda m, a, b: m.tensordot(a, b, dims=([1, 0], [0, 1])), T3,
+        R.standard_normal((3, 2))),
     "tensordot 0": (lambda m, a, b: m.tensordot(a, b, dims=0), V, M),
     "kron": (lambda m, a, b: m.kron(a, b), M, T3),
     "cross": (lambda m, a, b: m.cross(a, b, dim=1), T3, T3[::-1].copy()),
     "linalg.cross": (lambda m, a, b: m.linalg.cross(a, b, dim=0), M, M[:, :1].copy()),
     "cdist": (lambda m, a, b: m.cdist(a, b), T3, T3[:, :2] + 1),
-    "multi_dot": (lambda m, a, b, c: m.linalg.multi_dot([a, b, c]), M, R.standard_normal((4, 2)), R.standard_normal((2, 5))),
-    "multi_dot vectors": (lambda m, a, b, c: m.linalg.multi_dot([a, b, c]), R.standard_normal(3), M, V),
+    "multi_dot": (lambda m, a, b, c: m.linalg.multi_dot([a, b, c]), M, R.standard_normal((4, 2)),
+        R.standard_normal((2, 5))),
+    "multi_dot vectors": (lambda m, a, b, c: m.linalg.multi_dot([a, b, c]), R.standard_normal(3), M,
+        V),
     # pieces
     "narrow": (lambda m, x: x.narrow(1, 1, 2), M),
     "select": (lambda m, x: x.select(0, -1), M),
@@ -226,24 +243,32 @@ CASES = {
     "index_select": (lambda m, x, i: m.index_select(x, 0, i), M, ROWS),
     "gather": (lambda m, x, i: m.gather(x, 0, i), M, PICK),
     "gather 1": (lambda m, x, i: x.gather(1, i), M, PICK),
-    "gather number": (lambda m, x: [m.gather(x, 0, m.tensor(2)), x[0].gather(0, m.tensor([0, 0]))], V),
+    "gather number": (lambda m, x: [m.gather(x, 0, m.tensor(2)), x[0].gather(0, m.tensor([0, 0]))],
+        V),
     "take": (lambda m, x, i: m.take(x, i), M, np.array([[0, -1], [5, 5]])),
     "take_along_dim": (lambda m, x, i: m.take_along_dim(x, i, 1), M, np.array([[1], [3], [0]])),
-    "take_along_dim broadcast": (lambda m, x, i: m.take_along_dim(x, i, dim=0), M, np.array([[1], [2]])),
+    "take_along_dim broadcast": (lambda m, x, i: m.take_along_dim(x, i, dim=0), M,
+        np.array([[1], [2]])),
     "masked_select": (lambda m, x, k: m.masked_select(x, k), M, MASK),
     "masked_fill": (lambda m, x, k: x.masked_fill(k, -INF), M, MASK),
     "masked_fill tensor": (lambda m, x, k, v: m.masked_fill(x, k, v), M, MASK, S),
     "masked_fill nan": (lambda m, x: m.log(x).masked_fill(x <= 0, 0.0), np.array([1.0, 2.0])),
     "masked_fill int": (lambda m, x, k: x.masked_fill(k[:2], 7), PICK, MASK),
-    "masked_scatter": (lambda m, x, k, s: x.masked_scatter(k, s), M, MASK, R.standard_normal((2, 5))),
-    "index_add": (lambda m, x, i, s: m.index_add(x, 0, i, s, alpha=2), M, ROWS, R.standard_normal((3, 4))),
-    "index_copy": (lambda m, x, i, s: m.index_copy(x, 1, i, s), M, np.array([3, 0]), R.standard_normal((3, 2))),
+    "masked_scatter": (lambda m, x, k, s: x.masked_scatter(k, s), M, MASK,
+        R.standard_normal((2, 5))),
+    "index_add": (lambda m, x, i, s: m.index_add(x, 0, i, s, alpha=2), M, ROWS,
+        R.standard_normal((3, 4))),
+    "index_copy": (lambda m, x, i, s: m.index_copy(x, 1, i, s), M, np.array([3, 0]),
+        R.standard_normal((3, 2))),
     "index_fill": (lambda m, x, i: m.index_fill(x, 0, i, 2.0), M, ROWS),
-    "scatter": (lambda m, x, i, s: m.scatter(x, 0, i, s), M, np.array([[0, 2, 1, 1], [2, 1, 0, 0]]), R.standard_normal((2, 4))),
+    "scatter": (lambda m, x, i, s: m.scatter(x, 0, i, s), M, np.array([[0, 2, 1, 1], [2, 1, 0, 0]]),
+        R.standard_normal((2, 4))),
     "scatter value": (lambda m, x, i: m.scatter(x, 1, i, 1.5), M, np.array([[0], [2]])),
-    "scatter_add": (lambda m, x, i, s: m.scatter_add(x, 1, i, s), M, PICK, R.standard_normal((2, 4))),
+    "scatter_add": (lambda m, x, i, s: m.scatter_add(x, 1, i, s), M, PICK,
+        R.standard_normal((2, 4))),
     "put": (lambda m, x, i, s: x.put(i, s), M, np.array([3, -1]), R.standard_normal(2)),
-    "put add": (lambda m, x, i, s: x.put(i, s, accumulate=True), M, np.array([3, 3]), R.standard_normal(2)),
+    "put add": (lambda m, x, i, s: x.put(i, s, accumulate=True), M, np.array([3, 3]),
+        R.standard_normal(2)),
     "nonzero": (lambda m, x: m.nonzero(x), ZEROS),
     "nonzero tuple": (lambda m, x: x.nonzero(as_tuple=True), ZEROS),
     "nonzero number": (lambda m, x: m.nonzero(x), S),
@@ -264,7 +289,8 @@ CASES = {
     "tril_indices": (lambda m, x: [m.tril_indices(3, 4, 1), m.triu_indices(3, 4)], M),
     # pointwise
     "xlogy": (lambda m, x, y: m.xlogy(x, y), ZEROS, P),
-    "xlogy zero": (lambda m, x, y: m.xlogy(x, y), np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, NAN, -1.0, 0.0])),
+    "xlogy zero": (lambda m, x, y: m.xlogy(x, y), np.array([0.0, 0.0, 0.0, 1.0]),
+        np.array([0.0, NAN, -1.0, 0.0])),
     "hypot": (lambda m, x, y: m.hypot(x, y), M, V),
     "hypot zero": (lambda m, x, y: m.hypot(x, y), S * 0, S * 0),
     "erfc": (lambda m, x: m.erfc(x * 3), M),
@@ -287,7 +313,8 @@ CASES = {
     # scattering with a reduction
     **{
         f"scatter_reduce {reduce} {'with' if own else 'without'} self": (
-            lambda m, x, s, reduce=reduce, own=own: m.scatter_reduce(x, 0, m.tensor(PICK), s, reduce, include_self=own),
+            lambda m, x, s, reduce=reduce,
+            own=own: m.scatter_reduce(x, 0, m.tensor(PICK), s, reduce, include_self=own),
             A,
             B,
         )
@@ -295,22 +322,36 @@ CASES = {
         for own in (True, False)
         for A, B in [(M, M[:2] * 1.5)]
     },
-    "scatter_reduce prod": (lambda m, x, s: m.scatter_reduce(x, 0, m.tensor(PICK), s, "prod"), M, P[:2]),
-    "scatter_reduce prod without self": (lambda m, x, s: x.scatter_reduce(0, m.tensor(PICK), s, "prod", include_self=False), M, P[:2]),
-    "scatter_reduce ties": (lambda m, x, s: m.scatter_reduce(x, 1, m.tensor(PICK), s, "amax"), TIES, TIES[:2]),
-    "scatter_reduce ties min": (lambda m, x, s: m.scatter_reduce(x, 1, m.tensor(PICK), s, "amin"), TIES, TIES[:2]),
+    "scatter_reduce prod": (lambda m, x, s: m.scatter_reduce(x, 0, m.tensor(PICK), s, "prod"), M,
+        P[:2]),
+    "scatter_reduce prod without self": (lambda m, x,
+        s: x.scatter_reduce(0, m.tensor(PICK), s, "prod", include_self=False), M, P[:2]),
+    "scatter_reduce ties": (lambda m, x, s: m.scatter_reduce(x, 1, m.tensor(PICK), s, "amax"), TIES,
+        TIES[:2]),
+    "scatter_reduce ties min": (lambda m, x, s: m.scatter_reduce(x, 1, m.tensor(PICK), s, "amin"),
+        TIES, TIES[:2]),
     # Fourier transforms
-    "fft": (lambda m, x: [m.fft.fft(x), m.fft.fft(x, dim=0), m.fft.fft(x, 6), m.fft.fft(x, 3, norm="ortho")], C),
+    "fft": (lambda m, x: [m.fft.fft(x), m.fft.fft(x, dim=0), m.fft.fft(x, 6), m.fft.fft(x, 3,
+        norm="ortho")], C),
     "fft forward": (lambda m, x: m.fft.fft(x, norm="forward"), C),
     "fft real": (lambda m, x: m.fft.fft(x, norm="ortho"), M),
-    "ifft": (lambda m, x: [m.fft.ifft(x, norm=n) for n in (None, "ortho", "forward")] + [m.fft.ifft(x, 2, 0), m.fft.ifft(x, 7, 1)], C),
-    "fft2": (lambda m, x: [m.fft.fft2(x), m.fft.ifft2(x, (2, 5), norm="ortho"), m.fft.fftn(x), m.fft.ifftn(x, (3,), norm="forward")], T3),
+    "ifft": (lambda m, x: [m.fft.ifft(x, norm=n) for n in (None, "ortho",
+        "forward")] + [m.fft.ifft(x, 2, 0), m.fft.ifft(x, 7, 1)], C),
+    "fft2": (lambda m, x: [m.fft.fft2(x), m.fft.ifft2(x, (2, 5), norm="ortho"), m.fft.fftn(x),
+        m.fft.ifftn(x, (3,), norm="forward")], T3),
     "fftn some": (lambda m, x: [m.fft.fftn(x, dim=(0, 2)), m.fft.fftn(x, (4, 2), (2, 0))], T3),
-    "rfft": (lambda m, x: [m.fft.rfft(x), m.fft.rfft(x, 5), m.fft.rfft(x, dim=0, norm="ortho"), m.fft.rfft(x, 1)], M),
-    "rfft2": (lambda m, x: [m.fft.rfft2(x), m.fft.rfftn(x, norm="forward"), m.fft.rfftn(x, (5, 3), (0, 1))], T3),
-    "irfft": (lambda m, x: [m.fft.irfft(x), m.fft.irfft(x, 7), m.fft.irfft(x, 3, 0, "ortho"), m.fft.irfft(x, 1), m.fft.irfft(x, 12)], C),
-    "irfft2": (lambda m, x: [m.fft.irfft2(x), m.fft.irfftn(x, (4, 5), norm="forward"), m.fft.irfftn(x, dim=(1, 0))], C),
-    "fftshift": (lambda m, x: [m.fft.fftshift(x), m.fft.ifftshift(x, 1), m.fft.fftshift(x, (0, 1)), m.fft.ifftshift(x)], M),
+    "rfft": (lambda m, x: [m.fft.rfft(x), m.fft.rfft(x, 5), m.fft.rfft(x, dim=0, norm="ortho"),
+        m.fft.rfft(x, 1)], M),
+    "rfft2": (lambda m, x: [m.fft.rfft2(x), m.fft.rfftn(x, norm="forward"), m.fft.rfftn(x, (5, 3),
+        (0, 1))], T3),
+    "irfft": (lambda m, x: [m.fft.irfft(x), m.fft.irfft(x, 7), m.fft.irfft(x, 3, 0, "ortho"),
+        m.fft.irfft(x, 1), m.fft.irfft(x, 12)], C),
+    "irfft2": (lambda m,
+        x: [m.fft.irfft2(x), m.fft.irfftn(x, (4, 5), norm="forward"), m.fft.irfftn(x, dim=(1, 0))],
+        C),
+    "fftshift": (lambda m,
+        x: [m.fft.fftshift(x), m.fft.ifftshift(x, 1), m.fft.fftshift(x, (0, 1)),
+            m.fft.ifftshift(x)], M),
     # linear algebra
     "inv": (lambda m, x: m.linalg.inv(x[..., :3]), T3),
     "inv complex": (lambda m, x: m.linalg.inv(x[:, :3]), C),
@@ -329,8 +370,10 @@ CASES = {
     "logdet": (lambda m, x: m.logdet(x @ x.mT + m.eye(3, dtype=x.dtype)), M),
     "cholesky": (lambda m, x: m.linalg.cholesky(x @ x.mT + m.eye(3, dtype=x.dtype)), T3),
     "cholesky alone": (lambda m, x: m.linalg.cholesky(x), M @ M.T + np.eye(3)),
-    "cholesky of a triangle": (lambda m, x: [m.linalg.cholesky(x), m.linalg.cholesky(x, upper=True)], M[:, :3] + 9 * np.eye(3)),
-    "cholesky complex": (lambda m, x: m.linalg.cholesky(x @ x.mT.conj() + m.eye(3, dtype=x.dtype), upper=True), C),
+    "cholesky of a triangle": (lambda m,
+        x: [m.linalg.cholesky(x), m.linalg.cholesky(x, upper=True)], M[:, :3] + 9 * np.eye(3)),
+    "cholesky complex": (lambda m,
+        x: m.linalg.cholesky(x @ x.mT.conj() + m.eye(3, dtype=x.dtype), upper=True), C),
     "qr": (lambda m, x: m.linalg.qr(x.mT), T3),
     "qr wide": (lambda m, x: m.linalg.qr(x), M),
     "qr complex": (lambda m, x: m.linalg.qr(x.mT), C),
@@ -339,31 +382,47 @@ CASES = {
     "svd complex": (lambda m, x: [abs(v) for v in m.linalg.svd(x, full_matrices=False)], C),
     "eigvalsh": (lambda m, x: m.linalg.eigvalsh(x @ x.mT), T3),
     "eigh": (lambda m, x: [v.abs() for v in m.linalg.eigh(x @ x.mT)], M),
-    "eigh of a triangle": (lambda m, x: [v.abs() for U in "LU" for v in m.linalg.eigh(x, UPLO=U)], M[:, :3]),
-    "eigh of a triangle complex": (lambda m, x: [v.abs() for U in "LU" for v in m.linalg.eigh(x, UPLO=U)], C[:, :3]),
+    "eigh of a triangle": (lambda m, x: [v.abs() for U in "LU" for v in m.linalg.eigh(x, UPLO=U)],
+        M[:, :3]),
+    "eigh of a triangle complex": (lambda m,
+        x: [v.abs() for U in "LU" for v in m.linalg.eigh(x, UPLO=U)], C[:, :3]),
     "eigh complex": (lambda m, x: [v.abs() for v in m.linalg.eigh(x @ x.mT.conj())], C),
     "matrix_power": (lambda m, x: [m.linalg.matrix_power(x[:, :3], n) for n in (3, -2, 1)], M),
     "matrix_exp": (lambda m, x: m.linalg.matrix_exp(x[..., :3] * 2), T3),
     "lstsq": (lambda m, a, b: least_squares(m, a.mT, b), M, R.standard_normal((4, 2))),
-    "vector_norm": (lambda m, x: [m.linalg.vector_norm(x, p, dim=1) for p in (2, 1, 3.5, INF, -INF, -2)], M),
-    "matrix_norm": (lambda m, x: [m.linalg.matrix_norm(x, p) for p in ("fro", "nuc", 2, -2, 1, -1, INF, -INF)], T3),
+    "vector_norm": (lambda m,
+        x: [m.linalg.vector_norm(x, p, dim=1) for p in (2, 1, 3.5, INF, -INF, -2)], M),
+    "matrix_norm": (lambda m,
+        x: [m.linalg.matrix_norm(x, p) for p in ("fro", "nuc", 2, -2, 1, -1, INF, -INF)], T3),
     "matrix_norm keepdim": (lambda m, x: m.linalg.matrix_norm(x, 1, dim=(2, 0), keepdim=True), T3),
-    "linalg.norm": (lambda m, x: [m.linalg.norm(x), m.linalg.norm(x, 1), m.linalg.norm(x, dim=1), m.linalg.norm(x, INF, dim=(0, 1))], M),
+    "linalg.norm": (lambda m,
+        x: [m.linalg.norm(x), m.linalg.norm(x, 1), m.linalg.norm(x, dim=1),
+            m.linalg.norm(x, INF, dim=(0, 1))], M),
     "vecdot": (lambda m, a, b: m.linalg.vecdot(a, b), C, CV),
     "linalg empty": (lambda m, x: [m.linalg.det(x), m.linalg.inv(x)], np.zeros((2, 0, 0))),
 }  # fmt: skip
 FIRST_ONLY = {"cdist", "logcumsumexp large"}
-"""PyTorch has no second derivative of one, and only its rounding errors for the other, whose second derivative is 0."""
+"""PyTorch has no second derivative of one, and only its rounding errors for the other, whose
+second derivative is 0.
+"""
 
 TEN_DIGITS = {"digamma", "polygamma", "trigamma below zero"}
-"""PyTorch's trigamma has no more (ours are compared with the definition in tests/helpers/op_cases.py)."""
+"""PyTorch's trigamma has no more (ours are compared with the definition in
+tests/helpers/op_cases.py).
+"""
 
 
 @in_one_test
 @pytest.mark.parametrize("name", CASES)
 def test_agrees(torch, name: str) -> None:
     function, *arrays = CASES[name]
-    agree(torch, function, *arrays, order=1 if name in FIRST_ONLY else 2, tolerance=1e-8 if name in TEN_DIGITS else 1e-10)
+    agree(
+        torch,
+        function,
+        *arrays,
+        order=1 if name in FIRST_ONLY else 2,
+        tolerance=1e-8 if name in TEN_DIGITS else 1e-10,
+    )
 
 
 def backwards(array):
@@ -376,13 +435,25 @@ def backwards(array):
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_in_another_layout(torch, name: str) -> None:
     function, *arrays = CASES[name]
-    agree(torch, function, *(backwards(a) for a in arrays), order=1, tolerance=1e-8 if name in TEN_DIGITS else 1e-10, forward=False)
+    agree(
+        torch,
+        function,
+        *(backwards(a) for a in arrays),
+        order=1,
+        tolerance=1e-8 if name in TEN_DIGITS else 1e-10,
+        forward=False,
+    )
 
 
 @in_one_test
-@pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(("svd", "matrix_power", "norm at zero"))])
+@pytest.mark.parametrize(
+    "name", [n for n in CASES if not n.startswith(("svd", "matrix_power", "norm at zero"))]
+)
 def test_float32_stays(torch, name: str) -> None:
     function, *arrays = CASES[name]
     small = {"float64": "float32", "complex128": "complex64"}
-    arrays = [np.asarray(a).astype(small.get(np.asarray(a).dtype.name, np.asarray(a).dtype)) for a in arrays]
+    arrays = [
+        np.asarray(a).astype(small.get(np.asarray(a).dtype.name, np.asarray(a).dtype))
+        for a in arrays
+    ]
     agree(torch, function, *arrays, order=1, tolerance=3e-3, forward=False)

@@ -1,6 +1,8 @@
-"""Elimination, eigenvalues of general matrices, reflections: against PyTorch, by definition, and by central differences."""
+"""Elimination, eigenvalues of general matrices, reflections: against PyTorch, by definition, and
+by central differences.
+"""
 
-# ruff: noqa: E501  # a table: one case a line
+# a table: one case a line
 
 import numpy as np
 import pytest
@@ -30,7 +32,8 @@ CASES = {
     "lu wide": (lambda m, a: m.linalg.lu(a)[1:], WIDE),
     "lu tall": (lambda m, a: m.linalg.lu(a)[1:], TALL),
     "lu complex": (lambda m, a: m.linalg.lu(a)[1:], C),
-    "lu permutation": (lambda m, a: [m.linalg.lu(a)[0], m.linalg.lu(a[..., :2, :])[0], m.linalg.lu(a[..., :2])[0]], C),
+    "lu permutation": (lambda m,
+        a: [m.linalg.lu(a)[0], m.linalg.lu(a[..., :2, :])[0], m.linalg.lu(a[..., :2])[0]], C),
     "lu_factor": (lambda m, a: m.linalg.lu_factor(a), A),
     "lu_factor_ex": (lambda m, a: m.linalg.lu_factor_ex(a), WIDE),
     "lu_factor_ex singular": (lambda m, a: m.linalg.lu_factor_ex(a.detach()), SINGULAR),
@@ -39,7 +42,8 @@ CASES = {
     "lu_solve adjoint": (lambda m, a, b: solved(m, a, b, adjoint=True), C, B + 1j * B[::-1]),
     "lu_solve broadcast": (lambda m, a, b: solved(m, a, b), A[0], B),
     "lu_unpack": (lambda m, a: m.lu_unpack(*m.linalg.lu_factor(a))[1:], TALL),
-    "lu_unpack pivots": (lambda m, a: m.lu_unpack(*m.linalg.lu_factor(a.detach()), unpack_data=False)[0], A),
+    "lu_unpack pivots": (lambda m,
+        a: m.lu_unpack(*m.linalg.lu_factor(a.detach()), unpack_data=False)[0], A),
     "older lu": (lambda m, a: [*m.lu(a), *m.lu(a, get_infos=True)], A),
     "older lu_solve": (lambda m, a, b: m.lu_solve(b, *m.linalg.lu_factor(a)), A, B),
     "eigvals": (lambda m, a: m.linalg.eigvals(a), A),
@@ -47,20 +51,33 @@ CASES = {
     "eig": (lambda m, a: [m.linalg.eig(a)[0], m.linalg.eig(a)[1].abs()], A),
     "eig complex": (lambda m, a: [m.linalg.eig(a)[0], m.linalg.eig(a)[1].abs()], C),
     "inv_ex": (lambda m, a: m.linalg.inv_ex(a), A),
-    "solve_ex": (lambda m, a, b: [*m.linalg.solve_ex(a, b), *m.linalg.solve_ex(a, b.mT, left=False)], A, B),
-    "cholesky_ex": (lambda m, a: [*m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype)), *m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype), upper=True)], A),
-    "cholesky_ex of a triangle": (lambda m, a: [*m.linalg.cholesky_ex(a.mT), *m.linalg.cholesky_ex(a, upper=True)], np.triu(A) + 9 * np.eye(3) - np.tril(99 * np.ones((3, 3)), -1)),
-    "cholesky_ex fails": (lambda m, a: m.linalg.cholesky_ex(a.detach())[1], np.stack([np.diag([1.0, 2, 3]), np.diag([1.0, 2, -3]), np.diag([-1.0, 2, 3])])),
+    "solve_ex": (lambda m, a,
+        b: [*m.linalg.solve_ex(a, b), *m.linalg.solve_ex(a, b.mT, left=False)], A, B),
+    "cholesky_ex": (lambda m,
+        a: [*m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype)),
+            *m.linalg.cholesky_ex(a @ a.mT + m.eye(3, dtype=a.dtype), upper=True)], A),
+    "cholesky_ex of a triangle": (lambda m,
+        a: [*m.linalg.cholesky_ex(a.mT), *m.linalg.cholesky_ex(a, upper=True)],
+        np.triu(A) + 9 * np.eye(3) - np.tril(99 * np.ones((3, 3)), -1)),
+    "cholesky_ex fails": (lambda m, a: m.linalg.cholesky_ex(a.detach())[1],
+        np.stack([np.diag([1.0, 2, 3]), np.diag([1.0, 2, -3]), np.diag([-1.0, 2, 3])])),
     "older svd": (lambda m, a: [abs(v) for v in m.svd(a)], TALL),
     "older svd values": (lambda m, a: m.svd(a.detach(), compute_uv=False), TALL),
     "geqrf": (lambda m, a: [*m.geqrf(a.detach()), *m.geqrf(a.detach().mT)], TALL),
     "ormqr": (lambda m, a, b: m.ormqr(*m.geqrf(a.detach()), b), A, B),
-    "ormqr sides": (lambda m, a, t, b: [m.ormqr(a, t, b, transpose=True), m.ormqr(a, t, b.mT, left=False)], TALL, R.random((2, 3)), R.standard_normal((2, 5, 4))),
-    "ormqr complex": (lambda m, a, t, b: [m.ormqr(a, t, b, transpose=k) for k in (False, True)], C, C[:, 0], C[::-1].copy()),
-    "triangular_solve": (lambda m, a, b: [*m.triangular_solve(b, a, upper=False), *m.triangular_solve(b, a, upper=False, transpose=True)], TRIANGLE, B),
+    "ormqr sides": (lambda m, a, t,
+        b: [m.ormqr(a, t, b, transpose=True), m.ormqr(a, t, b.mT, left=False)], TALL,
+        R.random((2, 3)), R.standard_normal((2, 5, 4))),
+    "ormqr complex": (lambda m, a, t, b: [m.ormqr(a, t, b, transpose=k) for k in (False, True)], C,
+        C[:, 0], C[::-1].copy()),
+    "triangular_solve": (lambda m, a,
+        b: [*m.triangular_solve(b, a, upper=False),
+            *m.triangular_solve(b, a, upper=False, transpose=True)], TRIANGLE, B),
 }  # fmt: skip
 FIRST_ONLY = {"ormqr", "ormqr sides", "ormqr complex"}
-"""PyTorch multiplies by its own matrix of reflections in the second derivative, with other conventions for what is above the diagonal."""
+"""PyTorch multiplies by its own matrix of reflections in the second derivative, with other
+conventions for what is above the diagonal.
+"""
 
 
 @pytest.mark.oracle
@@ -91,11 +108,17 @@ def test_against_central_differences(name: str, array) -> None:
     assert gradgradcheck(function, [x.detach()[:1].requires_grad_()])
 
 
-@pytest.mark.parametrize("array", [A, WIDE, TALL, C, np.zeros((2, 0, 3)), np.zeros((3, 0)), SINGULAR], ids=lambda a: str(a.shape))
+@pytest.mark.parametrize(
+    "array",
+    [A, WIDE, TALL, C, np.zeros((2, 0, 3)), np.zeros((3, 0)), SINGULAR],
+    ids=lambda a: str(a.shape),
+)
 def test_the_factors_give_the_matrix(array) -> None:
     P, L, U = mg.linalg.lu(mg.tensor(array))
     np.testing.assert_allclose((P @ L @ U).numpy(), array, atol=1e-12)
-    assert (mg.tril(L) == L).all() and (mg.triu(U) == U).all() and (mg.linalg.diagonal(L) == 1).all()
+    assert (
+        (mg.tril(L) == L).all() and (mg.triu(U) == U).all() and (mg.linalg.diagonal(L) == 1).all()
+    )
 
 
 def test_without_pivots() -> None:
@@ -113,16 +136,24 @@ def test_eigenvectors_belong_to_eigenvalues() -> None:
     for array in (A, C, np.zeros((2, 0, 0)), A.astype("float32")):
         w, V = mg.linalg.eig(mg.tensor(array))
         assert w.dtype == V.dtype == ("complex64" if array.dtype == np.float32 else "complex128")
-        np.testing.assert_allclose((mg.tensor(array).to(V.dtype) @ V).numpy(), (V * w.unsqueeze(-2)).numpy(), atol=1e-5)
-        np.testing.assert_allclose(mg.linalg.vector_norm(V, dim=-2).numpy(), np.ones(w.shape), atol=1e-5)
+        np.testing.assert_allclose(
+            (mg.tensor(array).to(V.dtype) @ V).numpy(), (V * w.unsqueeze(-2)).numpy(), atol=1e-5
+        )
+        np.testing.assert_allclose(
+            mg.linalg.vector_norm(V, dim=-2).numpy(), np.ones(w.shape), atol=1e-5
+        )
 
 
 def test_equal_eigenvalues() -> None:
-    """Their sum has a derivative; single eigenvectors have none, and the gradient does not pretend."""
+    """Their sum has a derivative; single eigenvectors have none, and the gradient does not
+    pretend.
+    """
     x = mg.eye(3, dtype="float64", requires_grad=True)
     (g,) = mg.autograd.grad(mg.real(mg.linalg.eigvals(x)).sum(), x)
     np.testing.assert_allclose(g.numpy(), np.eye(3), atol=1e-14)
-    (g,) = mg.autograd.grad(mg.real(mg.linalg.eig(x).eigenvectors * mg.tensor(np.arange(9.0).reshape(3, 3))).sum(), x)
+    (g,) = mg.autograd.grad(
+        mg.real(mg.linalg.eig(x).eigenvectors * mg.tensor(np.arange(9.0).reshape(3, 3))).sum(), x
+    )
     assert not np.isfinite(g.numpy()).all()
 
 
@@ -134,31 +165,57 @@ def test_singular_ones_are_told_not_raised() -> None:
     inverse[1].sum().backward()
     assert np.isfinite(x.grad.numpy()).all() and not x.grad[0].any()
     assert mg.linalg.solve_ex(x, mg.ones(2, dtype="float64")).info.tolist() == [2, 0]
-    for call in (mg.linalg.inv_ex, mg.linalg.lu_factor_ex, lambda x, **k: mg.linalg.solve_ex(x, mg.ones(2, dtype="float64"), **k)):
+    for call in (
+        mg.linalg.inv_ex,
+        mg.linalg.lu_factor_ex,
+        lambda x, **k: mg.linalg.solve_ex(x, mg.ones(2, dtype="float64"), **k),
+    ):
         with pytest.raises(LinAlgError, match="singular"):
             call(x, check_errors=True)
     with pytest.raises(LinAlgError, match="not positive definite"):
         mg.linalg.cholesky_ex(-x, check_errors=True)
-    assert mg.linalg.cholesky_ex(-x).info.tolist() == [1, 1] and mg.isnan(mg.linalg.cholesky_ex(-x).L).all()
+    assert (
+        mg.linalg.cholesky_ex(-x).info.tolist() == [1, 1]
+        and mg.isnan(mg.linalg.cholesky_ex(-x).L).all()
+    )
 
 
-@pytest.mark.parametrize("function", [lambda x: mg.linalg.lu(x)[2], lambda x: mg.linalg.eigvals(x).abs(), lambda x: mg.linalg.inv_ex(x)[0]])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: mg.linalg.lu(x)[2],
+        lambda x: mg.linalg.eigvals(x).abs(),
+        lambda x: mg.linalg.inv_ex(x)[0],
+    ],
+)
 def test_batches(function) -> None:
-    np.testing.assert_allclose(func.vmap(function)(mg.tensor(A)).numpy(), [function(mg.tensor(a)).numpy() for a in A], atol=1e-12)
+    np.testing.assert_allclose(
+        func.vmap(function)(mg.tensor(A)).numpy(),
+        [function(mg.tensor(a)).numpy() for a in A],
+        atol=1e-12,
+    )
     slope = func.grad(lambda x: (function(x) ** 2).sum())
-    np.testing.assert_allclose(func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A], atol=1e-10)
+    np.testing.assert_allclose(
+        func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: mg.linalg.eig(mg.tensor(WIDE)), ShapeError, "linalg.eig: the matrices must be square, got 3 by 5"),
-        (lambda: mg.linalg.eig(mg.ones(2, 2, dtype="int64")), DTypeError, "linalg.eig: needs float32"),
-        (lambda: mg.linalg.eig(mg.full((2, 2), float("nan"))), LinAlgError, "linalg.eig .*met NaN or infinity"),
+        (lambda: mg.linalg.eig(mg.tensor(WIDE)), ShapeError,
+            "linalg.eig: the matrices must be square, got 3 by 5"),
+        (lambda: mg.linalg.eig(mg.ones(2, 2, dtype="int64")), DTypeError,
+            "linalg.eig: needs float32"),
+        (lambda: mg.linalg.eig(mg.full((2, 2), float("nan"))), LinAlgError,
+            "linalg.eig .*met NaN or infinity"),
         (lambda: mg.linalg.lu(mg.ones(3)), ShapeError, "linalg.lu_factor: needs a matrix"),
-        (lambda: mg.lu_unpack(mg.ones(3, 3), mg.ones(2, dtype="int32")), ShapeError, "needs 3 integers as pivots, got int32 of shape"),
-        (lambda: mg.linalg.lu_solve(*mg.linalg.lu_factor(mg.tensor(TALL)), mg.tensor(TALL)), ShapeError, "lu_solve: the matrices must be square"),
-        (lambda: mg.ormqr(mg.ones(3, 2), mg.ones(2), mg.ones(2, 2)), ShapeError, "length 3 do not fit a matrix of shape"),
+        (lambda: mg.lu_unpack(mg.ones(3, 3), mg.ones(2, dtype="int32")), ShapeError,
+            "needs 3 integers as pivots, got int32 of shape"),
+        (lambda: mg.linalg.lu_solve(*mg.linalg.lu_factor(mg.tensor(TALL)), mg.tensor(TALL)),
+            ShapeError, "lu_solve: the matrices must be square"),
+        (lambda: mg.ormqr(mg.ones(3, 2), mg.ones(2), mg.ones(2, 2)), ShapeError,
+            "length 3 do not fit a matrix of shape"),
     ],
 )  # fmt: skip
 def test_mistakes(call, error, words) -> None:

@@ -1,5 +1,5 @@
-"""What PyTorch cannot vouch for: derivatives against central differences, at zeros of products and of both orders, and of batches
-under vmap.
+"""What PyTorch cannot vouch for: derivatives against central differences, at zeros of products and
+of both orders, and of batches under vmap.
 """
 
 import math
@@ -48,28 +48,40 @@ def test_against_central_differences(name: str, array) -> None:
     assert gradgradcheck(function, [x.detach()[:1].requires_grad_()])
 
 
-@pytest.mark.parametrize("values", [[2.0, 0.0, 3.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0], [1.5, -2.0, 0.0]])
+@pytest.mark.parametrize(
+    "values", [[2.0, 0.0, 3.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0], [1.5, -2.0, 0.0]]
+)
 def test_products_with_zeros(values) -> None:
-    """First and second derivatives by central differences: a product is a polynomial, so they are exact up to rounding."""
+    """First and second derivatives by central differences: a product is a polynomial, so they
+    are exact up to rounding.
+    """
     x = mg.tensor(np.array(values), requires_grad=True)
     for function in (mg.prod, lambda x: mg.cumprod(x, 0)):
         assert gradcheck(function, [x], check_forward_ad=True)
         assert gradgradcheck(function, [x])
     third = func.hessian(lambda x: func.grad(mg.prod)(x).sum())(mg.tensor(np.array(values)))
-    want = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])  # ∂²/∂x² of Σ_i Π_{j≠i} x_j for three factors
+    want = np.array(
+        [[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    )  # ∂²/∂x² of Σ_i Π_{j≠i} x_j for three factors
     np.testing.assert_allclose(third.numpy(), want, atol=1e-12)
 
 
-@pytest.mark.parametrize("matrix", [np.zeros((3, 3)), np.diag([1.0, 0, 0]), np.diag([1.0, 2, 0]), np.ones((3, 3))])
+@pytest.mark.parametrize(
+    "matrix", [np.zeros((3, 3)), np.diag([1.0, 0, 0]), np.diag([1.0, 2, 0]), np.ones((3, 3))]
+)
 def test_gradient_of_det_at_singular_matrices(matrix) -> None:
     x = mg.tensor(matrix, requires_grad=True)
     (g,) = mg.autograd.grad(mg.linalg.det(x), x)
     minor = lambda i, j: (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(matrix, i, 0), j, 1))
-    np.testing.assert_allclose(g.numpy(), [[minor(i, j) for j in range(3)] for i in range(3)], atol=1e-12)
+    np.testing.assert_allclose(
+        g.numpy(), [[minor(i, j) for j in range(3)] for i in range(3)], atol=1e-12
+    )
 
 
 def test_equal_eigenvalues() -> None:
-    """Their sum has a derivative; single eigenvectors have none, and the gradient does not pretend."""
+    """Their sum has a derivative; single eigenvectors have none, and the gradient does not
+    pretend.
+    """
     x = mg.eye(3, dtype="float64", requires_grad=True)
     (g,) = mg.autograd.grad(mg.linalg.eigvalsh(x).sum(), x)
     np.testing.assert_allclose(g.numpy(), np.eye(3), atol=1e-14)
@@ -102,11 +114,17 @@ def test_logsumexp_and_logcumsumexp_do_not_overflow() -> None:
 
 
 def test_vmap_of_a_recurrence_with_one_operand_shared() -> None:
-    """The cotangent (ones) is the same for all examples, the factors are not; and the other way round."""
+    """The cotangent (ones) is the same for all examples, the factors are not; and the other way
+    round.
+    """
     slope = func.grad(lambda x: mg.cumprod(x, 1).sum())
-    np.testing.assert_allclose(func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A])
+    np.testing.assert_allclose(
+        func.vmap(slope)(mg.tensor(A)).numpy(), [slope(mg.tensor(a)).numpy() for a in A]
+    )
     pull = lambda u: func.vjp(lambda x: mg.cumprod(x, 1), mg.tensor(A[0]))[1](u)[0]
-    np.testing.assert_allclose(func.vmap(pull)(mg.tensor(A)).numpy(), [pull(mg.tensor(a)).numpy() for a in A])
+    np.testing.assert_allclose(
+        func.vmap(pull)(mg.tensor(A)).numpy(), [pull(mg.tensor(a)).numpy() for a in A]
+    )
 
 
 BATCHED = {

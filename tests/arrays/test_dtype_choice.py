@@ -1,4 +1,6 @@
-"""Which dtype comes out of mixed operands and of data: PyTorch's choice, for NumPy's scalars, numbers, 0-d tensors, nested lists."""
+"""Which dtype comes out of mixed operands and of data: PyTorch's choice, for NumPy's scalars,
+numbers, 0-d tensors, nested lists.
+"""
 
 import itertools
 
@@ -10,7 +12,8 @@ import minigrad as mg
 DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 SCALARS = ["int8", "int32", "int64", "float16", "float32", "float64"]
 OPERATIONS = {
-    "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "radd": lambda a, b: b + a, "eq": lambda a, b: a == b,
+    "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+    "radd": lambda a, b: b + a, "eq": lambda a, b: a == b,
     "sub": lambda a, b: a - b, "pow": lambda a, b: a**b,
 }  # fmt: skip
 
@@ -37,18 +40,29 @@ def test_operands(torch, operation):
                 y = lib.tensor(other) if isinstance(other, np.ndarray) else other
                 results.append(dtype_of(lambda x=x, y=y: do(x, y)))
             ours, theirs = results
-            if theirs not in ("error", "complex32"):  # NumPy has no complex numbers of half precision; what PyTorch refuses may work
-                assert ours == theirs, f"{dtype} {shape} {operation} {other!r}: {ours}, PyTorch: {theirs}"
+            if theirs not in (
+                "error",
+                "complex32",
+            ):  # NumPy has no complex numbers of half precision; what PyTorch refuses may work
+                assert ours == theirs, (
+                    f"{dtype} {shape} {operation} {other!r}: {ours}, PyTorch: {theirs}"
+                )
 
 
 DATA = [
-    "arange(0, m.tensor(3))", "arange(m.tensor(3.0))", "arange(np.int64(3))", "arange(np.float64(3))", "tensor([np.float32(1), 2])",
-    "tensor([2, np.float64(1)])", "tensor([m.tensor([1.0])])", "tensor([m.tensor(1), 2.5])", "tensor([1, 2j])", "Tensor([1, 2])",
-    "Tensor([True])", "linspace(1, 2j, 3)", "linspace(0, 1, 3)", "logspace(0, 1j, 3)", "full((2,), np.float64(1))",
+    "arange(0, m.tensor(3))", "arange(m.tensor(3.0))", "arange(np.int64(3))",
+    "arange(np.float64(3))", "tensor([np.float32(1), 2])",
+    "tensor([2, np.float64(1)])", "tensor([m.tensor([1.0])])", "tensor([m.tensor(1), 2.5])",
+    "tensor([1, 2j])", "Tensor([1, 2])",
+    "Tensor([True])", "linspace(1, 2j, 3)", "linspace(0, 1, 3)", "logspace(0, 1j, 3)",
+    "full((2,), np.float64(1))",
     "full((2,), np.int32(1))",
-    "full((2,), m.tensor(1.0, dtype=m.float64))", "tensor([1, 0], dtype=m.uint8).any()", "tensor([[1, 0]], dtype=m.uint8).all(1)",
-    "clamp(m.tensor([1, 2]), 1.5)", "where(m.tensor([1, 0], dtype=m.uint8), 1, 2)", "tensor([1, 2, -1]) ** m.tensor([1, -1, -3])",
-    "tensor([[1.0, 2], [3, 4]]).trace()", "trace(m.tensor([[1, 2], [3, 4]]))", "pow(2, m.tensor([1, -1]))",
+    "full((2,), m.tensor(1.0, dtype=m.float64))", "tensor([1, 0], dtype=m.uint8).any()",
+    "tensor([[1, 0]], dtype=m.uint8).all(1)",
+    "clamp(m.tensor([1, 2]), 1.5)", "where(m.tensor([1, 0], dtype=m.uint8), 1, 2)",
+    "tensor([1, 2, -1]) ** m.tensor([1, -1, -3])",
+    "tensor([[1.0, 2], [3, 4]]).trace()", "trace(m.tensor([[1, 2], [3, 4]]))",
+    "pow(2, m.tensor([1, -1]))",
     "tensor([[]])", "tensor([range(2)])",
 ]  # fmt: skip
 
@@ -65,7 +79,11 @@ def test_data(torch, text):
 
 def test_messages_name_the_way_out():
     mask = mg.tensor([True])
-    for function, word in ((lambda: mask - mask, r"a \^ b"), (lambda: -mask, "~x"), (lambda: mg.tensor([1.0]) & mask, "Compare first")):
+    for function, word in (
+        (lambda: mask - mask, r"a \^ b"),
+        (lambda: -mask, "~x"),
+        (lambda: mg.tensor([1.0]) & mask, "Compare first"),
+    ):
         with pytest.raises(mg.errors.DTypeError, match=word):
             function()
     with pytest.raises(OverflowError, match="int64"):
@@ -87,14 +105,16 @@ def test_trace_is_the_package_and_the_function():
 def test_module_level_names():
     x = mg.tensor([-1.0, 2.0])
     assert mg.relu_(x) is x and x.tolist() == [0, 2]
-    assert mg.conv2d is mg.nn.functional.conv2d and mg.nn.functional.relu_(mg.tensor([-1.0])).tolist() == [0]
+    assert mg.conv2d is mg.nn.functional.conv2d and mg.nn.functional.relu_(
+        mg.tensor([-1.0])
+    ).tolist() == [0]
     with mg.inference_mode():
         assert mg.is_inference_mode_enabled() and not mg.is_inference(x) and not x.is_inference()
         with mg.inference_mode(False):
             assert not mg.is_inference_mode_enabled()
     assert not mg.is_inference_mode_enabled()
     with pytest.raises(AttributeError):
-        mg.batch_norm  # noqa: B018  # PyTorch's takes its arguments in another order there
+        mg.batch_norm  # PyTorch's takes its arguments in another order there  # noqa: B018
 
 
 @pytest.mark.oracle
@@ -102,8 +122,12 @@ def test_gaussian_nll_variances(torch):
     F, t = mg.nn.functional, torch.nn.functional
     for shape in ((2, 3), (2, 1), (2,)):
         v = np.linspace(0.5, 4, int(np.prod(shape))).reshape(shape)
-        ours = F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.tensor(v).float(), reduction="none")
-        theirs = t.gaussian_nll_loss(torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(v).float(), reduction="none")
+        ours = F.gaussian_nll_loss(
+            mg.zeros(2, 3), mg.ones(2, 3), mg.tensor(v).float(), reduction="none"
+        )
+        theirs = t.gaussian_nll_loss(
+            torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(v).float(), reduction="none"
+        )
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
     with pytest.raises(mg.errors.ShapeError, match=r"var of shape \(3,\)"):
         F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(3))

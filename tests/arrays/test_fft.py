@@ -1,4 +1,6 @@
-"""Fourier transforms where a comparison with PyTorch says little: definitions, inverses, dtypes, frequencies, mistakes, both modes."""
+"""Fourier transforms where a comparison with PyTorch says little: definitions, inverses, dtypes,
+frequencies, mistakes, both modes.
+"""
 
 import numpy as np
 import pytest
@@ -18,17 +20,49 @@ def test_there_and_back():
     for norm in (None, "backward", "ortho", "forward"):
         assert np.allclose(fft.ifft(fft.fft(mg.tensor(C), norm=norm), norm=norm).numpy(), C)
         assert np.allclose(fft.irfft(fft.rfft(mg.tensor(X), norm=norm), 5, norm=norm).numpy(), X)
-        assert np.allclose(fft.irfftn(fft.rfftn(mg.tensor(X), norm=norm), (3, 5), norm=norm).numpy(), X)
+        assert np.allclose(
+            fft.irfftn(fft.rfftn(mg.tensor(X), norm=norm), (3, 5), norm=norm).numpy(), X
+        )
 
 
 @pytest.mark.oracle
 def test_half_given_transforms_agree_with_pytorch(torch):
     for norm in (None, "backward", "ortho", "forward"):
-        agree(torch, lambda m, x, norm=norm: [m.fft.hfft(x, norm=norm), m.fft.hfft(x, 7, 0, norm), m.fft.hfft(x, 4, norm=norm)], C)
-        agree(torch, lambda m, x, norm=norm: [m.fft.ihfft(x, norm=norm), m.fft.ihfft(x, 7, 0, norm), m.fft.ihfft(x, 4, norm=norm)], X)
-        agree(torch, lambda m, x, norm=norm: [m.fft.hfft2(x, norm=norm), m.fft.hfftn(x, (4, 3), norm=norm), m.fft.hfftn(x, dim=(1, 0))], C)
         agree(
-            torch, lambda m, x, norm=norm: [m.fft.ihfft2(x, norm=norm), m.fft.ihfftn(x, (4, 3), norm=norm), m.fft.ihfftn(x, dim=(1, 0))], X
+            torch,
+            lambda m, x, norm=norm: [
+                m.fft.hfft(x, norm=norm),
+                m.fft.hfft(x, 7, 0, norm),
+                m.fft.hfft(x, 4, norm=norm),
+            ],
+            C,
+        )
+        agree(
+            torch,
+            lambda m, x, norm=norm: [
+                m.fft.ihfft(x, norm=norm),
+                m.fft.ihfft(x, 7, 0, norm),
+                m.fft.ihfft(x, 4, norm=norm),
+            ],
+            X,
+        )
+        agree(
+            torch,
+            lambda m, x, norm=norm: [
+                m.fft.hfft2(x, norm=norm),
+                m.fft.hfftn(x, (4, 3), norm=norm),
+                m.fft.hfftn(x, dim=(1, 0)),
+            ],
+            C,
+        )
+        agree(
+            torch,
+            lambda m, x, norm=norm: [
+                m.fft.ihfft2(x, norm=norm),
+                m.fft.ihfftn(x, (4, 3), norm=norm),
+                m.fft.ihfftn(x, dim=(1, 0)),
+            ],
+            X,
         )
 
 
@@ -43,9 +77,19 @@ def test_half_given_there_and_back():
 def test_a_wave_has_one_frequency():
     t = mg.arange(8) / 8
     spectrum = fft.rfft(mg.cos(2 * mg.pi * 3 * t)).abs()
-    assert spectrum.dtype == mg.float32 and np.allclose(spectrum.numpy(), [0, 0, 0, 4, 0], atol=1e-5)
-    assert fft.rfftfreq(8, 1 / 8).tolist() == [0, 1, 2, 3, 4] and fft.fftfreq(5, 0.2).tolist() == [0, 1, 2, -2, -1]
-    assert fft.fftshift(fft.fftfreq(6)).tolist() == pytest.approx([-0.5, -1 / 3, -1 / 6, 0, 1 / 6, 1 / 3])
+    assert spectrum.dtype == mg.float32 and np.allclose(
+        spectrum.numpy(), [0, 0, 0, 4, 0], atol=1e-5
+    )
+    assert fft.rfftfreq(8, 1 / 8).tolist() == [0, 1, 2, 3, 4] and fft.fftfreq(5, 0.2).tolist() == [
+        0,
+        1,
+        2,
+        -2,
+        -1,
+    ]
+    assert fft.fftshift(fft.fftfreq(6)).tolist() == pytest.approx(
+        [-0.5, -1 / 3, -1 / 6, 0, 1 / 6, 1 / 3]
+    )
 
 
 def test_dtypes():
@@ -54,7 +98,10 @@ def test_dtypes():
     assert fft.irfft(mg.ones(3)).dtype == mg.float32
 
 
-@pytest.mark.parametrize("function", [fft.fft2, lambda x: fft.ifft(x, 7), lambda x: fft.irfft(x, 4), lambda x: fft.rfft(x.real, 6)])
+@pytest.mark.parametrize(
+    "function",
+    [fft.fft2, lambda x: fft.ifft(x, 7), lambda x: fft.irfft(x, 4), lambda x: fft.rfft(x.real, 6)],
+)
 def test_derivatives_of_both_modes_and_orders(function):
     x = mg.tensor(C, requires_grad=True)
     assert gradcheck(function, (x,), check_forward_ad=True) and gradgradcheck(function, (x,))
@@ -63,7 +110,10 @@ def test_derivatives_of_both_modes_and_orders(function):
 def test_batches():
     x = mg.tensor(C)
     assert np.allclose(mg.vmap(fft.fft)(x).numpy(), fft.fft(x).numpy())
-    assert np.allclose(mg.vmap(lambda row: fft.fft(row, norm="ortho"), in_dims=1)(x).numpy(), np.fft.fft(C, axis=0, norm="ortho").T)
+    assert np.allclose(
+        mg.vmap(lambda row: fft.fft(row, norm="ortho"), in_dims=1)(x).numpy(),
+        np.fft.fft(C, axis=0, norm="ortho").T,
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +122,16 @@ def test_batches():
         (lambda: fft.rfft(mg.tensor(C)), DTypeError, "needs a real tensor"),
         (lambda: fft.fft(mg.tensor(1.0)), ShapeError, "at least one dimension"),
         (lambda: fft.fft(mg.ones(3), 0), ShapeError, "length 0 along dimension 0"),
-        (lambda: fft.fft(mg.ones(3), norm="orthogonal"), ValueError, "norm must be .* got 'orthogonal'"),
-        (lambda: fft.hfft(mg.ones(3), norm="both"), ValueError, "hfftn: norm must be .* got 'both'"),
+        (
+            lambda: fft.fft(mg.ones(3), norm="orthogonal"),
+            ValueError,
+            "norm must be .* got 'orthogonal'",
+        ),
+        (
+            lambda: fft.hfft(mg.ones(3), norm="both"),
+            ValueError,
+            "hfftn: norm must be .* got 'both'",
+        ),
         (lambda: fft.ihfft(mg.tensor(C)), DTypeError, "needs a real tensor"),
         (lambda: fft.fft2(mg.ones(3, 3), (2,)), ValueError, "1 lengths"),
         (lambda: fft.fftn(mg.ones(3, 3), dim=(0, -2)), RuntimeError, "more than once"),

@@ -55,16 +55,22 @@ def test_in_place(torch, name: str, of_view: bool) -> None:
             target = base[0]
         CHANGES[name](m, target, source)
         weights = m.tensor(np.arange(12.0).reshape(base.shape))
-        grads = m.autograd.grad((base * weights).sum() + (target * target).sum(), [leaf, source], allow_unused=True)
+        grads = m.autograd.grad(
+            (base * weights).sum() + (target * target).sum(), [leaf, source], allow_unused=True
+        )
         results.append([target, base, *grads])
     for ours, theirs in zip(*results, strict=True):
         assert (ours is None) == (theirs is None)
         if ours is not None:
-            np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(
+                ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-12
+            )
 
 
 def test_trace_of_batches() -> None:
-    """`mg.trace` is the package of Traces, so the function lives in `linalg`, and as a method (of matrices, as in PyTorch)."""
+    """`mg.trace` is the package of Traces, so the function lives in `linalg`, and as a method
+    (of matrices, as in PyTorch).
+    """
     x = mg.tensor(np.stack([M, SOURCE]), requires_grad=True)
     np.testing.assert_allclose(mg.linalg.trace(x).detach().numpy(), [np.trace(M), np.trace(SOURCE)])
     assert mg.autograd.grad(mg.linalg.trace(x).sum(), x)[0].tolist() == [np.eye(3, 4).tolist()] * 2
@@ -80,13 +86,29 @@ def test_diagonal_is_a_view() -> None:
         frozen.diagonal().fill_(0)
 
 
-@pytest.mark.parametrize("name", ["split", "chunk", "unbind", "narrow", "select", "tensor_split", "meshgrid", "broadcast_tensors"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "split",
+        "chunk",
+        "unbind",
+        "narrow",
+        "select",
+        "tensor_split",
+        "meshgrid",
+        "broadcast_tensors",
+    ],
+)
 def test_parts_are_views(torch, name: str) -> None:
     calls = {
-        "split": lambda m, x: m.split(x, 2, 1), "chunk": lambda m, x: m.chunk(x, 2), "unbind": lambda m, x: m.unbind(x),
+        "split": lambda m, x: m.split(x, 2, 1), "chunk": lambda m, x: m.chunk(x, 2),
+        "unbind": lambda m, x: m.unbind(x),
         "narrow": lambda m, x: [x.narrow(0, 1, 2)], "select": lambda m, x: [x.select(1, 2)],
         "tensor_split": lambda m, x: m.tensor_split(x, 2),
-        "meshgrid": lambda m, x: m.meshgrid(x[0], x[1], indexing="ij"), "broadcast_tensors": lambda m, x: m.broadcast_tensors(x[:1], x)[:1],
+        "meshgrid": lambda m, x: m.meshgrid(x[0], x[1], indexing="ij"),
+        "broadcast_tensors": lambda m, x: m.broadcast_tensors(x[:1], x)[:1],
     }  # fmt: skip
-    for ours, theirs in zip(calls[name](mg, mg.tensor(M)), calls[name](torch, torch.tensor(M)), strict=True):
+    for ours, theirs in zip(
+        calls[name](mg, mg.tensor(M)), calls[name](torch, torch.tensor(M)), strict=True
+    ):
         assert ours._is_view() == theirs._is_view()

@@ -1,5 +1,6 @@
-"""Reading and writing with every form of index, against PyTorch: numbers, slices, None, Ellipsis, lists, ranges, masks, bytes; of 0-d and
-empty tensors too."""
+"""Reading and writing with every form of index, against PyTorch: numbers, slices, None, Ellipsis,
+lists, ranges, masks, bytes; of 0-d and empty tensors too.
+"""
 
 import random
 
@@ -17,7 +18,9 @@ class Of(tuple):
 
 def part(r, n):
     """A random index of an axis of n elements."""
-    numbers = lambda *shape: np.array([r.randrange(-n, n) if n else 0 for _ in range(int(np.prod(shape)))], "int64").reshape(shape)
+    numbers = lambda *shape: np.array(
+        [r.randrange(-n, n) if n else 0 for _ in range(int(np.prod(shape)))], "int64"
+    ).reshape(shape)
     bound = lambda: r.choice([None, r.randint(-n - 1, n + 1)])
     mask = lambda: np.array([r.random() < 0.5 for _ in range(n)], bool)
     forms = [
@@ -61,7 +64,9 @@ def outcome(lib, base, index, writes, value):
             (out * out).sum().backward()
             return [out.detach().numpy(), gradient_of(x)]
         shape = tuple(y[found].shape)
-        v = lib.from_numpy(np.full({"number": (), "region": shape, "leading": (1, *shape)}[value], 7.0, base.dtype)).requires_grad_()
+        v = lib.from_numpy(
+            np.full({"number": (), "region": shape, "leading": (1, *shape)}[value], 7.0, base.dtype)
+        ).requires_grad_()
         y[found] = v
         (y * y).sum().backward()
         return [y.detach().numpy(), gradient_of(v), gradient_of(x)]
@@ -90,14 +95,20 @@ def compare(torch, seeds):
         ours, theirs = outcome(mg, *case), outcome(torch, *case)
         what = f"seed {seed}: shape {shape}, index {index!r}, {case[2:]}"
         if isinstance(theirs, Exception):
-            if "boolean masks" in str(theirs):  # PyTorch reads with bytes as a mask, and does not write with them
+            if "boolean masks" in str(
+                theirs
+            ):  # PyTorch reads with bytes as a mask, and does not write with them
                 continue
-            assert isinstance(ours, IndexError | mg.errors.ShapeError), f"{what}: {ours!r}, PyTorch: {theirs!r}"
+            assert isinstance(ours, IndexError | mg.errors.ShapeError), (
+                f"{what}: {ours!r}, PyTorch: {theirs!r}"
+            )
             assert "NumPy" not in str(ours) and "inhomogeneous" not in str(ours), ours
             continue
         assert not isinstance(ours, Exception), f"{what}: {ours!r}"
         for a, b in zip(ours, theirs, strict=True):
-            assert a.shape == b.shape and np.array_equal(a, b), f"{what}: {a.tolist()}, PyTorch: {b.tolist()}"
+            assert a.shape == b.shape and np.array_equal(a, b), (
+                f"{what}: {a.tolist()}, PyTorch: {b.tolist()}"
+            )
 
 
 @pytest.mark.oracle
@@ -128,7 +139,9 @@ def test_masks_of_one_number():
 
 def test_what_does_not_fit_is_named():
     x = mg.zeros(2, 3)
-    with pytest.raises(mg.errors.ShapeError, match=r"value of shape \(7,\) .* region of shape \(2,\)"):
+    with pytest.raises(
+        mg.errors.ShapeError, match=r"value of shape \(7,\) .* region of shape \(2,\)"
+    ):
         x[x[:, 0] == 0, 0] = mg.zeros(7)
     with pytest.raises(IndexError, match="differ in shape"):
         x[[[0, 1], 0], 0]

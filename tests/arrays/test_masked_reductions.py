@@ -1,6 +1,6 @@
 """`minigrad.masked`: against PyTorch, and what an element that does not count may hold."""
 
-# ruff: noqa: E501  # a table: one case a line
+# a table: one case a line
 
 import math
 
@@ -25,29 +25,55 @@ SOME = np.array([[True, False, True, True], [False, True, False, True], [True, T
 
 CASES = {
     **{
-        f"{name} {over}": (lambda m, x, k, name=name, options=options: getattr(m.masked, name)(x, mask=k, **options), X, MASK)
+        f"{name} {over}": (lambda m, x, k, name=name,
+            options=options: getattr(m.masked, name)(x, mask=k, **options), X, MASK)
         for name in ("sum", "prod", "amax", "amin", "mean", "logsumexp", "norm", "var", "std")
-        for over, options in {"all": {"dim": None}, "rows": {"dim": 1}, "kept": {"dim": (0,), "keepdim": True}, "none": {"dim": ()}}.items()
+        for over, options in {"all": {"dim": None}, "rows": {"dim": 1}, "kept": {"dim": (0,),
+            "keepdim": True}, "none": {"dim": ()}}.items()
         if name not in ("mean", "var", "std") or over != "rows"
     },
-    "mean of none": (lambda m, x, k: [m.masked.mean(x.detach(), 1, mask=k), m.masked.var(x.detach(), 1, mask=k)], X, MASK),
-    "norms": (lambda m, x, k: [m.masked.norm(x, p, 1, mask=k) for p in (1, 3.0, math.inf, -math.inf)], X, SOME),
+    "mean of none": (lambda m, x,
+        k: [m.masked.mean(x.detach(), 1, mask=k), m.masked.var(x.detach(), 1, mask=k)], X, MASK),
+    "norms": (lambda m, x,
+        k: [m.masked.norm(x, p, 1, mask=k) for p in (1, 3.0, math.inf, -math.inf)], X, SOME),
     "cumsum": (lambda m, x, k: m.masked.cumsum(x, 1, mask=k), X, MASK),
     "cumprod": (lambda m, x, k: m.masked.cumprod(x, 0, mask=k), X, MASK),
-    "argmax": (lambda m, x, k: [m.masked.argmax(x, mask=k), m.masked.argmax(x, 1, mask=k), m.masked.argmin(x, 0, keepdim=True, mask=k)], X, SOME),
-    "median": (lambda m, x, k: [m.masked.median(x, mask=k), m.masked.median(x, 0, keepdim=True, mask=k)], X, SOME),
+    "argmax": (lambda m, x,
+        k: [m.masked.argmax(x, mask=k), m.masked.argmax(x, 1, mask=k),
+            m.masked.argmin(x, 0, keepdim=True, mask=k)], X, SOME),
+    "median": (lambda m, x,
+        k: [m.masked.median(x, mask=k), m.masked.median(x, 0, keepdim=True, mask=k)], X, SOME),
     "median of none": (lambda m, x, k: m.masked.median(x.detach(), 1, mask=k), X, MASK),
-    "logaddexp": (lambda m, x, y, k: m.masked.logaddexp(x, y, input_mask=k, other_mask=~k), X, Y, SOME),
-    "softmax": (lambda m, x, k: [m.masked.softmax(x, 1, mask=k), m.masked.softmin(x, 0, mask=k)], X, SOME),
+    "logaddexp": (lambda m, x, y, k: m.masked.logaddexp(x, y, input_mask=k, other_mask=~k), X, Y,
+        SOME),
+    "softmax": (lambda m, x, k: [m.masked.softmax(x, 1, mask=k), m.masked.softmin(x, 0, mask=k)], X,
+        SOME),
     "log_softmax": (lambda m, x, k: m.where(k, m.masked.log_softmax(x, 1, mask=k), 0.0), X, SOME),
-    "normalize": (lambda m, x, k: [m.masked.normalize(x, 2.0, 1, mask=k), m.masked.normalize(x, 1.0, 0, eps=3.0, mask=k)], X, SOME),
-    "var options": (lambda m, x, k: [m.masked.var(x, 1, unbiased=False, mask=k), m.masked.var(x, 1, correction=0.5, mask=k), m.masked.std(x, 0, True, mask=k)], X, SOME),
+    "normalize": (lambda m, x,
+        k: [m.masked.normalize(x, 2.0, 1, mask=k), m.masked.normalize(x, 1.0, 0, eps=3.0, mask=k)],
+        X, SOME),
+    "var options": (lambda m, x,
+        k: [m.masked.var(x, 1, unbiased=False, mask=k), m.masked.var(x, 1, correction=0.5, mask=k),
+            m.masked.std(x, 0, True, mask=k)], X, SOME),
     "var complex": (lambda m, x, k: m.masked.var(x, 1, mask=k).real, C, SOME),
-    "sum complex": (lambda m, x, k: [m.masked.sum(x, 1, mask=k), m.masked.prod(x, 1, mask=k), m.masked.mean(x, 0, mask=k)], C, SOME),
-    "mask of a row": (lambda m, x, k: [m.masked.sum(x, 0, mask=k), m.masked.mean(x, 1, mask=k), m.masked.amax(x, 1, mask=k)], X, ROW),
-    "no mask": (lambda m, x: [m.masked.sum(x, 1), m.masked.mean(x, 0), m.masked.var(x), m.masked.softmax(x, 1), m.masked.median(x)], X),
-    "integers": (lambda m, x, k: [m.masked.sum(x, 1, mask=k), m.masked.prod(x.to(m.int32), 1, mask=k), m.masked.amax(x, 1, mask=k), m.masked.cumsum(x.to(m.int32), 0, mask=k), m.masked.mean(x, 1, dtype=m.float32, mask=k), m.masked.median(x, 0, mask=k)], WHOLE, SOME),
-    "dtype": (lambda m, x, k: [m.masked.sum(x, 1, dtype=m.float32, mask=k), m.masked.amax(x, 1, dtype=m.float32, mask=k), m.masked.argmax(x, 1, dtype=m.int64, mask=k)], X, SOME),
+    "sum complex": (lambda m, x,
+        k: [m.masked.sum(x, 1, mask=k), m.masked.prod(x, 1, mask=k), m.masked.mean(x, 0, mask=k)],
+        C, SOME),
+    "mask of a row": (lambda m, x,
+        k: [m.masked.sum(x, 0, mask=k), m.masked.mean(x, 1, mask=k), m.masked.amax(x, 1, mask=k)],
+        X, ROW),
+    "no mask": (lambda m,
+        x: [m.masked.sum(x, 1), m.masked.mean(x, 0), m.masked.var(x), m.masked.softmax(x, 1),
+            m.masked.median(x)], X),
+    "integers": (lambda m, x,
+        k: [m.masked.sum(x, 1, mask=k), m.masked.prod(x.to(m.int32), 1, mask=k),
+            m.masked.amax(x, 1, mask=k), m.masked.cumsum(x.to(m.int32), 0, mask=k),
+            m.masked.mean(x, 1, dtype=m.float32, mask=k), m.masked.median(x, 0, mask=k)], WHOLE,
+            SOME),
+    "dtype": (lambda m, x,
+        k: [m.masked.sum(x, 1, dtype=m.float32, mask=k),
+            m.masked.amax(x, 1, dtype=m.float32, mask=k),
+            m.masked.argmax(x, 1, dtype=m.int64, mask=k)], X, SOME),
 }  # fmt: skip
 
 
@@ -60,15 +86,34 @@ def test_agrees(torch, name: str) -> None:
     function, *arrays = CASES[name]
     detached = name in ("argmax", "dtype")
     agree(
-        torch, (lambda m, x, k: function(m, x.detach(), k)) if detached else function, *arrays, tolerance=1e-6 if name == "dtype" else 1e-10
+        torch,
+        (lambda m, x, k: function(m, x.detach(), k)) if detached else function,
+        *arrays,
+        tolerance=1e-6 if name == "dtype" else 1e-10,
     )
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "prod", "mean", "amax", "norm", "logsumexp", "var", "std", "softmax", "cumprod", "median", "normalize"]
+    "name",
+    [
+        "sum",
+        "prod",
+        "mean",
+        "amax",
+        "norm",
+        "logsumexp",
+        "var",
+        "std",
+        "softmax",
+        "cumprod",
+        "median",
+        "normalize",
+    ],
 )
 def test_what_is_left_out_does_not_matter(name: str) -> None:
-    """NaN and infinities there change neither the value nor the gradient, and get the gradient 0."""
+    """NaN and infinities there change neither the value nor the gradient, and get the gradient
+    0.
+    """
     options = {"ord": 2.0, "dim": 1} if name == "normalize" else {"dim": 1}
     function = lambda x: getattr(masked, name)(x, mask=mg.tensor(SOME), **options)
     results = []
@@ -88,13 +133,18 @@ def test_derivatives(name: str) -> None:
     x = mg.tensor(X, requires_grad=True)
     function = lambda x: getattr(masked, name)(x, dim=1, mask=mg.tensor(SOME))
     assert gradcheck(function, [x], check_forward_ad=True) and gradgradcheck(function, [x])
-    batched = func.vmap(lambda row, k: getattr(masked, name)(row, dim=0, mask=k))(x, mg.tensor(SOME))
+    batched = func.vmap(lambda row, k: getattr(masked, name)(row, dim=0, mask=k))(
+        x, mg.tensor(SOME)
+    )
     np.testing.assert_allclose(batched.detach().numpy(), function(x).detach().numpy(), rtol=1e-13)
 
 
 def test_nothing_counts() -> None:
     x, none = mg.tensor([1.0, 2.0]), mg.tensor([False, False])
-    assert [getattr(masked, name)(x, mask=none).item() for name in ("sum", "prod", "amax", "amin", "logsumexp", "norm")] == [
+    assert [
+        getattr(masked, name)(x, mask=none).item()
+        for name in ("sum", "prod", "amax", "amin", "logsumexp", "norm")
+    ] == [
         0,
         1,
         -math.inf,
@@ -102,7 +152,10 @@ def test_nothing_counts() -> None:
         -math.inf,
         0,
     ]
-    assert all(math.isnan(getattr(masked, name)(x, mask=none).item()) for name in ("mean", "var", "std", "median"))
+    assert all(
+        math.isnan(getattr(masked, name)(x, mask=none).item())
+        for name in ("mean", "var", "std", "median")
+    )
     assert (
         masked.amax(mg.tensor([1, 2]), mask=none).item() == -(2**63)
         and masked.sum(mg.zeros(0)).item() == 0
@@ -118,9 +171,21 @@ def test_nothing_counts() -> None:
             ShapeError,
             r"masked.sum: a mask of shape \(3,\) does not broadcast to the input's shape \(3, 4\)",
         ),
-        (lambda x: masked.amax(x, mask=mg.ones(1, 3, 4, dtype="bool")), ShapeError, "does not broadcast"),
-        (lambda x: masked.mean(x.long()), DTypeError, "masked.mean: needs a floating or complex dtype, got int64. Give dtype="),
-        (lambda x: masked.median(x.long(), mask=mg.zeros(4, dtype="bool")), ValueError, "no element counts in some place"),
+        (
+            lambda x: masked.amax(x, mask=mg.ones(1, 3, 4, dtype="bool")),
+            ShapeError,
+            "does not broadcast",
+        ),
+        (
+            lambda x: masked.mean(x.long()),
+            DTypeError,
+            "masked.mean: needs a floating or complex dtype, got int64. Give dtype=",
+        ),
+        (
+            lambda x: masked.median(x.long(), mask=mg.zeros(4, dtype="bool")),
+            ValueError,
+            "no element counts in some place",
+        ),
         (lambda x: masked.var(x, unbiased=True, correction=1), TypeError, "not both"),
         (lambda x: masked.logsumexp(x, 2), IndexError, "masked.logsumexp: dimension 2"),
     ],

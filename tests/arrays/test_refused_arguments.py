@@ -89,7 +89,9 @@ def test_products_promote(name):
     leaf = mg.ones(2, 2, requires_grad=True)
     call(leaf, WIDE * (1 / 3)).sum().backward()
     assert leaf.grad.dtype == mg.float32
-    np.testing.assert_allclose(call(ONES, WIDE / 3).numpy(), call(WIDE, WIDE / 3).numpy(), rtol=1e-15, atol=0)
+    np.testing.assert_allclose(
+        call(ONES, WIDE / 3).numpy(), call(WIDE, WIDE / 3).numpy(), rtol=1e-15, atol=0
+    )
 
 
 @pytest.mark.parametrize("name", REFUSED)

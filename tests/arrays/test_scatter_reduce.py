@@ -1,4 +1,6 @@
-"""scatter_reduce where a comparison with PyTorch says little: zeros among factors, integers, numbers, empty tensors, mistakes."""
+"""scatter_reduce where a comparison with PyTorch says little: zeros among factors, integers,
+numbers, empty tensors, mistakes.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ KINDS = ["sum", "prod", "mean", "amax", "amin"]
 
 
 def test_products_have_derivatives_where_factors_are_zero():
-    x, s = mg.tensor([2.0, 3.0, 5.0], requires_grad=True), mg.tensor([0.0, 4.0, 0.0, 6.0], requires_grad=True)
+    x, s = (
+        mg.tensor([2.0, 3.0, 5.0], requires_grad=True),
+        mg.tensor([0.0, 4.0, 0.0, 6.0], requires_grad=True),
+    )
     y = mg.scatter_reduce(x, 0, INDEX, s, "prod")
     assert y.tolist() == [0, 0, 5]
     by_x, by_s = mg.autograd.grad(y.sum(), (x, s), create_graph=True)
@@ -26,14 +31,19 @@ def test_products_have_derivatives_where_factors_are_zero():
 def test_integers(torch, kind, own):
     x, s = [7, -3, 5], [2, -5, 4, -4]
     ours = mg.scatter_reduce(mg.tensor(x), 0, INDEX, mg.tensor(s), kind, include_self=own)
-    theirs = torch.scatter_reduce(torch.tensor(x), 0, torch.tensor(INDEX.tolist()), torch.tensor(s), kind, include_self=own)
+    theirs = torch.scatter_reduce(
+        torch.tensor(x), 0, torch.tensor(INDEX.tolist()), torch.tensor(s), kind, include_self=own
+    )
     assert ours.tolist() == theirs.tolist() and ours.dtype == mg.int64
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_and_nothing(kind):
     number = mg.scatter_reduce(mg.tensor(2.0), 0, mg.tensor(0), mg.tensor(6.0), kind)
-    assert number.shape == () and number.item() == {"sum": 8, "prod": 12, "mean": 4, "amax": 6, "amin": 2}[kind]
+    assert (
+        number.shape == ()
+        and number.item() == {"sum": 8, "prod": 12, "mean": 4, "amax": 6, "amin": 2}[kind]
+    )
     x, nothing = mg.tensor([1.0, 2.0], requires_grad=True), mg.zeros(0)
     y = x.scatter_reduce(0, nothing.to(mg.int64), nothing, kind)
     y.sum().backward()
@@ -57,8 +67,16 @@ def test_vmap_over_values():
     ("arguments", "error", "words"),
     [
         ((INDEX, mg.ones(4), "median"), ValueError, "reduce must be .* got 'median'"),
-        ((INDEX, mg.ones(4, dtype=mg.float64), "sum"), DTypeError, "src must have the dtype of x, float32, got float64"),
-        ((mg.tensor([3]), mg.ones(1), "sum"), IndexError, "index 3 is out of range for a dimension of size 3"),
+        (
+            (INDEX, mg.ones(4, dtype=mg.float64), "sum"),
+            DTypeError,
+            "src must have the dtype of x, float32, got float64",
+        ),
+        (
+            (mg.tensor([3]), mg.ones(1), "sum"),
+            IndexError,
+            "index 3 is out of range for a dimension of size 3",
+        ),
         ((INDEX, mg.ones(2), "sum"), ShapeError, "larger than src"),
         ((INDEX.reshape(2, 2), mg.ones(2, 2), "sum"), ShapeError, "same number of dimensions"),
         ((mg.ones(2), mg.ones(2), "sum"), DTypeError, "the index must hold integers"),
@@ -80,7 +98,9 @@ def test_mistakes_of_its_neighbours():
 @pytest.mark.parametrize("kind", ["amax", "amin"])
 @pytest.mark.parametrize("own", [True, False])
 def test_ties_share_the_derivative_in_equal_parts(kind, own):
-    """Three equal elements of src; x has an equal one at index 0, which takes part only if it is included."""
+    """Three equal elements of src; x has an equal one at index 0, which takes part only if it is
+    included.
+    """
     x, s = mg.tensor([0.5, 2.0], requires_grad=True), mg.tensor([0.5, 0.5, 0.5], requires_grad=True)
     y = mg.scatter_reduce(x, 0, mg.tensor([0, 0, 0]), s, kind, include_self=own)
     by_x, by_s = mg.autograd.grad(y[0], (x, s))

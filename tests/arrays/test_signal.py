@@ -20,11 +20,29 @@ SPECTRUM = R.standard_normal((2, 5, 7)) + 1j * R.standard_normal((2, 5, 7))
 FULL = R.standard_normal((8, 7)) + 1j * R.standard_normal((8, 7))
 
 WINDOWS = {
-    **{name: {} for name in ("bartlett", "blackman", "cosine", "hamming", "hann", "nuttall", "exponential", "gaussian", "kaiser")},
+    **{
+        name: {}
+        for name in (
+            "bartlett",
+            "blackman",
+            "cosine",
+            "hamming",
+            "hann",
+            "nuttall",
+            "exponential",
+            "gaussian",
+            "kaiser",
+        )
+    },
     "general_cosine": {"a": [0.5, 0.3, 0.2]},
     "general_hamming": {"alpha": 0.7},
 }
-OPTIONS = [("exponential", {"tau": 3.0}), ("gaussian", {"std": 4.0}), ("kaiser", {"beta": 0.0}), ("kaiser", {"beta": 60.0})]
+OPTIONS = [
+    ("exponential", {"tau": 3.0}),
+    ("gaussian", {"std": 4.0}),
+    ("kaiser", {"beta": 0.0}),
+    ("kaiser", {"beta": 60.0}),
+]
 
 
 @pytest.mark.oracle
@@ -32,37 +50,87 @@ OPTIONS = [("exponential", {"tau": 3.0}), ("gaussian", {"std": 4.0}), ("kaiser",
 def test_windows_agree_with_pytorch(torch, name: str, options) -> None:
     def both(m):
         made = getattr(m.signal.windows, name)
-        return [made(k, sym=sym, dtype=m.float64, **options) for k in (0, 1, 2, 7, 8) for sym in (True, False)]
+        return [
+            made(k, sym=sym, dtype=m.float64, **options)
+            for k in (0, 1, 2, 7, 8)
+            for sym in (True, False)
+        ]
 
-    agree(torch, both, tolerance=1e-7 if name == "kaiser" else 1e-12)  # PyTorch rounds beta to float32
+    agree(
+        torch, both, tolerance=1e-7 if name == "kaiser" else 1e-12
+    )  # PyTorch rounds beta to float32
     assert (
-        getattr(windows, name)(5, **options).dtype == mg.float32 and getattr(windows, name)(3, requires_grad=True, **options).requires_grad
+        getattr(windows, name)(5, **options).dtype == mg.float32
+        and getattr(windows, name)(3, requires_grad=True, **options).requires_grad
     )
     if name == "exponential":
-        agree(torch, lambda m: m.signal.windows.exponential(7, center=2.5, tau=1.5, sym=False, dtype=m.float64), tolerance=1e-12)
+        agree(
+            torch,
+            lambda m: m.signal.windows.exponential(
+                7, center=2.5, tau=1.5, sym=False, dtype=m.float64
+            ),
+            tolerance=1e-12,
+        )
 
 
 def test_what_windows_are() -> None:
-    assert windows.hann(5).tolist() == pytest.approx([0, 0.5, 1, 0.5, 0], abs=1e-7) and windows.bartlett(4, sym=False).tolist() == [
+    assert windows.hann(5).tolist() == pytest.approx(
+        [0, 0.5, 1, 0.5, 0], abs=1e-7
+    ) and windows.bartlett(4, sym=False).tolist() == [
         0,
         0.5,
         1,
         0.5,
     ]
-    both = windows.hann(8, sym=False, dtype="float64") + mg.roll(windows.hann(8, sym=False, dtype="float64"), 4)
+    both = windows.hann(8, sym=False, dtype="float64") + mg.roll(
+        windows.hann(8, sym=False, dtype="float64"), 4
+    )
     assert np.allclose(both.numpy(), 1)  # overlapping by half, they add up to 1
 
 
 CASES = {
     "stft": (lambda m, x: m.stft(x, 8, return_complex=True), SIGNAL),
-    "stft options": (lambda m, x, w: m.stft(x, 12, 3, 8, w, pad_mode="constant", normalized=True, return_complex=True), PAIR, WEIGHTS),
-    "stft edges": (lambda m, x: [m.stft(x, 8, 5, center=c, pad_mode="replicate", return_complex=True) for c in (True, False)], PAIR),
-    "stft real result": (lambda m, x, w: m.stft(x, 8, window=w, onesided=False, return_complex=False), SIGNAL, WEIGHTS),
+    "stft options": (
+        lambda m, x, w: m.stft(
+            x, 12, 3, 8, w, pad_mode="constant", normalized=True, return_complex=True
+        ),
+        PAIR,
+        WEIGHTS,
+    ),
+    "stft edges": (
+        lambda m, x: [
+            m.stft(x, 8, 5, center=c, pad_mode="replicate", return_complex=True)
+            for c in (True, False)
+        ],
+        PAIR,
+    ),
+    "stft real result": (
+        lambda m, x, w: m.stft(x, 8, window=w, onesided=False, return_complex=False),
+        SIGNAL,
+        WEIGHTS,
+    ),
     "stft complex": (lambda m, x, w: m.stft(x, 8, window=w), WAVE, WEIGHTS),
-    "stft aligned": (lambda m, x, w: m.stft(x, 12, 3, 8, w, center=False, align_to_window=True, return_complex=True), PAIR, WEIGHTS),
+    "stft aligned": (
+        lambda m, x, w: m.stft(
+            x, 12, 3, 8, w, center=False, align_to_window=True, return_complex=True
+        ),
+        PAIR,
+        WEIGHTS,
+    ),
     "istft": (lambda m, s: m.istft(s, 8), SPECTRUM),
-    "istft options": (lambda m, s, w: m.istft(s, 8, 3, window=w, normalized=True, length=21), SPECTRUM, WEIGHTS),
-    "istft edges": (lambda m, s, w: [m.istft(s, 8, window=w, center=False), m.istft(s, 8, 3, 7, w[1:], length=10)], SPECTRUM, WEIGHTS),
+    "istft options": (
+        lambda m, s, w: m.istft(s, 8, 3, window=w, normalized=True, length=21),
+        SPECTRUM,
+        WEIGHTS,
+    ),
+    "istft edges": (
+        lambda m, s, w: [
+            m.istft(s, 8, window=w, center=False),
+            m.istft(s, 8, 3, 7, w[1:], length=10),
+        ],
+        SPECTRUM,
+        WEIGHTS,
+    ),
     "istft full": (lambda m, s: [m.istft(s, 8), m.istft(s, 8, return_complex=True)], FULL),
     "istft longer": (lambda m, s: m.istft(s, 8, length=19), SPECTRUM),
 }
@@ -100,7 +168,9 @@ def test_derivatives_and_batches() -> None:
     s = mg.tensor(SPECTRUM[0], requires_grad=True)
     assert gradcheck(lambda s, w: mg.istft(s, 8, 3, window=w), [s, w], check_forward_ad=True)
     rows = func.vmap(lambda v: mg.stft(v, 8, return_complex=True))(mg.tensor(PAIR))
-    np.testing.assert_allclose(rows.numpy(), mg.stft(mg.tensor(PAIR), 8, return_complex=True).numpy(), atol=1e-13)
+    np.testing.assert_allclose(
+        rows.numpy(), mg.stft(mg.tensor(PAIR), 8, return_complex=True).numpy(), atol=1e-13
+    )
     back = func.vmap(lambda v: mg.istft(v, 8))(mg.tensor(SPECTRUM))
     np.testing.assert_allclose(back.numpy(), mg.istft(mg.tensor(SPECTRUM), 8).numpy(), atol=1e-13)
 
@@ -117,16 +187,44 @@ def test_derivatives_and_batches() -> None:
         (lambda: windows.kaiser(4, beta=-1.0), ValueError, "beta must not be negative"),
         (lambda: windows.general_cosine(4, a=[]), ValueError, "at least one coefficient"),
         (lambda: mg.stft(mg.ones(20), 8), ValueError, "say return_complex=True"),
-        (lambda: mg.stft(mg.ones(5), 8, center=False, return_complex=True), ShapeError, "n_fft = 8 samples do not fit a signal of 5"),
-        (lambda: mg.stft(mg.ones(3), 8, return_complex=True), ShapeError, "less than its own length, here 4 of 3"),
+        (
+            lambda: mg.stft(mg.ones(5), 8, center=False, return_complex=True),
+            ShapeError,
+            "n_fft = 8 samples do not fit a signal of 5",
+        ),
+        (
+            lambda: mg.stft(mg.ones(3), 8, return_complex=True),
+            ShapeError,
+            "less than its own length, here 4 of 3",
+        ),
         (lambda: mg.stft(mg.ones(20), 8, 0, return_complex=True), ValueError, "hop_length > 0"),
-        (lambda: mg.stft(mg.ones(20), 8, window=mg.ones(7), return_complex=True), ShapeError, r"must have shape \(8,\), got \(7,\)"),
-        (lambda: mg.stft(mg.ones(20), 8, pad_mode="mirror", return_complex=True), ValueError, '"replicate", got .mirror.'),
-        (lambda: mg.stft(mg.ones(2, 2, 20), 8, return_complex=True), ShapeError, r"\(signals, samples\)"),
-        (lambda: mg.stft(mg.tensor(WAVE), 8, onesided=True), ValueError, "onesided=True is for real signals"),
+        (
+            lambda: mg.stft(mg.ones(20), 8, window=mg.ones(7), return_complex=True),
+            ShapeError,
+            r"must have shape \(8,\), got \(7,\)",
+        ),
+        (
+            lambda: mg.stft(mg.ones(20), 8, pad_mode="mirror", return_complex=True),
+            ValueError,
+            '"replicate", got .mirror.',
+        ),
+        (
+            lambda: mg.stft(mg.ones(2, 2, 20), 8, return_complex=True),
+            ShapeError,
+            r"\(signals, samples\)",
+        ),
+        (
+            lambda: mg.stft(mg.tensor(WAVE), 8, onesided=True),
+            ValueError,
+            "onesided=True is for real signals",
+        ),
         (lambda: mg.istft(mg.ones(5, 7), 8), ShapeError, "needs complex spectra"),
         (lambda: mg.istft(mg.tensor(SPECTRUM), 12), ShapeError, "do not fit the 5 frequencies"),
-        (lambda: mg.istft(mg.tensor(SPECTRUM), 8, return_complex=True), ValueError, "needs all frequencies"),
+        (
+            lambda: mg.istft(mg.tensor(SPECTRUM), 8, return_complex=True),
+            ValueError,
+            "needs all frequencies",
+        ),
         (lambda: mg.istft(mg.tensor(SPECTRUM), 8, 8, 4, center=False), ValueError, "leave a gap"),
     ],
 )
@@ -137,4 +235,8 @@ def test_mistakes(call, error, words) -> None:
 
 def test_kaiser_is_accurate() -> None:
     of = lambda v: mg.special.i0(mg.tensor(v, dtype="float64")).item()
-    assert math.isclose(windows.kaiser(5, beta=3.0, dtype="float64")[1].item(), of(3 * math.sqrt(0.75)) / of(3.0), rel_tol=1e-14)
+    assert math.isclose(
+        windows.kaiser(5, beta=3.0, dtype="float64")[1].item(),
+        of(3 * math.sqrt(0.75)) / of(3.0),
+        rel_tol=1e-14,
+    )

@@ -24,7 +24,10 @@ DIAGONAL = np.diag([4.0, 2.0, 1.0, 0.5])
     ],
 )
 def test_which_singular_values_count(settings: dict[str, float], hermitian: bool) -> None:
-    ours, theirs = mg.tensor(-DIAGONAL, requires_grad=True), torch.tensor(-DIAGONAL, requires_grad=True)
+    ours, theirs = (
+        mg.tensor(-DIAGONAL, requires_grad=True),
+        torch.tensor(-DIAGONAL, requires_grad=True),
+    )
     for library, x in ((mg, ours), (torch, theirs)):
         y = library.linalg.pinv(x, hermitian=hermitian, **settings)
         (y * (y + 1)).sum().backward()
@@ -52,8 +55,14 @@ def test_a_tolerance_for_each_matrix() -> None:
 
 def test_a_complex_matrix_and_its_derivative() -> None:
     rng = np.random.default_rng(1)
-    x = mg.tensor(rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3)), requires_grad=True)
-    np.testing.assert_allclose(mg.linalg.pinv(x, atol=0.01).detach().numpy(), np.linalg.pinv(x.detach().numpy()), atol=1e-12)
+    x = mg.tensor(
+        rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3)), requires_grad=True
+    )
+    np.testing.assert_allclose(
+        mg.linalg.pinv(x, atol=0.01).detach().numpy(),
+        np.linalg.pinv(x.detach().numpy()),
+        atol=1e-12,
+    )
     assert mg.autograd.gradcheck(lambda x: mg.linalg.pinv(x, atol=0.01), [x])
 
 
@@ -62,8 +71,15 @@ def test_a_complex_matrix_and_its_derivative() -> None:
 def test_some_columns_or_all(some: bool, shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(2).standard_normal(shape)
     expected = torch.linalg.qr(torch.tensor(x), "reduced" if some else "complete")
-    for Q, R in (mg.qr(mg.tensor(x), some=some), mg.qr(mg.tensor(x), some), mg.tensor(x).qr(some), mg.linalg.qr(mg.tensor(x), some=some)):
-        assert tuple(Q.shape) == tuple(expected.Q.shape) and tuple(R.shape) == tuple(expected.R.shape)
+    for Q, R in (
+        mg.qr(mg.tensor(x), some=some),
+        mg.qr(mg.tensor(x), some),
+        mg.tensor(x).qr(some),
+        mg.linalg.qr(mg.tensor(x), some=some),
+    ):
+        assert tuple(Q.shape) == tuple(expected.Q.shape) and tuple(R.shape) == tuple(
+            expected.R.shape
+        )
         np.testing.assert_allclose((Q @ R).numpy(), x, atol=1e-12)
     with pytest.raises(TypeError, match="give mode or some, not both"):
         mg.qr(mg.tensor(x), "complete", some=some)

@@ -47,12 +47,17 @@ def test_the_example_of_the_document():
     with pytest.raises(RuntimeError, match="Some error in backward") as plain:
         run_fn(x).backward()
     assert not getattr(plain.value, "__notes__", [])
-    with pytest.raises(RuntimeError, match="Some error in backward") as caught, autograd.detect_anomaly():
+    with (
+        pytest.raises(RuntimeError, match="Some error in backward") as caught,
+        autograd.detect_anomaly(),
+    ):
         run_fn(x).backward()
     text = shown(caught.value)
     assert text.index("RuntimeError: Some error in backward") < text.index(HEADING)
     note = text[text.index(HEADING) :]
-    assert note.index("run_fn(x).backward()") < note.index("out = Broken.apply(a)  # the line to blame")
+    assert note.index("run_fn(x).backward()") < note.index(
+        "out = Broken.apply(a)  # the line to blame"
+    )
     assert "minigrad/" not in note, "only the user's lines"
     assert type(caught.value) is RuntimeError, "the error stays what it was"
 
@@ -62,7 +67,9 @@ def test_nan_raises_and_names_operation_output_and_line():
     with autograd.detect_anomaly():
         y = x.sqrt()
         loss = (y * 0.0).sum()  # 0 · ∞ on the way back
-        with pytest.raises(RuntimeError, match=r"Function 'SqrtBackward0' returned nan values in its 0th output") as caught:
+        with pytest.raises(
+            RuntimeError, match=r"Function 'SqrtBackward0' returned nan values in its 0th output"
+        ) as caught:
             loss.backward()
     note = shown(caught.value)
     assert "y = x.sqrt()" in note[note.index(HEADING) :]
@@ -72,7 +79,12 @@ def test_nan_raises_and_names_operation_output_and_line():
 
 def test_the_second_input_is_named_as_such():
     a, b = mg.tensor(float("inf"), requires_grad=True), mg.tensor(1.0, requires_grad=True)
-    with autograd.detect_anomaly(), pytest.raises(RuntimeError, match=r"MulBackward0' returned nan values in its 1th output.*\"b\""):
+    with (
+        autograd.detect_anomaly(),
+        pytest.raises(
+            RuntimeError, match=r"MulBackward0' returned nan values in its 1th output.*\"b\""
+        ),
+    ):
         (a * b).backward(mg.tensor(0.0))
 
 
@@ -102,7 +114,9 @@ def test_a_users_function_that_returns_nan():
     x = mg.tensor(2.0, requires_grad=True)
     with autograd.detect_anomaly():
         y = MakesNan.apply(x)
-        with pytest.raises(RuntimeError, match="Function 'MakesNanBackward' returned nan values in its 0th output") as caught:
+        with pytest.raises(
+            RuntimeError, match="Function 'MakesNanBackward' returned nan values in its 0th output"
+        ) as caught:
             y.backward()
     assert "y = MakesNan.apply(x)" in shown(caught.value)
 
@@ -118,7 +132,10 @@ def test_a_forward_pass_outside_is_said_to_be_unknown():
     loss = (x.sqrt() * 0.0).sum()
     with autograd.detect_anomaly(), pytest.raises(RuntimeError, match="nan") as caught:
         loss.backward()
-    assert "The forward call that made SqrtBackward0 is not known: run the forward pass inside detect_anomaly()" in shown(caught.value)
+    assert (
+        "The forward call that made SqrtBackward0 is not known: run the forward pass inside"
+        " detect_anomaly()" in shown(caught.value)
+    )
 
 
 def test_a_node_made_by_a_backward_pass_tells_of_both_calls():
@@ -129,7 +146,9 @@ def test_a_node_made_by_a_backward_pass_tells_of_both_calls():
         with pytest.raises(RuntimeError, match="nan") as caught:
             (slope * 0).backward()
     text = shown(caught.value)
-    first, second = text[text.index(HEADING) :].split("That call was made by the backward pass of PowBackward0")
+    first, second = text[text.index(HEADING) :].split(
+        "That call was made by the backward pass of PowBackward0"
+    )
     assert "# makes the node of x^0.5" in first and "# the first forward call" in second
 
 
@@ -161,9 +180,17 @@ def test_writes_into_views_are_remembered():
 
 def test_code_of_a_notebook_cell_is_shown():
     text = "def f(x):\n    y = x.sqrt()\n    return (y * 0).sum()\nf(x).backward()\n"
-    linecache.cache["<ipython-input-7-abc>"] = (len(text), None, text.splitlines(True), "<ipython-input-7-abc>")
+    linecache.cache["<ipython-input-7-abc>"] = (
+        len(text),
+        None,
+        text.splitlines(True),
+        "<ipython-input-7-abc>",
+    )
     with autograd.detect_anomaly(), pytest.raises(RuntimeError) as caught:
-        exec(compile(text, "<ipython-input-7-abc>", "exec"), {"x": mg.tensor(0.0, requires_grad=True)})
+        exec(
+            compile(text, "<ipython-input-7-abc>", "exec"),
+            {"x": mg.tensor(0.0, requires_grad=True)},
+        )
     note = caught.value.__notes__[0]
     assert 'File "<ipython-input-7-abc>", line 2, in f' in note and "y = x.sqrt()" in note
     assert "^^^^^^^^" in note, "the expression is marked"

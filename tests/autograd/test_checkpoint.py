@@ -1,4 +1,6 @@
-"""mg.checkpoint: the same results and gradients to the last bit, fewer values kept, and an error wherever the second run would differ."""
+"""mg.checkpoint: the same results and gradients to the last bit, fewer values kept, and an error
+wherever the second run would differ.
+"""
 
 import gc
 import tracemalloc
@@ -8,7 +10,12 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.autograd.checkpoint import CheckpointedNode, CheckpointError, checkpoint, checkpoint_sequential
+from minigrad.autograd.checkpoint import (
+    CheckpointedNode,
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+)
 from minigrad.core.graph import OpNode, reached_from
 from minigrad.core.modes import observing
 from minigrad.errors import GraphFreedError, InPlaceError
@@ -50,7 +57,11 @@ def block(x, b, w):
 
 def loss_of(way, x, b, w):
     y, others = way(block, x, b=b, w=w)
-    return (y * y).sum() + (others["several"].exp()).sum() + others["view"].sin().sum() * others["number"]
+    return (
+        (y * y).sum()
+        + (others["several"].exp()).sum()
+        + others["view"].sin().sum() * others["number"]
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -59,7 +70,9 @@ def test_same_gradients_to_the_last_bit(way, leaves):
     got = mg.autograd.grad(loss_of(WAYS[way], *leaves), leaves)
     assert all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(expected, got, strict=True))
     loss_of(WAYS[way], *leaves).backward()
-    assert all(np.array_equal(a.numpy(), x.grad.numpy()) for a, x in zip(expected, leaves, strict=True))
+    assert all(
+        np.array_equal(a.numpy(), x.grad.numpy()) for a, x in zip(expected, leaves, strict=True)
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -72,7 +85,8 @@ def test_same_second_derivatives(way, leaves):
         assert np.array_equal(a.numpy(), b.numpy())
     f = lambda x: WAYS[way](lambda x: (x.sin() * x.exp()).sum(), x)
     assert np.array_equal(
-        mg.func.hessian(f)(leaves[1].detach()).numpy(), mg.func.hessian(lambda x: (x.sin() * x.exp()).sum())(leaves[1].detach()).numpy()
+        mg.func.hessian(f)(leaves[1].detach()).numpy(),
+        mg.func.hessian(lambda x: (x.sin() * x.exp()).sum())(leaves[1].detach()).numpy(),
     )
 
 
@@ -81,10 +95,16 @@ def test_forward_mode_and_vmap(way, leaves):
     x = leaves[0].detach()
     f = lambda x: (x.sin() * x).exp().sum(-1)
     g = lambda x: WAYS[way](f, x)
-    assert np.array_equal(mg.func.jvp(g, (x,), (x,))[1].numpy(), mg.func.jvp(f, (x,), (x,))[1].numpy())
-    over = lambda f: mg.func.jvp(mg.func.grad(lambda x: f(x).sum()), (x,), (x,))[1].numpy()  # forward over reverse
+    assert np.array_equal(
+        mg.func.jvp(g, (x,), (x,))[1].numpy(), mg.func.jvp(f, (x,), (x,))[1].numpy()
+    )
+    over = lambda f: mg.func.jvp(mg.func.grad(lambda x: f(x).sum()), (x,), (x,))[
+        1
+    ].numpy()  # forward over reverse
     assert np.array_equal(over(g), over(f))
-    assert np.array_equal(mg.func.vmap(mg.func.grad(g))(x).numpy(), mg.func.vmap(mg.func.grad(f))(x).numpy())
+    assert np.array_equal(
+        mg.func.vmap(mg.func.grad(g))(x).numpy(), mg.func.vmap(mg.func.grad(f))(x).numpy()
+    )
     assert np.array_equal(mg.Jvp(g)(x, x)[1].numpy(), mg.Jvp(f)(x, x)[1].numpy())
 
 
@@ -101,7 +121,9 @@ def test_values_are_gone_and_come_back_once():
     assert len(inside) == 3 and all(type(n) is CheckpointedNode and n.saved is None for n in inside)
     y.sum().backward(retain_graph=True)
     y.sum().backward(retain_graph=True)
-    assert len(runs) == 3 and all(n.saved is None for n in inside)  # once forward, once for each pass
+    assert len(runs) == 3 and all(
+        n.saved is None for n in inside
+    )  # once forward, once for each pass
     with pytest.raises(GraphFreedError, match="walked backward before"):
         y.sum().backward()
         y.sum().backward()
@@ -122,7 +144,8 @@ def test_nested_regions_keep_the_outermost_input_alone():
     x = mg.ones(3, dtype=F64, requires_grad=True)
     y = checkpoint(outer, x)
     y.sum().backward()
-    # forward; the outer once again, which runs both inner ones; each of these once more for its own values
+    # forward; the outer once again, which runs both inner ones; each of these once more for its own
+    # values
     assert made == ["outer", "inner", "inner"] * 2 + ["inner", "inner"]
 
 
@@ -137,12 +160,16 @@ def test_random_numbers_are_the_same_the_second_time():
     mg.functions.set_random_state(before)
     y.sum().backward()
     assert np.array_equal((x.grad != 0).numpy(), kept.bool().numpy())
-    assert mg.rand(1).item() == expected  # the backward pass left the random numbers where they were
+    assert (
+        mg.rand(1).item() == expected
+    )  # the backward pass left the random numbers where they were
 
 
 def test_without_the_state_other_random_numbers_are_drawn():
     x = mg.ones(1000, dtype=F64, requires_grad=True)
-    y = checkpoint(lambda x: nn.functional.dropout(x.exp(), 0.5).square(), x, preserve_rng_state=False)
+    y = checkpoint(
+        lambda x: nn.functional.dropout(x.exp(), 0.5).square(), x, preserve_rng_state=False
+    )
     y.sum().backward()
     assert not np.array_equal((x.grad != 0).numpy(), (y != 0).numpy())
 
@@ -150,7 +177,9 @@ def test_without_the_state_other_random_numbers_are_drawn():
 def test_modules_train_alike():
     def trained(way):
         mg.manual_seed(1)
-        body = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Dropout(0.3), nn.Linear(16, 4))
+        body = nn.Sequential(
+            nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Dropout(0.3), nn.Linear(16, 4)
+        )
         head = nn.Linear(4, 1)
         optimiser = mg.optim.Adam([*body.parameters(), *head.parameters()], lr=0.01)
         x = mg.randn(32, 4)
@@ -160,7 +189,9 @@ def test_modules_train_alike():
             optimiser.step()
         return [p.detach().numpy() for p in [*body.parameters(), *head.parameters()]]
 
-    assert all(np.array_equal(a, b) for a, b in zip(trained(plainly), trained(checkpoint), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(trained(plainly), trained(checkpoint), strict=True)
+    )
 
 
 def test_two_calls_of_one_module_before_backward():
@@ -203,13 +234,26 @@ def test_no_grad_and_constant_inputs():
 
 @pytest.mark.parametrize("which", ["argument", "parameter", "constant", "number", "base", "far"])
 def test_what_was_read_must_not_change(which):
-    x, w, c = mg.ones(3, dtype=F64, requires_grad=True), mg.ones(3, dtype=F64, requires_grad=True), mg.ones(3, dtype=F64)
-    s, base, far = mg.tensor(2.0, dtype=F64, requires_grad=True), mg.ones(6, dtype=F64), mg.ones(3, dtype=F64)
-    # c is read, but no rule of an ordinary graph would have kept it; base and far have their influence through unrecorded operations
+    x, w, c = (
+        mg.ones(3, dtype=F64, requires_grad=True),
+        mg.ones(3, dtype=F64, requires_grad=True),
+        mg.ones(3, dtype=F64),
+    )
+    s, base, far = (
+        mg.tensor(2.0, dtype=F64, requires_grad=True),
+        mg.ones(6, dtype=F64),
+        mg.ones(3, dtype=F64),
+    )
+    # c is read, but no rule of an ordinary graph would have kept it; base and far have their
+    # influence through unrecorded operations
     y = checkpoint(lambda x: ((x + c) * w * s + base[:3] * (far * 2).exp()).sin(), x)
     with mg.no_grad():
-        {"argument": x, "parameter": w, "constant": c, "number": s, "base": base, "far": far}[which].mul_(2)
-    with pytest.raises(InPlaceError, match="was modified in place after the checkpointed function ran"):
+        {"argument": x, "parameter": w, "constant": c, "number": s, "base": base, "far": far}[
+            which
+        ].mul_(2)
+    with pytest.raises(
+        InPlaceError, match="was modified in place after the checkpointed function ran"
+    ):
         y.sum().backward()
 
 
@@ -246,7 +290,9 @@ def test_an_alias_of_what_was_read_must_not_change_either():
 
 
 @pytest.mark.parametrize("window", [False, True])
-@pytest.mark.parametrize("made_by", [lambda: mg.zeros(3, dtype=F64), lambda: mg.zeros(3, dtype=F64) * 1])
+@pytest.mark.parametrize(
+    "made_by", [lambda: mg.zeros(3, dtype=F64), lambda: mg.zeros(3, dtype=F64) * 1]
+)
 def test_what_was_copied_into_a_buffer_counts_as_read(window, made_by):
     x, c = mg.ones(3, dtype=F64, requires_grad=True), mg.ones(3, dtype=F64)
 
@@ -258,7 +304,9 @@ def test_what_was_copied_into_a_buffer_counts_as_read(window, made_by):
             buffer.add_(c)
         return (x * buffer).sin()
 
-    assert np.array_equal(*(mg.autograd.grad(way(f, x).sum(), x)[0].numpy() for way in (plainly, checkpoint)))
+    assert np.array_equal(
+        *(mg.autograd.grad(way(f, x).sum(), x)[0].numpy() for way in (plainly, checkpoint))
+    )
     y = checkpoint(f, x)
     c.mul_(2)
     with pytest.raises(InPlaceError, match="was modified in place after"):
@@ -297,7 +345,9 @@ def test_a_buffer_made_inside_may_be_filled_and_returned():
         return out
 
     x = mg.ones(3, dtype=F64, requires_grad=True)
-    assert np.array_equal(*(mg.autograd.grad(way(f, x).sum(), x)[0].numpy() for way in (plainly, checkpoint)))
+    assert np.array_equal(
+        *(mg.autograd.grad(way(f, x).sum(), x)[0].numpy() for way in (plainly, checkpoint))
+    )
 
 
 def test_a_batch_may_have_ended_before_the_second_run():
@@ -308,7 +358,10 @@ def test_a_batch_may_have_ended_before_the_second_run():
         mg.vmap(lambda x: way(noisy, x), randomness="different")(x).sum().backward()
         return x.grad.numpy()
 
-    assert np.array_equal(gradient(checkpoint), gradient(plainly)) and len(np.unique(gradient(checkpoint))) == 12
+    assert (
+        np.array_equal(gradient(checkpoint), gradient(plainly))
+        and len(np.unique(gradient(checkpoint))) == 12
+    )
 
 
 def test_the_second_run_pushes_no_tangents():
@@ -317,7 +370,9 @@ def test_the_second_run_pushes_no_tangents():
     class Watch:
         def begin(self, event):
             inside = event.parent
-            while inside is not None and (inside.phase != "region" or inside.params["name"] != "checkpoint: computed again"):
+            while inside is not None and (
+                inside.phase != "region" or inside.params["name"] != "checkpoint: computed again"
+            ):
                 inside = inside.parent
             if inside is not None:
                 pushed.append(event.phase)
@@ -327,7 +382,9 @@ def test_the_second_run_pushes_no_tangents():
 
     x = mg.ones(3, dtype=F64)
     with observing(Watch()):
-        mg.func.jvp(mg.func.grad(lambda x: checkpoint(lambda x: x.sin().exp().sum(), x)), (x,), (x,))
+        mg.func.jvp(
+            mg.func.grad(lambda x: checkpoint(lambda x: x.sin().exp().sum(), x)), (x,), (x,)
+        )
     assert "forward" in pushed and "tangent" not in pushed
 
 
@@ -341,7 +398,9 @@ def test_an_in_place_change_inside_is_as_good_or_bad_as_without():
         return h.sin()
 
     expected = mg.autograd.grad(good(x).sum(), x)[0]
-    assert np.array_equal(mg.autograd.grad(checkpoint(good, x).sum(), x)[0].numpy(), expected.numpy())
+    assert np.array_equal(
+        mg.autograd.grad(checkpoint(good, x).sum(), x)[0].numpy(), expected.numpy()
+    )
 
     def bad(x):
         h = x * 2
@@ -420,12 +479,21 @@ def test_memory_of_a_chain_falls_with_the_square_root():
 def test_the_benchmark_measures_both(capsys, monkeypatch):
     from benchmarks import checkpointing
 
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    for variable in (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+    ):
         monkeypatch.setenv(variable, "1")  # the script sets them; afterwards they are as before
     monkeypatch.setattr(checkpointing, "BATCH", 512)
     assert checkpointing.main(["--layers", "16", "--repeat", "1"]) == 0
-    rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][1:]
-    assert [int(row[1]) for row in rows] == [1, 4, 8, 16] and float(rows[1][3]) < 0.7 < float(rows[3][3])
+    rows = [
+        line.split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")
+    ][1:]
+    assert [int(row[1]) for row in rows] == [1, 4, 8, 16] and float(rows[1][3]) < 0.7 < float(
+        rows[3][3]
+    )
 
 
 def test_checkpoint_sequential_is_the_sequence():
@@ -433,7 +501,9 @@ def test_checkpoint_sequential_is_the_sequence():
     x = mg.randn(3, 4)
     expected = mg.autograd.grad(net(x).sum(), list(net.parameters()))
     for segments in (1, 2, 3, 7):
-        got = mg.autograd.grad(checkpoint_sequential(net, segments, x).sum(), list(net.parameters()))
+        got = mg.autograd.grad(
+            checkpoint_sequential(net, segments, x).sum(), list(net.parameters())
+        )
         assert all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(expected, got, strict=True))
     with pytest.raises(ValueError, match="between 1 and the number of functions, 7; got 8"):
         checkpoint_sequential(net, 8, x)
@@ -465,8 +535,12 @@ def test_a_users_function_inside():
     for order in (1, 2):
         got, expected = x, x
         for _ in range(order):
-            got = mg.autograd.grad(checkpoint(f, x).sum() if got is x else got.sum(), x, create_graph=True)[0]
-            expected = mg.autograd.grad(f(x).sum() if expected is x else expected.sum(), x, create_graph=True)[0]
+            got = mg.autograd.grad(
+                checkpoint(f, x).sum() if got is x else got.sum(), x, create_graph=True
+            )[0]
+            expected = mg.autograd.grad(
+                f(x).sum() if expected is x else expected.sum(), x, create_graph=True
+            )[0]
         assert np.array_equal(got.detach().numpy(), expected.detach().numpy())
 
 
@@ -510,6 +584,8 @@ def test_against_pytorch():
         return [v.detach().numpy() for v in (y, *first, *second)]
 
     ours = run(mg, checkpoint, mg.autograd.grad)
-    theirs = run(torch, lambda f, x: torch_checkpoint(f, x, use_reentrant=False), torch.autograd.grad)
+    theirs = run(
+        torch, lambda f, x: torch_checkpoint(f, x, use_reentrant=False), torch.autograd.grad
+    )
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)

@@ -1,8 +1,9 @@
-"""Complex numbers: the convention of the gradient, where real and complex meet, singular points, branch cuts, views as real and complex.
-PyTorch is the oracle.
+"""Complex numbers: the convention of the gradient, where real and complex meet, singular points,
+branch cuts, views as real and complex. PyTorch is the oracle.
 
-The gradient of a real loss L by z = a + ib is ∂L/∂a + i ∂L/∂b: the direction of steepest ascent, so that z -= rate · gradient descends.
-(The conjugate Wirtinger derivative ∂L/∂z̄ is half of it.) The checks of every function are in test_every_function.py.
+The gradient of a real loss L by z = a + ib is ∂L/∂a + i ∂L/∂b: the direction of steepest ascent, so
+that z -= rate · gradient descends. (The conjugate Wirtinger derivative ∂L/∂z̄ is half of it.) The
+checks of every function are in test_every_function.py.
 """
 
 import numpy as np
@@ -12,7 +13,20 @@ import minigrad as mg
 from minigrad.autograd import grad, gradcheck, gradgradcheck
 from minigrad.errors import AutogradError, DTypeError, InPlaceError, NonScalarError, ShapeError
 
-POINTS = [0j, 1 + 0j, -1 + 0j, complex(-1, -0.0), 1j, -1j, 2 + 0j, -2 + 0j, complex(-2, -0.0), 1e-30 + 0j, 0.5 + 0.5j, -3 + 4j]
+POINTS = [
+    0j,
+    1 + 0j,
+    -1 + 0j,
+    complex(-1, -0.0),
+    1j,
+    -1j,
+    2 + 0j,
+    -2 + 0j,
+    complex(-2, -0.0),
+    1e-30 + 0j,
+    0.5 + 0.5j,
+    -3 + 4j,
+]
 """Zeros, branch points, both sides of the cuts along the real axis, and ordinary points."""
 
 
@@ -20,7 +34,7 @@ def leaf(*values: complex, dtype=mg.complex128) -> mg.Tensor:
     return mg.tensor(np.array(values), dtype=dtype, requires_grad=True)
 
 
-# -------------------------------------------------------------------------------------------------------------- the convention
+# ----------------------------------------------------------------------------------- the convention
 
 
 def test_the_gradient_is_the_direction_of_steepest_ascent() -> None:
@@ -72,11 +86,16 @@ def test_a_real_leaf_gets_a_real_gradient() -> None:
 
 def test_a_complex_loss_needs_a_cotangent() -> None:
     z = leaf(1 + 2j)
-    with pytest.raises(NonScalarError, match=r"complex; a gradient is defined for real losses only.*\.real or \.abs\(\)"):
+    with pytest.raises(
+        NonScalarError,
+        match=r"complex; a gradient is defined for real losses only.*\.real or \.abs\(\)",
+    ):
         (z * z).sum().backward()
     with pytest.raises(NonScalarError, match="complex"):
         grad((z * z).sum(), z)
-    (z * z).sum().backward(mg.tensor(1j, dtype=mg.complex128))  # the gradient of Re(conj(i) z²) = Im z²
+    (z * z).sum().backward(
+        mg.tensor(1j, dtype=mg.complex128)
+    )  # the gradient of Re(conj(i) z²) = Im z²
     assert z.grad.tolist() == [4 + 2j]
     with pytest.raises(AutogradError, match="cotangent 0 is complex"):
         z.abs().backward(mg.tensor([1j], dtype=mg.complex128))
@@ -99,7 +118,7 @@ def test_integer_and_bool_operands() -> None:
     assert grad(y.real.sum(), z)[0].tolist() == [3 + 0j]
 
 
-# ------------------------------------------------------------------------------------------------- second and mixed derivatives
+# --------------------------------------------------------------------- second and mixed derivatives
 
 
 def test_gradients_of_gradients() -> None:
@@ -117,7 +136,7 @@ def test_third_derivative() -> None:
     assert abs(third.item() - expected) < 1e-13
 
 
-# ----------------------------------------------------------------------------------------- singular points and branch cuts
+# ------------------------------------------------------------------ singular points and branch cuts
 
 
 def test_absolute_value_angle_and_sign_at_zero() -> None:
@@ -129,8 +148,8 @@ def test_absolute_value_angle_and_sign_at_zero() -> None:
     assert grad(z.sgn().real.sum(), z)[0].tolist()[0] == 0
 
 
-NAMES = """exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs
-sgn sigmoid conj real imag angle"""
+NAMES = """exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh
+atanh sqrt rsqrt square reciprocal neg abs sgn sigmoid conj real imag angle"""
 
 
 def derivatives(lib, f, *arrays):
@@ -139,13 +158,20 @@ def derivatives(lib, f, *arrays):
     y = f(lib, *inputs)
     seed = np.full(tuple(y.shape), 1 + 0.5j if y.is_complex() else 1.0)
     results = [y, *lib.autograd.grad(y, inputs, lib.tensor(seed))]
-    return [(t.detach().resolve_conj().resolve_neg() if hasattr(t, "resolve_neg") else t.detach()).numpy() for t in results]
+    return [
+        (
+            t.detach().resolve_conj().resolve_neg() if hasattr(t, "resolve_neg") else t.detach()
+        ).numpy()
+        for t in results
+    ]
 
 
 def compare(torch, f, *arrays, besides=None) -> None:
     """Equal values, shapes and dtypes, NaN for NaN, but for the elements marked in `besides`."""
     ours, theirs = derivatives(mg, f, *arrays), derivatives(torch, f, *arrays)
-    for what, got, want in zip(("value", "first gradient", "second gradient"), ours, theirs, strict=False):
+    for what, got, want in zip(
+        ("value", "first gradient", "second gradient"), ours, theirs, strict=False
+    ):
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         if besides is not None:
             got, want = np.where(besides, 0, got), np.where(besides, 0, want)
@@ -162,7 +188,11 @@ def test_singular_points_of_functions_like_pytorch(torch, name) -> None:
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "atan2 of parts"])
 def test_singular_points_of_operations_like_pytorch(torch, name) -> None:
     a, b = np.array([(a, b) for a in POINTS for b in POINTS]).T
-    f = (lambda lib, z, w: lib.atan2(z.real, w.imag)) if name.startswith("atan2") else lambda lib, z, w: getattr(lib, name)(z, w)
+    f = (
+        (lambda lib, z, w: lib.atan2(z.real, w.imag))
+        if name.startswith("atan2")
+        else lambda lib, z, w: getattr(lib, name)(z, w)
+    )
     compare(torch, f, a, b)
 
 
@@ -180,7 +210,9 @@ def test_powers_of_a_constant_like_pytorch(torch, base) -> None:
 
 @pytest.mark.oracle
 def test_powers_like_pytorch(torch) -> None:
-    """PyTorch answers NaN for 0⁰, for the slope of a¹ at 0 and for the slope of 0ᵇ; minigrad gives 1, 1 and 0, as for real numbers."""
+    """PyTorch answers NaN for 0⁰, for the slope of a¹ at 0 and for the slope of 0ᵇ; minigrad
+    gives 1, 1 and 0, as for real numbers.
+    """
     a, b = np.array([(a, b) for a in POINTS for b in POINTS]).T
     power = lambda lib, z, w: lib.pow(z, w)
     finer = (a == 0) & np.isin(b, [0, 1, 0.5 + 0.5j])
@@ -188,7 +220,9 @@ def test_powers_like_pytorch(torch) -> None:
     z, w = mg.tensor(a[finer], requires_grad=True), mg.tensor(b[finer], requires_grad=True)
     y = z**w
     gz, gw = grad(y.real.sum(), [z, w])
-    for exponent, value, by_base, by_exponent in zip(b[finer], y.tolist(), gz.tolist(), gw.tolist(), strict=True):
+    for exponent, value, by_base, by_exponent in zip(
+        b[finer], y.tolist(), gz.tolist(), gw.tolist(), strict=True
+    ):
         assert value == (1 if exponent == 0 else 0)
         assert by_exponent == 0
         assert exponent == 0.5 + 0.5j or by_base == exponent  # 0 · a⁻¹ counts as 0
@@ -206,7 +240,9 @@ def test_no_nan_from_the_branch_not_taken(torch) -> None:
     z = np.array([0j, 1 + 1j])
     compare(torch, lambda lib, z: lib.where(lib.abs(z) > 0, 1 / z, z), z)
     x = leaf(0, 1 + 1j)
-    assert np.isfinite(grad(mg.where(x.abs() > 0, 1 / x.detach(), x).real.sum(), x)[0].numpy()).all()
+    assert np.isfinite(
+        grad(mg.where(x.abs() > 0, 1 / x.detach(), x).real.sum(), x)[0].numpy()
+    ).all()
 
 
 ORDERED_UNARY = "relu sign floor ceil trunc round amax amin argmax argmin erf softplus"
@@ -227,7 +263,7 @@ def test_what_needs_an_order_refuses_complex_numbers(f) -> None:
         f(leaf(1 + 1j))
 
 
-# ------------------------------------------------------------------------------------------------- views as real and complex
+# ------------------------------------------------------------------------ views as real and complex
 
 
 def test_views_as_real_and_complex_share_memory() -> None:
@@ -258,12 +294,21 @@ def test_shapes_and_dtypes_of_views(dtype, shape) -> None:
 
 
 def test_views_of_strided_memory() -> None:
-    z = mg.tensor((np.arange(12.0).reshape(3, 4) * (1 + 2j))[::-1, ::2].T.copy(order="F"), requires_grad=True)
+    z = mg.tensor(
+        (np.arange(12.0).reshape(3, 4) * (1 + 2j))[::-1, ::2].T.copy(order="F"), requires_grad=True
+    )
     assert gradcheck(lambda z: mg.view_as_real(z.t()) ** 2, z, check_forward_ad=True)
-    assert gradgradcheck(lambda z: mg.view_as_real(z.t()) ** 2, z, gen_non_contig_grad_outputs=True, check_fwd_over_rev=True)
+    assert gradgradcheck(
+        lambda z: mg.view_as_real(z.t()) ** 2,
+        z,
+        gen_non_contig_grad_outputs=True,
+        check_fwd_over_rev=True,
+    )
     x = mg.tensor(np.arange(12.0).reshape(3, 2, 2), requires_grad=True)
     assert gradcheck(lambda x: mg.view_as_complex(x[::2]) ** 2, x, check_forward_ad=True)
-    assert gradgradcheck(lambda x: mg.view_as_complex(x[::2]) ** 2, x, gen_non_contig_grad_outputs=True)
+    assert gradgradcheck(
+        lambda x: mg.view_as_complex(x[::2]) ** 2, x, gen_non_contig_grad_outputs=True
+    )
 
 
 def test_views_misused() -> None:
@@ -325,7 +370,7 @@ def test_view_of_a_leaf_cannot_be_overwritten() -> None:
         mg.view_as_real(z).zero_()
 
 
-# ---------------------------------------------------------------------------------------------- products and reductions
+# -------------------------------------------------------------------------- products and reductions
 
 
 @pytest.mark.oracle

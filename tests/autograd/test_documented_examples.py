@@ -1,7 +1,9 @@
-"""Each class, function and argument of torch.autograd's documentation, called once in the form in which it is documented.
+"""Each class, function and argument of torch.autograd's documentation, called once in the form in
+which it is documented.
 
-The programs are our own and each states what the documentation promises: shapes, identities, numbers, which tensors require grad. The
-fixture `m` is minigrad, and PyTorch where it is installed: what the documentation promises must hold there too.
+The programs are our own and each states what the documentation promises: shapes, identities,
+numbers, which tensors require grad. The fixture `m` is minigrad, and PyTorch where it is installed:
+what the documentation promises must hold there too.
 """
 
 import contextlib
@@ -14,7 +16,15 @@ import pytest
 import minigrad as mg
 from minigrad import autograd, backend
 from minigrad.autograd import Function, functional
-from minigrad.errors import AutogradError, DeviceError, DTypeError, GraphFreedError, InPlaceError, NonScalarError, UnusedInputError
+from minigrad.errors import (
+    AutogradError,
+    DeviceError,
+    DTypeError,
+    GraphFreedError,
+    InPlaceError,
+    NonScalarError,
+    UnusedInputError,
+)
 
 
 @pytest.fixture(params=["minigrad", pytest.param("torch", marks=pytest.mark.oracle)])
@@ -25,10 +35,12 @@ def m(request):
 
 def close(a, b, tolerance=1e-5):
     """Equal numbers in equal shapes (float32 rounding)."""
-    return tuple(a.shape) == tuple(b.shape) and bool(((a - b).abs() <= tolerance * (1 + b.abs())).all())
+    return tuple(a.shape) == tuple(b.shape) and bool(
+        ((a - b).abs() <= tolerance * (1 + b.abs())).all()
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- backward and grad
+# -------------------------------------------------------------------------------- backward and grad
 
 
 def test_backward_of_several_tensors_adds_up(m):
@@ -40,7 +52,9 @@ def test_backward_of_several_tensors_adds_up(m):
         m.autograd.backward(constant.sum())
 
 
-@pytest.mark.filterwarnings("ignore:Using backward")  # PyTorch warns of a reference cycle; minigrad has none
+@pytest.mark.filterwarnings(
+    "ignore:Using backward"
+)  # PyTorch warns of a reference cycle; minigrad has none
 def test_backward_takes_its_arguments_by_position(m):
     w = m.tensor([1.0, 2.0], requires_grad=True)
     y = (w**3).sum()
@@ -82,7 +96,10 @@ def test_backward_reports_the_gradients():
 def test_grad_by_position_and_with_every_option(m):
     a, b, unused = (m.tensor(v, requires_grad=True) for v in (2.0, 5.0, 7.0))
     y = a * a * b
-    assert [g.item() for g in m.autograd.grad(y, (a, b), m.tensor(1.0), True, False, True)] == [20, 4]
+    assert [g.item() for g in m.autograd.grad(y, (a, b), m.tensor(1.0), True, False, True)] == [
+        20,
+        4,
+    ]
     assert isinstance(m.autograd.grad(outputs=y, inputs=a, retain_graph=True), tuple)
     with pytest.raises(RuntimeError):
         m.autograd.grad([y], [a, unused], retain_graph=True)
@@ -101,7 +118,7 @@ def test_only_inputs_false_also_accumulates_into_the_other_leaves():
     assert g.item() == 5 and b.grad.item() == 2
 
 
-# -------------------------------------------------------------------------------------------------------------- functional
+# --------------------------------------------------------------------------------------- functional
 
 
 def row_sums_of_exp(x):
@@ -150,7 +167,10 @@ def test_jacobian_with_a_graph_can_be_differentiated(m):
 def test_jacobian_of_several_outputs_is_a_tuple_of_tuples(m):
     inputs = (m.rand(2), m.rand(3))
     j = m.autograd.functional.jacobian(lambda a, b: (a.sum() * b, a * 2), inputs)
-    assert [[tuple(block.shape) for block in row] for row in j] == [[(3, 2), (3, 3)], [(2, 2), (2, 3)]]
+    assert [[tuple(block.shape) for block in row] for row in j] == [
+        [(3, 2), (3, 3)],
+        [(2, 2), (2, 3)],
+    ]
     assert j[1][1].tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(RuntimeError):
         m.autograd.functional.jacobian(lambda a, b: (a.sum() * b, a * 2), inputs, strict=True)
@@ -159,7 +179,9 @@ def test_jacobian_of_several_outputs_is_a_tuple_of_tuples(m):
 def test_constants_and_flags_are_captured_by_a_lambda(m):
     constant, flag = m.tensor([1.0, 2.0]), True
     f = lambda input, constant, flag: input * constant if flag else input
-    assert m.autograd.functional.jacobian(lambda x: f(x, constant, flag=flag), m.rand(2)).tolist() == [[1, 0], [0, 2]]
+    assert m.autograd.functional.jacobian(
+        lambda x: f(x, constant, flag=flag), m.rand(2)
+    ).tolist() == [[1, 0], [0, 2]]
 
 
 def test_hessian(m):
@@ -189,8 +211,16 @@ def test_vjp(m):
 
     inputs = (m.rand(2), m.rand(2))
     out, (by_x, by_y) = vjp(linear, inputs, m.ones(2))
-    assert close(out, 2 * inputs[0] + 3 * inputs[1]) and by_x.tolist() == [2, 2] and by_y.tolist() == [3, 3]
-    assert vjp(lambda x: x.sum(), m.rand(3))[1].tolist() == [1, 1, 1]  # v may be left out for one number
+    assert (
+        close(out, 2 * inputs[0] + 3 * inputs[1])
+        and by_x.tolist() == [2, 2]
+        and by_y.tolist() == [3, 3]
+    )
+    assert vjp(lambda x: x.sum(), m.rand(3))[1].tolist() == [
+        1,
+        1,
+        1,
+    ]  # v may be left out for one number
     with pytest.raises(RuntimeError):
         vjp(row_sums_of_exp, m.rand(4, 4))
 
@@ -199,7 +229,9 @@ def test_jvp(m):
     jvp = m.autograd.functional.jvp
     x, v = m.rand(4, 4), m.ones(4, 4)
     out, pushed = jvp(row_sums_of_exp, x, v)
-    assert close(out, x.exp().sum(1)) and close(pushed, out)  # the sum of exponentials is its own derivative along ones
+    assert close(out, x.exp().sum(1)) and close(
+        pushed, out
+    )  # the sum of exponentials is its own derivative along ones
     out, pushed = jvp(row_sums_of_exp, x.requires_grad_(), v, create_graph=True)
     assert out.grad_fn is not None and pushed.grad_fn is not None
 
@@ -241,11 +273,13 @@ def test_strict_refuses_an_input_without_influence_and_otherwise_it_is_zero(m, n
     assert (result if name in ("jacobian", "hessian") else result[1]).item() == 0
 
 
-# --------------------------------------------------------------------------------------------------------------- grad modes
+# --------------------------------------------------------------------------------------- grad modes
 
 
 def test_integers_cannot_require_grad(m):
-    """The documentation's own examples of the modes begin with an integer; one point makes it a number."""
+    """The documentation's own examples of the modes begin with an integer; one point makes it a
+    number.
+    """
     with pytest.raises(RuntimeError):
         m.tensor([1], requires_grad=True)
     with pytest.raises(RuntimeError if m is not mg else DTypeError, match=r"[Ff]loat"):
@@ -302,13 +336,15 @@ def test_set_grad_enabled(m):
 def test_modes_belong_to_a_thread(m):
     seen = []
     with m.no_grad():
-        thread = threading.Thread(target=lambda: seen.append((m.ones(1, requires_grad=True) * 2).requires_grad))
+        thread = threading.Thread(
+            target=lambda: seen.append((m.ones(1, requires_grad=True) * 2).requires_grad)
+        )
         thread.start()
         thread.join()
     assert seen == [True]
 
 
-# ---------------------------------------------------------------------------------------------------------- gradient layouts
+# --------------------------------------------------------------------------------- gradient layouts
 
 
 def test_a_first_gradient_has_the_strides_of_a_dense_parameter(m):
@@ -326,7 +362,11 @@ def test_accumulation_is_in_place_without_a_graph_and_replaces_with_one(m):
     p.grad = m.zeros(3, 2).t()  # a layout of one's own
     kept = p.grad
     (p * 2).sum().backward()
-    assert p.grad is kept and tuple(kept.stride()) == (1, 2) and kept.tolist() == [[2, 2, 2], [2, 2, 2]]
+    assert (
+        p.grad is kept
+        and tuple(kept.stride()) == (1, 2)
+        and kept.tolist() == [[2, 2, 2], [2, 2, 2]]
+    )
     (p * p).sum().backward(create_graph=True)
     assert p.grad is not kept and p.grad.requires_grad and kept.tolist() == [[2, 2, 2], [2, 2, 2]]
     assert close(p.grad.detach(), 2 + 2 * p.detach())
@@ -340,7 +380,7 @@ def test_gradients_set_to_none_begin_anew(m):
     assert p.grad.tolist() == [3, 3]
 
 
-# ---------------------------------------------------------------------------------------------------------- in-place checks
+# ---------------------------------------------------------------------------------- in-place checks
 
 
 def test_saved_tensors_are_checked(m):
@@ -350,7 +390,11 @@ def test_saved_tensors_are_checked(m):
     with pytest.raises(RuntimeError) as caught:
         y.sum().backward()
     if m is mg:
-        assert isinstance(caught.value, InPlaceError) and "exp" in str(caught.value) and "version 1" in str(caught.value)
+        assert (
+            isinstance(caught.value, InPlaceError)
+            and "exp" in str(caught.value)
+            and "version 1" in str(caught.value)
+        )
     z = x + 1
     z.mul_(2)  # an addition saves nothing
     z.sum().backward()
@@ -360,16 +404,21 @@ def test_saved_tensors_are_checked(m):
 def test_variable(m):
     data = m.tensor([1.0, 2.0])
     v = m.autograd.Variable(data, requires_grad=True)
-    assert isinstance(v, m.Tensor) and v.requires_grad and not m.autograd.Variable(data).requires_grad
+    assert (
+        isinstance(v, m.Tensor) and v.requires_grad and not m.autograd.Variable(data).requires_grad
+    )
     v.register_hook(lambda g: g * 2)
     (v * 3).sum().backward()
     assert v.grad.tolist() == [6, 6] and v.data.tolist() == [1, 2] and not v.detach().requires_grad
     made = m.randn((2, 3, 4), requires_grad=True)
     assert made.requires_grad and tuple(made.shape) == (2, 3, 4)
-    assert m.zeros((2, 3), requires_grad=True).requires_grad and m.ones(2, requires_grad=True).requires_grad
+    assert (
+        m.zeros((2, 3), requires_grad=True).requires_grad
+        and m.ones(2, requires_grad=True).requires_grad
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- tensor attributes
+# -------------------------------------------------------------------------------- tensor attributes
 
 
 def test_grad_and_requires_grad(m):
@@ -391,7 +440,10 @@ def test_leaves_on_the_host(m):
 
 
 CUDA_LEAVES = {
-    "a copy of a leaf was made by an operation": (lambda: mg.rand(10, requires_grad=True).cuda(), False),
+    "a copy of a leaf was made by an operation": (
+        lambda: mg.rand(10, requires_grad=True).cuda(),
+        False,
+    ),
     "a copy of a constant is a constant": (lambda: mg.rand(10).cuda(), True),
     "a copy of a constant may become a leaf": (lambda: mg.rand(10).cuda().requires_grad_(), True),
     "a tensor made there is a leaf": (lambda: mg.rand(10, requires_grad=True, device="cuda"), True),
@@ -448,7 +500,7 @@ def test_retain_grad(m):
     assert y.grad.tolist() == [3, 3] and not y.is_leaf
 
 
-# ------------------------------------------------------------------------------------------------------------------ Function
+# ----------------------------------------------------------------------------------------- Function
 
 
 def exponential(m):
@@ -472,7 +524,9 @@ def test_function(m):
     y = exponential(m).apply(x)
     y.sum().backward()
     assert close(x.grad, x.detach().exp()) and "Exp" in y.grad_fn.name()
-    assert issubclass(Function, autograd.Function) and isinstance(mg.autograd.function.Function, type)
+    assert issubclass(Function, autograd.Function) and isinstance(
+        mg.autograd.function.Function, type
+    )
 
 
 def test_everything_on_the_context(m):
@@ -498,7 +552,9 @@ def test_everything_on_the_context(m):
 
     x = m.tensor([1.0, 3.0, 2.0], requires_grad=True)
     values, order = SortDescending.apply(x, 10, m.ones(1), True)
-    assert values.tolist() == [30, 20, 10] and order.tolist() == [1, 2, 0] and not order.requires_grad
+    assert (
+        values.tolist() == [30, 20, 10] and order.tolist() == [1, 2, 0] and not order.requires_grad
+    )
     values.backward(m.tensor([1.0, 2.0, 3.0]))
     assert x.grad.tolist() == [30, 10, 20]
     assert seen == {"needs": (True, False, False, False), "g_order": None, "nothing": None}
@@ -543,16 +599,22 @@ def test_undefined_gradients_are_zeros_unless_asked_otherwise(m):
     assert seen == [[0, 0], None]
 
 
-# -------------------------------------------------------------------------------------------------------- checking gradients
+# ------------------------------------------------------------------------------- checking gradients
 
 
 def test_gradcheck_and_gradgradcheck(m):
     x = m.rand(3, dtype=m.float64, requires_grad=True)
     f = lambda x: (x**3).sum()
-    assert m.autograd.gradcheck(f, (x,), eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0)
+    assert m.autograd.gradcheck(
+        f, (x,), eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0
+    )
     assert m.autograd.gradcheck(f, x, check_undefined_grad=True, check_grad_dtypes=True)
-    assert m.autograd.gradgradcheck(f, (x,), eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=True)
-    assert m.autograd.gradgradcheck(f, (x,), (m.ones((), dtype=m.float64, requires_grad=True),), nondet_tol=1e-12)
+    assert m.autograd.gradgradcheck(
+        f, (x,), eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=True
+    )
+    assert m.autograd.gradgradcheck(
+        f, (x,), (m.ones((), dtype=m.float64, requires_grad=True),), nondet_tol=1e-12
+    )
 
 
 def test_gradcheck_of_complex_functions(m):
@@ -578,7 +640,7 @@ def test_gradcheck_finds_a_mistake(m):
     assert "numerical" in str(caught.value) and "analytical" in str(caught.value)
 
 
-# ------------------------------------------------------------------------------------------------------------------ profiler
+# ----------------------------------------------------------------------------------------- profiler
 
 
 def profiled(**options):
@@ -593,10 +655,14 @@ def profiled(**options):
 def test_profile():
     prof = profiled()
     counts = {e.key: e.count for e in prof.key_averages()}
-    assert counts["pow"] == 200 and counts["PowBackward0"] == counts["AccumulateGrad"] == 100  # pow also runs in the rule of the way back
+    assert (
+        counts["pow"] == 200 and counts["PowBackward0"] == counts["AccumulateGrad"] == 100
+    )  # pow also runs in the rule of the way back
     table = prof.key_averages().table(sort_by="self_cpu_time_total")
     assert "Self CPU" in table and "PowBackward0" in table
-    assert prof.self_cpu_time_total == pytest.approx(sum(e.self_cpu_time_total for e in prof.key_averages()))
+    assert prof.self_cpu_time_total == pytest.approx(
+        sum(e.self_cpu_time_total for e in prof.key_averages())
+    )
     assert prof.total_average().count == sum(counts.values())
 
 
@@ -606,7 +672,9 @@ def test_every_option_of_profile():
     assert any(e.input_shapes for e in shapes.key_averages(group_by_input_shape=True))
     assert shapes.key_averages(group_by_stack_n=2)
     assert "Mem" in shapes.key_averages().table(sort_by="cpu_memory_usage")
-    table = shapes.table(sort_by="cpu_time_total", row_limit=3, header="the first three", top_level_events_only=True)
+    table = shapes.table(
+        sort_by="cpu_time_total", row_limit=3, header="the first three", top_level_events_only=True
+    )
     assert "the first three" in table
     if not backend.cuda_is_available():
         with pytest.raises(DeviceError, match="CUDA"):
@@ -615,8 +683,8 @@ def test_every_option_of_profile():
 
 @pytest.mark.parametrize(
     "key",
-    "cpu_time cuda_time cpu_time_total cuda_time_total cpu_memory_usage cuda_memory_usage self_cpu_memory_usage self_cuda_memory_usage "
-    "count".split(),
+    "cpu_time cuda_time cpu_time_total cuda_time_total cpu_memory_usage cuda_memory_usage"
+    " self_cpu_memory_usage self_cuda_memory_usage count".split(),
 )
 def test_every_documented_key_sorts(key):
     assert "pow" in profiled(profile_memory=True).key_averages().table(sort_by=key)
@@ -626,7 +694,10 @@ def test_export_chrome_trace(tmp_path):
     path = tmp_path / "trace.json"
     profiled().export_chrome_trace(str(path))
     events = json.loads(path.read_text())
-    assert any(e.get("name") == "pow" for e in (events["traceEvents"] if isinstance(events, dict) else events))
+    assert any(
+        e.get("name") == "pow"
+        for e in (events["traceEvents"] if isinstance(events, dict) else events)
+    )
 
 
 def test_emit_nvtx():
@@ -650,7 +721,7 @@ def test_load_nvprof_refuses_what_is_no_trace(tmp_path):
         mg.autograd.profiler.load_nvprof(str(tmp_path / "no.prof"))
 
 
-# ----------------------------------------------------------------------------------------------------------- anomaly detection
+# -------------------------------------------------------------------------------- anomaly detection
 
 
 class Fails(Function):
@@ -671,10 +742,17 @@ def test_detect_anomaly_shows_the_forward_call():
     with pytest.raises(RuntimeError, match="a mistake on the way back") as caught:
         run_forward(mg.rand(10, 10, requires_grad=True)).backward()
     assert not getattr(caught.value, "__notes__", [])
-    with pytest.raises(RuntimeError, match="a mistake on the way back") as caught, autograd.detect_anomaly():
+    with (
+        pytest.raises(RuntimeError, match="a mistake on the way back") as caught,
+        autograd.detect_anomaly(),
+    ):
         run_forward(mg.rand(10, 10, requires_grad=True)).backward()
     notes = "\n".join(caught.value.__notes__)
-    assert "Traceback of forward call that caused the error" in notes and "the line to be found" in notes and "in run_forward" in notes
+    assert (
+        "Traceback of forward call that caused the error" in notes
+        and "the line to be found" in notes
+        and "in run_forward" in notes
+    )
 
 
 def test_detect_anomaly_raises_for_nan():
@@ -697,7 +775,7 @@ def test_set_detect_anomaly():
     assert not autograd.is_anomaly_enabled()
 
 
-# ------------------------------------------------------------------------------------------------ what a user reads who errs
+# ----------------------------------------------------------------------- what a user reads who errs
 
 
 def second_backward():
@@ -722,7 +800,11 @@ def unused_input():
         (no_vector, NonScalarError, ["(3,)", ".sum()"]),
         (unused_input, UnusedInputError, ["allow_unused=True", "1"]),
         (lambda: mg.tensor([1], requires_grad=True), DTypeError, ["int64", ".float()"]),
-        (lambda: (mg.ones(2, requires_grad=True) * 2).requires_grad_(False), AutogradError, ["leaf", "detach"]),
+        (
+            lambda: (mg.ones(2, requires_grad=True) * 2).requires_grad_(False),
+            AutogradError,
+            ["leaf", "detach"],
+        ),
         (lambda: mg.ones(2, requires_grad=True).add_(1), InPlaceError, ["leaf", "no_grad"]),
     ],
 )

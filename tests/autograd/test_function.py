@@ -1,4 +1,5 @@
-"""`Function`: every promise of its interface, and every way of breaking it, with the text that a user reads.
+"""`Function`: every promise of its interface, and every way of breaking it, with the text that a
+user reads.
 
 PyTorch is the oracle for values and for what is an error.
 """
@@ -13,7 +14,14 @@ import minigrad as mg
 from minigrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck
 from minigrad.autograd.function import _ContextMethodMixin, once_differentiable
 from minigrad.core.modes import observing
-from minigrad.errors import AutogradError, DTypeError, GraphFreedError, InPlaceError, NotDifferentiableError, ShapeError
+from minigrad.errors import (
+    AutogradError,
+    DTypeError,
+    GraphFreedError,
+    InPlaceError,
+    NotDifferentiableError,
+    ShapeError,
+)
 
 
 def leaf(*values: float, dtype=mg.float64) -> mg.Tensor:
@@ -76,7 +84,7 @@ def save(ctx, x):
 
 Square = function(save, square_backward, "Square")
 
-# ---------------------------------------------------------------------------------------------------------- first derivatives
+# -------------------------------------------------------------------------------- first derivatives
 
 
 def test_the_documents_example() -> None:
@@ -168,7 +176,10 @@ def test_arguments_that_are_not_tensors_pass_through() -> None:
 
 def test_keyword_arguments_take_their_place() -> None:
     scale = function(
-        lambda ctx, x, factor=2, *, shift=0: (setattr(ctx, "factor", factor), x * factor + shift)[1], lambda ctx, g: (g * ctx.factor, None)
+        lambda ctx, x, factor=2, *, shift=0: (setattr(ctx, "factor", factor), x * factor + shift)[
+            1
+        ],
+        lambda ctx, g: (g * ctx.factor, None),
     )
     x = leaf(1.0)
     y = scale.apply(factor=5, x=x, shift=1)
@@ -204,7 +215,9 @@ def test_calling_a_function_is_not_instantiating_it() -> None:
 def test_missing_methods() -> None:
     with pytest.raises(NotImplementedError, match="forward"):
         type("Nothing", (Function,), {}).apply(leaf(1.0))
-    with pytest.raises(NotDifferentiableError, match=r"Forwards has no rule for reverse mode.*Forwards\.backward"):
+    with pytest.raises(
+        NotDifferentiableError, match=r"Forwards has no rule for reverse mode.*Forwards\.backward"
+    ):
         function(lambda ctx, x: x * 1, name="Forwards").apply(leaf(1.0)).sum().backward()
 
 
@@ -218,26 +231,39 @@ def test_vjp_is_another_name_for_backward() -> None:
 
 
 def test_documented_name_of_the_context_methods() -> None:
-    methods = ("mark_dirty", "mark_non_differentiable", "save_for_backward", "set_materialize_grads")
+    methods = (
+        "mark_dirty",
+        "mark_non_differentiable",
+        "save_for_backward",
+        "set_materialize_grads",
+    )
     assert all(hasattr(_ContextMethodMixin, m) for m in methods)
     import minigrad.autograd.function as module
 
     assert module.Function is mg.autograd.Function
 
 
-# --------------------------------------------------------------------------------------------------------- what backward returns
+# ---------------------------------------------------------------------------- what backward returns
 
 
 def wrong(backward, arguments: int = 1) -> None:
     """Run a Function of `arguments` vectors of length 2 with this backward."""
     leaves = [leaf(1.0, 2.0) for _ in range(arguments)]
-    grad(function(lambda ctx, *args: sum(args[1:], args[0] * 1), backward).apply(*leaves).sum(), leaves, allow_unused=True)
+    grad(
+        function(lambda ctx, *args: sum(args[1:], args[0] * 1), backward).apply(*leaves).sum(),
+        leaves,
+        allow_unused=True,
+    )
 
 
 def test_wrong_number_of_gradients() -> None:
-    with pytest.raises(AutogradError, match="incorrect number of gradients: forward had 2 arguments, got 1"):
+    with pytest.raises(
+        AutogradError, match="incorrect number of gradients: forward had 2 arguments, got 1"
+    ):
         wrong(lambda ctx, g: g, 2)
-    with pytest.raises(AutogradError, match="incorrect number of gradients: forward had 1 arguments, got 2"):
+    with pytest.raises(
+        AutogradError, match="incorrect number of gradients: forward had 1 arguments, got 2"
+    ):
         wrong(lambda ctx, g: (g, g), 1)
     with pytest.raises(AutogradError, match="returned a list; return a tuple"):
         wrong(lambda ctx, g: [g, g], 2)
@@ -269,7 +295,9 @@ def test_gradient_for_an_argument_that_needs_none_is_ignored() -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (), (1,), (2, 1)])
 def test_gradient_of_a_wrong_shape(shape) -> None:
-    with pytest.raises(ShapeError, match=r"gradient of shape \(.*\) for argument 0 of shape \(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"gradient of shape \(.*\) for argument 0 of shape \(2,\)"
+    ):
         wrong(lambda ctx, g: mg.ones(shape, dtype=mg.float64))
 
 
@@ -279,7 +307,10 @@ def test_gradient_that_the_argument_broadcasts_to_is_summed() -> None:
         mg.ones(1, 3, dtype=mg.float64, requires_grad=True),
         mg.tensor(2.0, dtype=mg.float64, requires_grad=True),
     )
-    f = function(lambda ctx, x, row, number: x.sum() * row.sum() * number, lambda ctx, g: (mg.ones(5, 2), mg.ones(4, 3), mg.ones(7)))
+    f = function(
+        lambda ctx, x, row, number: x.sum() * row.sum() * number,
+        lambda ctx, g: (mg.ones(5, 2), mg.ones(4, 3), mg.ones(7)),
+    )
     gs = grad(f.apply(x, row, number), [x, row, number])
     assert [g.tolist() for g in gs] == [[5.0, 5.0], [[4.0, 4.0, 4.0]], 7.0]
 
@@ -321,7 +352,9 @@ def test_returned_gradients_never_share_memory() -> None:
     assert (kept.tolist(), seed.tolist()) == ([5.0, 5.0], [1.0, 2.0])
     assert (b.grad.tolist(), c.grad.tolist()) == ([10.0, 10.0], [2.0, 4.0])
     both = a * 1
-    (g,) = grad((f.apply(both, both, both) * 1 + both).sum(), both)  # contributions are added up, in nobody's memory but the engine's
+    (g,) = grad(
+        (f.apply(both, both, both) * 1 + both).sum(), both
+    )  # contributions are added up, in nobody's memory but the engine's
     assert g.tolist() == [12.0, 12.0]
     for g in (*grad(f.apply(a, b, c), a, seed), *grad(f.apply(a, b, c), [a, b, c], seed)):
         g.mul_(100)
@@ -331,17 +364,21 @@ def test_returned_gradients_never_share_memory() -> None:
 def test_backward_may_not_overwrite_its_incoming_gradient() -> None:
     x = leaf(1.0)
     f = function(lambda ctx, x: x * 2, lambda ctx, g: g.mul_(2))
-    with pytest.raises(InPlaceError, match=r"MyFunction\.backward modified its incoming gradient in place.*clone"):
+    with pytest.raises(
+        InPlaceError, match=r"MyFunction\.backward modified its incoming gradient in place.*clone"
+    ):
         (f.apply(x) * 3).sum().backward()
     with pytest.raises(InPlaceError, match=r"MyFunction\.backward modified its incoming gradient"):
         f.apply(x).sum().backward()
-    with pytest.raises(InPlaceError, match="expanded"):  # of many elements the gradient of a sum is one number, seen many times
+    with pytest.raises(
+        InPlaceError, match="expanded"
+    ):  # of many elements the gradient of a sum is one number, seen many times
         f.apply(mg.ones(1000, requires_grad=True)).sum().backward()
     g = function(lambda ctx, x: x * 2, lambda ctx, g: g.clone().mul_(2))
     assert grad(g.apply(x).sum(), x)[0].tolist() == [2.0]
 
 
-# ------------------------------------------------------------------------------------------------------------- several outputs
+# ---------------------------------------------------------------------------------- several outputs
 
 
 def two_outputs(ctx, x):
@@ -374,7 +411,10 @@ def test_unused_outputs_get_zeros_or_none() -> None:
 
     x = leaf(1.0, 2.0)
     for materialize in (True, False):
-        f = function(lambda ctx, x: (ctx.set_materialize_grads(materialize), (x * 1, x.sum() * 1))[1], backward)  # noqa: B023
+        f = function(
+            lambda ctx, x, on=materialize: (ctx.set_materialize_grads(on), (x * 1, x.sum() * 1))[1],
+            backward,
+        )
         a, _ = f.apply(x)
         a.sum().backward()
     assert seen == [0.0, None]
@@ -410,7 +450,9 @@ def test_floating_output_marked_non_differentiable() -> None:
     y, total = function(forward, lambda ctx, g, h: g).apply(x)
     assert y.requires_grad
     assert not total.requires_grad
-    assert not function(lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1]).apply(x).requires_grad
+    assert (
+        not function(lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1]).apply(x).requires_grad
+    )
     assert x.requires_grad
 
 
@@ -449,7 +491,7 @@ def test_hooks_and_retain_grad_on_outputs() -> None:
     assert (seen, b.grad.tolist(), x.grad.tolist()) == ([[3.0]], [1.0], [36.0])
 
 
-# ------------------------------------------------------------------------------------------- outputs that are inputs or views
+# ----------------------------------------------------------------- outputs that are inputs or views
 
 
 def test_an_argument_returned_as_it_is() -> None:
@@ -468,7 +510,15 @@ def test_an_argument_returned_as_it_is() -> None:
     assert not z.requires_grad
 
 
-@pytest.mark.parametrize("forward", [lambda ctx, x: x, lambda ctx, x: x[:1], lambda ctx, x: (x * 2)[:1], lambda ctx, x: x.reshape(2, 1)])
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda ctx, x: x,
+        lambda ctx, x: x[:1],
+        lambda ctx, x: (x * 2)[:1],
+        lambda ctx, x: x.reshape(2, 1),
+    ],
+)
 def test_in_place_change_of_an_output_that_is_a_view(forward) -> None:
     f = function(forward, lambda ctx, g: g.sum())
     x = leaf(1.0, 2.0)
@@ -514,7 +564,7 @@ def test_an_outer_leaf_or_constant_as_output() -> None:
     assert grad(f.apply(f.apply(x)).sum(), x)[0].tolist() == [4.0]
 
 
-# ------------------------------------------------------------------------------------------------------------- in-place Functions
+# ------------------------------------------------------------------------------- in-place Functions
 
 
 def overwrite(ctx, x, *_):
@@ -548,7 +598,9 @@ def test_mark_dirty_on_a_view_changes_the_base() -> None:
 
 def test_mark_dirty_checks_leaves() -> None:
     x = leaf(1.0, 2.0)
-    with pytest.raises(InPlaceError, match=r"Twice \(mark_dirty\): a leaf tensor that requires grad"):
+    with pytest.raises(
+        InPlaceError, match=r"Twice \(mark_dirty\): a leaf tensor that requires grad"
+    ):
         Twice.apply(x)
     y = leaf(1.0, 2.0)
     with pytest.raises(InPlaceError, match=r"Twice \(mark_dirty\): a view of a leaf"):
@@ -578,7 +630,9 @@ def test_mark_dirty_misused() -> None:
         function(lambda ctx, x: ctx.mark_dirty(x * 2)).apply(x)
     with pytest.raises(TypeError, match="mark_dirty takes tensors"):
         function(lambda ctx, x: ctx.mark_dirty(3)).apply(x)
-    with pytest.raises(InPlaceError, match=r"modified argument 0 in place without saying so.*mark_dirty"):
+    with pytest.raises(
+        InPlaceError, match=r"modified argument 0 in place without saying so.*mark_dirty"
+    ):
         function(lambda ctx, x: x.mul_(2)).apply(x * 1)
 
 
@@ -624,7 +678,7 @@ def test_dirty_with_several_outputs() -> None:
     assert (gx.tolist(), gy.tolist()) == ([7.0], [2.0])
 
 
-# ---------------------------------------------------------------------------------------------------------------- saved tensors
+# ------------------------------------------------------------------------------------ saved tensors
 
 
 def test_saved_tensors_of_every_kind() -> None:
@@ -650,7 +704,10 @@ def test_saved_tensors_of_every_kind() -> None:
 
 
 def test_save_for_backward_refuses_what_is_no_tensor() -> None:
-    with pytest.raises(TypeError, match=r"save_for_backward takes tensors and None, but argument 1 is of type int.*ctx\.size"):
+    with pytest.raises(
+        TypeError,
+        match=r"save_for_backward takes tensors and None, but argument 1 is of type int.*ctx\.size",
+    ):
         function(lambda ctx, x: ctx.save_for_backward(x, 3)).apply(leaf(1.0))
 
 
@@ -659,7 +716,10 @@ def test_saved_tensors_are_gone_after_a_backward_pass() -> None:
     y = Square.apply(x).sum()
     y.backward(retain_graph=True)
     y.backward()
-    with pytest.raises(GraphFreedError, match=r"Square: the tensors saved for backward were freed.*retain_graph=True"):
+    with pytest.raises(
+        GraphFreedError,
+        match=r"Square: the tensors saved for backward were freed.*retain_graph=True",
+    ):
         y.backward()
     double = function(lambda ctx, x: x * 2, lambda ctx, g: g * 2).apply(x)
     double.backward(mg.ones_like(x))
@@ -674,7 +734,10 @@ def test_saved_input_modified_in_place() -> None:
     b.add_(1)
     with pytest.raises(
         InPlaceError,
-        match=r"Square\.backward needs saved tensor 0 .*shape \(2,\), dtype float64\) as it was at version 0.*version 1.*clone",
+        match=(
+            r"Square\.backward needs saved tensor 0 .*shape \(2,\), dtype float64\) as it was at"
+            r" version 0.*version 1.*clone"
+        ),
     ):
         y.sum().backward()
 
@@ -687,7 +750,11 @@ def test_saved_output_modified_in_place() -> None:
 
 
 def test_saved_tensor_modified_through_a_view_or_detached() -> None:
-    for change in (lambda b: b[:1].zero_(), lambda b: b.detach().zero_(), lambda b: mg.no_grad(b.zero_)()):
+    for change in (
+        lambda b: b[:1].zero_(),
+        lambda b: b.detach().zero_(),
+        lambda b: mg.no_grad(b.zero_)(),
+    ):
         b = leaf(1.0, 2.0) * 1
         y = Square.apply(b)
         change(b)
@@ -703,7 +770,7 @@ def test_what_was_not_saved_may_be_modified() -> None:
     assert grad(y.sum(), x)[0].tolist() == [2.0, 2.0]
 
 
-# ------------------------------------------------------------------------------------------------------- higher derivatives
+# ------------------------------------------------------------------------------- higher derivatives
 
 
 def test_double_backward_through_saved_inputs_and_outputs() -> None:
@@ -756,7 +823,7 @@ def test_saved_output_of_several_is_the_same_place_in_the_graph() -> None:
     a, b = Both.apply(x)
     (g,) = grad((a + b).sum(), x, create_graph=True)
     a.register_hook(lambda g: hooked.append(g.tolist()))
-    (second, by_a) = grad(g.sum(), [x, a])
+    second, by_a = grad(g.sum(), [x, a])
     np.testing.assert_allclose(second.numpy(), np.exp([0.5]))
     assert (by_a.tolist(), hooked) == ([1.0], [[1.0]])
 
@@ -778,7 +845,10 @@ def test_once_differentiable() -> None:
     assert gradcheck(Sine.apply, x)
     (g,) = grad((Sine.apply(x) * x).sum(), x, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), 0.5 * np.cos(0.5) + np.sin(0.5))
-    with pytest.raises(NotDifferentiableError, match="differentiate twice a Function that was marked with @once_differentiable: Sine"):
+    with pytest.raises(
+        NotDifferentiableError,
+        match="differentiate twice a Function that was marked with @once_differentiable: Sine",
+    ):
         grad(g.sum(), x)
     (g,) = grad(Sine.apply(x).sum(), x, create_graph=True)
     with pytest.raises(NotDifferentiableError, match="Sine"):
@@ -790,17 +860,23 @@ def test_once_differentiable() -> None:
 def test_once_differentiable_in_forward_mode() -> None:
     f = function(
         lambda ctx, x: (ctx.save_for_backward(x), x**3)[1],
-        once_differentiable(lambda ctx, g: mg.tensor(3 * ctx.saved_tensors[0].detach().numpy() ** 2 * g.detach().numpy())),
+        once_differentiable(
+            lambda ctx, g: mg.tensor(
+                3 * ctx.saved_tensors[0].detach().numpy() ** 2 * g.detach().numpy()
+            )
+        ),
         "Cube",
         jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] ** 2 * t,
     )
     x, v = leaf(2.0).detach(), mg.ones(1, dtype=mg.float64)
     assert mg.func.jvp(f.apply, (x,), (v,))[1].tolist() == [12.0]
-    with pytest.raises(NotDifferentiableError, match=r"forward mode cannot pass through Cube\.backward"):
+    with pytest.raises(
+        NotDifferentiableError, match=r"forward mode cannot pass through Cube\.backward"
+    ):
         mg.func.jvp(lambda x: mg.func.grad(lambda x: f.apply(x).sum())(x), (x,), (v,))
 
 
-# -------------------------------------------------------------------------------------------------------------- setup_context
+# ------------------------------------------------------------------------------------ setup_context
 
 
 class Scaled(Function):
@@ -826,11 +902,13 @@ class Scaled(Function):
 def test_setup_context() -> None:
     x = leaf(0.5, -0.5)
     assert gradcheck(Scaled.apply, x, check_forward_ad=True)
-    assert gradgradcheck(lambda x: Scaled.apply(x, factor=2), x, check_fwd_over_rev=True, check_rev_over_fwd=True)
+    assert gradgradcheck(
+        lambda x: Scaled.apply(x, factor=2), x, check_fwd_over_rev=True, check_rev_over_fwd=True
+    )
     assert gradcheck(lambda x: Scaled.apply(factor=5, x=x), x)
 
 
-# ------------------------------------------------------------------------------------------------------------- forward mode
+# ------------------------------------------------------------------------------------- forward mode
 
 
 def test_forward_mode_in_every_combination() -> None:
@@ -845,7 +923,12 @@ def test_forward_over_forward_over_reverse() -> None:
     x = mg.tensor(0.7, dtype=mg.float64)
     f = lambda x: Exp.apply(x * x)
     want = lambda x: (x * x).exp()
-    for chain in ([derivative] * 3, [mg.func.grad] * 3, [derivative, mg.func.grad, derivative], [mg.func.grad, derivative, mg.func.grad]):
+    for chain in (
+        [derivative] * 3,
+        [mg.func.grad] * 3,
+        [derivative, mg.func.grad, derivative],
+        [mg.func.grad, derivative, mg.func.grad],
+    ):
         got, expected = f, want
         for step in chain:
             got, expected = step(got), step(expected)
@@ -853,8 +936,14 @@ def test_forward_over_forward_over_reverse() -> None:
 
 
 def test_nested_levels_are_not_confused() -> None:
-    """d/dx [x · d/dy (x·y)] = d/dx x² = 2x: the inner derivative must not see the outer infinitesimal as its own."""
-    inner = lambda x: mg.func.jvp(lambda y: Mul.apply(x, y), (mg.tensor(1.0, dtype=mg.float64),), (mg.tensor(1.0, dtype=mg.float64),))[1]
+    """d/dx [x · d/dy (x·y)] = d/dx x² = 2x: the inner derivative must not see the outer
+    infinitesimal as its own.
+    """
+    inner = lambda x: mg.func.jvp(
+        lambda y: Mul.apply(x, y),
+        (mg.tensor(1.0, dtype=mg.float64),),
+        (mg.tensor(1.0, dtype=mg.float64),),
+    )[1]
     x = mg.tensor(3.0, dtype=mg.float64)
     assert mg.func.jvp(lambda x: Mul.apply(x, inner(x)), (x,), (mg.ones_like(x),))[1].item() == 6.0
 
@@ -862,7 +951,10 @@ def test_nested_levels_are_not_confused() -> None:
 def test_jvp_gets_zeros_or_none_for_missing_tangents() -> None:
     seen = []
     for materialize in (True, False):
-        forward = lambda ctx, a, b, n, materialize=materialize: (ctx.set_materialize_grads(materialize), a * 1)[1]
+        forward = lambda ctx, a, b, n, materialize=materialize: (
+            ctx.set_materialize_grads(materialize),
+            a * 1,
+        )[1]
         f = function(forward, jvp=lambda ctx, *t: (seen.append(t[1:]), t[0])[1])
         with forward_ad.dual_level():
             a = forward_ad.make_dual(mg.tensor([1.0]), mg.tensor([7.0]))
@@ -880,7 +972,9 @@ def test_forward_mode_errors() -> None:
             return f.apply(forward_ad.make_dual(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0])))
 
     forward = lambda ctx, x: x * 1
-    with pytest.raises(NotDifferentiableError, match=r"Rules was called with a tangent.*Rules\.jvp"):
+    with pytest.raises(
+        NotDifferentiableError, match=r"Rules was called with a tangent.*Rules\.jvp"
+    ):
         run(function(forward, lambda ctx, g: g, "Rules"))
     with pytest.raises(AutogradError, match="2 tangents for 1 outputs"):
         run(function(forward, jvp=lambda ctx, t: (t, t)))
@@ -890,7 +984,10 @@ def test_forward_mode_errors() -> None:
         run(function(forward, jvp=lambda ctx, t: 1.0))
     with pytest.raises(DTypeError, match="complex64 tangent"):
         run(function(forward, jvp=lambda ctx, t: t * mg.tensor(1j)))
-    with forward_ad.dual_level(), pytest.raises(InPlaceError, match="cannot modify a view in place"):
+    with (
+        forward_ad.dual_level(),
+        pytest.raises(InPlaceError, match="cannot modify a view in place"),
+    ):
         dual = forward_ad.make_dual(mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0]))
         function(overwrite, jvp=lambda ctx, t: t * 2).apply(dual[:1])
 
@@ -911,7 +1008,9 @@ def test_no_tangent_for_constant_outputs_and_none_means_zero() -> None:
 
 
 def test_tangents_of_attributes_are_not_lost() -> None:
-    """A tensor kept as an attribute (not saved) still carries its tangent when forward mode goes through the backward pass."""
+    """A tensor kept as an attribute (not saved) still carries its tangent when forward mode goes
+    through the backward pass.
+    """
 
     class Attribute(Function):
         @staticmethod
@@ -931,7 +1030,9 @@ def test_tangents_of_attributes_are_not_lost() -> None:
 
 
 def test_the_tangent_that_jvp_returns_belongs_to_outer_levels_only() -> None:
-    """jvp may return an argument itself, which carries the tangent of the very level that is being computed."""
+    """jvp may return an argument itself, which carries the tangent of the very level that is
+    being computed.
+    """
     f = function(lambda ctx, x: (setattr(ctx, "x", x), x * x / 2)[1], jvp=lambda ctx, t: ctx.x)
     with forward_ad.dual_level():
         y = f.apply(forward_ad.make_dual(leaf(3.0).detach(), mg.ones(1, dtype=mg.float64)))
@@ -941,9 +1042,13 @@ def test_the_tangent_that_jvp_returns_belongs_to_outer_levels_only() -> None:
 
 
 def test_jvp_may_use_what_has_no_forward_mode() -> None:
-    """For the level that is being computed the saved values are constants, so Functions without a jvp can be applied to them."""
+    """For the level that is being computed the saved values are constants, so Functions without
+    a jvp can be applied to them.
+    """
     f = function(kept_cube, jvp=lambda ctx, t: 3 * Square.apply(ctx.saved_tensors[0]) * t)
-    assert mg.func.jvp(f.apply, (leaf(2.0).detach(),), (mg.ones(1, dtype=mg.float64),))[1].tolist() == [12.0]
+    assert mg.func.jvp(f.apply, (leaf(2.0).detach(),), (mg.ones(1, dtype=mg.float64),))[
+        1
+    ].tolist() == [12.0]
 
 
 def kept_cube(ctx, x):
@@ -965,7 +1070,7 @@ def test_gradients_without_create_graph_have_no_history_in_forward_over_reverse(
         assert forward_ad.unpack_dual(g).tangent.tolist() == [1.0]
 
 
-# --------------------------------------------------------------------------------------------------------------------- vmap
+# --------------------------------------------------------------------------------------------- vmap
 
 
 def test_inside_vmap() -> None:
@@ -1002,14 +1107,24 @@ def test_own_vmap_rule() -> None:
     np.testing.assert_allclose(got.numpy(), np.cumsum(x.numpy(), 1))
     assert calls == [(4, (0, None))]
     assert gradcheck(mg.func.vmap(lambda row: Cumulative.apply(row, -1) ** 2), x.requires_grad_())
-    cube = function(lambda ctx, x: x**3, vmap=lambda info, dims, x: (mg.func.grad(lambda y: (y**4).sum() / 4)(x), dims[0]))
-    np.testing.assert_allclose(mg.func.vmap(cube.apply, randomness="same")(x.detach()).numpy(), x.detach().numpy() ** 3)
+    cube = function(
+        lambda ctx, x: x**3,
+        vmap=lambda info, dims, x: (mg.func.grad(lambda y: (y**4).sum() / 4)(x), dims[0]),
+    )
+    np.testing.assert_allclose(
+        mg.func.vmap(cube.apply, randomness="same")(x.detach()).numpy(), x.detach().numpy() ** 3
+    )
     bad = function(lambda ctx, x: x, vmap=lambda info, dims, x: x, name="Bad")
-    with pytest.raises(mg.errors.BatchingError, match=r"Bad\.vmap must return \(output, out_dims\)"):
+    with pytest.raises(
+        mg.errors.BatchingError, match=r"Bad\.vmap must return \(output, out_dims\)"
+    ):
         mg.func.vmap(bad.apply)(x.detach())
 
 
-@pytest.mark.parametrize(("output", "dims"), [("one", (0,)), ("one", "first"), ("two", (0, 0, 0)), ("two", (0, (1,))), ("two", [0, 0])])
+@pytest.mark.parametrize(
+    ("output", "dims"),
+    [("one", (0,)), ("one", "first"), ("two", (0, 0, 0)), ("two", (0, (1,))), ("two", [0, 0])],
+)
 def test_out_dims_that_do_not_fit_the_outputs(output: str, dims) -> None:
     class Misfit(Function):
         @staticmethod
@@ -1024,11 +1139,14 @@ def test_out_dims_that_do_not_fit_the_outputs(output: str, dims) -> None:
         def vmap(info, in_dims, x):
             return (x * 1 if output == "one" else (x * 1, x * 2)), dims
 
-    with pytest.raises(mg.errors.BatchingError, match=r"Misfit\.vmap returned out_dims=.* for (one output|2 outputs)"):
+    with pytest.raises(
+        mg.errors.BatchingError,
+        match=r"Misfit\.vmap returned out_dims=.* for (one output|2 outputs)",
+    ):
         mg.func.vmap(Misfit.apply)(mg.ones(3, 2))
 
 
-# -------------------------------------------------------------------------------------------------------- memory and watching
+# ------------------------------------------------------------------------------ memory and watching
 
 
 def test_memory_returns_without_the_cycle_collector() -> None:
@@ -1041,7 +1159,9 @@ def test_memory_returns_without_the_cycle_collector() -> None:
             a, b = Powers.apply(y)
             dirty = Twice.apply(b * 1)
             view = function(lambda ctx, x: x, lambda ctx, g: g).apply(a)
-            places = [weakref.ref(t.grad_fn) for t in (y, a, b, dirty, view)] + [weakref.ref(y.grad_fn.ctx)]
+            places = [weakref.ref(t.grad_fn) for t in (y, a, b, dirty, view)] + [
+                weakref.ref(y.grad_fn.ctx)
+            ]
             tensors = [weakref.ref(t) for t in (y, a, b, dirty, view)]
             if run_backward:
                 (g,) = grad((dirty + view).sum(), x, create_graph=True)
@@ -1052,7 +1172,8 @@ def test_memory_returns_without_the_cycle_collector() -> None:
             assert [p() for p in places + tensors] == [None] * 11
         with forward_ad.dual_level():
             out = Square.apply(leaf(1.0)) + Mul.apply(
-                forward_ad.make_dual(leaf(1.0), mg.ones(1, dtype=mg.float64)), mg.ones(1, dtype=mg.float64)
+                forward_ad.make_dual(leaf(1.0), mg.ones(1, dtype=mg.float64)),
+                mg.ones(1, dtype=mg.float64),
             )
             place = weakref.ref(out.grad_fn)
             del out
@@ -1076,7 +1197,13 @@ class Log:
         self.events: list = []
 
     def begin(self, event) -> None:
-        self.events.append((event.phase, event.primitive.name, event.parent.primitive.name if event.parent else None))
+        self.events.append(
+            (
+                event.phase,
+                event.primitive.name,
+                event.parent.primitive.name if event.parent else None,
+            )
+        )
 
     def end(self, event) -> None:
         pass
@@ -1096,14 +1223,20 @@ def test_observers_see_one_operation() -> None:
     assert ("tangent", "Exp", "Exp") in log.events
 
 
-# ------------------------------------------------------------------------------------------------------- PyTorch as the oracle
+# ---------------------------------------------------------------------------- PyTorch as the oracle
 
 
 def programs(lib, function_class, once):
-    """The same programs for minigrad and PyTorch: each gives a list of numbers or the name of a kind of error."""
+    """The same programs for minigrad and PyTorch: each gives a list of numbers or the name of a
+    kind of error.
+    """
 
     def make(forward, backward):
-        return type("F", (function_class,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+        return type(
+            "F",
+            (function_class,),
+            {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+        )
 
     x = lambda *v: lib.tensor(list(v), dtype=lib.float64, requires_grad=True)
     ag = lib.autograd
@@ -1165,19 +1298,34 @@ def programs(lib, function_class, once):
         return list(ag.grad(y.sum(), a))
 
     def view_changed():
-        return list(ag.grad(make(lambda ctx, a: a[:1], lambda ctx, g: g).apply(x(1.0, 2.0) * 1).mul_(2), x(1.0)))
+        return list(
+            ag.grad(
+                make(lambda ctx, a: a[:1], lambda ctx, g: g).apply(x(1.0, 2.0) * 1).mul_(2), x(1.0)
+            )
+        )
 
     def complex_numbers():
         z = lib.tensor([1 + 2j, -0.5 + 1j], dtype=lib.complex128, requires_grad=True)
-        F = make(lambda ctx, z: (ctx.save_for_backward(z), z * z)[1], lambda ctx, g: g * 2 * ctx.saved_tensors[0].conj())
-        return [lib.abs(g) for g in ag.grad(lib.abs(F.apply(z)).sum(), z)] + [lib.real(g) for g in ag.grad(lib.abs(z * z).sum(), z)]
+        F = make(
+            lambda ctx, z: (ctx.save_for_backward(z), z * z)[1],
+            lambda ctx, g: g * 2 * ctx.saved_tensors[0].conj(),
+        )
+        return [lib.abs(g) for g in ag.grad(lib.abs(F.apply(z)).sum(), z)] + [
+            lib.real(g) for g in ag.grad(lib.abs(z * z).sum(), z)
+        ]
 
     def too_few():
-        return list(ag.grad(make(lambda ctx, a, b: a * b, lambda ctx, g: g).apply(x(1.0), x(2.0)).sum(), x(1.0)))
+        return list(
+            ag.grad(
+                make(lambda ctx, a, b: a * b, lambda ctx, g: g).apply(x(1.0), x(2.0)).sum(), x(1.0)
+            )
+        )
 
     def summed():
         a = x(1.0, 2.0)
-        return list(ag.grad(make(lambda ctx, a: a * 2, lambda ctx, g: g.expand(3, 2)).apply(a).sum(), a))
+        return list(
+            ag.grad(make(lambda ctx, a: a * 2, lambda ctx, g: g.expand(3, 2)).apply(a).sum(), a)
+        )
 
     def hooks():
         a = x(1.0, 2.0)
@@ -1207,7 +1355,9 @@ def programs(lib, function_class, once):
 @pytest.mark.parametrize("number", range(11))
 def test_like_pytorch(torch, number) -> None:
     ours = programs(mg, Function, once_differentiable)[number]
-    theirs = programs(torch, torch.autograd.Function, torch.autograd.function.once_differentiable)[number]
+    theirs = programs(torch, torch.autograd.Function, torch.autograd.function.once_differentiable)[
+        number
+    ]
     try:
         want = [t.detach().resolve_conj().numpy() for t in theirs()]
     except RuntimeError:

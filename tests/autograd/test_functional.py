@@ -1,4 +1,6 @@
-"""mg.autograd.functional: layouts, strictness, both modes, create_graph, against torch.autograd.functional and without it."""
+"""mg.autograd.functional: layouts, strictness, both modes, create_graph, against
+torch.autograd.functional and without it.
+"""
 
 import itertools
 
@@ -16,7 +18,9 @@ RNG = np.random.default_rng(5)
 
 def normal(*shape, dtype="float64"):
     draw = RNG.normal(size=shape)
-    return mg.tensor((draw + 1j * RNG.normal(size=shape) if dtype.startswith("complex") else draw).astype(dtype))
+    return mg.tensor(
+        (draw + 1j * RNG.normal(size=shape) if dtype.startswith("complex") else draw).astype(dtype)
+    )
 
 
 def same(a, b, tolerance=1e-9):
@@ -35,7 +39,7 @@ def same(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a.detach().numpy(), right, rtol=tolerance, atol=tolerance)
 
 
-# ------------------------------------------------------------------------------------------- the document's calls, numbers of our own
+# --------------------------------------------------------- the document's calls, numbers of our own
 
 
 def row_sums(x):
@@ -80,14 +84,18 @@ def test_hessian_of_cubes(create_graph):
     """H[i][j][k][l] = 6 x[i][j] where (k, l) = (i, j)."""
     x = mg.rand(2, 2)
     h = F.hessian(cubes, x, create_graph=create_graph)
-    np.testing.assert_allclose(h.detach().numpy(), np.diag(6 * x.numpy().reshape(-1)).reshape(2, 2, 2, 2), rtol=1e-5)
+    np.testing.assert_allclose(
+        h.detach().numpy(), np.diag(6 * x.numpy().reshape(-1)).reshape(2, 2, 2, 2), rtol=1e-5
+    )
     assert h.requires_grad is create_graph
 
 
 def test_hessian_by_two_inputs():
     h = F.hessian(squares, (mg.rand(2), mg.rand(2)))
     eye, zero = np.eye(2), np.zeros((2, 2))
-    for got, expected in zip([b for row in h for b in row], [4 * eye, zero, zero, 6 * eye], strict=True):
+    for got, expected in zip(
+        [b for row in h for b in row], [4 * eye, zero, zero, 6 * eye], strict=True
+    ):
         np.testing.assert_allclose(got.numpy(), expected, atol=1e-6)
 
 
@@ -116,7 +124,12 @@ def test_jvp_of_row_sums(create_graph, strategy):
     out, product = F.jvp(row_sums, x, v, create_graph=create_graph, strategy=strategy)
     np.testing.assert_allclose(product.detach().numpy(), out.detach().numpy(), rtol=1e-6)
     assert out.requires_grad is product.requires_grad is create_graph
-    out, product = F.jvp(lambda x, y: 2 * x + 3 * y, (mg.rand(2), mg.rand(2)), (mg.ones(2), mg.ones(2)), strategy=strategy)
+    out, product = F.jvp(
+        lambda x, y: 2 * x + 3 * y,
+        (mg.rand(2), mg.rand(2)),
+        (mg.ones(2), mg.ones(2)),
+        strategy=strategy,
+    )
     assert product.tolist() == [5, 5]
 
 
@@ -132,10 +145,12 @@ def test_products_with_the_hessian(product, create_graph):
     out, (px, py) = product(squares, (x, y), (mg.zeros(2), mg.ones(2)))
     assert px.tolist() == [0, 0]
     assert py.tolist() == [6, 6]
-    np.testing.assert_allclose(out.numpy(), (2 * x.numpy() ** 2 + 3 * y.numpy() ** 2).sum(), rtol=1e-6)
+    np.testing.assert_allclose(
+        out.numpy(), (2 * x.numpy() ** 2 + 3 * y.numpy() ** 2).sum(), rtol=1e-6
+    )
 
 
-# --------------------------------------------------------------------------------------------------- nothing but the mathematics
+# ---------------------------------------------------------------------- nothing but the mathematics
 
 W = normal(4, 6)
 FUNCTIONS = {
@@ -159,14 +174,18 @@ def points(count):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_all_ways_to_a_jacobian_agree(name):
-    """Reverse and forward mode, all rows in one pass or one by one, with and without create_graph: and the rows are vjp's."""
+    """Reverse and forward mode, all rows in one pass or one by one, with and without
+    create_graph: and the rows are vjp's.
+    """
     f, count = FUNCTIONS[name]
     x = points(count)
     expected = F.jacobian(f, x, vectorize=False)
     for strategy, vectorize, create_graph in itertools.product(
         ("reverse-mode", "forward-mode", "auto"), (None, True, False), (False, True)
     ):
-        same(F.jacobian(f, x, create_graph, vectorize=vectorize, strategy=strategy), expected, 1e-12)
+        same(
+            F.jacobian(f, x, create_graph, vectorize=vectorize, strategy=strategy), expected, 1e-12
+        )
     if count == 1 and name != "empty":
         out = f(x)
         rows = [F.vjp(f, x, mg.tensor(e))[1] for e in np.eye(out.numel()).reshape(-1, *out.shape)]
@@ -183,7 +202,10 @@ def test_all_ways_to_a_hessian_agree(outer, vectorize):
     same(h, F.jacobian(rows, x, vectorize=False), 1e-12)
     v = tuple(z.cos() for z in x)
     flat = lambda block, a, b: block.reshape(a.numel(), b.numel())
-    expected = tuple(sum(flat(h[i][j], x[i], x[j]) @ v[j].reshape(-1) for j in range(2)).reshape(x[i].shape) for i in range(2))
+    expected = tuple(
+        sum(flat(h[i][j], x[i], x[j]) @ v[j].reshape(-1) for j in range(2)).reshape(x[i].shape)
+        for i in range(2)
+    )
     same(F.hvp(f, x, v)[1], expected, 1e-12)
     same(F.vhp(f, x, v)[1], expected, 1e-12)
 
@@ -201,8 +223,13 @@ def test_jvp_is_jacobian_times_vector(name, strategy):
     outs = out if isinstance(out, tuple) else (out,)
     rows = j if isinstance(out, tuple) else (j,)
     rows = rows if count > 1 else tuple((r,) for r in rows)
-    for got, row, o in zip(product if isinstance(out, tuple) else (product,), rows, outs, strict=True):
-        expected = sum(b.reshape(o.numel(), z.numel()) @ w.reshape(-1) for b, z, w in zip(row, xs, v, strict=True)).reshape(o.shape)
+    for got, row, o in zip(
+        product if isinstance(out, tuple) else (product,), rows, outs, strict=True
+    ):
+        expected = sum(
+            b.reshape(o.numel(), z.numel()) @ w.reshape(-1)
+            for b, z, w in zip(row, xs, v, strict=True)
+        ).reshape(o.shape)
         same(got, expected, 1e-12)
 
 
@@ -214,9 +241,18 @@ def test_the_derivatives_are_differentiable():
     results = {
         "jacobian": (F.jacobian(f, x, True), lambda: (6 * c(w) * c(x), 3 * c(x) ** 2, None)),
         "hessian": (F.hessian(f, x, True).sum(0), lambda: (6 * c(w), 6 * c(x), None)),
-        "hessian forward": (F.hessian(f, x, True, outer_jacobian_strategy="forward-mode").sum(0), lambda: (6 * c(w), 6 * c(x), None)),
-        "vjp": (F.vjp(lambda x: w * x**3, x, v, True)[1], lambda: (6 * c(w * x * v), 3 * c(x**2 * v), 3 * c(w * x**2))),
-        "jvp": (F.jvp(lambda x: w * x**3, x, v, True)[1], lambda: (6 * c(w * x * v), 3 * c(x**2 * v), 3 * c(w * x**2))),
+        "hessian forward": (
+            F.hessian(f, x, True, outer_jacobian_strategy="forward-mode").sum(0),
+            lambda: (6 * c(w), 6 * c(x), None),
+        ),
+        "vjp": (
+            F.vjp(lambda x: w * x**3, x, v, True)[1],
+            lambda: (6 * c(w * x * v), 3 * c(x**2 * v), 3 * c(w * x**2)),
+        ),
+        "jvp": (
+            F.jvp(lambda x: w * x**3, x, v, True)[1],
+            lambda: (6 * c(w * x * v), 3 * c(x**2 * v), 3 * c(w * x**2)),
+        ),
         "jvp twice back": (
             F.jvp(lambda x: w * x**3, x, v, True, strategy="double-backward")[1],
             lambda: (6 * c(w * x * v), 3 * c(x**2 * v), 3 * c(w * x**2)),
@@ -225,11 +261,20 @@ def test_the_derivatives_are_differentiable():
         "hvp": (F.hvp(f, x, v, True)[1], lambda: (6 * c(w * v), 6 * c(x * v), 6 * c(w * x))),
     }
     for name, (result, expected) in results.items():
-        for g, e in zip(mg.autograd.grad(result.sum(), (x, w, v), allow_unused=True), expected(), strict=True):
+        for g, e in zip(
+            mg.autograd.grad(result.sum(), (x, w, v), allow_unused=True), expected(), strict=True
+        ):
             assert (g is None) == (e is None), name
             if g is not None:
                 same(g, e, 1e-12)
-    for result in (F.jacobian(f, x), F.hessian(f, x), *F.vjp(f, x), *F.jvp(f, x, v), *F.vhp(f, x, v), *F.hvp(f, x, v)):
+    for result in (
+        F.jacobian(f, x),
+        F.hessian(f, x),
+        *F.vjp(f, x),
+        *F.jvp(f, x, v),
+        *F.vhp(f, x, v),
+        *F.hvp(f, x, v),
+    ):
         assert not result.requires_grad
     assert x.grad is None
     assert w.grad is None
@@ -287,7 +332,12 @@ def test_under_no_grad_and_inside_vmap_and_forward_mode():
     same(mg.func.vmap(lambda x: F.hessian(f, x))(xs), mg.stack([F.hessian(f, x) for x in xs]))
     same(mg.func.vmap(lambda x: F.hvp(f, x, x)[1])(xs), 6 * xs**2)
     w = normal(3)
-    for call in (lambda g: F.jacobian(g, w), lambda g: F.vjp(g, w)[1], lambda g: F.hvp(g, w, w)[1], lambda g: F.hessian(g, w)):
+    for call in (
+        lambda g: F.jacobian(g, w),
+        lambda g: F.vjp(g, w)[1],
+        lambda g: F.hvp(g, w, w)[1],
+        lambda g: F.hessian(g, w),
+    ):
         per_example = lambda x, call=call: call(lambda w: (w * x).exp().sum())
         same(mg.func.vmap(per_example)(xs), mg.stack([per_example(x) for x in xs]))
     same(mg.func.jvp(lambda x: F.jacobian(f, x), (xs[0],), (xs[1],))[1], 6 * xs[0] * xs[1])
@@ -295,14 +345,18 @@ def test_under_no_grad_and_inside_vmap_and_forward_mode():
 
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_no_grad_around_a_call_changes_no_result(requires_grad):
-    """The second derivative in the two modes, too; and what is asked for with create_graph=True has its graph."""
+    """The second derivative in the two modes, too; and what is asked for with create_graph=True
+    has its graph.
+    """
     x, v = normal(3).requires_grad_(requires_grad), normal(3)
     f = lambda x: (x**3).sum()
     calls = {
         "hvp": lambda **k: F.hvp(f, x, v, **k)[1],
         "vhp": lambda **k: F.vhp(f, x, v, **k)[1],
         "hessian": lambda **k: F.hessian(f, x, **k),
-        "forward over reverse": lambda **k: F.hessian(f, x, outer_jacobian_strategy="forward-mode", **k),
+        "forward over reverse": lambda **k: F.hessian(
+            f, x, outer_jacobian_strategy="forward-mode", **k
+        ),
         "jacobian": lambda **k: F.jacobian(mg.exp, x, **k),
         "vjp": lambda **k: F.vjp(mg.exp, x, v, **k)[1],
         "jvp": lambda **k: F.jvp(mg.exp, x, v, **k)[1],
@@ -367,7 +421,7 @@ def test_operations_without_a_push_rule():
     same(F.hvp(lambda x: f(x).sum(), x, v, strict=True)[1], 6 * x * v)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 CALLS = {
     "jacobian": lambda f, x, **k: F.jacobian(f, x, **k),
@@ -427,7 +481,9 @@ def test_strict_finds_constant_gradients(call):
 
 def test_strict_jacobian_looks_at_each_pair():
     x, y = normal(3), normal(3)
-    with pytest.raises(UnusedInputError, match="output 1 of the function does not depend on input 0"):
+    with pytest.raises(
+        UnusedInputError, match="output 1 of the function does not depend on input 0"
+    ):
         F.jacobian(lambda x, y: (x * y, y**2), (x, y), strict=True)
     with pytest.raises(ValueError, match="strict=True"):
         F.jacobian(lambda x: x**2, x, strict=True, vectorize=True)
@@ -440,11 +496,16 @@ def test_wrong_types_name_the_argument(name):
     rest = (x,) if name in ("jvp", "vhp", "hvp") else ()
     with pytest.raises(TypeError, match=rf"{name}: inputs must be .*list"):
         call(f, [x])
-    with pytest.raises(TypeError, match=rf"{name}: inputs must be .*element 1 of the tuple is float"):
+    with pytest.raises(
+        TypeError, match=rf"{name}: inputs must be .*element 1 of the tuple is float"
+    ):
         call(f, (x, 1.0))
     with pytest.raises(TypeError, match=rf"{name}: the function's result must be .*got float"):
         call(lambda x: 1.0, x, *rest)
-    with pytest.raises(TypeError, match=rf"{name}: the function's result must be .*element 1 of the tuple is NoneType"):
+    with pytest.raises(
+        TypeError,
+        match=rf"{name}: the function's result must be .*element 1 of the tuple is NoneType",
+    ):
         call(lambda x: (x.sum(), None), x, *rest)
     with pytest.raises(DTypeError, match=rf"{name}: input 0 has dtype int64"):
         call(f, mg.tensor([1, 2]))
@@ -501,7 +562,7 @@ def test_unknown_strategies():
         F.jvp(lambda x: x, x, x, strategy="reverse-mode")
 
 
-# --------------------------------------------------------------------------------------------------------------------- PyTorch
+# ------------------------------------------------------------------------------------------ PyTorch
 
 torch_warnings = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 LAYOUTS = {
@@ -526,7 +587,12 @@ def test_values_and_layouts_are_those_of_torch(torch, layout, dtype):
     ts = tuple(torch.tensor(z.numpy()) for z in xs)
     for as_tuple in (True, False) if count == 1 else (True,):
         x, t = (xs, ts) if as_tuple else (xs[0], ts[0])
-        for options in ({}, {"create_graph": True}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}):
+        for options in (
+            {},
+            {"create_graph": True},
+            {"vectorize": True},
+            {"vectorize": True, "strategy": "forward-mode"},
+        ):
             same(F.jacobian(f, x, **options), T.jacobian(f, t, **options), tolerance)
         v = tuple(z.cos() for z in xs) if as_tuple else xs[0].cos()
         tv = tuple(z.cos() for z in ts) if as_tuple else ts[0].cos()
@@ -545,20 +611,31 @@ def test_values_and_layouts_are_those_of_torch(torch, layout, dtype):
 @pytest.mark.oracle
 @torch_warnings
 def test_complex_as_torch(torch):
-    """Rows, products and second derivatives of functions of complex tensors; complex outputs are refused where PyTorch refuses them."""
+    """Rows, products and second derivatives of functions of complex tensors; complex outputs are
+    refused where PyTorch refuses them.
+    """
     T = torch.autograd.functional
     z, v = normal(3, dtype="complex128"), normal(3, dtype="complex128")
     tz, tv = torch.tensor(z.numpy()), torch.tensor(v.numpy())
     x, tx = z.real.clone(), tz.real.clone()
-    to_real, to_complex, square = (lambda z: z.abs() ** 2 + z.real), (lambda z: z * z.conj() * z), (lambda z: z**2)
+    to_real, to_complex, square = (
+        (lambda z: z.abs() ** 2 + z.real),
+        (lambda z: z * z.conj() * z),
+        (lambda z: z**2),
+    )
     same(F.jacobian(to_real, z), T.jacobian(to_real, tz))
     for f in (to_real, to_complex, square):
         same(F.jacobian(f, z, vectorize=True), T.jacobian(f, tz, vectorize=True))
-        same(F.vjp(f, z, v if f is not to_real else x), T.vjp(f, tz, tv if f is not to_real else tx))
+        same(
+            F.vjp(f, z, v if f is not to_real else x), T.vjp(f, tz, tv if f is not to_real else tx)
+        )
         same(F.jvp(f, z, v), T.jvp(f, tz, tv))
         same(F.jvp(f, z, v, strategy="double-backward"), T.jvp(f, tz, tv))
     for f in (to_real, square):
-        same(F.jacobian(f, z, strategy="forward-mode"), T.jacobian(f, tz, vectorize=True, strategy="forward-mode"))
+        same(
+            F.jacobian(f, z, strategy="forward-mode"),
+            T.jacobian(f, tz, vectorize=True, strategy="forward-mode"),
+        )
     for f, at, there in ((to_complex, z, tz), (square, z, tz)):
         with pytest.raises(RuntimeError, match="complex"):
             T.jacobian(f, there)
@@ -590,13 +667,20 @@ STRICT = {
 def test_strict_refuses_what_torch_refuses(torch, case, name, create_graph):
     f = STRICT[case][0]
     answers = []
-    for module, functional, make in ((mg, F, mg.tensor), (torch, torch.autograd.functional, torch.tensor)):
+    for module, functional, make in (
+        (mg, F, mg.tensor),
+        (torch, torch.autograd.functional, torch.tensor),
+    ):
         x, y, constant = make([0.5, 2.0]), make([1.5, -1.0]), make([1.0, 1.0])
         function = lambda x, y, module=module, constant=constant: f(module, constant, x, y)
         if name in ("hessian", "vhp", "hvp"):
             function = lambda x, y, function=function: _sum(function(x, y))
         out = function(x, y)
-        ones = tuple(module.ones_like(o) for o in out) if isinstance(out, tuple) else module.ones_like(out)
+        ones = (
+            tuple(module.ones_like(o) for o in out)
+            if isinstance(out, tuple)
+            else module.ones_like(out)
+        )
         rest = {"jacobian": (), "hessian": (), "vjp": (ones,)}.get(name, ((x, y),))
         call = getattr(functional, name)
         try:

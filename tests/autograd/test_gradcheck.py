@@ -1,4 +1,5 @@
-"""`gradcheck` and `gradgradcheck`: right derivatives pass, every planted mistake is found, and the message says where.
+"""`gradcheck` and `gradgradcheck`: right derivatives pass, every planted mistake is found, and the
+message says where.
 
 PyTorch's own gradcheck is the oracle for verdicts.
 """
@@ -20,12 +21,16 @@ def real(*shape: int, seed: int = 0) -> mg.Tensor:
 
 def imaginary(*shape: int, seed: int = 0) -> mg.Tensor:
     rng = np.random.default_rng(seed)
-    return mg.tensor(rng.uniform(0.5, 2.0, shape) + 1j * rng.uniform(0.5, 2.0, shape), requires_grad=True)
+    return mg.tensor(
+        rng.uniform(0.5, 2.0, shape) + 1j * rng.uniform(0.5, 2.0, shape), requires_grad=True
+    )
 
 
 def function(forward, backward, **more):
     methods = {"forward": forward, "backward": backward, **more}
-    return type("Planted", (Function,), {key: staticmethod(value) for key, value in methods.items()}).apply
+    return type(
+        "Planted", (Function,), {key: staticmethod(value) for key, value in methods.items()}
+    ).apply
 
 
 def kept(forward):
@@ -33,7 +38,7 @@ def kept(forward):
     return lambda ctx, *args: (ctx.save_for_backward(*args), forward(*args))[1]
 
 
-# ------------------------------------------------------------------------------------------------------- right derivatives pass
+# --------------------------------------------------------------------------- right derivatives pass
 
 
 def test_one_tensor_returned_twice() -> None:
@@ -55,7 +60,12 @@ def test_one_tensor_returned_twice() -> None:
 def test_real_functions_of_several_arguments_and_outputs() -> None:
     f = lambda w, x, c: (w @ x.sin() + c, (x * x).sum(), x.argmax(), (c * 2).detach())
     inputs = real(2, 3), real(3, seed=1), mg.tensor([0.5, 0.25], dtype=mg.float64)
-    for mode in ({}, {"check_forward_ad": True}, {"fast_mode": True}, {"check_forward_ad": True, "check_backward_ad": False}):
+    for mode in (
+        {},
+        {"check_forward_ad": True},
+        {"fast_mode": True},
+        {"check_forward_ad": True, "check_backward_ad": False},
+    ):
         assert gradcheck(f, inputs, **mode) is True
     assert gradgradcheck(f, inputs, check_fwd_over_rev=True, check_rev_over_fwd=True) is True
     assert gradgradcheck(f, inputs, fast_mode=True) is True
@@ -116,7 +126,9 @@ def test_grad_outputs_of_ones_own() -> None:
 
 def test_positional_arguments_in_the_documented_order() -> None:
     assert gradcheck(lambda x: x**2, (real(2),), 1e-6, 1e-5, 1e-3, True, False, 0.0, True, False)
-    assert gradgradcheck(lambda x: x**2, (real(2),), None, 1e-6, 1e-5, 1e-3, False, True, 0.0, True, False)
+    assert gradgradcheck(
+        lambda x: x**2, (real(2),), None, 1e-6, 1e-5, 1e-3, False, True, 0.0, True, False
+    )
 
 
 def test_under_no_grad() -> None:
@@ -124,13 +136,23 @@ def test_under_no_grad() -> None:
         assert gradcheck(lambda x: x**2, real(2))
 
 
-# ----------------------------------------------------------------------------------------------------- planted mistakes are found
+# ----------------------------------------------------------------------- planted mistakes are found
 
 PLANTED = {
-    "wrong scale": (function(kept(lambda x: x**2), lambda ctx, g: 2.01 * ctx.saved_tensors[0] * g), real(3), "Jacobian mismatch"),
-    "missing term": (function(kept(lambda x: x * x.exp()), lambda ctx, g: g * ctx.saved_tensors[0].exp()), real(3), "Jacobian mismatch"),
+    "wrong scale": (
+        function(kept(lambda x: x**2), lambda ctx, g: 2.01 * ctx.saved_tensors[0] * g),
+        real(3),
+        "Jacobian mismatch",
+    ),
+    "missing term": (
+        function(kept(lambda x: x * x.exp()), lambda ctx, g: g * ctx.saved_tensors[0].exp()),
+        real(3),
+        "Jacobian mismatch",
+    ),
     "wrong sign of a single element": (
-        function(lambda ctx, x: x * 1, lambda ctx, g: g * mg.tensor([1.0, 1.0, -1.0], dtype=mg.float64)),
+        function(
+            lambda ctx, x: x * 1, lambda ctx, g: g * mg.tensor([1.0, 1.0, -1.0], dtype=mg.float64)
+        ),
         real(3),
         r"between output 0\[2\] and input 0\[2\]: numerical 1(\.0+\d*)?, analytical -1",
     ),
@@ -139,29 +161,59 @@ PLANTED = {
         imaginary(2),
         "Jacobian mismatch",
     ),
-    "missing factor i": (function(lambda ctx, z: z * 1j, lambda ctx, g: g * 1j), imaginary(2), r"for cotangent 1;"),
+    "missing factor i": (
+        function(lambda ctx, z: z * 1j, lambda ctx, g: g * 1j),
+        imaginary(2),
+        r"for cotangent 1;",
+    ),
     "right for cotangent 1 only": (
         function(lambda ctx, z: z * 1, lambda ctx, g: mg.complex(g.real, g.real * 0)),
         imaginary(2),
         r"for cotangent 1j",
     ),
-    "half the transpose": (function(lambda ctx, x: x.t() * 1, lambda ctx, g: g.reshape(2, 2)), real(2, 2), "Jacobian mismatch"),
-    "gradient where there is none": (function(lambda ctx, x: x.detach() * 0 + 3, lambda ctx, g: g), real(3), "Jacobian mismatch"),
-    "no gradient where there is one": (function(lambda ctx, x: x * 2, lambda ctx, g: None), real(3), "Jacobian mismatch"),
+    "half the transpose": (
+        function(lambda ctx, x: x.t() * 1, lambda ctx, g: g.reshape(2, 2)),
+        real(2, 2),
+        "Jacobian mismatch",
+    ),
+    "gradient where there is none": (
+        function(lambda ctx, x: x.detach() * 0 + 3, lambda ctx, g: g),
+        real(3),
+        "Jacobian mismatch",
+    ),
+    "no gradient where there is one": (
+        function(lambda ctx, x: x * 2, lambda ctx, g: None),
+        real(3),
+        "Jacobian mismatch",
+    ),
     "incoming gradient ignored": (
         function(kept(lambda x: (x**2).sum()), lambda ctx, g: 2 * ctx.saved_tensors[0]),
         real(3),
         "not multiplied by grad_output",
     ),
-    "not a number": (function(lambda ctx, x: x * 1, lambda ctx, g: g * mg.nan), real(2), "Jacobian mismatch"),
-    "history lost": (lambda x: (x.detach() ** 2).sum(), real(3), r"output 0 does not require grad.*detached"),
+    "not a number": (
+        function(lambda ctx, x: x * 1, lambda ctx, g: g * mg.nan),
+        real(2),
+        "Jacobian mismatch",
+    ),
+    "history lost": (
+        lambda x: (x.detach() ** 2).sum(),
+        real(3),
+        r"output 0 does not require grad.*detached",
+    ),
     "mistake in the second output": (
-        function(kept(lambda x: (x * 2, x.sum() ** 2)), lambda ctx, g, h: g * 2 + 3 * h * ctx.saved_tensors[0].sum()),
+        function(
+            kept(lambda x: (x * 2, x.sum() ** 2)),
+            lambda ctx, g, h: g * 2 + 3 * h * ctx.saved_tensors[0].sum(),
+        ),
         real(3),
         "mismatch for output 1 with respect to input 0",
     ),
     "mistake in the second input": (
-        function(kept(lambda a, b: a * b), lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[1])),
+        function(
+            kept(lambda a, b: a * b),
+            lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[1]),
+        ),
         (real(3), real(3, seed=1)),
         "mismatch for output 0 with respect to input 1",
     ),
@@ -178,11 +230,19 @@ def test_planted_mistake(name) -> None:
 
 
 def test_planted_forward_mode_mistake() -> None:
-    f = function(kept(lambda x: x**2), lambda ctx, g: 2 * ctx.saved_tensors[0] * g, jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] * t)
+    f = function(
+        kept(lambda x: x**2),
+        lambda ctx, g: 2 * ctx.saved_tensors[0] * g,
+        jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] * t,
+    )
     assert gradcheck(f, real(3))
     with pytest.raises(GradcheckError, match="by forward mode, for tangent 1"):
         gradcheck(f, real(3), check_forward_ad=True)
-    g = function(kept(lambda z: z * z), lambda ctx, g: g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t.conj())
+    g = function(
+        kept(lambda z: z * z),
+        lambda ctx, g: g,
+        jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t.conj(),
+    )
     with pytest.raises(GradcheckError, match="by forward mode, for tangent 1j"):
         gradcheck(g, imaginary(3), check_forward_ad=True, check_backward_ad=False)
 
@@ -190,7 +250,10 @@ def test_planted_forward_mode_mistake() -> None:
 def test_planted_randomness() -> None:
     noise = np.random.default_rng(0)
     f = function(lambda ctx, x: x * 1, lambda ctx, g: g + 1e-9 * noise.standard_normal() * g)
-    with pytest.raises(GradcheckError, match=r"Backward is not reentrant.*output 0 with respect to input 0.*nondet_tol is 0"):
+    with pytest.raises(
+        GradcheckError,
+        match=r"Backward is not reentrant.*output 0 with respect to input 0.*nondet_tol is 0",
+    ):
         gradcheck(f, real(3))
     assert gradcheck(f, real(3), nondet_tol=1e-7)
     assert not gradcheck(f, real(3), nondet_tol=1e-13, raise_exception=False)
@@ -203,16 +266,27 @@ def test_planted_undefined_gradients() -> None:
         return x * 2, x * 3
 
     crash = function(forward, lambda ctx, g, h: g * 2 + h * 3)
-    with pytest.raises(GradcheckError, match=r"backward failed where only output . was used \(TypeError.*set_materialize_grads"):
-        gradcheck(crash, real(2))
-    one_for_none = function(forward, lambda ctx, g, h: (0 if g is None else g * 2) + (3 if h is None else h * 3))
     with pytest.raises(
-        GradcheckError, match=re.compile("undefined incoming gradients are not treated as zeros.*where only output 0 was used", re.DOTALL)
+        GradcheckError,
+        match=r"backward failed where only output . was used \(TypeError.*set_materialize_grads",
+    ):
+        gradcheck(crash, real(2))
+    one_for_none = function(
+        forward, lambda ctx, g, h: (0 if g is None else g * 2) + (3 if h is None else h * 3)
+    )
+    with pytest.raises(
+        GradcheckError,
+        match=re.compile(
+            "undefined incoming gradients are not treated as zeros.*where only output 0 was used",
+            re.DOTALL,
+        ),
     ):
         gradcheck(one_for_none, real(2))
     for f in (crash, one_for_none):  # no derivative is wrong, as long as all outputs are used
         assert gradcheck(f, real(2), check_undefined_grad=False)
-    careful = function(forward, lambda ctx, g, h: (0 if g is None else g * 2) + (0 if h is None else h * 3))
+    careful = function(
+        forward, lambda ctx, g, h: (0 if g is None else g * 2) + (0 if h is None else h * 3)
+    )
     assert gradcheck(careful, real(2))
 
 
@@ -220,26 +294,43 @@ def test_planted_dtype() -> None:
     f = function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32) * 2)
     assert gradcheck(f, real(2))  # the engine casts it
     with pytest.raises(
-        GradcheckError, match=r"wrong dtype: Planted\.backward returned a gradient of dtype float32 for argument 0 of dtype float64"
+        GradcheckError,
+        match=(
+            r"wrong dtype: Planted\.backward returned a gradient of dtype float32 for argument 0 of"
+            r" dtype float64"
+        ),
     ):
         gradcheck(f, real(2), check_grad_dtypes=True)
-    assert gradcheck(function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32).to(g.dtype) * 2), real(2), check_grad_dtypes=True)
+    assert gradcheck(
+        function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32).to(g.dtype) * 2),
+        real(2),
+        check_grad_dtypes=True,
+    )
     assert gradcheck(lambda x: x.to(mg.complex128) * 2j + x.sin(), real(2), check_grad_dtypes=True)
 
 
 def test_planted_dtype_of_an_operation(monkeypatch) -> None:
     sine = mg.core.primitive.registry["sin"]
     monkeypatch.setattr(
-        sine.pulls[0], "function", lambda g, x: mg.core.primitive.registry["cast"](g * mg.cos(x).array, dtype=mg.backend.float32)
+        sine.pulls[0],
+        "function",
+        lambda g, x: mg.core.primitive.registry["cast"](
+            g * mg.cos(x).array, dtype=mg.backend.float32
+        ),
     )
-    with pytest.raises(GradcheckError, match="wrong dtype: the backward rule of sin returned float32 where its input is float64"):
+    with pytest.raises(
+        GradcheckError,
+        match="wrong dtype: the backward rule of sin returned float32 where its input is float64",
+    ):
         gradcheck(lambda x: x.sin(), real(2), check_grad_dtypes=True)
 
 
 def test_planted_mistake_with_cotangents_that_are_not_contiguous() -> None:
     def backward(ctx, g):
         array = g.detach().numpy()
-        in_a_row = np.lib.stride_tricks.as_strided(array, strides=np.empty(array.shape).strides)  # right only if the memory is row-major
+        in_a_row = np.lib.stride_tricks.as_strided(
+            array, strides=np.empty(array.shape).strides
+        )  # right only if the memory is row-major
         return g * 2 + (mg.tensor(in_a_row.copy()) - g.detach())
 
     f = function(lambda ctx, x: x * 2, backward)
@@ -263,7 +354,9 @@ def test_planted_mistake_in_the_second_derivative() -> None:
 
 def test_planted_mistakes_that_only_mixed_modes_meet() -> None:
     constant = function(
-        kept(lambda x: x**2), lambda ctx, g: 2 * ctx.saved_tensors[0] * g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0].detach() * t
+        kept(lambda x: x**2),
+        lambda ctx, g: 2 * ctx.saved_tensors[0] * g,
+        jvp=lambda ctx, t: 2 * ctx.saved_tensors[0].detach() * t,
     )
     assert gradcheck(constant, real(3), check_forward_ad=True)
     assert gradgradcheck(constant, real(3))
@@ -271,7 +364,9 @@ def test_planted_mistakes_that_only_mixed_modes_meet() -> None:
         gradgradcheck(constant, real(3), check_rev_over_fwd=True)
     double = function(lambda ctx, x: x * 2, lambda ctx, g: g * 2, jvp=lambda ctx, t: t * 3)
     inside = function(
-        kept(lambda x: x**2), lambda ctx, g: double(ctx.saved_tensors[0]) * g, jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t
+        kept(lambda x: x**2),
+        lambda ctx, g: double(ctx.saved_tensors[0]) * g,
+        jvp=lambda ctx, t: 2 * ctx.saved_tensors[0] * t,
     )
     assert gradcheck(inside, real(3), check_forward_ad=True)
     assert gradgradcheck(inside, real(3), check_rev_over_fwd=True)
@@ -279,18 +374,26 @@ def test_planted_mistakes_that_only_mixed_modes_meet() -> None:
         gradgradcheck(inside, real(3), check_fwd_over_rev=True)
 
 
-# ------------------------------------------------------------------------------------------------------------------ messages
+# ----------------------------------------------------------------------------------------- messages
 
 
 def test_the_message_shows_everything() -> None:
-    f = function(lambda ctx, x, y: x * 2 + y, lambda ctx, g: (g * 2, g * mg.tensor([[1.0, 1.0], [1.5, 1.25]], dtype=mg.float64)))
+    f = function(
+        lambda ctx, x, y: x * 2 + y,
+        lambda ctx, g: (g * 2, g * mg.tensor([[1.0, 1.0], [1.5, 1.25]], dtype=mg.float64)),
+    )
     with pytest.raises(GradcheckError) as caught:
         gradcheck(f, (real(2, 2), real(2, 2)))
     text = str(caught.value)
     assert "Jacobian mismatch for output 0 with respect to input 1" in text
     assert "numerical:\n[[1. " in text.replace("0.99999999", "1. ")
-    assert "analytical:\n[[1.   0.   0.   0.  ]\n [0.   1.   0.   0.  ]\n [0.   0.   1.5  0.  ]\n [0.   0.   0.   1.25]]" in text
-    assert "The largest difference is 0.5, between output 0[1, 0] and input 1[1, 0]: numerical" in text
+    assert (
+        "analytical:\n[[1.   0.   0.   0.  ]\n [0.   1.   0.   0.  ]\n [0.   0.   1.5  0.  ]\n [0. "
+        "  0.   0.   1.25]]" in text
+    )
+    assert (
+        "The largest difference is 0.5, between output 0[1, 0] and input 1[1, 0]: numerical" in text
+    )
     assert "analytical 1.5. 2 of 16 entries" in text
     assert "atol 1e-05, rtol 0.001" in text
 
@@ -301,8 +404,12 @@ def test_nothing_requires_grad() -> None:
 
 
 def test_precision_below_double_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match=r"input 1 requires gradient and is float32, not of double precision"):
-        gradcheck(lambda x, y: x * y, (real(2), mg.ones(2, requires_grad=True)), raise_exception=False)
+    with pytest.warns(
+        UserWarning, match=r"input 1 requires gradient and is float32, not of double precision"
+    ):
+        gradcheck(
+            lambda x, y: x * y, (real(2), mg.ones(2, requires_grad=True)), raise_exception=False
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gradcheck(lambda x: x * 2, imaginary(2))
@@ -322,13 +429,19 @@ def test_overlapping_memory(layout) -> None:
     if layout == "expanded":
         x = mg.ones(1, dtype=mg.float64).expand(3).detach().requires_grad_()
     else:
-        x = mg.from_numpy(np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 2, writeable=True)).requires_grad_()
+        x = mg.from_numpy(
+            np.lib.stride_tricks.sliding_window_view(np.arange(4.0), 2, writeable=True)
+        ).requires_grad_()
     for options in ({}, {"raise_exception": False}):
         with pytest.raises(GradcheckError, match=r"input 0 .* has overlapping memory.*clone"):
             gradcheck(lambda x: x * 2, x, **options)
     assert gradcheck(lambda x: x * 2, x.detach().clone().requires_grad_())
     with pytest.raises(GradcheckError, match=r"input 1 .* has overlapping memory"):
-        gradgradcheck(lambda x: x * 2, real(3), mg.ones(1, dtype=mg.float64).expand(3).detach().requires_grad_())
+        gradgradcheck(
+            lambda x: x * 2,
+            real(3),
+            mg.ones(1, dtype=mg.float64).expand(3).detach().requires_grad_(),
+        )
 
 
 def test_read_only_memory() -> None:
@@ -376,7 +489,7 @@ def test_large_input_in_fast_mode() -> None:
     assert gradcheck(lambda w, x: (w @ x).tanh(), (w, x), fast_mode=True)
 
 
-# -------------------------------------------------------------------------------------------------------- PyTorch's verdicts
+# ------------------------------------------------------------------------------- PyTorch's verdicts
 
 
 @pytest.mark.oracle
@@ -407,6 +520,8 @@ def test_verdicts_like_pytorch(torch, kind, right) -> None:
         return first, check_again(F.apply, (x,), raise_exception=False)
 
     ours = verdict(mg, Function, gradcheck, gradgradcheck)
-    theirs = verdict(torch, torch.autograd.Function, torch.autograd.gradcheck, torch.autograd.gradgradcheck)
+    theirs = verdict(
+        torch, torch.autograd.Function, torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    )
     assert ours == theirs
     assert (ours == (True, True)) == right

@@ -1,7 +1,5 @@
 """The profiler counts what ran, its times add up, and its time line is what Perfetto reads."""
 
-# ruff: noqa: E501  (tables stand one row a line)
-
 import itertools
 import json
 import sqlite3
@@ -41,7 +39,9 @@ def test_the_example_of_the_document():
     averages = {e.key: e for e in prof.key_averages()}
     assert averages["PowBackward0"].count == averages["AccumulateGrad"].count == 100
     assert averages["pow"].count == 200, "once forward, once in the rule of the way back"
-    assert averages["PowBackward0"].cpu_time_total > averages["PowBackward0"].self_cpu_time_total > 0
+    assert (
+        averages["PowBackward0"].cpu_time_total > averages["PowBackward0"].self_cpu_time_total > 0
+    )
     table = prof.key_averages().table(sort_by="self_cpu_time_total")
     names = [line.split()[0] for line in table.splitlines()[3:-2]]
     assert sorted(names) == sorted(averages)
@@ -54,12 +54,24 @@ def test_what_runs_is_counted_and_nested():
         network()
     top = [e.name for e in prof if e.cpu_parent is None]
     assert sorted(top) == sorted(
-        ["matmul", "tanh", "sum", "SumBackward0", "TanhBackward0", "MmBackward0", "AccumulateGrad", "AccumulateGrad"]
+        [
+            "matmul",
+            "tanh",
+            "sum",
+            "SumBackward0",
+            "TanhBackward0",
+            "MmBackward0",
+            "AccumulateGrad",
+            "AccumulateGrad",
+        ]
     )
     assert counts(prof)["matmul"] == 3, "one forward, two in its backward rule"
     backward = next(e for e in prof if e.name == "MmBackward0")
     assert {c.name for c in backward.cpu_children} >= {"matmul"}
-    assert all(c.cpu_parent is backward and c.time_range.start >= backward.time_range.start for c in backward.cpu_children)
+    assert all(
+        c.cpu_parent is backward and c.time_range.start >= backward.time_range.start
+        for c in backward.cpu_children
+    )
     assert all(c.time_range.end <= backward.time_range.end for c in backward.cpu_children)
 
 
@@ -69,9 +81,13 @@ def test_times_add_up():
             network()
     top = sum(e.cpu_time_total for e in prof if e.cpu_parent is None)
     assert 0 < prof.self_cpu_time_total <= top
-    assert prof.self_cpu_time_total == pytest.approx(sum(e.self_cpu_time_total for e in prof.key_averages()))
+    assert prof.self_cpu_time_total == pytest.approx(
+        sum(e.self_cpu_time_total for e in prof.key_averages())
+    )
     total = prof.total_average()
-    assert total.count == len(prof) and total.self_cpu_time_total == pytest.approx(prof.self_cpu_time_total)
+    assert total.count == len(prof) and total.self_cpu_time_total == pytest.approx(
+        prof.self_cpu_time_total
+    )
     for event in prof:
         inside = sum(c.cpu_time_total for c in event.cpu_children)
         assert event.self_cpu_time_total + inside <= event.cpu_time_total + 1e-6
@@ -108,7 +124,10 @@ def test_a_slow_operation_is_seen_to_be_slow():
     with profile() as prof:
         Slow.apply(mg.tensor(1.0, requires_grad=True)).backward()
     found = {e.key: e for e in prof.key_averages()}
-    assert 50e3 <= found["Slow"].self_cpu_time_total < 500e3 and 20e3 <= found["SlowBackward"].cpu_time_total < 500e3
+    assert (
+        50e3 <= found["Slow"].self_cpu_time_total < 500e3
+        and 20e3 <= found["SlowBackward"].cpu_time_total < 500e3
+    )
 
 
 def test_forward_and_backward_share_a_sequence_number():
@@ -130,7 +149,10 @@ def test_double_backward_is_correlated_as_well():
         slope.backward()
     made = {e.sequence_nr: e for e in prof if e.phase == "forward" and e.sequence_nr >= 0}
     second = next(e for e in prof if e.name == "CosBackward0")
-    assert made[second.sequence_nr].name == "cos" and made[second.sequence_nr].cpu_parent.name == "SinBackward0"
+    assert (
+        made[second.sequence_nr].name == "cos"
+        and made[second.sequence_nr].cpu_parent.name == "SinBackward0"
+    )
 
 
 def test_forward_mode_writes_in_place_and_regions_have_names():
@@ -159,9 +181,16 @@ def test_shapes():
         mg.ones(5) * 2.0
     product = next(e for e in prof if e.name == "matmul")
     assert product.input_shapes == [[4, 3], [3, 2]]
-    assert next(e for e in prof if e.name == "mul" and e.cpu_parent is None).input_shapes == [[5], []]
+    assert next(e for e in prof if e.name == "mul" and e.cpu_parent is None).input_shapes == [
+        [5],
+        [],
+    ]
     grouped = prof.key_averages(group_by_input_shape=True)
-    assert len({str(e.input_shapes) for e in grouped if e.key == "matmul"}) == sum(e.key == "matmul" for e in grouped) == 3
+    assert (
+        len({str(e.input_shapes) for e in grouped if e.key == "matmul"})
+        == sum(e.key == "matmul" for e in grouped)
+        == 3
+    )
     assert "[[4, 3], [3, 2]]" in grouped.table()
     assert "Input Shapes" not in prof.key_averages().table()
     with profile() as plain:
@@ -228,12 +257,19 @@ def test_the_table_sorts_limits_and_fits():
     with pytest.raises(ValueError, match=r"sort_by must be one of .*got 'time'"):
         prof.table(sort_by="time")
     by_count = prof.key_averages().table(sort_by="count", row_limit=1, header="most frequent")
-    assert by_count.splitlines()[0] == "most frequent" and f"… and {len(prof.key_averages()) - 1} more" in by_count
+    assert (
+        by_count.splitlines()[0] == "most frequent"
+        and f"… and {len(prof.key_averages()) - 1} more" in by_count
+    )
     assert len(by_count.splitlines()) == 8
     assert "… and" not in prof.table(row_limit=-1)
     rows = lambda text: [line.split()[0] for line in text.splitlines()[3:-2]]
     assert rows(prof.table()) == [e.name for e in prof]
-    assert rows(prof.table(top_level_events_only=True)) == [e.name for e in prof if e.cpu_parent is None] != [e.name for e in prof]
+    assert (
+        rows(prof.table(top_level_events_only=True))
+        == [e.name for e in prof if e.cpu_parent is None]
+        != [e.name for e in prof]
+    )
     assert all(len(line) <= 100 for line in prof.key_averages().table().splitlines())
     assert str(prof.events()) == prof.table() == str(prof)
 
@@ -245,7 +281,12 @@ def test_a_long_name_is_cut():
 
 
 def test_units():
-    assert [format_time(t) for t in (0.5, 999.9994, 1000, 2.5e6)] == ["0.500us", "999.999us", "1.000ms", "2.500s"]
+    assert [format_time(t) for t in (0.5, 999.9994, 1000, 2.5e6)] == [
+        "0.500us",
+        "999.999us",
+        "1.000ms",
+        "2.500s",
+    ]
     assert [format_memory(n) for n in (0, -8, 1023, 2048, 3 * 2**20, -(2**31))] == [
         "0 b",
         "-8 b",
@@ -298,7 +339,10 @@ def test_profiles_nest_and_a_region_may_outlive_one():
         mg.ones(2) + 1
     region.__exit__(None, None, None)
     longer, add = prof.events()
-    assert longer.cpu_time_total >= add.cpu_time_total > 0 and longer.time_range.end >= add.time_range.end
+    assert (
+        longer.cpu_time_total >= add.cpu_time_total > 0
+        and longer.time_range.end >= add.time_range.end
+    )
 
 
 def test_it_sees_its_own_thread_only():
@@ -324,7 +368,7 @@ def test_results_are_the_same_bits_and_tensors_are_not_kept():
     assert slope.tolist() == plain and len(prof) > 0
 
 
-# ------------------------------------------------------------------------------------------------------------- the time line
+# ------------------------------------------------------------------------------------ the time line
 
 
 def test_the_time_line_is_trace_event_json(tmp_path):
@@ -334,40 +378,56 @@ def test_the_time_line_is_trace_event_json(tmp_path):
     document = json.loads((tmp_path / "trace.json").read_text())
     events = document["traceEvents"]
     complete = [e for e in events if e["ph"] == "X"]
-    assert len(complete) == len(prof) and all({"name", "cat", "ts", "dur", "pid", "tid"} <= e.keys() and e["dur"] >= 0 for e in complete)
-    for a, b in itertools.combinations(complete, 2):  # slices of one track nest or follow one another
+    assert len(complete) == len(prof) and all(
+        {"name", "cat", "ts", "dur", "pid", "tid"} <= e.keys() and e["dur"] >= 0 for e in complete
+    )
+    for a, b in itertools.combinations(
+        complete, 2
+    ):  # slices of one track nest or follow one another
         assert b["ts"] >= a["ts"] + a["dur"] or b["ts"] + b["dur"] <= a["ts"] + a["dur"] + 1e-9
     starts, ends = ({e["id"]: e for e in events if e["ph"] == p} for p in "sf")
     assert starts.keys() == ends.keys() and len(starts) == 3
     for number, start in starts.items():
-        at = lambda flow: next(e["name"] for e in complete if e["ts"] == flow["ts"] and e["cat"] in ("forward", "backward"))
+        at = lambda flow: next(
+            e["name"]
+            for e in complete
+            if e["ts"] == flow["ts"] and e["cat"] in ("forward", "backward")
+        )
         assert at(ends[number]).lower() == {"matmul": "mm"}.get(at(start), at(start)) + "backward0"
         assert ends[number]["bp"] == "e" and start["ts"] < ends[number]["ts"]
     with pytest.raises(ValueError, match="averages"):
         prof.key_averages().export_chrome_trace(tmp_path / "no.json")
 
 
-# ------------------------------------------------------------------------------------------------------------------ devices
+# ------------------------------------------------------------------------------------------ devices
 
 
 @pytest.fixture
 def fake_cuda(monkeypatch):
-    """CuPy's profiling functions with a clock of their own: each recorded event is a millisecond later."""
+    """CuPy's profiling functions with a clock of their own: each recorded event is a millisecond
+    later.
+    """
     log, clock = [], itertools.count()
 
     class Recorded:
         def record(self):
             self.time = next(clock)
 
-    nvtx = types.SimpleNamespace(RangePush=lambda name: log.append(name), RangePop=lambda: log.append("pop"))
+    nvtx = types.SimpleNamespace(
+        RangePush=lambda name: log.append(name), RangePop=lambda: log.append("pop")
+    )
     cuda = types.SimpleNamespace(
         Event=Recorded,
         nvtx=nvtx,
-        runtime=types.SimpleNamespace(deviceSynchronize=lambda: log.append("synchronise"), getDeviceCount=lambda: 1),
+        runtime=types.SimpleNamespace(
+            deviceSynchronize=lambda: log.append("synchronise"), getDeviceCount=lambda: 1
+        ),
         get_elapsed_time=lambda a, b: float(b.time - a.time),
     )
     pool = types.SimpleNamespace(used_bytes=lambda: 100 * next(clock))
-    library = types.SimpleNamespace(ndarray=FakeArray, cuda=cuda, get_default_memory_pool=lambda: pool)
+    library = types.SimpleNamespace(
+        ndarray=FakeArray, cuda=cuda, get_default_memory_pool=lambda: pool
+    )
     monkeypatch.setitem(backend.MODULES, FakeArray, library)
     monkeypatch.setitem(sys.modules, "cupy", library)
     return log
@@ -389,7 +449,10 @@ def test_device_times_are_read_when_the_profile_has_ended(fake_cuda):
         mg.ones(2) * 2
         assert fake_cuda == []
     assert fake_cuda == ["synchronise"]
-    assert [e.self_cuda_time_total for e in prof] == [1000.0, 1000.0] and prof.total_average().cuda_time == 1000.0
+    assert [e.self_cuda_time_total for e in prof] == [
+        1000.0,
+        1000.0,
+    ] and prof.total_average().cuda_time == 1000.0
     assert "Self CUDA" in prof.table(sort_by="cuda_time_total") and "CUDA Mem" in prof.table()
     assert all(e.cuda_memory_usage > 0 for e in prof)
 
@@ -415,14 +478,27 @@ def test_nvtx_ranges_carry_sequence_numbers(fake_cuda):
     assert fake_cuda[-2:] == ["part", "pop"] and modes.observers == []
 
 
-# ------------------------------------------------------------------------------------------------------------------- nvprof
+# ------------------------------------------------------------------------------------------- nvprof
 
 
 def nvprof_file(path, kernel_table="CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"):
-    """A file as nvprof writes it, reduced to what matters: two nested ranges, one after them, and two kernels."""
+    """A file as nvprof writes it, reduced to what matters: two nested ranges, one after them,
+    and two kernels.
+    """
     begin = 1_496_933_427_584_362_152
-    names = ["", "mul, seq = 4", "MulBackward0, stashed seq = 4, sizes = [[2], []]", "scale_kernel", "AccumulateGrad"]
-    ranges = [(1, 1, 0, 900_000), (2, 2, 1_000_000, 5_000_000), (3, 4, 2_000_000, 3_000_000), (4, 4, 3_500_000, 3_600_000)]
+    names = [
+        "",
+        "mul, seq = 4",
+        "MulBackward0, stashed seq = 4, sizes = [[2], []]",
+        "scale_kernel",
+        "AccumulateGrad",
+    ]
+    ranges = [
+        (1, 1, 0, 900_000),
+        (2, 2, 1_000_000, 5_000_000),
+        (3, 4, 2_000_000, 3_000_000),
+        (4, 4, 3_500_000, 3_600_000),
+    ]
     launches = [
         (7, 100_000, 110_000, 200_000, 450_000),
         (8, 2_100_000, 2_150_000, 2_300_000, 9_300_000),
@@ -432,44 +508,61 @@ def nvprof_file(path, kernel_table="CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"):
         database.execute("CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT NOT NULL)")
         database.executemany("INSERT INTO StringTable VALUES (?, ?)", list(enumerate(names)))
         database.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT)"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, flags INT, timestamp INT, id INT, objectKind INT, objectId BLOB, name INT, domain INT)"  # noqa: E501
         )
         database.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT)"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, cbid INT, start INT, end INT, processId INT, threadId INT, correlationId INT, returnValue INT)"  # noqa: E501
         )
         database.execute(
-            f"CREATE TABLE {kernel_table} (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, start INT, end INT, deviceId INT, correlationId INT, name INT)"
+            f"CREATE TABLE {kernel_table} (_id_ INTEGER PRIMARY KEY AUTOINCREMENT, start INT, end INT, deviceId INT, correlationId INT, name INT)"  # noqa: E501
         )
         for number, name, start, stop in ranges:
             for at, label in ((start, name), (stop, 0)):
                 database.execute(
-                    "INSERT INTO CUPTI_ACTIVITY_KIND_MARKER (flags, timestamp, id, name) VALUES (2, ?, ?, ?)", (begin + at, number, label)
+                    "INSERT INTO CUPTI_ACTIVITY_KIND_MARKER (flags, timestamp, id, name) VALUES (2, ?, ?, ?)",  # noqa: E501
+                    (begin + at, number, label),
                 )
         for number, start, stop, kernel_start, kernel_stop in launches:
             database.execute(
-                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (cbid, start, end, correlationId) VALUES (211, ?, ?, ?)",
+                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME (cbid, start, end, correlationId) VALUES (211, ?, ?, ?)",  # noqa: E501
                 (begin + start, begin + stop, number),
             )
             database.execute(
-                f"INSERT INTO {kernel_table} (start, end, deviceId, correlationId, name) VALUES (?, ?, 0, ?, 3)",
+                f"INSERT INTO {kernel_table} (start, end, deviceId, correlationId, name) VALUES (?, ?, 0, ?, 3)",  # noqa: E501
                 (begin + kernel_start, begin + kernel_stop, number),
             )
     database.close()
 
 
-@pytest.mark.parametrize("table", ["CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL"])
+@pytest.mark.parametrize(
+    "table", ["CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", "CUPTI_ACTIVITY_KIND_KERNEL"]
+)
 def test_nvprof_files_are_read(tmp_path, table):
     nvprof_file(tmp_path / "trace.prof", table)
     events = load_nvprof(tmp_path / "trace.prof")
-    assert [(e.name, e.sequence_nr, e.phase) for e in events[:2]] == [("mul", 4, "forward"), ("MulBackward0", 4, "backward")]
+    assert [(e.name, e.sequence_nr, e.phase) for e in events[:2]] == [
+        ("mul", 4, "forward"),
+        ("MulBackward0", 4, "backward"),
+    ]
     mul, backward, inner, second = events
-    assert mul.time_range == (0.0, 900.0) and backward.cpu_time_total == 4000.0 and backward.self_cpu_time_total == 2900.0
+    assert (
+        mul.time_range == (0.0, 900.0)
+        and backward.cpu_time_total == 4000.0
+        and backward.self_cpu_time_total == 2900.0
+    )
     assert inner.cpu_parent is second.cpu_parent is backward and mul.cpu_parent is None
-    assert mul.kernels == [("scale_kernel", 0, 250.0)] and inner.kernels == [("scale_kernel", 0, 7000.0)] and backward.kernels == []
+    assert (
+        mul.kernels == [("scale_kernel", 0, 250.0)]
+        and inner.kernels == [("scale_kernel", 0, 7000.0)]
+        and backward.kernels == []
+    )
     assert backward.cuda_time_total == 7000.0 and backward.self_cuda_time_total == 0.0
     assert "Self CUDA" in events.key_averages().table(sort_by="cuda_time_total")
     events.export_chrome_trace(tmp_path / "out.json")
-    assert sum(e["ph"] == "s" for e in json.loads((tmp_path / "out.json").read_text())["traceEvents"]) == 1
+    assert (
+        sum(e["ph"] == "s" for e in json.loads((tmp_path / "out.json").read_text())["traceEvents"])
+        == 1
+    )
 
 
 def test_other_files_are_refused(tmp_path):
@@ -484,7 +577,7 @@ def test_other_files_are_refused(tmp_path):
         load_nvprof(tmp_path / "empty.prof")
 
 
-# -------------------------------------------------------------------------------------------------------- the instrumentation
+# ------------------------------------------------------------------------------ the instrumentation
 
 
 def test_all_observers_hear_the_end_even_if_one_raises():
@@ -518,7 +611,11 @@ def test_all_observers_hear_the_end_even_if_one_raises():
     first, second = Deaf(), Deaf(fails=True)
     with modes.observing(first), modes.observing(second), pytest.raises(KeyError, match="observer"):
         mg.ones(2) + 1
-    assert first.heard == second.heard == ["begin", "end"] and modes.observers == [] and modes.observation.event is None
+    assert (
+        first.heard == second.heard == ["begin", "end"]
+        and modes.observers == []
+        and modes.observation.event is None
+    )
 
 
 def test_observers_of_threads_do_not_disturb_one_another():
@@ -554,8 +651,10 @@ def test_observers_of_threads_do_not_disturb_one_another():
 
 def test_events_of_the_surface_have_pytorchs_names():
     event = FunctionEvent("mul", 1.0, 4.0, input_shapes=[[2]])
-    for name in ("key", "name", "cpu_time", "cpu_time_total", "self_cpu_time_total", "cuda_time", "cuda_time_total", "count", "cpu_memory_usage",
-                 "self_cpu_memory_usage", "cuda_memory_usage", "self_cuda_memory_usage", "input_shapes", "stack", "sequence_nr", "thread"):  # fmt: skip
+    for name in ("key", "name", "cpu_time", "cpu_time_total", "self_cpu_time_total", "cuda_time",
+        "cuda_time_total", "count", "cpu_memory_usage",
+                 "self_cpu_memory_usage", "cuda_memory_usage", "self_cuda_memory_usage",
+                 "input_shapes", "stack", "sequence_nr", "thread"):  # fmt: skip
         assert hasattr(event, name)
     assert event.cpu_time == 3.0 and event.time_range.elapsed_us() == 3.0
     assert np.isclose(sum(e.cpu_time_total for e in [event]), 3.0)

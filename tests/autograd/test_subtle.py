@@ -1,7 +1,9 @@
-"""Points at which naive engines give a wrong number: singular points, ties, empty shapes, layouts, and the manners of backward.
+"""Points at which naive engines give a wrong number: singular points, ties, empty shapes, layouts,
+and the manners of backward.
 
-Each program is run on minigrad and on PyTorch in float64: the value, the gradients for one cotangent, and the gradients of the gradients
-must agree, NaN and infinity included. The second part states numbers that need no oracle.
+Each program is run on minigrad and on PyTorch in float64: the value, the gradients for one
+cotangent, and the gradients of the gradients must agree, NaN and infinity included. The second part
+states numbers that need no oracle.
 """
 
 import math
@@ -37,8 +39,14 @@ POINTS = {
     "maximum": (lambda m, a, b: m.maximum(a, b), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]),
     "minimum": (lambda m, a, b: m.minimum(a, b), [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]),
     "max over NaN": (lambda m, x: x.max(1)[0], [[[1.0, NAN, 3.0]]]),
-    "max_pool, the first of equals": (lambda m, x: functional(m).max_pool1d(x, 2), [[[[1.0, 1.0, 2.0, 2.0]]]]),
-    "overlapping windows add": (lambda m, x: functional(m).max_pool1d(x, 3, 1), [[[[1.0, 5.0, 2.0, 3.0]]]]),
+    "max_pool, the first of equals": (
+        lambda m, x: functional(m).max_pool1d(x, 2),
+        [[[[1.0, 1.0, 2.0, 2.0]]]],
+    ),
+    "overlapping windows add": (
+        lambda m, x: functional(m).max_pool1d(x, 3, 1),
+        [[[[1.0, 5.0, 2.0, 3.0]]]],
+    ),
     "sort of equals": (lambda m, x: x.sort(stable=True)[0], [[2.0, 1.0, 2.0]]),
     # corners
     "relu": (lambda m, x: x.relu(), [Z]),
@@ -66,8 +74,14 @@ POINTS = {
     "norm": (lambda m, x: x.norm(), [[3.0, 4.0]]),
     "atan2(0, 0)": (lambda m, a, b: m.atan2(a, b), [[1.0, -1.0, 0.5], [0.0, -2.0, 3.0]]),
     "xlogy(0, 0)": (lambda m, a, b: m.xlogy(a, b), [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]),
-    "where leaks no NaN": (lambda m, x: m.where(x > 0, x.clamp(min=1e-3).log(), x * 0), [[-1.0, 0.0, 2.0]]),
-    "masked_fill leaks no NaN": (lambda m, x: x.masked_fill(m.tensor([True, False, False]), 0.0).exp(), [[NAN, 0.0, 2.0]]),
+    "where leaks no NaN": (
+        lambda m, x: m.where(x > 0, x.clamp(min=1e-3).log(), x * 0),
+        [[-1.0, 0.0, 2.0]],
+    ),
+    "masked_fill leaks no NaN": (
+        lambda m, x: x.masked_fill(m.tensor([True, False, False]), 0.0).exp(),
+        [[NAN, 0.0, 2.0]],
+    ),
     # products with zeros
     "prod": (lambda m, x: x.prod(), [[2.0, 3.0, 4.0]]),
     "prod with one zero": (lambda m, x: x.prod(), [[2.0, 0.0, 4.0]]),
@@ -81,47 +95,92 @@ POINTS = {
     "softplus": (lambda m, x: functional(m).softplus(x), [[-1e4, -1.0, 0.0, 1.0, 19.0]]),
     "logsumexp": (lambda m, x: x.logsumexp(0), [BIG]),
     "logsumexp with -inf": (lambda m, x: x.logsumexp(0), [[-INF, 0.0, 1.0]]),
-    "softmax of a partly masked row": (lambda m, x: x.masked_fill(m.tensor([True, False, False]), -INF).softmax(0), [[3.0, 1.0, 2.0]]),
-    "softmax of a fully masked row": (lambda m, x: x.masked_fill(m.tensor([True, True]), -INF).softmax(0), [[3.0, 1.0]]),
+    "softmax of a partly masked row": (
+        lambda m, x: x.masked_fill(m.tensor([True, False, False]), -INF).softmax(0),
+        [[3.0, 1.0, 2.0]],
+    ),
+    "softmax of a fully masked row": (
+        lambda m, x: x.masked_fill(m.tensor([True, True]), -INF).softmax(0),
+        [[3.0, 1.0]],
+    ),
     # losses
     "cross_entropy ignores": (
         lambda m, x: functional(m).cross_entropy(x, m.tensor([0, -100, 2]), ignore_index=-100),
         [[[1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [0.0, 5.0, 1.0]]],
     ),
-    "cross_entropy of nothing": (lambda m, x: functional(m).cross_entropy(x, m.tensor([-100, -100])), [[[1.0, 2.0], [1.0, 1.0]]]),
+    "cross_entropy of nothing": (
+        lambda m, x: functional(m).cross_entropy(x, m.tensor([-100, -100])),
+        [[[1.0, 2.0], [1.0, 1.0]]],
+    ),
     # shapes
     "broadcast operands": (lambda m, a, b: a * b + a, [[[1.0], [2.0]], [3.0, 4.0, 5.0]]),
-    "sums over no axes": (lambda m, x: x.sum(()) + x.mean(()) + x.amax(()), [[[1.0, 2.0], [3.0, 4.0]]]),
+    "sums over no axes": (
+        lambda m, x: x.sum(()) + x.mean(()) + x.amax(()),
+        [[[1.0, 2.0], [3.0, 4.0]]],
+    ),
     "a sum of nothing": (lambda m, x: x[:0].sum() + x.sum(), [[1.0, 2.0]]),
     "0-d": (lambda m, x: (x * x).sum(0).mean(-1).reshape(1, 1).squeeze().exp(), [0.5]),
-    "repeat, flip, roll": (lambda m, x: x.repeat(2, 1).flip(0).roll(1, 1) * x[0], [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]),
-    "expand": (lambda m, x: x.expand(3, 2) * m.tensor([[1.0], [2.0], [3.0]], dtype=m.float64), [[1.0, 2.0]]),
-    "matrix and vector": (lambda m, a, b: (a @ b) @ (a @ b), [[[1.0, 2.0], [3.0, 4.0]], [1.0, -1.0]]),
+    "repeat, flip, roll": (
+        lambda m, x: x.repeat(2, 1).flip(0).roll(1, 1) * x[0],
+        [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]],
+    ),
+    "expand": (
+        lambda m, x: x.expand(3, 2) * m.tensor([[1.0], [2.0], [3.0]], dtype=m.float64),
+        [[1.0, 2.0]],
+    ),
+    "matrix and vector": (
+        lambda m, a, b: (a @ b) @ (a @ b),
+        [[[1.0, 2.0], [3.0, 4.0]], [1.0, -1.0]],
+    ),
     "vector and batch": (lambda m, a, b: a @ b, [[1.0, -1.0], [[[1.0, 2.0], [3.0, 4.0]]] * 2]),
-    "avg_pool counts its padding": (lambda m, x: functional(m).avg_pool1d(x, 2, 2, 1, False, True), [[[[1.0, 2.0, 3.0, 4.0]]]]),
-    "avg_pool does not count it": (lambda m, x: functional(m).avg_pool1d(x, 2, 2, 1, True, False), [[[[1.0, 2.0, 3.0]]]]),
+    "avg_pool counts its padding": (
+        lambda m, x: functional(m).avg_pool1d(x, 2, 2, 1, False, True),
+        [[[[1.0, 2.0, 3.0, 4.0]]]],
+    ),
+    "avg_pool does not count it": (
+        lambda m, x: functional(m).avg_pool1d(x, 2, 2, 1, True, False),
+        [[[[1.0, 2.0, 3.0]]]],
+    ),
     # indices
     "gather repeats": (lambda m, x: x.gather(0, m.tensor([0, 0, 1])), [[1.0, 2.0]]),
-    "index_select repeats": (lambda m, x: x.index_select(0, m.tensor([1, 1, 0])) ** 2, [[1.0, 2.0]]),
+    "index_select repeats": (
+        lambda m, x: x.index_select(0, m.tensor([1, 1, 0])) ** 2,
+        [[1.0, 2.0]],
+    ),
     "fancy index repeats": (lambda m, x: x[m.tensor([0, 0, 1])] ** 2, [[1.0, 2.0]]),
-    "embedding repeats": (lambda m, w: functional(m).embedding(m.tensor([0, 1, 0]), w) ** 2, [[[1.0, 2.0], [3.0, 4.0]]]),
+    "embedding repeats": (
+        lambda m, w: functional(m).embedding(m.tensor([0, 1, 0]), w) ** 2,
+        [[[1.0, 2.0], [3.0, 4.0]]],
+    ),
     "mask": (lambda m, x: x[x > 1] ** 2, [[1.0, 2.0, 3.0]]),
-    "arrays mixed with slices": (lambda m, x: x[m.tensor([0, 1]), :, None, ...] ** 2, [[[1.0, 2.0], [3.0, 4.0]]]),
-    "scatter overwrites": (lambda m, x, s: x.scatter(0, m.tensor([0, 2]), s) ** 2, [[1.0, 2.0, 3.0], [4.0, 5.0]]),
+    "arrays mixed with slices": (
+        lambda m, x: x[m.tensor([0, 1]), :, None, ...] ** 2,
+        [[[1.0, 2.0], [3.0, 4.0]]],
+    ),
+    "scatter overwrites": (
+        lambda m, x, s: x.scatter(0, m.tensor([0, 2]), s) ** 2,
+        [[1.0, 2.0, 3.0], [4.0, 5.0]],
+    ),
     # statistics
     "var": (lambda m, x: x.var(), [[1.0, 2.0, 4.0]]),
     "std of equals": (lambda m, x: x.std(0, unbiased=False), [[[1.0, 2.0], [1.0, 3.0]]]),
 }
 ONLY_ONCE = {"root at 0", "std of equals", "varying powers", "norm at 0", "elu", "hardsigmoid"}
-"""Second derivatives that are not compared: infinity minus infinity; NaN in PyTorch where the derivative by the exponent of 0**b is 0;
-kinks of the derivative itself (the norm at 0; elu, about which PyTorch's own rules disagree); none in PyTorch (hardsigmoid)."""
+"""Second derivatives that are not compared: infinity minus infinity; NaN in PyTorch where the
+derivative by the exponent of 0**b is 0; kinks of the derivative itself (the norm at 0; elu, about
+which PyTorch's own rules disagree); none in PyTorch (hardsigmoid).
+"""
 
 
 def derivatives(m, program, inputs, twice):
-    """The value, the gradients for a fixed cotangent, and (if `twice`) the gradients of their weighted sum."""
+    """The value, the gradients for a fixed cotangent, and (if `twice`) the gradients of their
+    weighted sum.
+    """
     leaves = [m.tensor(x, dtype=m.float64, requires_grad=True) for x in inputs]
     out = program(m, *leaves)
-    weights = lambda shape, start: m.tensor(np.cos(np.arange(start, start + math.prod(shape))).reshape(tuple(shape)))
+    weights = lambda shape, start: m.tensor(
+        np.cos(np.arange(start, start + math.prod(shape))).reshape(tuple(shape))
+    )
     grads = m.autograd.grad(out, leaves, weights(out.shape, 1), create_graph=True)
     values = [out.detach().tolist(), [g.detach().tolist() for g in grads]]
     if not twice:
@@ -148,14 +207,18 @@ def test_singular_points_like_pytorch(torch, name):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["atan2(0, 0)", "xlogy(0, 0)", "binary_cross_entropy", "one element", "all -inf"])
+@pytest.mark.parametrize(
+    "name", ["atan2(0, 0)", "xlogy(0, 0)", "binary_cross_entropy", "one element", "all -inf"]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_singular_values_and_first_gradients_like_pytorch(torch, name):
     program, inputs = {
         "atan2(0, 0)": (lambda m, a, b: m.atan2(a, b), [[0.0, 0.0], [0.0, -1.0]]),
         "xlogy(0, 0)": (lambda m, a, b: m.xlogy(a, b), [[0.0, 0.0], [0.0, -1.0]]),
         "binary_cross_entropy": (
-            lambda m, p: functional(m).binary_cross_entropy(p, m.tensor([1.0, 0.0, 1.0], dtype=m.float64)),
+            lambda m, p: functional(m).binary_cross_entropy(
+                p, m.tensor([1.0, 0.0, 1.0], dtype=m.float64)
+            ),
             [[0.0, 1.0, 0.5]],
         ),
         "one element": (lambda m, x: x.var(), [[2.0]]),
@@ -170,7 +233,7 @@ def test_singular_values_and_first_gradients_like_pytorch(torch, name):
     np.testing.assert_allclose(results[0][1], results[1][1], err_msg=f"{name}: gradient")
 
 
-# ------------------------------------------------------------------------------------------------- numbers known without an oracle
+# ------------------------------------------------------------------ numbers known without an oracle
 
 
 def gradient(f, *values):
@@ -214,7 +277,9 @@ def test_batch_norm_divides_by_n_and_remembers_n_minus_one():
     mean, var = mg.zeros(1), mg.ones(1)
     y = mg.nn.functional.batch_norm(x, mean, var, training=True, momentum=1.0, eps=1e-300)
     assert y.tolist() == [[-1.0], [1.0]] and mean.tolist() == [2.0] and var.tolist() == [2.0]
-    (g,) = mg.autograd.grad(mg.nn.functional.batch_norm(x, mean, var, training=False, eps=1e-300).sum(), x)
+    (g,) = mg.autograd.grad(
+        mg.nn.functional.batch_norm(x, mean, var, training=False, eps=1e-300).sum(), x
+    )
     assert g.tolist() == [[pytest.approx(2**-0.5)], [pytest.approx(2**-0.5)]]
 
 
@@ -226,7 +291,7 @@ def test_low_precision_stays_and_means_do_not_overflow():
         assert y.dtype == x.dtype == x.grad.dtype and float(y) == pytest.approx(100, rel=1e-2)
 
 
-# ------------------------------------------------------------------------------------------------------- manners of backward
+# ------------------------------------------------------------------------------ manners of backward
 
 
 def test_backward_inside_a_backward_rule():

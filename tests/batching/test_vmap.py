@@ -1,4 +1,6 @@
-"""vmap: the same numbers as a loop over the examples, for every operation, under every nesting with derivatives, or a clear error."""
+"""vmap: the same numbers as a loop over the examples, for every operation, under every nesting
+with derivatives, or a clear error.
+"""
 
 import functools
 import itertools
@@ -29,7 +31,9 @@ def numbers(tree):
     """All values of nested tensors, as arrays."""
     if isinstance(tree, mg.Tensor):
         return [tree.detach().numpy()]
-    return [a for item in (tree.values() if isinstance(tree, dict) else tree) for a in numbers(item)]
+    return [
+        a for item in (tree.values() if isinstance(tree, dict) else tree) for a in numbers(item)
+    ]
 
 
 def equal(a, b, tolerance=1e-11):
@@ -46,18 +50,32 @@ def looped(function, *args, in_dims=0):
     dims = (in_dims,) * len(args) if not isinstance(in_dims, tuple) else in_dims
     size = next(a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None)
     pick = lambda a, d, i: a if d is None else a[(slice(None),) * (d % a.ndim) + (i,)]
-    results = [function(*(pick(a, d, i) for a, d in zip(args, dims, strict=True))) for i in range(size)]
-    return mg.stack(results) if isinstance(results[0], mg.Tensor) else tuple(mg.stack(column) for column in zip(*results, strict=True))
+    results = [
+        function(*(pick(a, d, i) for a, d in zip(args, dims, strict=True))) for i in range(size)
+    ]
+    return (
+        mg.stack(results)
+        if isinstance(results[0], mg.Tensor)
+        else tuple(mg.stack(column) for column in zip(*results, strict=True))
+    )
 
 
-# ------------------------------------------------------------------------------------------------------- every operation
+# ---------------------------------------------------------------------------------- every operation
 
-BATCHABLE = [c for c in CASES if c.primitive not in ("window_max_push", "window_max_pull", "dropout_mask", "argwhere")]
-"""All but two that get an array of their own (they run as derivatives of window_max), the random one, and one that finds places."""
+BATCHABLE = [
+    c
+    for c in CASES
+    if c.primitive not in ("window_max_push", "window_max_pull", "dropout_mask", "argwhere")
+]
+"""All but two that get an array of their own (they run as derivatives of window_max), the random
+one, and one that finds places.
+"""
 
 
 def batches(cases, *axes):
-    """Each case with each choice of batched operands. All, the first and the last are one choice where there is one operand."""
+    """Each case with each choice of batched operands. All, the first and the last are one choice
+    where there is one operand.
+    """
     return [
         pytest.param(case, choice, id=f"{case.id}-{choice}")
         for case in cases
@@ -69,14 +87,23 @@ def batches(cases, *axes):
 def on_batches(case, axes, dtype):
     """A case's inputs in three versions each, and for each whether it is batched."""
     count = len(case.shapes)
-    batched = [True] * count if axes in ("all", "nested") else [i == (0 if axes == "first" else count - 1) for i in range(count)]
+    batched = (
+        [True] * count
+        if axes in ("all", "nested")
+        else [i == (0 if axes == "first" else count - 1) for i in range(count)]
+    )
     versions = [[mg.tensor(a) for a in case.inputs(dtype, seed=s)] for s in range(3)]
-    args = [mg.stack([v[i] for v in versions], 0) if b else versions[0][i] for i, b in enumerate(batched)]
+    args = [
+        mg.stack([v[i] for v in versions], 0) if b else versions[0][i]
+        for i, b in enumerate(batched)
+    ]
     return args, tuple(0 if b else None for b in batched)
 
 
 def without_rules(patch):
-    """Leaves the general rule only, for as long as the patch lasts; what enters and leaves the batch has no other way."""
+    """Leaves the general rule only, for as long as the patch lasts; what enters and leaves the
+    batch has no other way.
+    """
     for prim in registry.values():
         if prim.batch != "itself" and prim.name != "overwrite":
             patch.setattr(prim, "batch", None)
@@ -85,8 +112,12 @@ def without_rules(patch):
 @in_one_test
 @pytest.mark.parametrize(("case", "axes"), batches(BATCHABLE, "all", "first", "last", "nested"))
 def test_every_operation_on_a_batch_is_the_loop(case, axes, monkeypatch):
-    """Values by the operation's own rule and by the general one; operands batched or not; two batches nested."""
-    dtypes = (["float64"] if case.real else []) + (["complex128"] if case.complex or not case.real else [])
+    """Values by the operation's own rule and by the general one; operands batched or not; two
+    batches nested.
+    """
+    dtypes = (["float64"] if case.real else []) + (
+        ["complex128"] if case.complex or not case.real else []
+    )
     for dtype in dtypes:
         args, dims = on_batches(case, axes, dtype)
         run = lambda *xs: case.run(xs)
@@ -98,7 +129,9 @@ def test_every_operation_on_a_batch_is_the_loop(case, axes, monkeypatch):
             mapped = vmap(run, dims)
             expected = looped(run, *args, in_dims=dims)
         equal(mapped(*args), expected)
-        if case.primitive != "scatter_view":  # its steps must be windows, which the general rule copies
+        if (
+            case.primitive != "scatter_view"
+        ):  # its steps must be windows, which the general rule copies
             with monkeypatch.context() as patch:
                 without_rules(patch)
                 equal(mapped(*args), expected)
@@ -110,7 +143,9 @@ SMOOTH = [c for c in BATCHABLE if registry[c.primitive].kind != "constant" and c
 @in_one_test
 @pytest.mark.parametrize(("case", "axes"), batches(SMOOTH, "all", "first", "last"))
 def test_every_operation_differentiates_through_a_batch(case, axes):
-    """Pulls and pushes, inside of vmap and outside of it, also by operands that all examples share: as for the loop."""
+    """Pulls and pushes, inside of vmap and outside of it, also by operands that all examples
+    share: as for the loop.
+    """
     args, dims = on_batches(case, axes, "float64")
     places = case.differentiable()
 
@@ -130,7 +165,9 @@ def test_every_operation_differentiates_through_a_batch(case, axes):
     values, pull = vjp(run, *points)
     expected, pull_loop = vjp(loop, *points)
     equal(values, expected)
-    seed = mg.cos(mg.tensor(np.arange(float(values.numel())))).reshape(values.shape).to(values.dtype)
+    seed = (
+        mg.cos(mg.tensor(np.arange(float(values.numel())))).reshape(values.shape).to(values.dtype)
+    )
     equal(pull(seed), pull_loop(seed))
     directions = tuple(mg.sin(3 * p + 1).to(p.dtype) for p in points)
     equal(jvp(run, tuple(points), directions)[1], jvp(loop, tuple(points), directions)[1])
@@ -149,13 +186,24 @@ def test_every_operation_differentiates_through_a_batch(case, axes):
 
 
 def test_operations_without_a_rule_are_known():
-    """What vmap runs example by example: a declaration that names no rule shows here. Random numbers and `scatter_view` have ways of their
-    own."""
-    slow = {name for name, prim in registry.items() if prim.batch is None and not prim.random} - {"scatter_view"}
-    assert slow == {"argwhere", "bincount", "convolve_weight", "reflections", "row_order", "scatter_extreme", "searchsorted"}
+    """What vmap runs example by example: a declaration that names no rule shows here. Random
+    numbers and `scatter_view` have ways of their own.
+    """
+    slow = {name for name, prim in registry.items() if prim.batch is None and not prim.random} - {
+        "scatter_view"
+    }
+    assert slow == {
+        "argwhere",
+        "bincount",
+        "convolve_weight",
+        "reflections",
+        "row_order",
+        "scatter_extreme",
+        "searchsorted",
+    }
 
 
-# ------------------------------------------------------------------------------------------------------- nesting with derivatives
+# ------------------------------------------------------------------------- nesting with derivatives
 
 A = normal(3, 3)
 FUNCTIONS = {
@@ -167,7 +215,9 @@ TRANSFORMS = ("grad", "jacrev", "jacfwd", "vjp", "jvp", "vmap")
 
 
 def transformed(name, f):
-    """f (of a vector, to any shape) differentiated once, or mapped over shifted copies of its argument: a function of a vector again."""
+    """f (of a vector, to any shape) differentiated once, or mapped over shifted copies of its
+    argument: a function of a vector again.
+    """
     direction = mg.tensor([0.3, -1.0, 0.5])
     return {
         "grad": lambda x: grad(lambda z: (f(z) ** 2).sum())(x),
@@ -180,7 +230,9 @@ def transformed(name, f):
 
 
 def by_hand(name, f):
-    """The same without vmap and without nesting's machinery: rows by autograd, examples by a loop, directions by central differences."""
+    """The same without vmap and without nesting's machinery: rows by autograd, examples by a
+    loop, directions by central differences.
+    """
     direction = np.array([0.3, -1.0, 0.5])
 
     def jacobian(x, step=1e-3):
@@ -192,7 +244,11 @@ def by_hand(name, f):
         return mg.stack(columns, -1)
 
     return {
-        "grad": lambda x: (2 * f(x)[..., None] * jacobian(x)).reshape(-1, 3).sum(0) if f(x).ndim else 2 * f(x) * jacobian(x),
+        "grad": lambda x: (
+            (2 * f(x)[..., None] * jacobian(x)).reshape(-1, 3).sum(0)
+            if f(x).ndim
+            else 2 * f(x) * jacobian(x)
+        ),
         "jacrev": jacobian,
         "jacfwd": jacobian,
         "vjp": lambda x: (mg.cos(f(x))[..., None] * jacobian(x)).reshape(-1, 3).sum(0),
@@ -207,10 +263,16 @@ DEEP = pytest.mark.whole
 
 @pytest.mark.parametrize(
     ("depth", "function"),
-    [pytest.param(d, f, marks=[DEEP] if (d, f) in ((3, "network"), (3, "indexing")) else []) for d in (1, 2, 3) for f in FUNCTIONS],
+    [
+        pytest.param(d, f, marks=[DEEP] if (d, f) in ((3, "network"), (3, "indexing")) else [])
+        for d in (1, 2, 3)
+        for f in FUNCTIONS
+    ],
 )
 def test_all_nestings(function, depth):
-    """Every order of depth transforms: numerically right to depth 2, and at depth 3 the same with forward and reverse mode exchanged."""
+    """Every order of depth transforms: numerically right to depth 2, and at depth 3 the same
+    with forward and reverse mode exchanged.
+    """
     x = mg.tensor([0.4, -0.7, 0.9]).double()
     f = FUNCTIONS[function]
     exchanged = {"jacrev": "jacfwd", "jacfwd": "jacrev"}
@@ -221,13 +283,27 @@ def test_all_nestings(function, depth):
             h = by_hand(name, h) if depth < 3 else transformed(exchanged.get(name, name), h)
         ours, other = g(x), h(x)
         assert ours.shape == other.shape, names
-        np.testing.assert_allclose(ours.numpy(), other.numpy(), rtol=2e-5, atol=2e-5 if depth < 3 else 1e-10, err_msg=str(names))
+        np.testing.assert_allclose(
+            ours.numpy(),
+            other.numpy(),
+            rtol=2e-5,
+            atol=2e-5 if depth < 3 else 1e-10,
+            err_msg=str(names),
+        )
         mapped = vmap(g)(mg.stack([x, -x]))
-        np.testing.assert_allclose(mapped.numpy(), np.stack([ours.numpy(), g(-x).numpy()]), rtol=1e-10, atol=1e-12, err_msg=str(names))
+        np.testing.assert_allclose(
+            mapped.numpy(),
+            np.stack([ours.numpy(), g(-x).numpy()]),
+            rtol=1e-10,
+            atol=1e-12,
+            err_msg=str(names),
+        )
 
 
 def test_a_captured_tensor_with_history_gets_the_sum():
-    """Gradient outside of vmap by tensors that the mapped function captures: each example contributes."""
+    """Gradient outside of vmap by tensors that the mapped function captures: each example
+    contributes.
+    """
     xs, w, m = normal(5, 3), normal(3), normal(4, 3)
     w.requires_grad_()
     m.requires_grad_()
@@ -255,7 +331,9 @@ def test_a_captured_constant_differentiated_inside_is_per_example():
 
 
 def test_the_sum_of_captured_history_in_higher_order():
-    """reverse over (vmap of reverse) by a captured tensor: mixed second derivatives, summed over the batch."""
+    """reverse over (vmap of reverse) by a captured tensor: mixed second derivatives, summed over
+    the batch.
+    """
     xs, w = normal(4, 3), normal(3)
     f = lambda w: vmap(grad(lambda x: ((w * x) ** 3).sum()))(xs).sum()
     loop = lambda w: looped(lambda x: 3 * w**3 * x**2, xs).sum()
@@ -265,7 +343,9 @@ def test_the_sum_of_captured_history_in_higher_order():
 
 
 def test_tangents_that_all_examples_share():
-    """A tangent that comes from outside and is itself differentiated: each example contributes to its gradient."""
+    """A tangent that comes from outside and is itself differentiated: each example contributes
+    to its gradient.
+    """
     xs, w, t = normal(3, 2), normal(2), normal(2)
     f = lambda t: jvp(lambda w: vmap(lambda x: x + w)(xs).sum(0), (w,), (t,))[1].sum()
     equal(grad(f)(t), mg.full((2,), 3.0, dtype=mg.float64))
@@ -274,9 +354,16 @@ def test_tangents_that_all_examples_share():
 
 
 def test_contributions_of_both_kinds_add_up():
-    """A cotangent that is the same for all examples meets one that differs, whatever their order."""
+    """A cotangent that is the same for all examples meets one that differs, whatever their
+    order.
+    """
     xs = normal(3, 2)
-    terms = (lambda x: (x * x).sum(), lambda x: x.sum(), lambda x: (2 * x).sum(), lambda x: x.mean())
+    terms = (
+        lambda x: (x * x).sum(),
+        lambda x: x.sum(),
+        lambda x: (2 * x).sum(),
+        lambda x: x.mean(),
+    )
     for order in itertools.permutations(terms):
         f = lambda x, order=order: sum(term(x) for term in order)
         equal(vmap(grad(f))(xs), 2 * xs + 3.5)
@@ -297,7 +384,9 @@ def test_the_sum_over_a_batch_of_equals():
 
 @pytest.mark.parametrize("ranks", [(1, 2), (2, 1), (2, 2), (1, 1), (3, 2), (2, 3)])
 def test_products_with_a_captured_factor(ranks):
-    """Every pair of ranks, the factor from outside on either side, differentiated once and twice, in one batch and in two."""
+    """Every pair of ranks, the factor from outside on either side, differentiated once and
+    twice, in one batch and in two.
+    """
     shape = {1: (3,), 2: (3, 3), 3: (2, 3, 3)}
     a, b = normal(4, *shape[ranks[0]]), normal(*shape[ranks[1]])
     for product in (lambda x, w: x @ w, lambda x, w: w @ x):
@@ -310,12 +399,20 @@ def _compare_products(product, a, b):
     equal(grad(f)(b), grad(loop)(b))
     equal(jacrev(jacrev(f))(b), hessian(loop)(b), 1e-9)
     two = lambda w: vmap(vmap(lambda x: product(x, w).sin()))(mg.stack([a, 2 * a])).sum()
-    equal(grad(two)(b), grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b))
+    equal(
+        grad(two)(b),
+        grad(lambda w: loop(w) + looped(lambda x: product(2 * x, w).sin(), a).sum())(b),
+    )
 
 
-@pytest.mark.parametrize("layer", [lambda x, w, b: w @ x, lambda x, w, b: x @ w.T + b, lambda x, w, b: network.linear(x, w, b)])
+@pytest.mark.parametrize(
+    "layer",
+    [lambda x, w, b: w @ x, lambda x, w, b: x @ w.T + b, lambda x, w, b: network.linear(x, w, b)],
+)
 def test_a_weight_from_outside_stays_one_matrix(layer):
-    """The gradient by a captured matrix is one product; no array of one outer product for each example is made."""
+    """The gradient by a captured matrix is one product; no array of one outer product for each
+    example is made.
+    """
     xs, w, b = normal(64, 5), normal(7, 5).requires_grad_(), normal(7).requires_grad_()
     y = vmap(lambda x: layer(x, w, b).tanh())(xs)
     sizes = []
@@ -329,12 +426,15 @@ def test_a_weight_from_outside_stays_one_matrix(layer):
 
     with mg.core.modes.observing(Watch()):
         y.sum().backward()
-    equal(w.grad, grad(lambda w: looped(lambda x: layer(x, w, b).tanh(), xs).sum())(w.detach()).detach())
+    equal(
+        w.grad,
+        grad(lambda w: looped(lambda x: layer(x, w, b).tanh(), xs).sum())(w.detach()).detach(),
+    )
     assert sizes
     assert max(sizes) <= 64 * 7
 
 
-# ------------------------------------------------------------------------------------------------------------ where the batch is
+# ------------------------------------------------------------------------------- where the batch is
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
@@ -351,7 +451,9 @@ def test_nested_structures():
     args = {"w": normal(4, 3), "b": normal(3)}
     xs = [normal(4), normal(2, 4)]
     f = lambda p, x: {"y": p["w"] * x[0] + p["b"], "z": (x[1], [p["b"]])}
-    out = vmap(f, in_dims=({"w": 0, "b": None}, [0, 1]), out_dims={"y": 1, "z": (0, None)})(args, xs)
+    out = vmap(f, in_dims=({"w": 0, "b": None}, [0, 1]), out_dims={"y": 1, "z": (0, None)})(
+        args, xs
+    )
     equal(out["y"], (args["w"] * xs[0][:, None] + args["b"]).T)
     equal(out["z"][0], xs[1].T)
     equal(out["z"][1][0], args["b"])
@@ -366,8 +468,16 @@ def test_keyword_arguments_are_mapped_over_dimension_0():
 
 def test_arguments_that_are_no_tensors():
     x = normal(4, 3)
-    equal(vmap(lambda x, p, label: x**p if label == "power" else x, in_dims=(0, None, None))(x, 2, "power"), x**2)
-    equal(vmap(lambda x: x * 2)(np.arange(6.0).reshape(3, 2)), mg.tensor(np.arange(6.0).reshape(3, 2) * 2))
+    equal(
+        vmap(lambda x, p, label: x**p if label == "power" else x, in_dims=(0, None, None))(
+            x, 2, "power"
+        ),
+        x**2,
+    )
+    equal(
+        vmap(lambda x: x * 2)(np.arange(6.0).reshape(3, 2)),
+        mg.tensor(np.arange(6.0).reshape(3, 2) * 2),
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1])
@@ -380,21 +490,37 @@ def test_empty_batch_and_batch_of_one(size):
     assert vmap(hessian(lambda x: (x**3).sum()))(x).shape == (size, 3, 3)
     assert vmap(lambda x: (x.amax(), x.argmax(), x[mg.tensor([0, 1])]))(x)[1].dtype == mg.int64
     g = grad(lambda w: vmap(lambda x: (w @ x).exp())(x).sum())(w)
-    equal(g, looped(lambda x: grad(lambda w: (w @ x).exp().sum())(w), x).sum(0) if size else mg.zeros_like(w))
+    equal(
+        g,
+        looped(lambda x: grad(lambda w: (w @ x).exp().sum())(w), x).sum(0)
+        if size
+        else mg.zeros_like(w),
+    )
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 100])
 def test_chunks(chunk):
     x, y = normal(5, 3), normal(3, 5)
     f = lambda a, b: (a * b, a.sum(), b)
-    equal(vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1), chunk_size=chunk)(x, y), vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1))(x, y))
-    equal(jacrev(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]), jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]))
-    equal(jacfwd(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]), jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]))
+    equal(
+        vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1), chunk_size=chunk)(x, y),
+        vmap(f, in_dims=(0, 1), out_dims=(1, 0, -1))(x, y),
+    )
+    equal(
+        jacrev(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]),
+        jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]),
+    )
+    equal(
+        jacfwd(lambda x: (x.sin() * A).sum(0), chunk_size=chunk)(x[:3]),
+        jacrev(lambda x: (x.sin() * A).sum(0))(x[:3]),
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 def test_dtypes_stay(dtype):
-    """One number per example counts as a 0-d tensor in type promotion, though the batch is an array."""
+    """One number per example counts as a 0-d tensor in type promotion, though the batch is an
+    array.
+    """
     x = mg.tensor(RNG.normal(size=(4,)).astype(dtype))
     other = mg.tensor(np.ones(3, "float16"))
     f = lambda s: s * 2.5 + other
@@ -410,7 +536,10 @@ def test_integers_and_questions():
     x = mg.tensor(np.arange(6).reshape(3, 2))
     equal(vmap(lambda a: a // 2 + (a > 2))(x), x // 2 + (x > 2))
     equal(vmap(lambda a: mg.where(a > 2, a, -a))(x), mg.where(x > 2, x, -x))
-    equal(vmap(lambda a: ((a > 2).any(), (a > 2).all(), a.argmax()))(x), looped(lambda a: ((a > 2).any(), (a > 2).all(), a.argmax()), x))
+    equal(
+        vmap(lambda a: ((a > 2).any(), (a > 2).all(), a.argmax()))(x),
+        looped(lambda a: ((a > 2).any(), (a > 2).all(), a.argmax()), x),
+    )
 
 
 def test_non_contiguous_inputs():
@@ -418,7 +547,7 @@ def test_non_contiguous_inputs():
     equal(vmap(lambda a: (a @ a.T).reshape(-1))(x), looped(lambda a: (a @ a.T).reshape(-1), x))
 
 
-# ---------------------------------------------------------------------------------------------------------------- indices
+# ------------------------------------------------------------------------------------------ indices
 
 INDEX = [
     ("x[i]", lambda x, i: x[i]),
@@ -458,7 +587,10 @@ def test_an_index_that_differs_between_examples(index, batched):
         mixed = lambda x: vmap(vmap(read, in_dims=(None, 0)), in_dims=(0, None))(x, i[0])
         by_hand = lambda x: looped(lambda xx: looped(lambda ii: read(xx, ii), i[0]), x)
         equal(mixed(x[:, 0]), by_hand(x[:, 0]))
-        equal(grad(lambda x: mixed(x).sin().sum())(x[:, 0]), grad(lambda x: by_hand(x).sin().sum())(x[:, 0]))
+        equal(
+            grad(lambda x: mixed(x).sin().sum())(x[:, 0]),
+            grad(lambda x: by_hand(x).sin().sum())(x[:, 0]),
+        )
     else:
         f, loop = vmap(read, dims), lambda *a: looped(read, *a, in_dims=dims)
     equal(f(x, i), loop(x, i))
@@ -479,13 +611,18 @@ def test_an_index_that_differs_between_examples(index, batched):
         lambda x: x[[0, 1], ..., None],
         lambda x: x[None, [0, 1], :, [2, 2]],
         lambda x: x[:, mg.tensor([True, False, True])],
-        lambda x: x[..., mg.tensor([[True, False, True], [False, True, False], [True, True, True]])],
+        lambda x: x[
+            ..., mg.tensor([[True, False, True], [False, True, False], [True, True, True]])
+        ],
     ],
 )
 def test_constant_indices_lay_out_their_dimensions_as_for_one_example(read):
     xs = normal(4, 3, 3, 3)
     equal(vmap(read)(xs), looped(read, xs))
-    equal(vmap(grad(lambda x: (read(x) ** 2).sum()))(xs), looped(grad(lambda x: (read(x) ** 2).sum()), xs))
+    equal(
+        vmap(grad(lambda x: (read(x) ** 2).sum()))(xs),
+        looped(grad(lambda x: (read(x) ** 2).sum()), xs),
+    )
 
 
 def test_batched_masks_are_refused():
@@ -495,7 +632,7 @@ def test_batched_masks_are_refused():
         vmap(lambda x: x[x > 0])(normal(3, 4))
 
 
-# -------------------------------------------------------------------------------------------------------------- in place and views
+# ------------------------------------------------------------------------------- in place and views
 
 
 def changed(x):
@@ -537,12 +674,21 @@ def test_dimension_0_of_one_number_is_that_number(function):
     ],
 )
 def test_what_is_decided_once_for_all_examples(function, dims, shapes):
-    """How often to halve a matrix, whether all ranks are full, whether all q lie in [0, 1]: one decision does for the whole batch."""
+    """How often to halve a matrix, whether all ranks are full, whether all q lie in [0, 1]: one
+    decision does for the whole batch.
+    """
     args = [normal(*shape) * 3 for shape in shapes]
     dims = dims if isinstance(dims, tuple) else (dims,) * len(args)
-    picked = [[x if d is None else x.select(d, i) for x, d in zip(args, dims, strict=True)] for i in range(3)]
+    picked = [
+        [x if d is None else x.select(d, i) for x, d in zip(args, dims, strict=True)]
+        for i in range(3)
+    ]
     loop = [function(*each) for each in picked]
-    loop = mg.stack(loop) if isinstance(loop[0], mg.Tensor) else [mg.stack(parts) for parts in zip(*loop, strict=True)]
+    loop = (
+        mg.stack(loop)
+        if isinstance(loop[0], mg.Tensor)
+        else [mg.stack(parts) for parts in zip(*loop, strict=True)]
+    )
     equal(vmap(function, in_dims=dims)(*args), loop)
 
 
@@ -552,13 +698,18 @@ def test_a_share_out_of_range_in_one_example_is_refused():
 
 
 def test_in_place_inside():
-    """Views, item assignment and arithmetic in place: values, inner and outer gradients, tangents."""
+    """Views, item assignment and arithmetic in place: values, inner and outer gradients,
+    tangents.
+    """
     xs = normal(4, 3)
     equal(vmap(changed)(xs), looped(changed, xs))
     loss = lambda x: (changed(x) ** 2).sum()
     equal(vmap(grad(loss))(xs), looped(grad(loss), xs))
     equal(grad(lambda xs: vmap(loss)(xs).sum())(xs), looped(grad(loss), xs))
-    equal(jvp(vmap(changed), (xs,), (xs.sin(),))[1], looped(lambda x, v: jvp(changed, (x,), (v,))[1], xs, xs.sin()))
+    equal(
+        jvp(vmap(changed), (xs,), (xs.sin(),))[1],
+        looped(lambda x, v: jvp(changed, (x,), (v,))[1], xs, xs.sin()),
+    )
     equal(vmap(hessian(loss))(xs), looped(hessian(loss), xs))
 
 
@@ -592,8 +743,12 @@ def test_writing_through_a_window_inside_reaches_its_base(name):
 
 
 def test_every_view_of_a_batch_is_a_view():
-    """Run example by example and stacked, an operation gives a copy: what is written into it would be lost."""
-    assert [name for name, operation in registry.items() if operation.view and operation.batch is None] == []
+    """Run example by example and stacked, an operation gives a copy: what is written into it
+    would be lost.
+    """
+    assert [
+        name for name, operation in registry.items() if operation.view and operation.batch is None
+    ] == []
 
 
 def test_writing_to_the_argument_reaches_the_users_tensor():
@@ -630,12 +785,17 @@ def test_a_value_of_each_example_does_not_fit_one_tensor():
     assert total.tolist() == [0, 0, 0]
 
 
-# ---------------------------------------------------------------------------------------------------------------------- random
+# ------------------------------------------------------------------------------------------- random
 
 
 def test_randomness():
     x = mg.zeros(4, 2)
-    for draw in (lambda: mg.rand(2), lambda: mg.randn(2), lambda: mg.randint(0, 1000, (2,)).float(), lambda: mg.rand_like(mg.zeros(2))):
+    for draw in (
+        lambda: mg.rand(2),
+        lambda: mg.randn(2),
+        lambda: mg.randint(0, 1000, (2,)).float(),
+        lambda: mg.rand_like(mg.zeros(2)),
+    ):
         with pytest.raises(BatchingError, match="randomness"):
             vmap(lambda x, draw=draw: x + draw())(x)
         same = vmap(lambda x, draw=draw: x + draw(), randomness="same")(x)
@@ -671,7 +831,7 @@ def test_random_numbers_repeat_with_the_seed():
     equal(first, draw())
 
 
-# ------------------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 
 
 def test_one_python_value_of_many_is_an_error():
@@ -740,7 +900,9 @@ def test_a_constant_result_is_repeated():
 
 
 def test_a_gradient_by_one_tensor_for_all_examples_is_refused():
-    """autograd.grad and backward inside, by a tensor from outside: the answer would be one for each example, so never its silent sum."""
+    """autograd.grad and backward inside, by a tensor from outside: the answer would be one for
+    each example, so never its silent sum.
+    """
     xs, w = normal(3, 2), normal(2).requires_grad_()
     with pytest.raises(BatchingError, match="different for each of the 3 examples"):
         vmap(lambda x: mg.autograd.grad((x * w).sum(), w)[0])(xs)
@@ -749,7 +911,10 @@ def test_a_gradient_by_one_tensor_for_all_examples_is_refused():
     with pytest.raises(BatchingError, match="leaf"):
         vmap(lambda x: (x * w).sum().backward())(xs)
     assert w.grad is None
-    equal(vmap(lambda x: mg.autograd.grad((w**2).sum(), w)[0] + 0 * x)(xs), mg.stack([2 * w.detach()] * 3))
+    equal(
+        vmap(lambda x: mg.autograd.grad((w**2).sum(), w)[0] + 0 * x)(xs),
+        mg.stack([2 * w.detach()] * 3),
+    )
 
 
 def test_leaves_of_its_own_work_inside():
@@ -780,7 +945,9 @@ def test_it_shows_itself():
 
 def test_the_batch_is_hidden():
     seen = []
-    vmap(lambda x: seen.append((x.shape, x.ndim, x.numel(), len(x), x.size(0))) or x)(normal(5, 4, 3))
+    vmap(lambda x: seen.append((x.shape, x.ndim, x.numel(), len(x), x.size(0))) or x)(
+        normal(5, 4, 3)
+    )
     assert seen == [((4, 3), 2, 12, 4, 4)]
 
 
@@ -808,14 +975,20 @@ def test_results_of_different_shapes_are_no_batch(monkeypatch):
 def test_batched_payloads_say_what_they_are():
     axis = BatchAxis(3)
     value = Batched(np.zeros((3, 2, 4), "float32"), (axis,))
-    assert (value.shape, value.ndim, value.dtype, value.size, value.nbytes) == ((2, 4), 2, np.dtype("float32"), 8, 96)
+    assert (value.shape, value.ndim, value.dtype, value.size, value.nbytes) == (
+        (2, 4),
+        2,
+        np.dtype("float32"),
+        8,
+        96,
+    )
     with pytest.raises(BatchingError, match="as a whole"):
         value[0] = 1
     assert type(np.float32(2) * value) is Batched
     assert type(np.ones((2, 4), "float32") - value) is Batched
 
 
-# ------------------------------------------------------------------------------------------------------------------ PyTorch
+# ------------------------------------------------------------------------------------------ PyTorch
 
 
 @pytest.mark.oracle
@@ -834,17 +1007,30 @@ def test_the_same_numbers_as_torch_func(torch):
         "jacrev": (jacrev, F.jacrev),
         "jacfwd": (jacfwd, F.jacfwd),
         "hessian": (hessian, F.hessian),
-        "jvp": (lambda h: lambda x: jvp(h, (x,), (x.cos(),))[1], lambda h: lambda x: F.jvp(h, (x,), (x.cos(),))[1]),
+        "jvp": (
+            lambda h: lambda x: jvp(h, (x,), (x.cos(),))[1],
+            lambda h: lambda x: F.jvp(h, (x,), (x.cos(),))[1],
+        ),
     }
     for one, two in itertools.product(pairs, repeat=2):
         for ours, theirs in ((f, tf), (g, tg)):
             mine = pairs[two][0](pairs[one][0](ours))
             other = pairs[two][1](pairs[one][1](theirs))
-            np.testing.assert_allclose(vmap(mine)(mg.tensor(xs)).numpy(), F.vmap(other)(torch.tensor(xs)).numpy(), rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(mine(mg.tensor(x0)).numpy(), other(torch.tensor(x0)).numpy(), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                vmap(mine)(mg.tensor(xs)).numpy(),
+                F.vmap(other)(torch.tensor(xs)).numpy(),
+                rtol=1e-9,
+                atol=1e-9,
+            )
+            np.testing.assert_allclose(
+                mine(mg.tensor(x0)).numpy(), other(torch.tensor(x0)).numpy(), rtol=1e-9, atol=1e-9
+            )
             outer = grad(lambda xs, m=mine: vmap(m)(xs).sum())(mg.tensor(xs))
             np.testing.assert_allclose(
-                outer.numpy(), F.grad(lambda xs, o=other: F.vmap(o)(xs).sum())(torch.tensor(xs)).numpy(), rtol=1e-8, atol=1e-8
+                outer.numpy(),
+                F.grad(lambda xs, o=other: F.vmap(o)(xs).sum())(torch.tensor(xs)).numpy(),
+                rtol=1e-8,
+                atol=1e-8,
             )
 
 
@@ -877,6 +1063,13 @@ def test_linearize_is_the_push():
     value, push = linearize(f, x, y)
     equal(value, f(x, y))
     equal(push(u, v), jvp(f, (x, y), (u, v))[1])
-    equal(vmap(push)(mg.stack([u, v]), mg.stack([v, u])), tuple(mg.stack(p) for p in zip(push(u, v), push(v, u), strict=True)))
+    equal(
+        vmap(push)(mg.stack([u, v]), mg.stack([v, u])),
+        tuple(mg.stack(p) for p in zip(push(u, v), push(v, u), strict=True)),
+    )
     assert not any(t.requires_grad for t in push(u, v))
-    assert math.isclose(grad(lambda x: linearize(f, x, y)[1](u, v)[1].sum())(x).sum().item(), v.sum().item(), rel_tol=1e-9)
+    assert math.isclose(
+        grad(lambda x: linearize(f, x, y)[1](u, v)[1].sum())(x).sum().item(),
+        v.sum().item(),
+        rel_tol=1e-9,
+    )

@@ -1,4 +1,6 @@
-"""The benchmarks' own honesty: engines that disagree are not timed, and what is reported is what was measured."""
+"""The benchmarks' own honesty: engines that disagree are not timed, and what is reported is what
+was measured.
+"""
 
 import json
 import subprocess
@@ -18,7 +20,9 @@ SMALL = [f"small_{name}" for name in ("add", "multiply", "exp", "sum", "matmul")
 
 def workload(first, second, tolerance=1e-9) -> harness.Workload:
     # The names of modules that are always there stand for engines.
-    return harness.Workload("sum", "a sum", "one sum", {"json": lambda: first, "math": lambda: second}, tolerance)
+    return harness.Workload(
+        "sum", "a sum", "one sum", {"json": lambda: first, "math": lambda: second}, tolerance
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,9 @@ def test_engines_take_turns_and_each_goes_first_in_turn():
 
 
 class Clock:
-    """A clock that goes on only while somebody sleeps or works, and what the process used of it until `busy_until`."""
+    """A clock that goes on only while somebody sleeps or works, and what the process used of it
+    until `busy_until`.
+    """
 
     def __init__(self, monkeypatch, busy_until=0.0):
         self.now, self.busy_until = 0.0, busy_until
@@ -73,11 +79,15 @@ class Clock:
 def test_the_pause_ends_when_no_thread_uses_a_processor(monkeypatch, busy_until, slept, waited):
     clock = Clock(monkeypatch, busy_until)
     assert harness.let_threads_sleep() is slept
-    assert clock.now == pytest.approx(waited * harness.WINDOW, abs=harness.WINDOW * (0.1 if slept else 1.5))
+    assert clock.now == pytest.approx(
+        waited * harness.WINDOW, abs=harness.WINDOW * (0.1 if slept else 1.5)
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_with_more_than_one_thread_a_turn_begins_with_a_pause_and_a_run_that_is_not_timed(monkeypatch, count):
+def test_with_more_than_one_thread_a_turn_begins_with_a_pause_and_a_run_that_is_not_timed(
+    monkeypatch, count
+):
     calls = []
     clock = Clock(monkeypatch)
     monkeypatch.setattr(harness, "let_threads_sleep", lambda: calls.append("pause"))
@@ -106,7 +116,10 @@ def test_a_compiled_step_is_not_timed_before_it_is_ready(monkeypatch):
         clock.now += 100.0 if len(calls) <= harness.COMPILING else 1.0
         return [np.array(1.0)]
 
-    result = harness.measure(harness.Workload("one", "one", "one", {"minigrad compiled": lambda: compiled}, 0.0), repeat=1)
+    result = harness.measure(
+        harness.Workload("one", "one", "one", {"minigrad compiled": lambda: compiled}, 0.0),
+        repeat=1,
+    )
     assert result.timings["minigrad compiled"].seconds == [1.0]
 
 
@@ -140,7 +153,9 @@ def test_one_thread_and_more_take_turns(monkeypatch):
     seconds = threads.measure(run, 4, 2, calls.append)
     assert seconds == {1: [1.0, 1.0], 4: [0.25, 0.25]}
     assert [call for call in calls if call != "run"] == [1, 4, *[1, 4, 4, 1], 4]
-    assert threads._line("sum", "minigrad", seconds).endswith("| 250.000 to 250.000 ms | 0.25 | 0.25 to 0.25 |")
+    assert threads._line("sum", "minigrad", seconds).endswith(
+        "| 250.000 to 250.000 ms | 0.25 | 0.25 to 0.25 |"
+    )
 
 
 def test_one_thread_and_more_that_disagree_are_not_timed():
@@ -155,23 +170,46 @@ def test_one_thread_and_more_that_disagree_are_not_timed():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (1e-6, "1 µs"), (4.56e-7, "456 ns"), (1e-10, "0.1 ns"), (0.0, "0 ns")]
+    ("seconds", "shown"),
+    [
+        (2.5, "2.5 s"),
+        (0.0123, "12.3 ms"),
+        (1e-6, "1 µs"),
+        (4.56e-7, "456 ns"),
+        (1e-10, "0.1 ns"),
+        (0.0, "0 ns"),
+    ],
 )
 def test_a_duration_has_the_unit_that_suits_it(seconds, shown):
     assert growth.duration(seconds) == shown
 
 
 def test_the_cost_of_a_unit_is_the_time_over_the_units():
-    series = growth.Series("Sums", "rows", (10,), "entry", lambda rows: float(rows**2), lambda rows: pytest.fail("is not run"))
-    timings = {"minigrad": harness.Timing([1e-3] * 3, [0.5] * 3, 800), "torch": harness.Timing([2e-3] * 3, [1.0] * 3)}
+    series = growth.Series(
+        "Sums",
+        "rows",
+        (10,),
+        "entry",
+        lambda rows: float(rows**2),
+        lambda rows: pytest.fail("is not run"),
+    )
+    timings = {
+        "minigrad": harness.Timing([1e-3] * 3, [0.5] * 3, 800),
+        "torch": harness.Timing([2e-3] * 3, [1.0] * 3),
+    }
     result = harness.Result(scalar_chain.WORKLOADS[0], timings, ["jax"], 0.0)
     lines = growth.table("sums", series, [growth.Point(10, series.units(10), result)]).splitlines()
     assert lines[-5].endswith("| peak memory per entry |")
-    assert lines[-3] == "| 10 | minigrad | 1 ms | 10 µs | 10 µs to 10 µs | 0.50 | 0.50 to 0.50 | 8 bytes |"
+    assert (
+        lines[-3]
+        == "| 10 | minigrad | 1 ms | 10 µs | 10 µs to 10 µs | 0.50 | 0.50 to 0.50 | 8 bytes |"
+    )
     assert lines[-2] == "| 10 | torch | 2 ms | 20 µs | 20 µs to 20 µs | 1.00 | 1.00 to 1.00 | - |"
     assert lines[-1].startswith("| 10 | jax | not installed |")
     assert {line.count("|") for line in lines[-5:]} == {9}
-    assert growth._figures(growth.Point(10, 100.0, result))["engines"]["torch"]["seconds_per_unit"]["median"] == pytest.approx(2e-5)
+    assert growth._figures(growth.Point(10, 100.0, result))["engines"]["torch"]["seconds_per_unit"][
+        "median"
+    ] == pytest.approx(2e-5)
 
 
 def test_every_series_grows_and_has_units_in_proportion_to_its_work():
@@ -184,11 +222,20 @@ def test_every_series_grows_and_has_units_in_proportion_to_its_work():
     }
     found = growth.load()
     assert {
-        name: (series.sizes[0], series.sizes[-1], series.units(series.sizes[-1]) / series.units(series.sizes[0]))
+        name: (
+            series.sizes[0],
+            series.sizes[-1],
+            series.units(series.sizes[-1]) / series.units(series.sizes[0]),
+        )
         for name, series in found.items()
-    } == {name: (first, last, pytest.approx(ratio)) for name, (first, last, ratio) in expected.items()}
+    } == {
+        name: (first, last, pytest.approx(ratio)) for name, (first, last, ratio) in expected.items()
+    }
     assert all(list(series.sizes) == sorted(set(series.sizes)) for series in found.values())
-    compiled = {name: ["minigrad compiled" in s.workload(size).peers for size in s.sizes] for name, s in found.items()}
+    compiled = {
+        name: ["minigrad compiled" in s.workload(size).peers for size in s.sizes]
+        for name, s in found.items()
+    }
     assert compiled == {
         "network": [True] * 4,
         "chain": [True, True, False, False],
@@ -203,16 +250,36 @@ def test_the_workload_of_a_series_has_the_size_that_it_claims():
     assert found["jacobian"].workload(25).peers["minigrad"]()()[0].shape == (25, 25)
     assert found["products"].workload(64).peers["minigrad"]()()[1].shape == (64, 64)
     for points in (100, 1_000):
-        for a, b in zip(found["network"].workload(points).peers["minigrad"]()(), network_2_25.minigrad(points)(), strict=True):
+        for a, b in zip(
+            found["network"].workload(points).peers["minigrad"]()(),
+            network_2_25.minigrad(points)(),
+            strict=True,
+        ):
             np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.whole
 def test_growth_is_measured_by_a_command(tmp_path):
-    done = run_module("benchmarks.growth", "jacobian", "chain", "--up-to", "1000", "--repeat", "2", "--out", str(tmp_path))
+    done = run_module(
+        "benchmarks.growth",
+        "jacobian",
+        "chain",
+        "--up-to",
+        "1000",
+        "--repeat",
+        "2",
+        "--out",
+        str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     kept = json.loads((tmp_path / "growth-threads1.json").read_text())
-    assert [point["size"] for point in kept["series"]["jacobian"]["points"]] == [25, 50, 100, 200, 400]
+    assert [point["size"] for point in kept["series"]["jacobian"]["points"]] == [
+        25,
+        50,
+        100,
+        200,
+        400,
+    ]
     (point,) = kept["series"]["chain"]["points"]
     assert len(point["engines"]["minigrad compiled"]["every_run_seconds"]) == 2
     assert (tmp_path / "growth-threads1.md").read_text().splitlines()[-1] in done.stdout
@@ -221,8 +288,14 @@ def test_growth_is_measured_by_a_command(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["no_such_series"], "there is no series no_such_series; there are network, chain, products, jacobian, cnn"),
-        (["products", "--up-to", "10"], "--up-to 10 leaves no size of products, which begins with 64 rows"),
+        (
+            ["no_such_series"],
+            "there is no series no_such_series; there are network, chain, products, jacobian, cnn",
+        ),
+        (
+            ["products", "--up-to", "10"],
+            "--up-to 10 leaves no size of products, which begins with 64 rows",
+        ),
         (["--threads", "0"], "--repeat and --threads are whole numbers from 1 on"),
     ],
 )
@@ -245,7 +318,9 @@ def test_two_threads_are_compared_with_one_by_a_command(tmp_path):
         ("two_moons", "minigrad compiled"),
     ]
     for found in kept["measured"]:
-        assert {count: len(own["every_run"]) for count, own in found["seconds_by_threads"].items()} == {"1": 2, "2": 2}
+        assert {
+            count: len(own["every_run"]) for count, own in found["seconds_by_threads"].items()
+        } == {"1": 2, "2": 2}
         assert found["ratio_to_one_thread"]["median"] > 0
     assert (tmp_path / "threads.md").read_text().splitlines()[-1] in done.stdout
 
@@ -262,7 +337,9 @@ def test_two_threads_are_compared_with_one_by_a_command(tmp_path):
 )
 def test_the_command_on_threads_says_what_is_wrong(monkeypatch, capsys, arguments, says):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    monkeypatch.setattr(machine, "limit_threads", lambda _: None)  # the environment of this process stays
+    monkeypatch.setattr(
+        machine, "limit_threads", lambda _: None
+    )  # the environment of this process stays
     with pytest.raises(SystemExit) as end:
         threads.main(arguments)
     assert end.value.code == 2
@@ -270,7 +347,10 @@ def test_the_command_on_threads_says_what_is_wrong(monkeypatch, capsys, argument
 
 
 def test_an_engine_that_is_not_installed_is_named_and_left_out(tmp_path):
-    peers = {"json": lambda: lambda: [np.array(1.0)], "no_such_engine": lambda: pytest.fail("was built")}
+    peers = {
+        "json": lambda: lambda: [np.array(1.0)],
+        "no_such_engine": lambda: pytest.fail("was built"),
+    }
     result = harness.measure(harness.Workload("one", "one", "one", peers, 0.0), repeat=2)
     assert result.missing == ["no_such_engine"]
     assert "no_such_engine | not installed" in report.table([result])
@@ -302,15 +382,24 @@ def test_the_report_holds_the_figures(tmp_path):
         "command": "c",
     }
     json_path, table_path = report.write(tmp_path / "new", facts, [result])
-    assert "| minigrad | 2.000 ms | 1.500 to 2.500 ms | 0.50 | 0.38 to 0.62 | 3.0 MiB |" in table_path.read_text()
+    assert (
+        "| minigrad | 2.000 ms | 1.500 to 2.500 ms | 0.50 | 0.38 to 0.62 | 3.0 MiB |"
+        in table_path.read_text()
+    )
     kept = json.loads(json_path.read_text())
-    assert kept["peers"]["minigrad"]["ratio_to_torch"] == {"lower_quartile": 0.375, "median": 0.5, "upper_quartile": 0.625}
+    assert kept["peers"]["minigrad"]["ratio_to_torch"] == {
+        "lower_quartile": 0.375,
+        "median": 0.5,
+        "upper_quartile": 0.625,
+    }
     assert kept["peers"]["torch"]["every_run_seconds"] == [0.002, 0.008, 0.004]
     assert kept["cpu"] == "a cpu"
     assert [kept["peers"][name]["peak_bytes"] for name in ("minigrad", "torch")] == [3 << 20, None]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a process's high-water mark")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux tells a process's high-water mark"
+)
 def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
     code = """
         import numpy as np
@@ -320,9 +409,16 @@ def test_the_peak_is_what_a_run_has_at_once_and_not_what_it_has_in_all():
             for _ in range(8):
                 np.ones(1 << 21).sum()  # 16 MiB, freed each time
 
-        print(*(peak_memory.rise(run) for run in (in_turn, lambda: [np.ones(1 << 21) for _ in range(8)])))
+        print(*(peak_memory.rise(run)
+            for run in (in_turn, lambda: [np.ones(1 << 21) for _ in range(8)])))
     """  # in a process of its own: what earlier tests left in this one may be given back meanwhile
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     if "None" in done.stdout:
         pytest.skip("this kernel does not let a process reset its high-water mark")
     in_turn, at_once = (int(peak) / 2**20 for peak in done.stdout.split())
@@ -339,7 +435,9 @@ def test_the_peak_of_a_peer_is_taken_in_a_process_of_its_own():
 
 @pytest.mark.parametrize("operations", [1, 2, 3, 10, 100])
 def test_the_chain_has_the_operations_that_it_claims(operations):
-    """Counted by an engine that only counts; and the derivative of a chain is the product of its links' derivatives."""
+    """Counted by an engine that only counts; and the derivative of a chain is the product of its
+    links' derivatives.
+    """
 
     class Counter:
         count = 0
@@ -386,18 +484,34 @@ def test_every_workload_has_its_name_and_minigrad():
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")
 @pytest.mark.parametrize(
-    "name", [name for name, w in workloads.load().items() if w.device == "cpu" and not name.startswith(("scalar_chain", "cnn", "large"))]
+    "name",
+    [
+        name
+        for name, w in workloads.load().items()
+        if w.device == "cpu" and not name.startswith(("scalar_chain", "cnn", "large"))
+    ],
 )
 def test_the_engines_agree_on_each_workload(torch, name):
     """What `measure` insists on before it times anything; the largest workloads are left to it."""
     workload = workloads.load()[name]
-    here = {peer: build for peer, build in workload.peers.items() if peer.partition(" ")[0] in ("minigrad", "torch")}
+    here = {
+        peer: build
+        for peer, build in workload.peers.items()
+        if peer.partition(" ")[0] in ("minigrad", "torch")
+    }
     assert len(here) >= 2
     harness.check_agreement(workload, {peer: build()() for peer, build in here.items()})
 
 
 FURTHER = {
-    "autograd": {"network_2_25", "two_moons", "scalar_chain", "jacobian_200", "hessian_100", *SMALL},
+    "autograd": {
+        "network_2_25",
+        "two_moons",
+        "scalar_chain",
+        "jacobian_200",
+        "hessian_100",
+        *SMALL,
+    },
     "mygrad": {"network_2_25", "two_moons", "scalar_chain", *SMALL},
     "jax": {"network_2_25", "two_moons", "scalar_chain", "jacobian_200", "hessian_100", *SMALL},
 }
@@ -406,7 +520,11 @@ FURTHER = {
 
 def test_each_further_engine_is_where_it_can_be_and_its_version_is_told():
     for package, names in FURTHER.items():
-        found = {name for name, w in workloads.load().items() if package in {peer.partition(" ")[0] for peer in w.peers}}
+        found = {
+            name
+            for name, w in workloads.load().items()
+            if package in {peer.partition(" ")[0] for peer in w.peers}
+        }
         assert found == names | {"large_products"}
     packages = {peer.partition(" ")[0] for w in workloads.load().values() for peer in w.peers}
     assert packages <= set(machine.PACKAGES)
@@ -415,7 +533,9 @@ def test_each_further_engine_is_where_it_can_be_and_its_version_is_told():
 
 @pytest.mark.parametrize("package", FURTHER)
 def test_each_further_engine_agrees_with_minigrad(package):
-    """In a process of its own: JAX has threads, and a process with threads must not be forked by another test."""
+    """In a process of its own: JAX has threads, and a process with threads must not be forked by
+    another test.
+    """
     if not harness.is_installed(package):
         pytest.skip(f"{package} is not installed: pip install {package}")
     code = f"""
@@ -427,7 +547,8 @@ def test_each_further_engine_agrees_with_minigrad(package):
         from benchmarks.workloads import large_products, network_2_25, scalar_chain
 
         def runs(ours, theirs):
-            theirs = {{name: build() for name, build in theirs.items() if name.partition(" ")[0] == "{package}"}}
+            theirs = {{name: build()
+                for name, build in theirs.items() if name.partition(" ")[0] == "{package}"}}
             return {{"minigrad": ours(), **theirs}} if theirs else {{}}
 
         def agree(workload, runs):
@@ -443,23 +564,30 @@ def test_each_further_engine_agrees_with_minigrad(package):
                 np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
 
         known = workloads.load()
-        chains = {{**peers.differentiating(partial(scalar_chain.functional, 10)), "jax jit": partial(scalar_chain.jax_loop, 10)}}
+        chains = {{**peers.differentiating(partial(scalar_chain.functional, 10)),
+            "jax jit": partial(scalar_chain.jax_loop, 10)}}
         agree(known["scalar_chain"], runs(partial(scalar_chain.minigrad, 10), chains))
         for name, workload in known.items():
-            both = runs(workload.peers["minigrad"], workload.peers) if name != "large_products" else {{}}
+            both = (runs(workload.peers["minigrad"], workload.peers)
+                if name != "large_products" else {{}})
             if both:
                 agree(workload, both)
                 print(name)
-        small = runs(partial(large_products.minigrad, 7), peers.differentiating(partial(large_products.functional, 7)))
+        small = runs(partial(large_products.minigrad, 7),
+            peers.differentiating(partial(large_products.functional, 7)))
         agree(known["large_products"], small)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == FURTHER[package]
 
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
@@ -505,12 +633,17 @@ def test_what_runs_on_a_gpu_agrees_with_pytorch_on_the_cpu_too(name, torch):
     found = next(w for w in on_cuda.make("cpu") if w.name == name)
     runs = {peer: found.peers[peer]() for peer in ("minigrad", "minigrad compiled", "torch")}
     for _ in range(2):
-        assert harness.check_agreement(found, {peer: once() for peer, once in runs.items()}) <= found.tolerance
+        assert (
+            harness.check_agreement(found, {peer: once() for peer, once in runs.items()})
+            <= found.tolerance
+        )
 
 
 @pytest.mark.skipif(harness.is_installed("minigrad", "cuda"), reason="there is a CUDA device")
 def test_without_a_gpu_its_workloads_are_left_out_and_asked_for_they_say_why():
-    assert all(w.device == "cuda" for w in on_cuda.WORKLOADS) and not harness.is_installed("minigrad", "cuda")
+    assert all(w.device == "cuda" for w in on_cuda.WORKLOADS) and not harness.is_installed(
+        "minigrad", "cuda"
+    )
     done = run("network_2_25_cuda")
     assert done.returncode == 2 and "network_2_25_cuda needs a CUDA device" in done.stderr
 
@@ -518,5 +651,12 @@ def test_without_a_gpu_its_workloads_are_left_out_and_asked_for_they_say_why():
 @pytest.mark.gpu
 @pytest.mark.parametrize("found", on_cuda.WORKLOADS, ids=lambda w: w.name)
 def test_the_workloads_agree_on_a_gpu(found):
-    there = {peer: build() for peer, build in found.peers.items() if harness.is_installed(peer.partition(" ")[0], found.device)}
-    assert harness.check_agreement(found, {peer: once() for peer, once in there.items()}) <= found.tolerance
+    there = {
+        peer: build()
+        for peer, build in found.peers.items()
+        if harness.is_installed(peer.partition(" ")[0], found.device)
+    }
+    assert (
+        harness.check_agreement(found, {peer: once() for peer, once in there.items()})
+        <= found.tolerance
+    )

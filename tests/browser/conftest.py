@@ -1,9 +1,14 @@
-"""One JupyterLab and one browser for all tests of a worker, and what must be right for them to tell the truth.
+"""One JupyterLab and one browser for all tests of a worker, and what must be right for them to tell
+the truth.
 
-- The server is the one that `minigrad lab` starts, in a home folder of its own, so that nothing of the user's leaks in or out.
-- The browser reaches this machine only: it resolves no other name or address. Each attempt is remembered, and so is each console error.
-- All pages of tests are opened in one tab, all notebooks in one JupyterLab tab. A test that fails leaves a new tab to the next test.
-- Waiting is done by the browser (`page.wait_for_...`), never by `time.sleep`: that would stop the handlers that see the page's requests.
+- The server is the one that `minigrad lab` starts, in a home folder of its own, so that nothing of
+the user's leaks in or out.
+- The browser reaches this machine only: it resolves no other name or address. Each attempt is
+remembered, and so is each console error.
+- All pages of tests are opened in one tab, all notebooks in one JupyterLab tab. A test that fails
+leaves a new tab to the next test.
+- Waiting is done by the browser (`page.wait_for_...`), never by `time.sleep`: that would stop the
+handlers that see the page's requests.
 """
 
 import contextlib
@@ -47,7 +52,9 @@ class Visit:
     def reset(self) -> None:
         """The window and the settings of the system that every test begins with."""
         self.page.set_viewport_size({"width": 1400, "height": 1000})
-        self.page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
+        self.page.emulate_media(
+            media="null", color_scheme="null", reduced_motion="null", forced_colors="null"
+        )
         self.outside.clear()
         self.errors.clear()
 
@@ -66,7 +73,12 @@ class Tabs:
             keep = lambda url: LOCAL.match(url) or visit.outside.append(url)
             context.on("request", lambda request: keep(request.url))
             visit.page.on("websocket", lambda socket: keep(socket.url))
-            visit.page.on("console", lambda message: visit.errors.append(message.text) if message.type == "error" else None)
+            visit.page.on(
+                "console",
+                lambda message: (
+                    visit.errors.append(message.text) if message.type == "error" else None
+                ),
+            )
             visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
         self.open[name].reset()
         return self.open[name]
@@ -78,10 +90,12 @@ class Tabs:
 
 READY = """notebook => {
     const panel = window.jupyterapp?.shell.currentWidget;
-    return panel?.context?.path === notebook && panel.context.isReady && panel.sessionContext?.session?.kernel?.status === "idle";
+    return panel?.context?.path === notebook && panel.context.isReady
+        && panel.sessionContext?.session?.kernel?.status === "idle";
 }"""
 WITHIN = """(work, seconds) => Promise.race([work, new Promise((_, fail) =>
-    setTimeout(() => fail(new Error(`no answer from the kernel in ${seconds} s`)), seconds * 1000))])"""
+    setTimeout(() => fail(new Error(`no answer from the kernel in ${seconds} s`)),
+        seconds * 1000))])"""
 """A kernel that hangs fails the test; without a limit, `page.evaluate` would wait for ever."""
 
 
@@ -94,45 +108,68 @@ class Lab:
     sources: dict[str, str] = field(default_factory=dict)
 
     def write(self, notebook: str, cells: list[str] | dict[str, str]) -> None:
-        """Writes a notebook of code cells into the folder; the keys of a dict are the cells' ids."""
+        """Writes a notebook of code cells into the folder; the keys of a dict are the cells'
+        ids.
+        """
         import nbformat
 
-        named = cells if isinstance(cells, dict) else {f"cell-{number}": code for number, code in enumerate(cells)}
+        named = (
+            cells
+            if isinstance(cells, dict)
+            else {f"cell-{number}": code for number, code in enumerate(cells)}
+        )
         made = [nbformat.v4.new_code_cell(code.strip(), id=name) for name, code in named.items()]
-        nbformat.write(nbformat.v4.new_notebook(cells=made, metadata=KERNEL), self.folder / notebook)
+        nbformat.write(
+            nbformat.v4.new_notebook(cells=made, metadata=KERNEL), self.folder / notebook
+        )
         self.sources[notebook] = (self.folder / notebook).read_text(encoding="utf-8")
 
     def open(self, page: Any, notebook: str, app: str = "lab") -> None:
-        """Shows a notebook as it was first written, with a new kernel, and waits until the kernel can take orders.
+        """Shows a notebook as it was first written, with a new kernel, and waits until the kernel
+        can take orders.
 
-        Earlier orders would be lost without a word. The tab opens the application's address once; then JupyterLab opens the notebooks.
+        Earlier orders would be lost without a word. The tab opens the application's address once;
+        then JupyterLab opens the notebooks.
 
         app: "lab" (JupyterLab) or "notebook" (Notebook 7, which the same server offers).
         """
         file = self.folder / notebook
-        file.write_text(self.sources.setdefault(notebook, file.read_text(encoding="utf-8")), encoding="utf-8")
+        file.write_text(
+            self.sources.setdefault(notebook, file.read_text(encoding="utf-8")), encoding="utf-8"
+        )
         if app == "lab" and page.url.startswith(f"http://127.0.0.1:{self.port}/lab"):
             theme = "() => document.body.dataset.jpThemeLight === 'true'"
             if not page.evaluate(theme):
-                page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+                page.evaluate(
+                    "() => window.jupyterapp.commands.execute('apputils:change-theme', { theme:"
+                    " 'JupyterLab Light' })"
+                )
                 page.wait_for_function(theme)
-            page.evaluate("path => window.jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)", notebook)
+            page.evaluate(
+                "path => window.jupyterapp.commands.execute('docmanager:open', { path }).then(() =>"
+                " null)",
+                notebook,
+            )
         else:
-            path = f"lab/tree/{notebook}?token={TOKEN}&reset" if app == "lab" else f"notebooks/{notebook}?token={TOKEN}"
+            path = (
+                f"lab/tree/{notebook}?token={TOKEN}&reset"
+                if app == "lab"
+                else f"notebooks/{notebook}?token={TOKEN}"
+            )
             page.goto(f"http://127.0.0.1:{self.port}/{path}")
             page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         page.wait_for_function(READY, arg=notebook, timeout=60_000)
 
     def run_all(self, page: Any) -> None:
-        """Runs all cells and waits for the last; fails with the error of the first cell that has one."""
+        """Runs all cells and waits for the last; fails with the error of the first cell that has
+        one.
+        """
         run = "window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
         page.evaluate(f"() => ({WITHIN})({run}, 300)")
-        failed = page.evaluate(
-            """() => window.jupyterapp.shell.currentWidget.content.widgets
+        failed = page.evaluate("""() => window.jupyterapp.shell.currentWidget.content.widgets
                 .flatMap(cell => cell.model.type === "code" ? cell.model.outputs.toJSON() : [])
                 .filter(output => output.output_type === "error")
-                .map(output => `${output.ename}: ${output.evalue}`)"""
-        )
+                .map(output => `${output.ename}: ${output.evalue}`)""")
         assert failed == []
 
     def cells_with_widgets(self, page: Any) -> list[int]:
@@ -140,22 +177,29 @@ class Lab:
         return page.evaluate(
             """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap((cell, number) =>
                 cell.model.type === "code"
-                && cell.model.outputs.toJSON().some(output => "application/vnd.jupyter.widget-view+json" in (output.data ?? {}))
+                && cell.model.outputs.toJSON().some(output =>
+                    "application/vnd.jupyter.widget-view+json" in (output.data ?? {}))
                     ? [number] : [])"""
         )
 
     def scroll_to(self, page: Any, number: int) -> None:
         """Brings a cell into view: JupyterLab draws only what is near."""
-        page.evaluate("number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, 'start')", number)
+        page.evaluate(
+            "number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, 'start')",
+            number,
+        )
 
     def compute(self, page: Any, code: str) -> str:
-        """Runs code in the notebook's kernel, beside its cells; returns what it prints, or its error."""
+        """Runs code in the notebook's kernel, beside its cells; returns what it prints, or its
+        error.
+        """
         return page.evaluate(
             f"""async code => {{
                 const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
                 const future = kernel.requestExecute({{ code }});
                 let text = "";
-                future.onIOPub = message => {{ text += message.content.text ?? message.content.evalue ?? ""; }};
+                future.onIOPub = message => {{
+                    text += message.content.text ?? message.content.evalue ?? ""; }};
                 await ({WITHIN})(future.done, 60);
                 return text;
             }}""",
@@ -171,7 +215,9 @@ class Lab:
 
     def ask(self, path: str, method: str = "GET") -> Any:
         """An answer of the server's interface for programs."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/{path}?token={TOKEN}", method=method)
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/api/{path}?token={TOKEN}", method=method
+        )
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read() or "null")
 
@@ -183,7 +229,8 @@ class Lab:
             with contextlib.suppress(Error):  # the browser ends with an interrupted run
                 page.evaluate(
                     """() => { const app = window.jupyterapp;
-                        if (app) for (const panel of [...app.shell.widgets("main")]) if (panel.context) panel.dispose(); }"""
+                        if (app) for (const panel of [...app.shell.widgets("main")])
+                            if (panel.context) panel.dispose(); }"""
                 )
         for session in self.ask("sessions"):
             with contextlib.suppress(urllib.error.HTTPError):  # a kernel that has ended by itself
@@ -193,7 +240,8 @@ class Lab:
 SERVER = """
 import os, signal, sys, threading
 
-def end_with_the_tests():  # the pipe closes with the process that holds its other end, however that ends
+# the pipe closes with the process that holds its other end, however that ends
+def end_with_the_tests():
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait(20)
@@ -207,7 +255,9 @@ raise SystemExit(lab.main(sys.argv[1:]))
 
 @pytest.fixture(scope="session")
 def lab(quiet_environment, tmp_path_factory) -> Iterator[Lab]:
-    """`minigrad lab` on the course, for all tests of a worker; a test adds its own notebooks with `write`."""
+    """`minigrad lab` on the course, for all tests of a worker; a test adds its own notebooks
+    with `write`.
+    """
     folder = tmp_path_factory.mktemp("lab") / "course"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -250,7 +300,9 @@ def _wait_until_up(server: subprocess.Popen, port: int, log: Path) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", timeout=5) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{port}/api/status?token={TOKEN}", timeout=5
+            ) as answer:
                 json.load(answer)
                 return
         except (urllib.error.URLError, OSError):
@@ -276,7 +328,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
 
 @pytest.fixture
 def visit(request, tabs) -> Iterator[Visit]:
-    """A tab that cannot leave this machine: the one of the application (parameter `app`) in tests with a `lab`, else the one of pages."""
+    """A tab that cannot leave this machine: the one of the application (parameter `app`) in
+    tests with a `lab`, else the one of pages.
+    """
     lab: Lab | None = request.getfixturevalue("lab") if "lab" in request.fixturenames else None
     app = getattr(request.node, "callspec", None) and request.node.callspec.params.get("app")
     name = app or ("lab" if lab else "page")
@@ -291,12 +345,19 @@ def visit(request, tabs) -> Iterator[Visit]:
 
 @pytest.fixture
 def show(visit, tmp_path) -> Iterator[Callable[..., Any]]:
-    """A function that opens a Trace's page, or the text of one, and returns the viewer (the first, where there are several)."""
+    """A function that opens a Trace's page, or the text of one, and returns the viewer (the
+    first, where there are several).
+    """
 
     def go(what: Any, width: int | None = None, height: int = 900, **options: Any) -> Any:
         if width:
             visit.page.set_viewport_size({"width": width, "height": height})
-        return open_text(visit, tmp_path, what if isinstance(what, str) else viz.to_html(what, **options), "section.mg-root")
+        return open_text(
+            visit,
+            tmp_path,
+            what if isinstance(what, str) else viz.to_html(what, **options),
+            "section.mg-root",
+        )
 
     yield go
     visit.assert_clean()
@@ -322,9 +383,12 @@ def to(viewer: Any, k: int) -> None:
 
 
 def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
-    """What a JavaScript function of the viewer's element gives at each of the steps; one round trip for all of them."""
+    """What a JavaScript function of the viewer's element gives at each of the steps; one round
+    trip for all of them.
+    """
     return viewer.evaluate(
-        f"""(root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"), look = {look};
+        f"""(root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"),
+            look = {look};
             return steps.map((k) => {{
                 slider.value = k; slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
                 return look(root);
@@ -335,11 +399,21 @@ def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
 
 @pytest.fixture
 def axe() -> Any:
-    """A function that checks the element of a selector with axe-core and fails with what it found."""
+    """A function that checks the element of a selector with axe-core and fails with what it
+    found.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
     def check(page: Any, selector: str) -> None:
-        found = Axe().run(page, context={"include": [[selector]]}, options={"resultTypes": ["violations", "passes"]}).response
+        found = (
+            Axe()
+            .run(
+                page,
+                context={"include": [[selector]]},
+                options={"resultTypes": ["violations", "passes"]},
+            )
+            .response
+        )
         assert found["passes"], f"axe-core found nothing to check at {selector}"
         problems = [
             f"{problem['id']}: {node['html'][:200]}: {node['failureSummary']}"

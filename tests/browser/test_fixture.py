@@ -1,4 +1,6 @@
-"""The browser tests' own instruments, tried on a small notebook: an instrument that cannot find a fault proves nothing."""
+"""The browser tests' own instruments, tried on a small notebook: an instrument that cannot find
+a fault proves nothing.
+"""
 
 import pytest
 
@@ -13,7 +15,8 @@ class Counter(anywidget.AnyWidget):
         const button = document.createElement("button");
         button.className = "counter";
         const show = () => button.textContent = `count ${model.get("count")}`;
-        button.onclick = () => { model.set("count", model.get("count") + 1); model.save_changes(); };
+        button.onclick = () => { model.set("count", model.get("count") + 1);
+            model.save_changes(); };
         model.on("change:count", show);
         show();
         el.append(button);
@@ -35,7 +38,9 @@ def test_a_widget_answers_without_any_other_machine_and_a_cell_that_fails_is_not
     page.wait_for_selector(".jp-OutputArea-output :text('42')")
     page.click("button.counter")
     page.wait_for_selector("button.counter:text('count 1')")
-    assert page.locator(".Toastify__toast").all_inner_texts() == [], "no question about news, no offer of an update"
+    assert page.locator(".Toastify__toast").all_inner_texts() == [], (
+        "no question about news, no offer of an update"
+    )
     visit.assert_clean()
 
 
@@ -54,25 +59,41 @@ def test_a_request_to_another_machine_and_a_console_error_are_noticed(visit, add
     visit.page.goto(f"data:text/html,<img src='{address}'><script>console.error('oh')</script>")
     visit.page.wait_for_load_state("networkidle")
     assert visit.outside == [address]
-    assert "oh" in visit.errors and any("ERR_NAME_NOT_RESOLVED" in error for error in visit.errors), "it was not asked"
+    assert "oh" in visit.errors and any(
+        "ERR_NAME_NOT_RESOLVED" in error for error in visit.errors
+    ), "it was not asked"
     with pytest.raises(AssertionError):
         visit.assert_clean()
 
 
 def test_a_tab_is_handed_on_as_a_new_one_would_be(tabs, visit):
-    page, look = visit.page, "[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches, matchMedia('print').matches]"
+    page, look = (
+        visit.page,
+        (
+            "[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches,"
+            " matchMedia('print').matches]"
+        ),
+    )
     assert page.evaluate(look) == [1400, False, False]
     page.set_viewport_size({"width": 320, "height": 700})
-    page.emulate_media(color_scheme="dark", media="print", reduced_motion="reduce", forced_colors="active")
+    page.emulate_media(
+        color_scheme="dark", media="print", reduced_motion="reduce", forced_colors="active"
+    )
     page.evaluate("console.error('oh')")
     again = tabs.tab("page")
     assert again is visit and page.evaluate(look) == [1400, False, False]
-    assert not page.evaluate("matchMedia('(prefers-reduced-motion)').matches || matchMedia('(forced-colors: active)').matches")
+    assert not page.evaluate(
+        "matchMedia('(prefers-reduced-motion)').matches || matchMedia('(forced-colors:"
+        " active)').matches"
+    )
     visit.assert_clean()
 
 
 def test_axe_notices_text_that_cannot_be_read(visit, axe):
-    visit.page.set_content("<main lang='en'><p id='good'>plain</p><p id='bad' style='color:#ddd;background:#fff'>pale</p></main>")
+    visit.page.set_content(
+        "<main lang='en'><p id='good'>plain</p><p id='bad'"
+        " style='color:#ddd;background:#fff'>pale</p></main>"
+    )
     axe(visit.page, "#good")
     with pytest.raises(AssertionError, match="color-contrast"):
         axe(visit.page, "#bad")

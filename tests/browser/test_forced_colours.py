@@ -1,4 +1,6 @@
-"""Where the reader's system sets the colours (Windows' contrast themes), what colours and backgrounds say is still said."""
+"""Where the reader's system sets the colours (Windows' contrast themes), what colours and
+backgrounds say is still said.
+"""
 
 import functools
 
@@ -31,11 +33,23 @@ def forced(visit, tmp_path):
 
 
 def test_the_line_at_work_and_the_step_told_last_differ_from_the_others(forced):
-    page = forced(viz.to_html(trace_function(f, 2.0, 5.0), step=18, views=["algorithm", "story"]), ".mg-line")
+    page = forced(
+        viz.to_html(trace_function(f, 2.0, 5.0), step=18, views=["algorithm", "story"]), ".mg-line"
+    )
     style = "(e, name) => getComputedStyle(e)[name]"
-    now, other = page.locator(".mg-line.mg-current").last, page.locator(".mg-line:not(.mg-current)").first
-    assert now.evaluate(style, "borderLeftColor") != other.evaluate(style, "borderLeftColor") == "rgb(255, 255, 255)"
-    assert page.locator(".mg-story li[aria-current] .mg-told").evaluate(style, "outlineStyle") == "solid"
+    now, other = (
+        page.locator(".mg-line.mg-current").last,
+        page.locator(".mg-line:not(.mg-current)").first,
+    )
+    assert (
+        now.evaluate(style, "borderLeftColor")
+        != other.evaluate(style, "borderLeftColor")
+        == "rgb(255, 255, 255)"
+    )
+    assert (
+        page.locator(".mg-story li[aria-current] .mg-told").evaluate(style, "outlineStyle")
+        == "solid"
+    )
     assert page.locator("tr.mg-active th").first.evaluate(style, "borderLeftStyle") == "solid"
 
 
@@ -45,7 +59,16 @@ def trained():
     x, label = mg.data.disc(40, seed=0).tensors
     model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2))
     optimiser = mg.optim.Adam(model.parameters(), lr=0.05)
-    with viz.Live(title="disc", model=model, points=x, labels=label, example=x[:2], every=10, share=None, show=False) as live:
+    with viz.Live(
+        title="disc",
+        model=model,
+        points=x,
+        labels=label,
+        example=x[:2],
+        every=10,
+        share=None,
+        show=False,
+    ) as live:
         for _ in range(20):
             optimiser.zero_grad()
             loss = nn.functional.cross_entropy(model(x), label)
@@ -57,8 +80,7 @@ def trained():
 
 def test_the_decision_surface_keeps_its_colours(forced):
     page = forced(training.to_html(trained()), ".mt-root image")
-    colours = page.locator(".mt-root image").evaluate(
-        """async e => {
+    colours = page.locator(".mt-root image").evaluate("""async e => {
             const image = new Image();
             image.src = e.getAttribute("href");
             await image.decode();
@@ -66,9 +88,9 @@ def test_the_decision_surface_keeps_its_colours(forced):
             [canvas.width, canvas.height] = [image.width, image.height];
             pen.drawImage(image, 0, 0);
             const { data } = pen.getImageData(0, 0, image.width, image.height);
-            return new Set(Array.from({ length: data.length / 4 }, (_, i) => data.slice(4 * i, 4 * i + 3).join())).size;
-        }"""
-    )
+            return new Set(Array.from({ length: data.length / 4 },
+                (_, i) => data.slice(4 * i, 4 * i + 3).join())).size;
+        }""")
     assert colours > 10
 
 
@@ -79,11 +101,14 @@ def test_the_letters_of_a_training_are_of_one_legible_size(visit, tmp_path, widt
     open_text(visit, tmp_path, training.to_html(trained()), ".mt-root .mt-axis")
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_timeout(300)  # the drawing follows the window
-    sizes = page.locator(".mt-axis").evaluate_all("all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)")
+    sizes = page.locator(".mt-axis").evaluate_all(
+        "all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)"
+    )
     assert sizes and all(10 <= size <= 12.5 for size in sizes), sorted(set(map(round, sizes)))
     cut = page.locator(".mt-body svg").evaluate_all(
         """all => all.flatMap(svg => [...svg.querySelectorAll("text")]
-            .filter(e => (b => b.x < 0 || b.x + b.width > svg.viewBox.baseVal.width)(e.getBBox())).map(e => e.textContent))"""
+            .filter(e => (b => b.x < 0 || b.x + b.width > svg.viewBox.baseVal.width)(e.getBBox()))
+                .map(e => e.textContent))"""
     )
     assert cut == [], "letters beyond the edge"
     visit.assert_clean()

@@ -1,4 +1,6 @@
-"""The viewer fits its screen: two columns on a laptop, nodes at most at their own size, a view in the table's place."""
+"""The viewer fits its screen: two columns on a laptop, nodes at most at their own size, a view
+in the table's place.
+"""
 
 import itertools
 
@@ -16,7 +18,8 @@ def f(x1, x2):
 stepper = viz.show(f, 2.0, 5.0)
 stepper"""
 SEEN = """(root) => {
-    const area = (root.closest(".jp-WindowedPanel-outer") ?? document.documentElement).getBoundingClientRect();
+    const area = (root.closest(".jp-WindowedPanel-outer") ?? document.documentElement)
+        .getBoundingClientRect();
     const bottom = Math.min(area.bottom, window.innerHeight), top = Math.max(0, area.top);
     return [".mg-now", ".mg-graph", ".mg-source", ".mg-tablebox"].filter((part) => {
         const box = root.querySelector(part).getBoundingClientRect();
@@ -51,7 +54,10 @@ def test_the_courses_function_is_on_one_screen_of_jupyterlab_as_it_opens(lab, vi
 @pytest.mark.parametrize("width", [854, 1000, 1280, 1600])
 def test_graph_and_table_stand_side_by_side_from_820_pixels(show, width):
     viewer = show(all_samples()["seed"], width)
-    graph, table = viewer.locator(".mg-graph").bounding_box(), viewer.locator(".mg-tablebox").bounding_box()
+    graph, table = (
+        viewer.locator(".mg-graph").bounding_box(),
+        viewer.locator(".mg-tablebox").bounding_box(),
+    )
     assert viewer.bounding_box()["width"] >= 820
     assert graph["x"] + graph["width"] < table["x"] and graph["y"] < table["y"] + table["height"]
     table = viewer.locator(".mg-tablebox")
@@ -66,17 +72,17 @@ def test_nodes_are_never_larger_than_they_are(show, name):
 
 def test_a_graph_that_moves_closer_together_keeps_its_order_and_its_ends(show):
     viewer = show(all_samples()["seed"], 860)
-    layout = viewer.evaluate(
-        """(root) => {
-            const box = (e) => e.getBBox(), cards = [...root.querySelectorAll(".mg-node .mg-card")].map(box);
+    layout = viewer.evaluate("""(root) => {
+            const box = (e) => e.getBBox(),
+                cards = [...root.querySelectorAll(".mg-node .mg-card")].map(box);
             const ends = [...root.querySelectorAll(".mg-edge .mg-wire")].map((wire) => {
-                const length = wire.getTotalLength(), a = wire.getPointAtLength(0), b = wire.getPointAtLength(length);
+                const length = wire.getTotalLength(), a = wire.getPointAtLength(0),
+                    b = wire.getPointAtLength(length);
                 return [[a.x, a.y], [b.x + 8, b.y]];
             });
             return [cards.map(({ x, y, width, height }) => [x, y, x + width, y + height]), ends,
                 root.querySelector(".mg-svg").viewBox.baseVal.width];
-        }"""
-    )
+        }""")
     cards, edges, width = layout
     assert width < 780, "as wide as it was laid out, nothing was moved"
     for start, end in edges:

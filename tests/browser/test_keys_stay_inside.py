@@ -8,39 +8,50 @@ pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
 CELLS = {
     "before": "kept = 1",
-    "stepper": """
+    "stepper": (
+        """
 import minigrad as mg
 from minigrad import viz
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 stepper = viz.show(f, 2.0, 5.0, views=["predict", "cut", "orders"])
-stepper""",
-    "pair": """
+stepper"""
+    ),
+    "pair": (
+        """
 from minigrad.watch import trace_function
-viz.compare(trace_function(f, 2.0, 5.0), trace_function(f, 2.0, 6.0))""",
+viz.compare(trace_function(f, 2.0, 5.0), trace_function(f, 2.0, 6.0))"""
+    ),
     "sliders": "viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))",
-    "training": """
+    "training": (
+        """
 history = viz.History("two snapshots")
 model = mg.nn.Linear(2, 2)
 for epoch in (1, 2):
     history.log(epoch, loss=1.0 / epoch)
     history.snapshot(epoch, model, example=[[0.5, 1.0], [1.0, 2.0]])
 from minigrad.viz.training.widget import TrainingView
-TrainingView(history)""",
+TrainingView(history)"""
+    ),
     "after": "kept = 2",
 }
 KEYS = ["a", "b", "x", "d", "d", "m", "y", "r", "c", "v", "z", "i", "l", "1", "Shift+M", "Shift+L"]
-"""What JupyterLab and Notebook 7 do with them: insert, cut, delete, change, copy, paste and merge cells."""
+"""What JupyterLab and Notebook 7 do with them: insert, cut, delete, change, copy, paste and
+merge cells.
+"""
 CONTROLS = "button, input, select, summary, a[href], [tabindex]"
 FOCUS = """(root, [selector, i]) => {
-    const all = [root, ...root.querySelectorAll(selector)].filter((e) => e.checkVisibility() && !e.disabled);
+    const all = [root, ...root.querySelectorAll(selector)]
+        .filter((e) => e.checkVisibility() && !e.disabled);
     all[i % all.length].focus({ preventScroll: true });
-    return [all.length, document.activeElement === all[i % all.length], all[i % all.length].outerHTML.slice(0, 120)];
+    return [all.length, document.activeElement === all[i % all.length],
+        all[i % all.length].outerHTML.slice(0, 120)];
 }"""
 STATE = """() => {
     const panel = window.jupyterapp.shell.currentWidget, notebook = panel.content;
     return {
-        cells: notebook.widgets.map((cell) => [cell.model.id, cell.model.type, cell.model.sharedModel.getSource()]),
+        cells: notebook.widgets.map((cell) => [cell.model.id, cell.model.type,
+            cell.model.sharedModel.getSource()]),
         mode: notebook.mode,
         dialogs: document.querySelectorAll(".jp-Dialog").length,
         kernel: panel.sessionContext.session.kernel.id,
@@ -49,7 +60,8 @@ STATE = """() => {
 }"""
 LISTEN = """() => {
     window.heard = 0;
-    document.addEventListener("keydown", (event) => window.jupyterapp.commands.processKeydownEvent(event), true);
+    document.addEventListener("keydown",
+        (event) => window.jupyterapp.commands.processKeydownEvent(event), true);
     document.addEventListener("keydown", () => { window.heard += 1; });
 }"""
 """Some versions of JupyterLab look at a key before the page's elements do, others afterwards."""
@@ -68,8 +80,13 @@ def roots(lab, page, name):
     """The viewers of a cell."""
     number = list(CELLS).index(name)
     lab.scroll_to(page, number)
-    found = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .jp-OutputArea-output")
-    part = found.locator("section.mg-root, section.mg-slides > .mg-strip, section.mg-pair > .mg-strip, section.mt-root")
+    found = page.locator(
+        f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .jp-OutputArea-output"
+    )
+    part = found.locator(
+        "section.mg-root, section.mg-slides > .mg-strip, section.mg-pair > .mg-strip,"
+        " section.mt-root"
+    )
     part.first.wait_for()
     return part
 

@@ -1,4 +1,6 @@
-"""Programs, checkpoints and predictions of arrays in a real browser, and the boxes that page and still must agree on."""
+"""Programs, checkpoints and predictions of arrays in a real browser, and the boxes that page and
+still must agree on.
+"""
 
 import json
 import re
@@ -22,8 +24,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.whole]
 @pytest.fixture(scope="session")
 def program():
     rng = np.random.default_rng(0)
-    x, w = mg.tensor(rng.normal(size=(8, 5))), mg.tensor(rng.normal(size=(5, 3)), requires_grad=True)
-    return record(lambda x, w: mg.autograd.grad(((x @ w).tanh() ** 2).sum(), [w])[0], x, w).as_trace(x, w)
+    x, w = (
+        mg.tensor(rng.normal(size=(8, 5))),
+        mg.tensor(rng.normal(size=(5, 3)), requires_grad=True),
+    )
+    return record(
+        lambda x, w: mg.autograd.grad(((x @ w).tanh() ** 2).sum(), [w])[0], x, w
+    ).as_trace(x, w)
 
 
 def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
@@ -32,15 +39,29 @@ def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
     placed = {n["id"]: n["memory"] for n in program["nodes"] if "at" in n.get("memory", {})}
     boxes = lens.locator(".mg-buffer")
     assert boxes.evaluate_all("all => all.map(e => e.dataset.node)") == list(placed)
-    drawn = boxes.locator("rect").evaluate_all("all => all.map(e => ['x', 'y', 'width', 'height'].map(a => Number(e.getAttribute(a))))")
+    drawn = boxes.locator("rect").evaluate_all(
+        "all => all.map(e => ['x', 'y', 'width', 'height'].map(a => Number(e.getAttribute(a))))"
+    )
     for i, (x, y, wide, high) in enumerate(drawn):
         for u, v, across, down in drawn[i + 1 :]:
-            assert x + wide <= u + 1e-6 or u + across <= x + 1e-6 or y + high <= v + 1e-6 or v + down <= y + 1e-6, "one value at a time"
-    pieces = [line.split(": ")[1].split(" → ") for line in lens.locator(".mg-pieces li").all_inner_texts()]
+            assert (
+                x + wide <= u + 1e-6
+                or u + across <= x + 1e-6
+                or y + high <= v + 1e-6
+                or v + down <= y + 1e-6
+            ), "one value at a time"
+    pieces = [
+        line.split(": ")[1].split(" → ") for line in lens.locator(".mg-pieces li").all_inner_texts()
+    ]
     assert [len(set(p)) for p in pieces] and max(map(len, pieces)) > 1
     reused = 0
-    look = "root => [root.querySelector(\"[data-view='memory'] [role='status']\").textContent, root.dataset.now]"
-    for step, (said, now) in zip(program["steps"], at_each(viewer, range(1, len(program["steps"]) + 1), look), strict=True):
+    look = (
+        "root => [root.querySelector(\"[data-view='memory'] [role='status']\").textContent,"
+        " root.dataset.now]"
+    )
+    for step, (said, now) in zip(
+        program["steps"], at_each(viewer, range(1, len(program["steps"]) + 1), look), strict=True
+    ):
         if "It is written where" in step["say"]:
             reused += 1
             before = re.search(r"where (\w+) was", step["say"])[1]
@@ -53,7 +74,9 @@ def test_the_memory_lens_shows_a_programs_buffers(show, program, axe, visit):
 
 
 def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
-    trace = trace_function(lambda x: mg.checkpoint(lambda a: mg.sin(a * a).exp(), x).square(), 0.5, mode="reverse")
+    trace = trace_function(
+        lambda x: mg.checkpoint(lambda a: mg.sin(a * a).exp(), x).square(), 0.5, mode="reverse"
+    )
     viewer = show(trace, views=["memory"])
     lens = view(viewer, "memory")
     assert lens.locator(".mg-again").count() >= 3
@@ -67,17 +90,25 @@ def test_the_memory_lens_shows_what_a_checkpoint_computes_again(show):
             again += 1
             assert f"Computed again, and kept once more: {step['keep'][0]}." in said
         if step["phase"] == "free":
-            assert "at the checkpoint's end" in said and "in 1 value (" in said, "the checkpoint holds its argument alone"
+            assert "at the checkpoint's end" in said and "in 1 value (" in said, (
+                "the checkpoint holds its argument alone"
+            )
         if "drops" in step:
             assert (
-                step["drops"] == ["x"] and "holds no longer: x." in said and said.startswith("Kept for the reverse pass: 0 B in 0 values")
+                step["drops"] == ["x"]
+                and "holds no longer: x." in said
+                and said.startswith("Kept for the reverse pass: 0 B in 0 values")
             )
         assert set(hollow) == freed
-    assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [len(trace["steps"])]
+    assert again == 3 and [k for k, s in enumerate(trace["steps"], 1) if "drops" in s] == [
+        len(trace["steps"])
+    ]
     to(viewer, len(trace["steps"]) - 1)
-    assert lens.get_by_role("status").inner_text().startswith("Kept for the reverse pass: 8 B in 1 value ("), (
-        "v1 keeps what the checkpoint holds"
-    )
+    assert (
+        lens.get_by_role("status")
+        .inner_text()
+        .startswith("Kept for the reverse pass: 8 B in 1 value (")
+    ), "v1 keeps what the checkpoint holds"
 
 
 def test_page_and_still_show_the_same_boxes(show):
@@ -114,7 +145,9 @@ POINT = ([[0.5, -1.0], [2.0, 0.25]], [[1.0, 0.0, -0.5], [0.5, 1.0, 2.0]])
 def answers_of(visit):
     """The log that the page offers for download."""
     return visit.page.evaluate(
-        "() => JSON.parse(decodeURIComponent(document.querySelector('a[download=\"answers.json\"]').href.split(',').slice(1).join(',')))"
+        "() =>"
+        " JSON.parse(decodeURIComponent(document.querySelector('a[download=\"answers.json\"]')"
+        ".href.split(',').slice(1).join(',')))"
     )
 
 
@@ -148,16 +181,32 @@ def test_predictions_of_arrays_go_from_the_page_to_the_grade(show, visit):
     assert {"shape"} < {json.dumps(a.get("asked")).strip('"') for a in log}
     for entry in log:
         write = steps[entry["step"]]["writes"][0]
-        assert write[:2] == [entry["node"], entry["column"]], "step is the index into the Trace's steps"
+        assert write[:2] == [
+            entry["node"],
+            entry["column"],
+        ], "step is the index into the Trace's steps"
     questions = [("v1", "v"), ("v3", "v"), ("x", "g"), ("w", "g"), ("v1", "g")]
     exercise = Predict("log", layer, POINT, questions, mode="reverse")
     case_by_case = [exercise.verify(case, log) for case in exercise.cases(np.random.default_rng(0))]
     assert case_by_case == [""] * len(questions)
     wrong = [{**a, "answer": "(9, 9)" if a.get("asked") == "shape" else 77.0} for a in log]
     assert all(exercise.verify(case, wrong) for case in exercise.cases(np.random.default_rng(0)))
-    cheap = [{**a, "asked": "shape", "answer": str(tuple(trace["nodes"][0]["shape"]))} if a["column"] == "g" else a for a in log]
+    cheap = [
+        (
+            {**a, "asked": "shape", "answer": str(tuple(trace["nodes"][0]["shape"]))}
+            if a["column"] == "g"
+            else a
+        )
+        for a in log
+    ]
     missed = [exercise.verify(case, cheap) for case in exercise.cases(np.random.default_rng(0))]
-    assert [bool(m) for m in missed] == [False, False, True, True, True], "an element was asked, its shape is no answer"
+    assert [bool(m) for m in missed] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ], "an element was asked, its shape is no answer"
 
 
 def test_a_sum_that_is_not_complete_is_not_graded_as_the_whole(show, visit):

@@ -1,4 +1,6 @@
-"""`viz.Live` without `with` and without `close()`: what it shows when a cell or a loop has ended."""
+"""`viz.Live` without `with` and without `close()`: what it shows when a cell or a loop has
+ended.
+"""
 
 import pytest
 
@@ -53,11 +55,15 @@ def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(
     run(1)
     status.get_by_text("epoch 200", exact=True).wait_for(timeout=5_000)
     last = page.locator(".mt-root .mt-legend .mt-number").first
-    assert last.inner_text() == "0.005" and page.locator(".mt-root output").inner_text() == "epoch 200"
+    assert (
+        last.inner_text() == "0.005" and page.locator(".mt-root output").inner_text() == "epoch 200"
+    )
 
     page.evaluate(RUN, 2)
     status.get_by_text("running").wait_for(timeout=10_000)
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+    page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()"
+    )
     page.evaluate("() => window.ran")
     status.get_by_text("running").wait_for(state="detached", timeout=5_000)
     shown = status.inner_text()
@@ -67,7 +73,11 @@ def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(
     lab.compute(page, "done = False")
     page.evaluate(RUN, 3)
     status.get_by_text("epoch 90030", exact=True).wait_for(timeout=10_000)
-    busy = page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status")
+    busy = page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+    )
     assert busy == "busy", "the loop has ended, though its cell has not"
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+    page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()"
+    )
     page.evaluate("() => window.ran")

@@ -1,4 +1,6 @@
-"""A formula wider than its place breaks as mathematics does: before "=", then "+" and "−", then before "·"; an array after its rows."""
+"""A formula wider than its place breaks as mathematics does: before "=", then "+" and "−", then
+before "·"; an array after its rows.
+"""
 
 import re
 from itertools import pairwise
@@ -19,7 +21,11 @@ def long_sum(a, b, c, d):
 
 TRACES = {
     "numbers": lambda: trace_function(long_sum, 1.23456, -2.34567, 3.45678, 0.98765, source=""),
-    "rows": lambda: trace_function(lambda x: (x[0] * x[1] * x[2] + x[0] * x[3]).square(), [1.23456, -2.34567, 3.45678, 0.98765], source=""),
+    "rows": lambda: trace_function(
+        lambda x: (x[0] * x[1] * x[2] + x[0] * x[3]).square(),
+        [1.23456, -2.34567, 3.45678, 0.98765],
+        source="",
+    ),
     "matrices": lambda: trace_function(
         lambda x, w: (x @ w).tanh().sum(),
         [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]],
@@ -34,23 +40,32 @@ def bare(text):
 
 
 @pytest.mark.parametrize("width", [320, pytest.param(390, marks=pytest.mark.whole)])
-@pytest.mark.parametrize("name", ["rows", *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices"))])
+@pytest.mark.parametrize(
+    "name",
+    ["rows", *(pytest.param(name, marks=pytest.mark.whole) for name in ("numbers", "matrices"))],
+)
 def test_no_formula_scrolls_sideways_on_a_phone_and_none_loses_a_sign(show, name, width):
     trace = TRACES[name]()
     look = """root => [
-        [...root.querySelectorAll(".mg-formula, .mg-sums")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent),
+        [...root.querySelectorAll(".mg-formula, .mg-sums")]
+            .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent),
         root.querySelector(".mg-now .mg-formula").textContent]"""
-    found = at_each(show(trace, width, 800, views=["story"]), range(1, len(trace["steps"]) + 1), look)
+    found = at_each(
+        show(trace, width, 800, views=["story"]), range(1, len(trace["steps"]) + 1), look
+    )
     for k, (step, (wide, shown)) in enumerate(zip(trace["steps"], found, strict=True), 1):
         assert wide == [], f"step {k}"
-        whole = step["formula"][: next((i for i, t in enumerate(step["formula"]) if t.get("text") == "→"), None)]
+        whole = step["formula"][
+            : next((i for i, t in enumerate(step["formula"]) if t.get("text") == "→"), None)
+        ]
         assert bare(shown) == bare(plain(runs(whole))), f"step {k}"
 
 
 def lines(page):
     """The formula's lines as they stand: the text of each, from the top."""
     pieces = page.locator(".mg-now .mg-formula math").evaluate_all(
-        "all => all.map(e => [Math.round(e.getBoundingClientRect().bottom), e.getBoundingClientRect().left, e.textContent])"
+        "all => all.map(e => [Math.round(e.getBoundingClientRect().bottom),"
+        " e.getBoundingClientRect().left, e.textContent])"
     )
     found = [[pieces[0]]]
     for before, piece in pairwise(pieces):
@@ -68,7 +83,8 @@ def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_
     to(show(trace, 1280, 800, views=["story"]), k)
     assert len(lines(visit.page)) == 1
     gaps = visit.page.locator(".mg-now .mg-formula math").evaluate_all(
-        "all => all.slice(1).map((e, i) => e.getBoundingClientRect().left - all[i].getBoundingClientRect().right)"
+        "all => all.slice(1).map((e, i) => e.getBoundingClientRect().left -"
+        " all[i].getBoundingClientRect().right)"
     )
     assert max(abs(gap) for gap in gaps) < 12, "pieces stand as close as in one formula"
 

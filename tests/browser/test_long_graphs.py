@@ -1,4 +1,6 @@
-"""A graph much wider than its box stands in lines: the same in the browser as in Python's stills, legible at every width, nothing lost."""
+"""A graph much wider than its box stands in lines: the same in the browser as in Python's
+stills, legible at every width, nothing lost.
+"""
 
 import itertools
 import json
@@ -60,18 +62,27 @@ def near(a, b, tolerance=0.11):
     return abs(a - b) <= tolerance
 
 
-@pytest.mark.parametrize("name", ["sines", *(pytest.param(name, marks=pytest.mark.whole) for name in TRACES if name != "sines")])
+@pytest.mark.parametrize(
+    "name",
+    ["sines", *(pytest.param(name, marks=pytest.mark.whole) for name in TRACES if name != "sines")],
+)
 def test_the_browser_breaks_lines_where_python_does(visit, tmp_path, name):
     trace = TRACES[name]()
     place = layout(trace, "pure")
     path = tmp_path / "page.html"
-    path.write_text(f"<script type=module>{script()}\nwindow.parts = {{ inLines, curve }};</script>", encoding="utf-8")
+    path.write_text(
+        f"<script type=module>{script()}\nwindow.parts = {{ inLines, curve }};</script>",
+        encoding="utf-8",
+    )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.parts")
     broken = 0
     for wide in (330, 700, 1200, 2000, 100_000):
         mine = in_lines(place, trace["edges"], wide)
-        theirs = visit.page.evaluate("([place, edges, wide]) => parts.inLines(place, edges, wide)", [place, trace["edges"], wide])
+        theirs = visit.page.evaluate(
+            "([place, edges, wide]) => parts.inLines(place, edges, wide)",
+            [place, trace["edges"], wide],
+        )
         assert (mine is None) == (theirs is None), wide
         if mine is None:
             continue
@@ -79,7 +90,16 @@ def test_the_browser_breaks_lines_where_python_does(visit, tmp_path, name):
         assert near(json.loads(json.dumps(mine)), theirs), wide
         for route in list(mine["edges"].values())[:40]:
             drawn = visit.page.evaluate("points => parts.curve(points)", route["points"])
-            numbers = lambda d: [float(v) for v in d.replace("M", " ").replace("L", " ").replace("Q", " ").replace("C", " ").split()]
+            numbers = lambda d: [
+                float(v)
+                for v in (
+                    d.replace("M", " ")
+                    .replace("L", " ")
+                    .replace("Q", " ")
+                    .replace("C", " ")
+                    .split()
+                )
+            ]
             assert near(numbers(curve(route["points"])), numbers(drawn))
     assert broken >= 2
     visit.assert_clean()
@@ -88,13 +108,20 @@ def test_the_browser_breaks_lines_where_python_does(visit, tmp_path, name):
 def cards(viewer):
     """The boxes on the screen, in the order of the nodes: left, top, right, bottom."""
     return viewer.locator(".mg-node .mg-card").evaluate_all(
-        "all => all.map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })"
+        "all => all.map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right,"
+        " b.bottom]; })"
     )
 
 
 @pytest.mark.parametrize(
     ("width", "count"),
-    [(1200, 40), *(pytest.param(*case, marks=pytest.mark.whole) for case in ((390, 40), (1200, 120), (390, 120)))],
+    [
+        (1200, 40),
+        *(
+            pytest.param(*case, marks=pytest.mark.whole)
+            for case in ((390, 40), (1200, 120), (390, 120))
+        ),
+    ],
 )
 def test_a_long_chain_is_read_in_lines(show, visit, width, count):
     viewer = show(sines(count), width, views=["cut"])
@@ -103,11 +130,21 @@ def test_a_long_chain_is_read_in_lines(show, visit, width, count):
     lines = [list(line) for _, line in itertools.groupby(boxes, key=lambda box: round(box[1]))]
     assert len(boxes) == count and len(lines) <= count / (5 if width == 1200 else 1.5) + 1
     if width == 1200 or count == 40:
-        assert len({len(line) for line in lines[:-1]}) == 1, "lines of one length, where the cards are about as wide"
-    assert all(a[2] < b[0] for line in lines for a, b in itertools.pairwise(line)), "each line runs to the right"
-    assert all(a[0][3] < b[0][1] for a, b in itertools.pairwise(lines)), "and the next stands below it"
-    assert all(box[0] >= place["x"] and box[2] <= place["x"] + place["width"] for box in boxes), "nothing is to be scrolled sideways to"
-    size = viewer.locator(".mg-value").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a")
+        assert len({len(line) for line in lines[:-1]}) == 1, (
+            "lines of one length, where the cards are about as wide"
+        )
+    assert all(a[2] < b[0] for line in lines for a, b in itertools.pairwise(line)), (
+        "each line runs to the right"
+    )
+    assert all(a[0][3] < b[0][1] for a, b in itertools.pairwise(lines)), (
+        "and the next stands below it"
+    )
+    assert all(box[0] >= place["x"] and box[2] <= place["x"] + place["width"] for box in boxes), (
+        "nothing is to be scrolled sideways to"
+    )
+    size = viewer.locator(".mg-value").first.evaluate(
+        "e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a"
+    )
     assert size >= 9.5, "the numbers are legible"
     assert visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
@@ -134,25 +171,27 @@ def test_the_active_card_and_the_strip_follow_the_clock(show, visit):
     trace = sines(120)
     viewer = show(trace)
     strip = viewer.locator(".mg-strip-of")
-    assert strip.is_visible() and strip.locator(".mg-strip-break").get_attribute("d").count("M") > 10
+    assert (
+        strip.is_visible() and strip.locator(".mg-strip-break").get_attribute("d").count("M") > 10
+    )
     graph = viewer.locator(".mg-graph")
     last = len(trace["steps"])
     seen = []
     for k in (0, last // 4, last // 2, last):
         to(viewer, k)
-        visit.page.wait_for_function(
-            """() => {
+        visit.page.wait_for_function("""() => {
                 const written = document.querySelector(".mg-node.mg-write");
                 if (!written) return true;
                 const box = document.querySelector(".mg-graph").getBoundingClientRect();
                 const card = written.querySelector(".mg-card").getBoundingClientRect();
                 return card.top >= box.top && card.bottom <= box.bottom;
-            }"""
-        )
+            }""")
         settled(visit.page, ".mg-graph")
         part = strip.locator(".mg-strip-seen")
         seen.append(float(part.get_attribute("x")))
-    assert seen[0] < seen[1] < seen[2] and seen[3] < seen[2], "forward, and back at the end: the part that is seen moves on the strip"
+    assert seen[0] < seen[1] < seen[2] and seen[3] < seen[2], (
+        "forward, and back at the end: the part that is seen moves on the strip"
+    )
     before = graph.evaluate("e => e.scrollTop")
     strip.scroll_into_view_if_needed()
     box = strip.bounding_box()
@@ -173,8 +212,13 @@ def test_a_wire_between_lines_is_lit_in_both_directions_and_carries_its_label(sh
             ends = wire
             break
     assert ends is not None, "some wire goes round the end of a line"
-    label, box = viewer.locator(".mg-label rect").bounding_box(), viewer.locator(".mg-graph").bounding_box()
-    assert label["x"] >= box["x"] and label["x"] + label["width"] <= box["x"] + box["width"], "the label is not cut off"
+    label, box = (
+        viewer.locator(".mg-label rect").bounding_box(),
+        viewer.locator(".mg-graph").bounding_box(),
+    )
+    assert label["x"] >= box["x"] and label["x"] + label["width"] <= box["x"] + box["width"], (
+        "the label is not cut off"
+    )
     tip = viewer.locator(".mg-edge.mg-lit .mg-tip").get_attribute("d")
     assert "l10 -4.5" in tip, "an adjoint's arrow points back"
 
@@ -186,11 +230,16 @@ def test_another_width_breaks_other_lines_and_keeps_step_and_focus(show, visit):
     viewer.locator(".mg-node").nth(3).focus()
     wide = len({round(box[1]) for box in cards(viewer)})
     visit.page.set_viewport_size({"width": 500, "height": 900})
-    tops = "new Set([...document.querySelectorAll('.mg-node .mg-card')].map(e => Math.round(e.getBoundingClientRect().top)))"
+    tops = (
+        "new Set([...document.querySelectorAll('.mg-node .mg-card')].map(e =>"
+        " Math.round(e.getBoundingClientRect().top)))"
+    )
     visit.page.wait_for_function(f"before => {tops}.size > before", arg=wide)
     assert viewer.locator(".mg-counter").inner_text().startswith("30 /")
     assert viewer.locator(".mg-node.mg-write").count() == 1, "the step is drawn anew"
-    assert visit.page.evaluate("document.activeElement.dataset.node") == viewer.locator(".mg-node").nth(3).get_attribute("data-node")
+    assert visit.page.evaluate("document.activeElement.dataset.node") == viewer.locator(
+        ".mg-node"
+    ).nth(3).get_attribute("data-node")
 
 
 def test_the_arrow_keys_walk_along_the_lines_and_between_them(show, visit):
@@ -209,7 +258,10 @@ def test_the_arrow_keys_walk_along_the_lines_and_between_them(show, visit):
     assert node() == "v8"
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(320, marks=pytest.mark.whole), pytest.param(700, marks=pytest.mark.whole)])
+@pytest.mark.parametrize(
+    "width",
+    [390, pytest.param(320, marks=pytest.mark.whole), pytest.param(700, marks=pytest.mark.whole)],
+)
 def test_a_short_graph_stays_in_one_piece_on_a_small_screen(show, width):
     viewer = show(all_samples()["seed"], width, height=800)
     boxes = cards(viewer)
@@ -240,15 +292,23 @@ def test_groups_that_are_all_opened_stand_in_lines_too(show, visit):
 
 
 @pytest.mark.whole
-def test_the_backward_graph_of_the_algorithm_stands_in_lines_and_its_dictionary_keeps_the_active_row_in_sight(show, visit):
+def test_the_backward_graph_of_the_algorithm_stands_in_lines_and_the_active_row_stays_in_sight(
+    show, visit
+):
     trace = sines(40)
     viewer = show(trace, views=["algorithm"])
     to(viewer, len(trace["steps"]) - 1)
-    boxes = viewer.locator(".mg-bnode .mg-card").evaluate_all("all => all.map(e => Math.round(e.getBoundingClientRect().top))")
+    boxes = viewer.locator(".mg-bnode .mg-card").evaluate_all(
+        "all => all.map(e => Math.round(e.getBoundingClientRect().top))"
+    )
     assert len(boxes) == 40 and len(set(boxes)) > 2
     place = viewer.locator(".mg-held-by").bounding_box()
     row = viewer.locator(".mg-dictionary .mg-active").bounding_box()
-    assert place["height"] <= 331 and place["y"] <= row["y"] and row["y"] + row["height"] <= place["y"] + place["height"] + 1
+    assert (
+        place["height"] <= 331
+        and place["y"] <= row["y"]
+        and row["y"] + row["height"] <= place["y"] + place["height"] + 1
+    )
 
 
 @pytest.mark.whole
@@ -259,6 +319,11 @@ def test_the_whole_of_a_graph_in_lines_can_be_seen_at_once(show, visit):
     assert graph.evaluate("e => e.scrollHeight > e.clientHeight") and strip.is_visible()
     fit = viewer.get_by_role("button", name="Fit to width")
     fit.click()
-    assert not graph.evaluate("e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth") and not strip.is_visible()
+    assert (
+        not graph.evaluate("e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth")
+        and not strip.is_visible()
+    )
     fit.click()
-    assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2), "and back to what can be read"
+    assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2), (
+        "and back to what can be read"
+    )

@@ -1,4 +1,6 @@
-"""The table of arrays in less room than it would take: nothing is lost, what is at work is in sight, and it does not move as it fills."""
+"""The table of arrays in less room than it would take: nothing is lost, what is at work is in
+sight, and it does not move as it fills.
+"""
 
 import pytest
 
@@ -11,12 +13,15 @@ X, W = [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]], [[0.123, -0.456], [0.789, 1.234]
 TABLE = """() => {
     const box = document.querySelector(".mg-tablebox"), place = box.getBoundingClientRect();
     const names = box.querySelector("thead th").getBoundingClientRect().right;
-    const inside = e => (b => b.left >= names - 1 && b.right <= place.right + 1)(e.getBoundingClientRect());
+    const inside = e =>
+        (b => b.left >= names - 1 && b.right <= place.right + 1)(e.getBoundingClientRect());
     return {
         more: box.scrollWidth - box.clientWidth, tall: box.querySelector("table").offsetHeight,
-        columns: [...box.querySelectorAll("thead th[data-col]")].filter(inside).map(e => e.dataset.col),
+        columns: [...box.querySelectorAll("thead th[data-col]")].filter(inside)
+            .map(e => e.dataset.col),
         written: [...box.querySelectorAll("td.mg-write")].map(inside),
-        cut: [...box.querySelectorAll("td.mg-num")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent),
+        cut: [...box.querySelectorAll("td.mg-num")].filter(e => e.scrollWidth > e.clientWidth + 1)
+            .map(e => e.textContent),
     };
 }"""
 
@@ -29,14 +34,20 @@ def test_a_table_of_arrays_shows_its_columns_or_the_one_at_work(show, visit, wid
     heights = set()
     for k, found in enumerate(at_each(viewer, range(1, len(trace["steps"]) + 1), TABLE), 1):
         heights.add(found["tall"])
-        assert all(found["written"]) and found["written"], f"step {k}: what is written is out of sight"
+        assert all(found["written"]) and found["written"], (
+            f"step {k}: what is written is out of sight"
+        )
         assert found["cut"] == [], f"step {k}"
         if width >= 700:
             assert found["more"] <= 0 and found["columns"] == ["v", "d", "g"], f"step {k}"
     assert len(heights) == 1, "the table moves while it fills"
     if width < 700:
-        shadow = page.locator(".mg-tablebox").evaluate("e => getComputedStyle(e).backgroundAttachment")
-        assert found["more"] > 0 and "local" in shadow and "scroll" in shadow, "that there is more to the side is seen"
+        shadow = page.locator(".mg-tablebox").evaluate(
+            "e => getComputedStyle(e).backgroundAttachment"
+        )
+        assert found["more"] > 0 and "local" in shadow and "scroll" in shadow, (
+            "that there is more to the side is seen"
+        )
 
 
 @pytest.mark.parametrize("width", [700, 660])
@@ -44,6 +55,7 @@ def test_no_button_of_the_controls_stands_alone_in_a_line(show, visit, width):
     page = visit.page
     show(trace_function(lambda x: x * x, 2.0, source=""), width)
     tops = page.locator(".mg-bar > *").evaluate_all(
-        "all => all.map(e => e.getBoundingClientRect()).map(b => Math.round((b.top + b.bottom) / 40))"
+        "all => all.map(e => e.getBoundingClientRect()).map(b => Math.round((b.top + b.bottom) /"
+        " 40))"
     )
     assert min(tops.count(top) for top in tops) > 1 or len(set(tops)) == 1

@@ -1,4 +1,6 @@
-"""The number on a wire (its local derivative) hides neither the wire nor its arrow, no card, no other number, in columns and in lines."""
+"""The number on a wire (its local derivative) hides neither the wire nor its arrow, no card, no
+other number, in columns and in lines.
+"""
 
 import html
 import re
@@ -35,66 +37,100 @@ TRACES = {
     "long numbers": lambda: trace_function(lambda x: (x * -1.2345678e-7) * x, 2.0, source=""),
     "sines": lambda: trace_function(sines, 0.7, source=""),
     "matrices": lambda: trace_function(
-        lambda x, w: (x @ w).tanh().sum(), [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]], [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]]
+        lambda x, w: (x @ w).tanh().sum(),
+        [[0.5, -1.25, 2.5], [1.5, 0.25, -0.75]],
+        [[0.123, -0.456], [0.789, 1.234], [-2.345, 3.456]],
     ),
     "recurrent": lambda: trace_function(recurrent, 0.5, 0.7, -0.4, source=""),
 }
 
-# For each lit wire: the share of it that no number covers. And how many numbers meet a card, an arrow's point, another number, the edge.
+# For each lit wire: the share of it that no number covers. And how many numbers meet a card, an
+# arrow's point, another number, the edge.
 MEASURE = """() => {
     const box = e => (b => [b.x, b.y, b.x + b.width, b.y + b.height])(e.getBBox());
     const all = selector => [...document.querySelectorAll(selector)].map(box);
     const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
     const pills = all(".mg-label rect"), view = document.querySelector(".mg-svg").viewBox.baseVal;
     const seen = [...document.querySelectorAll(".mg-edge.mg-lit .mg-wire")].map(wire => {
-        const points = Array.from({ length: 41 }, (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 40));
-        return points.filter(p => !pills.some(b => meet([p.x - 1, p.y - 1, p.x + 1, p.y + 1], b))).length / 41;
+        const points = Array.from({ length: 41 },
+            (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 40));
+        return points.filter(p =>
+            !pills.some(b => meet([p.x - 1, p.y - 1, p.x + 1, p.y + 1], b))).length / 41;
     });
-    const hits = others => pills.filter(pill => others.some(other => other !== pill && meet(pill, other))).length;
-    const outside = pills.filter(b => b[0] < 0 || b[1] < 0 || b[2] > view.width || b[3] > view.height).length;
+    const hits = others => pills.filter(pill =>
+        others.some(other => other !== pill && meet(pill, other))).length;
+    const outside = pills.filter(b => b[0] < 0 || b[1] < 0
+        || b[2] > view.width || b[3] > view.height).length;
     const hit = [all(".mg-node > .mg-card"), all(".mg-edge.mg-lit .mg-tip"), pills].map(hits);
     return { pills: pills.length, seen, hits: [...hit, outside] };
 }"""
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [*((name, 1280) for name in TRACES), ("matrices", 700), *((name, 390) for name in ("seed", "sines"))]
+    ("name", "width"),
+    [
+        *((name, 1280) for name in TRACES),
+        ("matrices", 700),
+        *((name, 390) for name in ("seed", "sines")),
+    ],
 )
 def test_no_number_hides_its_wire_or_anything_else(show, name, width):
     trace = TRACES[name]()
     viewer = show(trace, width)
-    steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
+    steps = [
+        k
+        for k, step in enumerate(trace["steps"], 1)
+        if any("local" in part for part in step.get("contribs") or [])
+    ]
     steps = steps[:: max(1, len(steps) // 8)]
     for k, found in zip(steps, at_each(viewer, steps, MEASURE), strict=True):
         assert found["pills"] and found["seen"], f"step {k}"
         assert min(found["seen"]) > 0.25, f"step {k}: a number covers most of a wire"
-        assert found["hits"] == [0, 0, 0, 0], f"step {k}: numbers that meet: cards, points of arrows, numbers, the edge of the picture"
+        assert found["hits"] == [
+            0,
+            0,
+            0,
+            0,
+        ], f"step {k}: numbers that meet: cards, points of arrows, numbers, the edge of the picture"
 
 
-def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_there_is_not(show, visit):
+def test_a_number_stands_on_its_wire_where_there_is_room_and_beside_it_where_there_is_not(
+    show, visit
+):
     page, trace = visit.page, trace_function(lambda x: (x * 3.0) * -0.12345678, 2.0, source="")
     viewer = show(trace)
     covered = {}
     for k, step in enumerate(trace["steps"], 1):
         if step.get("contribs"):
             to(viewer, k)
-            covered[page.locator(".mg-label").first.text_content()] = min(page.evaluate(MEASURE)["seen"]) < 1
+            covered[page.locator(".mg-label").first.text_content()] = (
+                min(page.evaluate(MEASURE)["seen"]) < 1
+            )
     assert covered == {"× 3": True, "× −0.1235": False}
 
 
-@pytest.mark.parametrize("name", ["seed", "long numbers", "matrices"])  # which are not broken into lines, whose length is the page's
+@pytest.mark.parametrize(
+    "name", ["seed", "long numbers", "matrices"]
+)  # which are not broken into lines, whose length is the page's
 def test_stills_put_the_numbers_where_the_page_does(show, name):
     trace = TRACES[name]()
     viewer = show(trace, 1280)
-    steps = [k for k, step in enumerate(trace["steps"], 1) if any("local" in part for part in step.get("contribs") or [])]
+    steps = [
+        k
+        for k, step in enumerate(trace["steps"], 1)
+        if any("local" in part for part in step.get("contribs") or [])
+    ]
     compared = 0
     steps = steps[:: max(1, len(steps) // 6)]
-    labels = """root => [...root.querySelectorAll(".mg-label")].map(label => [label.textContent, ...["x", "y", "width", "height"].map(
+    labels = """root => [...root.querySelectorAll(".mg-label")].map(label => [label.textContent,
+        ...["x", "y", "width", "height"].map(
         name => +label.querySelector("rect").getAttribute(name))])"""
     for k, seen in zip(steps, at_each(viewer, steps, labels), strict=True):
         svg = viz.to_svg(trace, k)
         found = re.findall(
-            r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" rx="[^"]+" class="s[vdg] pill".*?<text[^>]*>([^<]*)<', svg
+            r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" rx="[^"]+"'
+            r' class="s[vdg] pill".*?<text[^>]*>([^<]*)<',
+            svg,
         )
         drawn = [[html.unescape(text), *map(float, box)] for *box, text in found]
         assert [text for text, *_ in drawn] == [text for text, *_ in seen]
@@ -109,15 +145,21 @@ def uses(x, b):
 
 
 COVERED = """() => {
-    const points = wire => Array.from({ length: 200 }, (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 199));
-    const dots = [...document.querySelectorAll(".mg-wire")].flatMap(points), within = (p, from, to) => p > from && p < to;
+    const points = wire => Array.from({ length: 200 },
+        (_, i) => wire.getPointAtLength(wire.getTotalLength() * i / 199));
+    const dots = [...document.querySelectorAll(".mg-wire")].flatMap(points),
+        within = (p, from, to) => p > from && p < to;
     const boxes = [...document.querySelectorAll(".mg-shape")].map(text => text.getBBox());
-    return boxes.filter(b => dots.some(p => within(p.x, b.x, b.x + b.width) && within(p.y, b.y + 2, b.y + b.height - 2))).length;
+    return boxes.filter(b => dots.some(p => within(p.x, b.x, b.x + b.width)
+        && within(p.y, b.y + 2, b.y + b.height - 2))).length;
 }"""
 
 
 def test_a_shape_beside_a_wire_touches_none(show, visit):
-    page, trace = visit.page, trace_function(uses, mg.ones(2, 3), mg.ones(3), mode="reverse", source="")
+    page, trace = (
+        visit.page,
+        trace_function(uses, mg.ones(2, 3), mg.ones(3), mode="reverse", source=""),
+    )
     for width in (2600, 1280):  # the second breaks it into lines
         show(trace, width)
         assert page.locator(".mg-shape").count() >= 8 and page.evaluate(COVERED) == 0
@@ -131,12 +173,22 @@ SHAPED = {
 
 @pytest.mark.parametrize("f", SHAPED.values(), ids=SHAPED)
 def test_stills_put_the_shapes_where_the_page_does(show, visit, f):
-    page, trace = visit.page, trace_function(f, mg.ones(2, 3), mg.ones(3), mode="reverse", source="", names=["x", "b"])
+    page, trace = (
+        visit.page,
+        trace_function(f, mg.ones(2, 3), mg.ones(3), mode="reverse", source="", names=["x", "b"]),
+    )
     show(trace)
     assert not page.locator(".mg-inlines").count(), "lines would be as long as the page is wide"
-    attributes = "e => [e.textContent, ...['x', 'y', 'textLength'].map(name => +e.getAttribute(name))]"
+    attributes = (
+        "e => [e.textContent, ...['x', 'y', 'textLength'].map(name => +e.getAttribute(name))]"
+    )
     places = f"() => [...document.querySelectorAll('.mg-shape')].map({attributes})"
-    seen = [(text, pytest.approx((x, y, length), abs=0.5)) for text, x, y, length in page.evaluate(places)]
+    seen = [
+        (text, pytest.approx((x, y, length), abs=0.5))
+        for text, x, y, length in page.evaluate(places)
+    ]
     notes = shape_labels(with_layout(trace))
     squeezed = lambda note: round(note.room) if note.room < LETTER * len(note.text) else 0
-    assert [(note.text, (note.x, note.y, squeezed(note))) for note in notes] == seen and len(seen) > 5
+    assert [(note.text, (note.x, note.y, squeezed(note))) for note in notes] == seen and len(
+        seen
+    ) > 5

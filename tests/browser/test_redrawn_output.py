@@ -1,4 +1,6 @@
-"""What the reader did stays when a notebook draws an output anew: a cell is moved, a notebook is closed and opened again."""
+"""What the reader did stays when a notebook draws an output anew: a cell is moved, a notebook is
+closed and opened again.
+"""
 
 import pytest
 
@@ -7,30 +9,39 @@ pytestmark = [pytest.mark.browser, pytest.mark.whole]
 pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
 CELLS = {
-    "stepper": """
+    "stepper": (
+        """
 import minigrad as mg
 from minigrad import viz
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 stepper = viz.show(f, 2.0, 5.0, views=["story"])
-stepper""",
-    "groups": """
+stepper"""
+    ),
+    "groups": (
+        """
 class Tower(mg.nn.Module):
     def __init__(self):
-        self.blocks = mg.nn.ModuleList([mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh()) for _ in range(3)])
+        self.blocks = mg.nn.ModuleList([mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.Tanh())
+            for _ in range(3)])
     def forward(self, x):
         for block in self.blocks:
             x = block(x)
         return x
 model = Tower()
 grouped = viz.show(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]], mode="reverse")
-grouped""",
-    "sliders": """
+grouped"""
+    ),
+    "sliders": (
+        """
 dragged = viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))
-dragged""",
-    "frame": """
+dragged"""
+    ),
+    "frame": (
+        """
 from minigrad.watch import trace_function
-viz.iframe(trace_function(f, 2.0, 5.0))""",
+viz.iframe(trace_function(f, 2.0, 5.0))"""
+    ),
     **{f"room{i}": "print('\\n' * 40)" for i in range(6)},
 }
 NUMBER = {name: i for i, name in enumerate(CELLS)}
@@ -46,7 +57,10 @@ def notebook(lab, visit):
 
 def viewer_of(lab, page, number):
     lab.scroll_to(page, number)
-    found = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .jp-OutputArea-output section.mg-root").last
+    found = page.locator(
+        f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .jp-OutputArea-output"
+        " section.mg-root"
+    ).last
     found.wait_for()
     return found
 
@@ -91,7 +105,9 @@ def arrangement(viewer):
         "views": viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)"),
         "step": viewer.locator(".mg-counter").inner_text(),
         "answers": viewer.locator(".mg-log li").all_text_contents(),
-        "order": viewer.locator(".mg-pick.mg-done").evaluate_all("all => all.map(e => e.dataset.node)"),
+        "order": (
+            viewer.locator(".mg-pick.mg-done").evaluate_all("all => all.map(e => e.dataset.node)")
+        ),
         "cut": viewer.locator(".mg-cutslider").input_value(),
         "tangents": viewer.locator("td[data-col='d']:visible").count(),
         "source": viewer.locator(".mg-source:visible").count(),
@@ -113,16 +129,23 @@ FOUND = {
 
 def assert_kept(before, viewer):
     assert {name: before[name] for name in FOUND} == FOUND
-    assert len(before["answers"]) == 2 and "✓" in before["answers"][0] and "✗" in before["answers"][1]
+    assert (
+        len(before["answers"]) == 2 and "✓" in before["answers"][0] and "✗" in before["answers"][1]
+    )
     assert arrangement(viewer) == before
 
 
-def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_was_left(notebook, visit):
+def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_was_left(
+    notebook, visit
+):
     page = visit.page
     viewer = viewer_of(notebook, page, NUMBER["stepper"])
     arrange(page, viewer)
     before = arrangement(viewer)
-    page.evaluate("() => { document.querySelector('.mg-root .mg-cutslider').closest('.mg-root').dataset.old = 'yes'; }")
+    page.evaluate(
+        "() => { document.querySelector('.mg-root .mg-cutslider').closest('.mg-root').dataset.old ="
+        " 'yes'; }"
+    )
     move_down(notebook, page, NUMBER["stepper"])
     viewer = viewer_of(notebook, page, NUMBER["stepper"] + 1)
     assert viewer.get_attribute("data-old") is None, "the output was drawn anew"
@@ -139,20 +162,31 @@ def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_
     viewer.get_by_role("button", name="Last").click()
     viewer.locator("tr[data-node='x1'] td[data-col='g']").get_by_text("5.25", exact=True).wait_for()
     known = "print(sorted(stepper.reader['views']), stepper.step, len(stepper.answers))"
-    notebook.wait_for(page, known, "['cut', 'orders', 'predict'] 6 4")  # two predictions and two picks
+    notebook.wait_for(
+        page, known, "['cut', 'orders', 'predict'] 6 4"
+    )  # two predictions and two picks
     notebook.wait_for(page, "print(dragged.inputs['x1'], dragged.step)", "4 23")
 
     page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
     page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
     page.wait_for_function("() => !document.querySelector('.jp-Notebook')")
-    page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:open', { path: 'kept.ipynb' }); }")
+    page.evaluate(
+        "async () => { await window.jupyterapp.commands.execute('docmanager:open', { path:"
+        " 'kept.ipynb' }); }"
+    )
     page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+        "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status ==="
+        " 'idle'",
         timeout=60_000,
     )
     assert_kept(before, viewer_of(notebook, page, NUMBER["stepper"]))
-    assert viewer_of(notebook, page, NUMBER["groups"]).locator(".mg-group-name, .mg-fold").all_text_contents() == opened
+    assert (
+        viewer_of(notebook, page, NUMBER["groups"])
+        .locator(".mg-group-name, .mg-fold")
+        .all_text_contents()
+        == opened
+    )
     viewer = viewer_of(notebook, page, NUMBER["sliders"])
     assert page.get_by_role("slider", name="x1").input_value() == "4"
     assert viewer.locator(".mg-counter").inner_text() == "23 / 23"
@@ -165,10 +199,14 @@ def test_another_trace_in_the_same_widget_begins_as_it_was_asked_for(notebook, v
     viewer = viewer_of(notebook, page, NUMBER["stepper"])
     viewer.get_by_label("View", exact=True).click()
     viewer.get_by_role("checkbox", name="tangent").uncheck()
-    assert notebook.compute(page, "stepper.trace = trace_function(lambda x: mg.exp(x) * x, 1.0)") == ""
+    assert (
+        notebook.compute(page, "stepper.trace = trace_function(lambda x: mg.exp(x) * x, 1.0)") == ""
+    )
     viewer = viewer_of(notebook, page, NUMBER["stepper"])
     viewer.locator(".mg-counter").get_by_text("0 /").wait_for()
-    assert viewer.locator("td[data-col='d']:visible").count() > 0, "what was chosen for one Trace is not chosen for another"
+    assert viewer.locator("td[data-col='d']:visible").count() > 0, (
+        "what was chosen for one Trace is not chosen for another"
+    )
     assert notebook.compute(page, "stepper.lang = 'zh'") == ""
     page.locator("section.mg-root[lang='zh']").wait_for()
     visit.assert_clean()
@@ -176,7 +214,9 @@ def test_another_trace_in_the_same_widget_begins_as_it_was_asked_for(notebook, v
 
 def test_a_static_output_is_found_as_it_was_left(notebook, visit):
     page = visit.page
-    place = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER['frame']}'] iframe.minigrad-frame")
+    place = page.locator(
+        f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER['frame']}'] iframe.minigrad-frame"
+    )
     notebook.scroll_to(page, NUMBER["frame"])
     place.wait_for()
     viewer = place.content_frame.locator("section.mg-root")
@@ -186,7 +226,10 @@ def test_a_static_output_is_found_as_it_was_left(notebook, visit):
     page.wait_for_timeout(300)  # the messages to the notebook's page
     move_down(notebook, page, NUMBER["frame"])
     notebook.scroll_to(page, NUMBER["frame"] + 1)
-    place = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER['frame'] + 1}'] iframe.minigrad-frame")
+    place = page.locator(
+        f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER['frame'] + 1}']"
+        " iframe.minigrad-frame"
+    )
     place.wait_for()
     viewer = place.content_frame.locator("section.mg-root")
     assert_kept(before, viewer)

@@ -1,4 +1,6 @@
-"""The site of the course itself, built once: every page opens from the disk and from a plain web server, and every picture on it steps."""
+"""The site of the course itself, built once: every page opens from the disk and from a plain web
+server, and every picture on it steps.
+"""
 
 import functools
 import http.server
@@ -15,7 +17,9 @@ pytestmark = [
 ]
 
 NOTEBOOKS = sorted(path.stem for path in site.LESSONS.glob("*.ipynb"))
-OTHERS = sorted(path.stem for path in site.LESSONS.glob("*.md") if not path.name.startswith("instructors_"))
+OTHERS = sorted(
+    path.stem for path in site.LESSONS.glob("*.md") if not path.name.startswith("instructors_")
+)
 PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
 """How a cell shows a picture, whatever the student has written."""
 ROOTS = ":is(.mg-root, .mt-root)"
@@ -26,7 +30,9 @@ ROOTS = ":is(.mg-root, .mt-root)"
 def course_site(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     site.build(place / "out")
-    assert [path.name for path in place.iterdir()] == ["out"], "nothing is written beside the folder that was asked for"
+    assert [path.name for path in place.iterdir()] == ["out"], (
+        "nothing is written beside the folder that was asked for"
+    )
     return place / "out"
 
 
@@ -42,12 +48,16 @@ def test_no_link_is_dead_and_no_page_names_another_server(course_site):
     pages = {path.stem: path.read_text(encoding="utf-8") for path in course_site.glob("*.html")}
     assert set(pages) >= {"index", *NOTEBOOKS, *OTHERS}
     for name, page in pages.items():
-        assert not re.findall(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page), name
+        assert not re.findall(
+            r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page
+        ), name
         assert "instructors_guide" not in page
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_each_lesson_shows_its_pictures_and_nothing_that_only_a_kernel_could_show(course_site, name):
+def test_each_lesson_shows_its_pictures_and_nothing_that_only_a_kernel_could_show(
+    course_site, name
+):
     page = (course_site / f"{name}.html").read_text(encoding="utf-8")
     assert page.count('class="minigrad-frame"') >= max(1, cells_with_pictures(name))
     assert "application/vnd.jupyter.widget" not in page, "a widget is dead without a kernel"
@@ -63,7 +73,9 @@ def served(course_site):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=course_site))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=course_site)
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -106,10 +118,16 @@ def test_each_page_of_a_web_server_fits_a_phone_in_light_and_dark(served, visit,
     if name in NOTEBOOKS:
         first.scroll_into_view_if_needed()
         first.content_frame.locator(ROOTS).first.wait_for(timeout=20_000)
-    shown = {"page": page.evaluate("getComputedStyle(document.body).backgroundColor"), "wide": page.evaluate("document.body.scrollWidth")}
+    shown = {
+        "page": page.evaluate("getComputedStyle(document.body).backgroundColor"),
+        "wide": page.evaluate("document.body.scrollWidth"),
+    }
     assert brightness(shown["page"]) < 100
     assert shown["wide"] <= 390, "the page need not be pushed from side to side"
-    cut = page.evaluate("[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth + 1).map(p => p.textContent)")
+    cut = page.evaluate(
+        "[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth + 1).map(p"
+        " => p.textContent)"
+    )
     assert cut == [], "nothing of a cell or of its output is cut"
     visit.assert_clean()
 
@@ -128,6 +146,8 @@ def test_the_pictures_follow_the_switch_for_light_and_dark(course_site, visit):
     root = frame.content_frame.locator(".mg-root")
     root.wait_for(timeout=20_000)
     for theme in ("dark", "light"):
-        page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)  # what the theme's button does
+        page.evaluate(
+            "theme => { document.body.dataset.theme = theme; }", theme
+        )  # what the theme's button does
         frame.content_frame.locator(f".mg-root[data-theme={theme}]").wait_for(timeout=5_000)
     visit.assert_clean()

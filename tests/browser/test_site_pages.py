@@ -1,4 +1,6 @@
-"""The site in a browser, from the disk and from a plain web server: it steps, sets its formulas, and asks nobody else for anything."""
+"""The site in a browser, from the disk and from a plain web server: it steps, sets its formulas,
+and asks nobody else for anything.
+"""
 
 import functools
 import http.server
@@ -14,7 +16,10 @@ pytestmark = [
     pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"),
 ]
 
-SHOW = "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0, mode='primal')"
+SHOW = (
+    "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2,"
+    " 2.0, 5.0, mode='primal')"
+)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +27,9 @@ def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     (place / "lessons").mkdir()
     cells = [
-        nbformat.v4.new_markdown_cell("# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$", id="text"),
+        nbformat.v4.new_markdown_cell(
+            "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$", id="text"
+        ),
         nbformat.v4.new_code_cell(SHOW, id="code"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), place / "lessons" / "01_sum.ipynb")
@@ -40,7 +47,9 @@ def address(request, made):
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=made))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=made)
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/01_sum.html"
     server.shutdown()

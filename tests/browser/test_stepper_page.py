@@ -1,4 +1,6 @@
-"""The stepper in a real browser, opened from a file with no server: every control, key, mark and message, on the hand tracer's samples."""
+"""The stepper in a real browser, opened from a file with no server: every control, key, mark and
+message, on the hand tracer's samples.
+"""
 
 import random
 import struct
@@ -40,14 +42,19 @@ def focus(viewer):
 
 def test_from_the_first_step_to_the_last_by_keyboard(show, visit):
     viewer = show(SAMPLES["seed"])
-    assert step_of(viewer) == 0 and cell(viewer, "x1", "v").inner_text() == "", "not computed is empty, not 0"
+    assert step_of(viewer) == 0 and cell(viewer, "x1", "v").inner_text() == "", (
+        "not computed is empty, not 0"
+    )
     focus(viewer)
     for k in range(1, 24):
         press(visit.page, "ArrowRight")
         assert step_of(viewer) == k
     press(visit.page, "ArrowRight")
     assert step_of(viewer) == 23
-    assert cell(viewer, "v5", "v").inner_text() == "11.65" and cell(viewer, "v5", "d").inner_text() == "5.5"
+    assert (
+        cell(viewer, "v5", "v").inner_text() == "11.65"
+        and cell(viewer, "v5", "d").inner_text() == "5.5"
+    )
     assert [cell(viewer, x, "g").inner_text() for x in ("x1", "x2")] == ["5.5", "1.716"]
     press(visit.page, "ArrowLeft")
     assert cell(viewer, "x1", "g").inner_text() == "5", "one contribution taken back"
@@ -57,7 +64,14 @@ def test_from_the_first_step_to_the_last_by_keyboard(show, visit):
 
 @pytest.mark.parametrize(
     "name",
-    ["arrays", "seed", *(pytest.param(name, marks=pytest.mark.whole) for name in sorted(set(SAMPLES) - {"hostile", "arrays", "seed"}))],
+    [
+        "arrays",
+        "seed",
+        *(
+            pytest.param(name, marks=pytest.mark.whole)
+            for name in sorted(set(SAMPLES) - {"hostile", "arrays", "seed"})
+        ),
+    ],
 )
 def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name):
     sample = SAMPLES[name]
@@ -65,7 +79,12 @@ def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name)
     expected, state = [], {}
     for step in [None, *sample["steps"]]:
         state |= {} if step is None else {(n, c): brief(v, 30) for n, c, v in step["writes"]}
-        expected.append([[state.get((n["id"], c["key"]), "") for c in sample["columns"]] for n in sample["nodes"]])
+        expected.append(
+            [
+                [state.get((n["id"], c["key"]), "") for c in sample["columns"]]
+                for n in sample["nodes"]
+            ]
+        )
     there = random.Random(3).sample(range(len(expected)), min(40, len(expected)))
     order = [*range(len(expected)), *there]  # forward, then here and there
     found = visit.page.evaluate(
@@ -73,12 +92,15 @@ def test_every_state_of_every_sample_is_the_fold_of_its_steps(show, visit, name)
             const slider = document.querySelector(".mg-slider");
             slider.value = k;
             slider.dispatchEvent(new Event("input"));
-            return [...document.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td.mg-num")].map(c => c.textContent));
+            return [...document.querySelectorAll("tbody tr")].map(row =>
+                [...row.querySelectorAll("td.mg-num")].map(c => c.textContent));
         })""",
         order,
     )
     assert found == [expected[k] for k in order]
-    cards = viewer.locator(".mg-node").evaluate_all("cards => cards.map(c => c.querySelectorAll('.mg-row').length)")
+    cards = viewer.locator(".mg-node").evaluate_all(
+        "cards => cards.map(c => c.querySelectorAll('.mg-row').length)"
+    )
     assert cards == [len(sample["columns"])] * len(sample["nodes"])
 
 
@@ -91,9 +113,15 @@ def test_keys_for_ends_phases_play_and_help(show, visit):
         seen.append(step_of(viewer))
     assert seen == [1, 2, 15, 23, 15, 2, 23, 0]
     press(page, "?")
-    assert viewer.locator(".mg-help").is_visible() and "next step that touches it" in viewer.locator(".mg-help").inner_text()
+    assert (
+        viewer.locator(".mg-help").is_visible()
+        and "next step that touches it" in viewer.locator(".mg-help").inner_text()
+    )
     press(page, "Escape")
-    assert viewer.locator(".mg-help").is_hidden() and page.evaluate("document.activeElement.textContent") == "?"
+    assert (
+        viewer.locator(".mg-help").is_hidden()
+        and page.evaluate("document.activeElement.textContent") == "?"
+    )
     press(page, "Escape")
     assert page.evaluate("document.activeElement === document.body"), "Esc leaves the viewer"
     press(page, "End")
@@ -161,13 +189,18 @@ def test_reads_writes_edges_and_their_direction(show, visit):
         )
         assert set(ids(".mg-node.mg-read")) == {n for n, _ in step["reads"]}
         assert ids(".mg-node.mg-write") == [step["node"]] and ids("tr.mg-active") == [step["node"]]
-        assert viewer.locator("td.mg-read").count() == len(step["reads"]) and viewer.locator("td.mg-write").count() == 1
+        assert (
+            viewer.locator("td.mg-read").count() == len(step["reads"])
+            and viewer.locator("td.mg-write").count() == 1
+        )
         assert viewer.locator(".mg-edge.mg-lit").count() == len(step["edges"])
     shown = viz.layout.layout(sample)
     (edge,) = sample["steps"][22]["edges"]
     x, y = shown["edges"][edge]["points"][0]
     tip = viewer.locator(".mg-lit .mg-tip").get_attribute("d")
-    assert tip == f"M{x:g} {y:g}l10 -4.5v9z", "an adjoint's arrow points back to where the edge began"
+    assert tip == f"M{x:g} {y:g}l10 -4.5v9z", (
+        "an adjoint's arrow points back to where the edge began"
+    )
 
 
 def test_the_passes_differ_in_more_than_colour(show, visit):
@@ -175,16 +208,26 @@ def test_the_passes_differ_in_more_than_colour(show, visit):
     looks = {}
     for k in (9, 12, 20):
         to(viewer, k)
-        looks[k] = visit.page.evaluate("getComputedStyle(document.querySelector('.mg-lit .mg-wire')).strokeDasharray")
+        looks[k] = visit.page.evaluate(
+            "getComputedStyle(document.querySelector('.mg-lit .mg-wire')).strokeDasharray"
+        )
     assert len(set(looks.values())) == 3
-    style = lambda selector, name: visit.page.evaluate("([s, n]) => getComputedStyle(document.querySelector(s))[n]", [selector, name])
-    assert style("td.mg-read", "outlineStyle") == "dashed" and style("td.mg-write", "outlineStyle") == "solid"
+    style = lambda selector, name: visit.page.evaluate(
+        "([s, n]) => getComputedStyle(document.querySelector(s))[n]", [selector, name]
+    )
+    assert (
+        style("td.mg-read", "outlineStyle") == "dashed"
+        and style("td.mg-write", "outlineStyle") == "solid"
+    )
     assert int(style("td.mg-write", "fontWeight")) >= 700
     assert (
-        style(".mg-node.mg-read .mg-card", "strokeDasharray") != "none" and style(".mg-node.mg-write .mg-card", "strokeDasharray") == "none"
+        style(".mg-node.mg-read .mg-card", "strokeDasharray") != "none"
+        and style(".mg-node.mg-write .mg-card", "strokeDasharray") == "none"
     )
     to(viewer, 23)
-    assert style(".mg-node.mg-write .mg-halo", "stroke") != "none", "an accumulation has a double outline"
+    assert style(".mg-node.mg-write .mg-halo", "stroke") != "none", (
+        "an accumulation has a double outline"
+    )
 
 
 def test_the_formula_is_mathml_with_accents_under_the_subscript_and_the_sum_spelled_out(show):
@@ -255,7 +298,16 @@ def test_walking_the_graph_with_the_arrow_keys(show, visit):
     viewer.locator(".mg-node[data-node='v3']").focus()
     here = lambda: page.evaluate("document.activeElement.getAttribute('data-node')")
     path = []
-    for key in ("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
+    for key in (
+        "ArrowRight",
+        "ArrowLeft",
+        "ArrowLeft",
+        "ArrowDown",
+        "ArrowUp",
+        "ArrowUp",
+        "ArrowLeft",
+        "ArrowLeft",
+    ):
         press(page, key)
         path.append(here())
     assert path[0] == "v5" and path[1] in ("v3", "v4") and path[-1] == path[-2] == "x1", path
@@ -264,26 +316,37 @@ def test_walking_the_graph_with_the_arrow_keys(show, visit):
     assert step_of(viewer) == 2 and here() == "x1"
     press(page, "Enter")
     assert step_of(viewer) == 21, "x1's next step is its first adjoint"
-    labels = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-    assert labels[0] == "x1; value 2, tangent 1, adjoint 5" and labels[2].startswith("v1 = ln x1; value 0.6931")
+    labels = viewer.locator(".mg-node").evaluate_all(
+        "all => all.map(e => e.getAttribute('aria-label'))"
+    )
+    assert labels[0] == "x1; value 2, tangent 1, adjoint 5" and labels[2].startswith(
+        "v1 = ln x1; value 0.6931"
+    )
 
 
 @pytest.mark.whole
 def test_the_tab_key_passes_through_and_out(show, visit):
     show(SAMPLES["seed"])
     page = visit.page
-    page.evaluate("document.body.append(Object.assign(document.createElement('button'), { id: 'after' }))")
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('button'), { id: 'after' }))"
+    )
     stops = []
     for _ in range(30):
         press(page, "Tab")
         stops.append(
-            page.evaluate("document.activeElement.id || document.activeElement.getAttribute('class') || document.activeElement.tagName")
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.getAttribute('class') ||"
+                " document.activeElement.tagName"
+            )
         )
         if stops[-1] == "after":
             break
     assert stops[-1] == "after", f"the focus is trapped: {stops}"
     assert sum("mg-node" in s for s in stops) == 1, "one stop for the whole graph"
-    assert next(i for i, s in enumerate(stops) if "mg-slider" in s) < next(i for i, s in enumerate(stops) if "mg-node" in s)
+    assert next(i for i, s in enumerate(stops) if "mg-slider" in s) < next(
+        i for i, s in enumerate(stops) if "mg-node" in s
+    )
 
 
 def test_columns_explanation_and_source_can_be_hidden(show):
@@ -305,13 +368,17 @@ def test_columns_explanation_and_source_can_be_hidden(show):
 def test_a_long_graph_in_one_line_follows_the_active_node_and_can_be_zoomed(show, visit):
     viewer, page = show(SAMPLES["chain"]), visit.page
     viewer.get_by_label("View", exact=True).click()
-    viewer.get_by_role("checkbox", name="Long graphs in lines").uncheck()  # in lines: test_long_graphs.py
+    viewer.get_by_role(
+        "checkbox", name="Long graphs in lines"
+    ).uncheck()  # in lines: test_long_graphs.py
     viewer.get_by_label("View", exact=True).click()
     box = viewer.locator(".mg-graph")
     inside = """() => { const b = document.querySelector(".mg-graph").getBoundingClientRect();
         const n = document.querySelector(".mg-node.mg-write").getBoundingClientRect();
-        return n.left >= b.left && n.right <= b.right && n.top >= b.top && n.bottom <= b.bottom; }"""
-    row_inside = """() => { const b = document.querySelector(".mg-tablebox").getBoundingClientRect();
+        return n.left >= b.left && n.right <= b.right
+            && n.top >= b.top && n.bottom <= b.bottom; }"""
+    row_inside = """() => {
+        const b = document.querySelector(".mg-tablebox").getBoundingClientRect();
         const r = document.querySelector("tr.mg-active").getBoundingClientRect();
         return r.top >= b.top && r.bottom <= b.bottom + 1; }"""
     focus(viewer)
@@ -324,19 +391,29 @@ def test_a_long_graph_in_one_line_follows_the_active_node_and_can_be_zoomed(show
     assert viewer.locator(".mg-svg").bounding_box()["width"] < before
     fit, strip = viewer.get_by_role("button", name="Fit to width"), viewer.locator(".mg-strip-of")
     fit.click()
-    assert not box.evaluate("b => b.scrollWidth > b.clientWidth") and not strip.is_visible(), "all of it, and so no strip"
+    assert not box.evaluate("b => b.scrollWidth > b.clientWidth") and not strip.is_visible(), (
+        "all of it, and so no strip"
+    )
     fit.click()
-    assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2), "and back to what can be read"
+    assert viewer.locator(".mg-svg").bounding_box()["width"] == pytest.approx(before, abs=2), (
+        "and back to what can be read"
+    )
     assert box.evaluate("b => b.scrollWidth > b.clientWidth")
     count = viewer.locator(".mg-node").count()
-    assert strip.is_visible() and strip.locator("rect:not(.mg-strip-seen)").count() == count, "every box in small"
+    assert strip.is_visible() and strip.locator("rect:not(.mg-strip-seen)").count() == count, (
+        "every box in small"
+    )
     press(page, "End")
     assert strip.locator(".mg-strip-now").count() == 1
     seen = lambda: float(strip.locator(".mg-strip-seen").get_attribute("x"))
-    page.wait_for_function("() => document.querySelector('.mg-graph').scrollLeft < 5")  # the last adjoint is the input's
+    page.wait_for_function(
+        "() => document.querySelector('.mg-graph').scrollLeft < 5"
+    )  # the last adjoint is the input's
     place = strip.bounding_box()
     page.mouse.click(place["x"] + place["width"] - 5, place["y"] + 5)
-    page.wait_for_function("() => Number(document.querySelector('.mg-strip-seen').getAttribute('x')) > 500")
+    page.wait_for_function(
+        "() => Number(document.querySelector('.mg-strip-seen').getAttribute('x')) > 500"
+    )
     assert seen() * 0.9 == pytest.approx(box.evaluate("b => b.scrollLeft"), abs=2)
 
 
@@ -376,11 +453,20 @@ def test_axe_finds_nothing(show, visit, axe, name, scheme):
 )
 def test_a_narrow_page_does_not_scroll_sideways(show, width):
     viewer = show(SAMPLES["seed"], width, 800)
-    assert max(at_each(viewer, (0, 12, 23), "() => document.documentElement.scrollWidth - innerWidth")) <= 0
-    assert viewer.get_by_role("button", name="Next").is_visible() and cell(viewer, "x1", "g").is_visible()
+    assert (
+        max(at_each(viewer, (0, 12, 23), "() => document.documentElement.scrollWidth - innerWidth"))
+        <= 0
+    )
+    assert (
+        viewer.get_by_role("button", name="Next").is_visible()
+        and cell(viewer, "x1", "g").is_visible()
+    )
 
 
-@pytest.mark.parametrize("width", [pytest.param(420, marks=pytest.mark.whole), pytest.param(900, marks=pytest.mark.whole), 1280])
+@pytest.mark.parametrize(
+    "width",
+    [pytest.param(420, marks=pytest.mark.whole), pytest.param(900, marks=pytest.mark.whole), 1280],
+)
 def test_the_picture_does_not_jump_while_stepping(show, visit, width):
     visit.page.set_viewport_size({"width": width, "height": 800})
     viewer = show(SAMPLES["seed"])
@@ -416,7 +502,11 @@ def test_print_shows_the_final_state_and_comes_back(show, visit):
     viewer = show(SAMPLES["seed"], step=3)
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     visit.page.emulate_media(media="print")
-    assert step_of(viewer) == 23 and viewer.locator(".mg-bar").is_hidden() and viewer.locator(".mg-table").is_visible()
+    assert (
+        step_of(viewer) == 23
+        and viewer.locator(".mg-bar").is_hidden()
+        and viewer.locator(".mg-table").is_visible()
+    )
     visit.page.emulate_media(media="screen")
     visit.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert step_of(viewer) == 3
@@ -441,7 +531,10 @@ def test_hostile_texts_stay_texts(show, visit):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("t.schema = 'minigrad.trace/9'", 'reads minigrad.trace/1, but the document says schema = "minigrad.trace/9"'),
+        (
+            "t.schema = 'minigrad.trace/9'",
+            'reads minigrad.trace/1, but the document says schema = "minigrad.trace/9"',
+        ),
         ("delete t.steps", "has no list “steps”"),
         ("t.steps[3].node = 'nobody'", 'Step 4 is about the node "nobody"'),
         ("t.edges[0].dst = 'nobody'", 'Edge "e1" joins nodes that do not exist'),
@@ -453,13 +546,24 @@ def test_hostile_texts_stay_texts(show, visit):
 )
 def test_a_malformed_trace_gives_a_message_in_place_of_the_viewer(visit, tmp_path, change, says):
     path = tmp_path / "page.html"
-    path.write_text(f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>", encoding="utf-8")
+    path.write_text(
+        f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>",
+        encoding="utf-8",
+    )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.mount")
     made = viz.layout.with_layout(SAMPLES["seed"])
-    visit.page.evaluate(f"t => {{ {change}; const v = mount(document.getElementById('el'), t); v.go(6); v.go(24); }}", made)
+    visit.page.evaluate(
+        f"t => {{ {change}; const v = mount(document.getElementById('el'), t); v.go(6);"
+        " v.go(24); }",
+        made,
+    )
     assert says in visit.page.get_by_role("alert").inner_text()
-    for document, message in (("null", "this is: null"), ("[]", "this is: list"), ("undefined", "this is: undefined")):
+    for document, message in (
+        ("null", "this is: null"),
+        ("[]", "this is: list"),
+        ("undefined", "this is: undefined"),
+    ):
         visit.page.evaluate(f"mount(document.getElementById('el'), {document})")
         assert message in visit.page.get_by_role("alert").inner_text()
     visit.assert_clean()
@@ -467,25 +571,37 @@ def test_a_malformed_trace_gives_a_message_in_place_of_the_viewer(visit, tmp_pat
 
 def test_without_a_layout_the_table_still_works(visit, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>", encoding="utf-8")
+    path.write_text(
+        f"<main id=el></main><script type=module>{script()}\nwindow.mount = mount;</script>",
+        encoding="utf-8",
+    )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.mount")
-    visit.page.evaluate("t => mount(document.getElementById('el'), t, { step: 23 })", SAMPLES["seed"])
+    visit.page.evaluate(
+        "t => mount(document.getElementById('el'), t, { step: 23 })", SAMPLES["seed"]
+    )
     viewer = visit.page.locator(".mg-root")
-    assert cell(viewer, "x2", "g").inner_text() == "1.716" and "no layout" in viewer.locator(".mg-note").inner_text()
+    assert (
+        cell(viewer, "x2", "g").inner_text() == "1.716"
+        and "no layout" in viewer.locator(".mg-note").inner_text()
+    )
     visit.assert_clean()
 
 
 @pytest.mark.whole
 def test_numbers_look_the_same_in_python_and_in_the_browser(visit, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(f"<script type=module>{script()}\nwindow.both = [short, brief];</script>", encoding="utf-8")
+    path.write_text(
+        f"<script type=module>{script()}\nwindow.both = [short, brief];</script>", encoding="utf-8"
+    )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.both")
     rng = random.Random(11)
     numbers = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(2000)]
     numbers = [x for x in numbers if x == x and abs(x) != float("inf")]
-    numbers += [rng.uniform(-1, 1) * 10.0 ** rng.randint(-8, 9) for _ in range(2000)] + [rng.randint(-(10**7), 10**7) for _ in range(300)]
+    numbers += [rng.uniform(-1, 1) * 10.0 ** rng.randint(-8, 9) for _ in range(2000)] + [
+        rng.randint(-(10**7), 10**7) for _ in range(300)
+    ]
     numbers += [
         0,
         -0.0,
@@ -505,30 +621,59 @@ def test_numbers_look_the_same_in_python_and_in_the_browser(visit, tmp_path):
         1e-7,
         5e-324,
     ]
-    others = [True, False, None, "nan", "inf", "-inf", {"re": 1, "im": -0.5}, {"shape": [2, 2], "sample": [1, 2.5, "nan", 4]}]
-    others += [{"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": -1 / 3, "max": 1e9}, {"shape": [0], "sample": []}]
+    others = [
+        True,
+        False,
+        None,
+        "nan",
+        "inf",
+        "-inf",
+        {"re": 1, "im": -0.5},
+        {"shape": [2, 2], "sample": [1, 2.5, "nan", 4]},
+    ]
+    others += [
+        {"shape": [3, 4], "dtype": "float32", "sample": [0.1] * 12, "min": -1 / 3, "max": 1e9},
+        {"shape": [0], "sample": []},
+    ]
     values = numbers + others
-    assert visit.page.evaluate("values => values.map(both[0])", values) == [short(v) for v in values]
-    assert visit.page.evaluate("values => values.map(v => both[1](v))", values) == [brief(v) for v in values]
+    assert visit.page.evaluate("values => values.map(both[0])", values) == [
+        short(v) for v in values
+    ]
+    assert visit.page.evaluate("values => values.map(v => both[1](v))", values) == [
+        brief(v) for v in values
+    ]
 
 
 # ---- hosts
 
 
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.whole)])
-def test_the_cell_output_sets_its_height_folds_the_table_and_takes_the_notebooks_theme(visit, axe, tmp_path, theme):
+def test_the_cell_output_sets_its_height_folds_the_table_and_takes_the_notebooks_theme(
+    visit, axe, tmp_path, theme
+):
     """The frame's HTML as a notebook page would hold it, twice."""
     frame = viz.iframe(SAMPLES["seed"], 12)._repr_html_()
     path = tmp_path / "host.html"
     light = str(theme == "light").lower()
-    path.write_text(f"<!DOCTYPE html><meta charset=utf-8><body data-jp-theme-light={light}>{frame}{frame}</body>", encoding="utf-8")
+    path.write_text(
+        "<!DOCTYPE html><meta charset=utf-8><body"
+        f" data-jp-theme-light={light}>{frame}{frame}</body>",
+        encoding="utf-8",
+    )
     page = visit.page
     page.goto(path.as_uri())
-    page.wait_for_function("() => [...document.querySelectorAll('iframe')].every(f => f.dataset.alive)")
-    assert page.evaluate("[...document.querySelectorAll('details')].map(d => d.open)") == [False, False]
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('iframe')].every(f => f.dataset.alive)"
+    )
+    assert page.evaluate("[...document.querySelectorAll('details')].map(d => d.open)") == [
+        False,
+        False,
+    ]
     for i in range(2):
         inner = page.frame_locator("iframe").nth(i).locator("html")
-        page.wait_for_function(f"() => document.querySelectorAll('iframe')[{i}].style.height !== ''")
+        page.wait_for_function(
+            f"() => document.querySelectorAll('iframe')[{i}].style.height !== ''"
+        )
         page.wait_for_timeout(200)
         assert inner.evaluate("e => e.scrollHeight - e.clientHeight") <= 0, "the frame is cut"
         viewer = page.frame_locator("iframe").nth(i).locator(".mg-root")
@@ -556,10 +701,14 @@ def test_two_thousand_nodes_can_be_stepped(show, visit):
     focus(viewer)
     press(visit.page, "PageDown", "PageDown", "PageDown", "ArrowRight")
     changes = visit.page.evaluate(
-        """() => { const seen = new MutationObserver(() => {}), root = document.querySelector(".mg-root");
-            seen.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+        """() => { const seen = new MutationObserver(() => {}),
+            root = document.querySelector(".mg-root");
+            seen.observe(root, { subtree: true, childList: true, attributes: true,
+                characterData: true });
             for (let i = 0; i < 10; i++) document.querySelector(".mg-btn-next").click();
             return seen.takeRecords().length / 10; }"""
     )
-    assert 0 < changes < 200, "a step changes what it is about and what is on view, not the two thousand nodes"
+    assert 0 < changes < 200, (
+        "a step changes what it is about and what is on view, not the two thousand nodes"
+    )
     assert step_of(viewer) > 4000

@@ -1,4 +1,6 @@
-"""The viewer as its readers meet it: the lesson on both modes in JupyterLab, beside the notebook's own keys, and a page from a file."""
+"""The viewer as its readers meet it: the lesson on both modes in JupyterLab, beside the
+notebook's own keys, and a page from a file.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ ADJOINTS = {"x1": "5.5", "x2": "1.716"}
 
 
 def step_to_the_end(page: Any, viewer: Any) -> None:
-    """Walks a viewer (a locator) from its first state to its last by the right arrow key alone, seeing the counter move at every press."""
+    """Walks a viewer (a locator) from its first state to its last by the right arrow key alone,
+    seeing the counter move at every press.
+    """
     viewer.scroll_into_view_if_needed()
     viewer.focus()
     page.keyboard.press("Home")
@@ -27,11 +31,15 @@ def step_to_the_end(page: Any, viewer: Any) -> None:
     for _ in range(last):
         page.keyboard.press("ArrowRight")
     counter.get_by_text(f"{last} / {last}", exact=True).wait_for(timeout=10_000)
-    assert counter.evaluate("counter => counter.seen") == [f"{step} / {last}" for step in range(1, last + 1)]
+    assert counter.evaluate("counter => counter.seen") == [
+        f"{step} / {last}" for step in range(1, last + 1)
+    ]
 
 
 def adjoints(viewer: Any) -> dict[str, str]:
-    """What the viewer's table shows as the adjoints of the inputs; empty where a viewer shows none."""
+    """What the viewer's table shows as the adjoints of the inputs; empty where a viewer shows
+    none.
+    """
     cells = {name: viewer.locator(f"tr[data-node='{name}'] td[data-col='g']") for name in ADJOINTS}
     return {name: cell.inner_text() for name, cell in cells.items() if cell.count()}
 
@@ -39,7 +47,13 @@ def adjoints(viewer: Any) -> dict[str, str]:
 @pytest.fixture
 def opened(lab, visit):
     """The viewer of a notebook that shows one."""
-    lab.write("viewer.ipynb", [f"{FUNCTION}\nfrom minigrad import viz\nstepper = viz.show(f, 2.0, 5.0)\nstepper", "print('last cell')"])
+    lab.write(
+        "viewer.ipynb",
+        [
+            f"{FUNCTION}\nfrom minigrad import viz\nstepper = viz.show(f, 2.0, 5.0)\nstepper",
+            "print('last cell')",
+        ],
+    )
     lab.open(visit.page, "viewer.ipynb")
     lab.run_all(visit.page)
     viewer = visit.page.locator(".jp-OutputArea-output .mg-root")
@@ -50,9 +64,13 @@ def opened(lab, visit):
 def in_each_theme(page: Any):
     """JupyterLab's light theme, then its dark one; the viewer follows."""
     for theme, light in (("JupyterLab Light", "true"), ("JupyterLab Dark", "false")):
-        page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
+        page.evaluate(
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme
+        )
         page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
-        page.wait_for_function("() => document.getAnimations().every(one => one.playState !== 'running')")  # transitions of colour end
+        page.wait_for_function(
+            "() => document.getAnimations().every(one => one.playState !== 'running')"
+        )  # transitions of colour end
         yield
 
 
@@ -65,7 +83,9 @@ def test_the_lesson_on_both_modes_can_be_stepped_through_by_keyboard_in_jupyterl
     found = []
     for number in lab.cells_with_widgets(page):
         lab.scroll_to(page, number)
-        viewer = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .mg-root")
+        viewer = page.locator(
+            f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}'] .mg-root"
+        )
         viewer.wait_for()
         step_to_the_end(page, viewer)
         found.append(adjoints(viewer))
@@ -76,12 +96,23 @@ def test_the_lesson_on_both_modes_can_be_stepped_through_by_keyboard_in_jupyterl
 
 
 @pytest.mark.whole
-def test_the_keys_belong_to_the_viewer_while_it_has_the_focus_and_python_moves_it_too(lab, opened, visit):
+def test_the_keys_belong_to_the_viewer_while_it_has_the_focus_and_python_moves_it_too(
+    lab, opened, visit
+):
     page, viewer = visit.page, opened
     step_to_the_end(page, viewer)
     assert adjoints(viewer) == ADJOINTS
     cells = page.locator(".jp-Notebook .jp-Cell").count()
-    for key in ("a", "b", "d", "d", "x", "z", "y", "m"):  # JupyterLab's keys for inserting, deleting, cutting and changing cells
+    for key in (
+        "a",
+        "b",
+        "d",
+        "d",
+        "x",
+        "z",
+        "y",
+        "m",
+    ):  # JupyterLab's keys for inserting, deleting, cutting and changing cells
         page.keyboard.press(key)
     assert lab.compute(page, "stepper.step = 3") == ""
     viewer.locator(".mg-counter").get_by_text("3 /").wait_for()
@@ -89,8 +120,12 @@ def test_the_keys_belong_to_the_viewer_while_it_has_the_focus_and_python_moves_i
     page.keyboard.press("ArrowRight")
     viewer.locator(".mg-counter").get_by_text("4 /").wait_for()
     lab.wait_for(page, "print(stepper.step)", "4")
-    assert page.locator(".jp-Notebook .jp-Cell").count() == cells, "by now a command would have been carried out"
-    assert page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.type)") == ["code", "code"]
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells, (
+        "by now a command would have been carried out"
+    )
+    assert page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.type)"
+    ) == ["code", "code"]
     visit.assert_clean()
 
 

@@ -1,4 +1,6 @@
-"""The further views in a real browser, from files without a server: what each shows at every step, and what the reader does with it."""
+"""The further views in a real browser, from files without a server: what each shows at every
+step, and what the reader does with it.
+"""
 
 import copy
 import itertools
@@ -46,7 +48,9 @@ class Tower(mg.nn.Module):
 def tower():
     mg.manual_seed(3)
     model = Tower()
-    return trace_function(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], mode="reverse")
+    return trace_function(
+        lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], mode="reverse"
+    )
 
 
 def step_of(viewer):
@@ -62,18 +66,29 @@ def view(viewer, name):
 
 def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
     viewer = show(trace_function(f, 2.0, 5.0), views=["cut"])
-    assert viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)") == ["cut"]
+    assert viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)") == [
+        "cut"
+    ]
     viewer.get_by_label("View", exact=True).click()
     names = viewer.locator(".mg-popup label").all_inner_texts()
-    assert "Memory lens" in names and "Jacobian matrix" not in names and "Arrays of this step" not in names, "only what the Trace can show"
+    assert (
+        "Memory lens" in names
+        and "Jacobian matrix" not in names
+        and "Arrays of this step" not in names
+    ), "only what the Trace can show"
     viewer.get_by_role("checkbox", name="The reverse-mode algorithm").check()
     viewer.get_by_role("checkbox", name="Every step so far").check()
     opened = viewer.locator("[data-view]").evaluate_all("all => all.map(e => e.dataset.view)")
     assert opened == ["story", "algorithm", "cut"], "always in the same order"
     viewer.get_by_role("button", name="Close: Cut lens").click()
-    assert visit.page.evaluate("document.activeElement.tagName") == "SECTION", "the focus is not lost"
+    assert visit.page.evaluate("document.activeElement.tagName") == "SECTION", (
+        "the focus is not lost"
+    )
     viewer.get_by_label("View", exact=True).click()
-    assert not viewer.get_by_role("checkbox", name="Cut lens").is_checked() and view(viewer, "cut").count() == 0
+    assert (
+        not viewer.get_by_role("checkbox", name="Cut lens").is_checked()
+        and view(viewer, "cut").count() == 0
+    )
 
 
 AXE = {
@@ -86,7 +101,9 @@ AXE = {
 @pytest.mark.parametrize(
     ("name", "scheme"),
     [
-        pytest.param(name, scheme, marks=[] if (name, scheme) == ("numbers", "light") else pytest.mark.whole)
+        pytest.param(
+            name, scheme, marks=[] if (name, scheme) == ("numbers", "light") else pytest.mark.whole
+        )
         for name in AXE
         for scheme in ("light", "dark")
     ],
@@ -96,14 +113,24 @@ def test_axe_finds_nothing_in_any_view(show, visit, axe, tower, name, scheme):
     if name == "layers":
         trace = tower
     else:
-        trace = trace_function(f, 2.0, 5.0) if name == "numbers" else jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+        trace = (
+            trace_function(f, 2.0, 5.0)
+            if name == "numbers"
+            else jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
+        )
     show(trace, views=AXE[name], step=len(trace["steps"]) - 2)
     axe(visit.page, "html")
 
 
 @pytest.mark.parametrize(
     "name",
-    ["arrays", *(pytest.param(name, marks=pytest.mark.whole) for name in ("seed", "deep", "naninf", "hostile", "constants", "identity"))],
+    [
+        "arrays",
+        *(
+            pytest.param(name, marks=pytest.mark.whole)
+            for name in ("seed", "deep", "naninf", "hostile", "constants", "identity")
+        ),
+    ],
 )
 def test_every_view_of_every_sample_survives_every_step(show, visit, name):
     sample = all_samples()[name]
@@ -113,11 +140,22 @@ def test_every_view_of_every_sample_survives_every_step(show, visit, name):
     assert [int(text.split("/")[0]) for text in counters] == steps
 
 
-@pytest.mark.parametrize("width", [320, pytest.param(700, marks=pytest.mark.whole), pytest.param(1100, marks=pytest.mark.whole)])
+@pytest.mark.parametrize(
+    "width",
+    [320, pytest.param(700, marks=pytest.mark.whole), pytest.param(1100, marks=pytest.mark.whole)],
+)
 def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, tower, width):
     for trace in (trace_function(f, 2.0, 5.0), tower):
-        viewer = show(trace, width, views=["predict", "story", "algorithm", "orders", "cut", "memory", "arrays"])
-        over = at_each(viewer, (0, 20, len(trace["steps"])), "() => document.documentElement.scrollWidth - innerWidth")
+        viewer = show(
+            trace,
+            width,
+            views=["predict", "story", "algorithm", "orders", "cut", "memory", "arrays"],
+        )
+        over = at_each(
+            viewer,
+            (0, 20, len(trace["steps"])),
+            "() => document.documentElement.scrollWidth - innerWidth",
+        )
         assert max(over) <= 0
 
 
@@ -127,7 +165,9 @@ def test_a_narrow_page_does_not_scroll_sideways_with_all_views_open(show, tower,
 def test_the_story_tells_every_step_and_leads_back_to_it(show):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, views=["story"], step=23)
-    assert view(viewer, "story").locator(".mg-saying").all_inner_texts() == [s["say"] for s in trace["steps"]]
+    assert view(viewer, "story").locator(".mg-saying").all_inner_texts() == [
+        s["say"] for s in trace["steps"]
+    ]
     assert view(viewer, "story").locator("math").count() >= 23
     view(viewer, "story").locator("li").nth(6).get_by_role("button").click()
     assert step_of(viewer) == 7 and view(viewer, "story").locator("li").count() == 7
@@ -137,24 +177,39 @@ def test_the_algorithm_shows_line_dictionary_and_graph_of_the_same_step(show, vi
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["algorithm"])
     panel = view(viewer, "algorithm")
-    assert "has not begun" in panel.inner_text() and panel.locator(".mg-bnode:not(.mg-off)").count() == 0
+    assert (
+        "has not begun" in panel.inner_text()
+        and panel.locator(".mg-bnode:not(.mg-off)").count() == 0
+    )
     edges = {e["id"]: e for e in trace["edges"]}
     expected = {}
-    look = """root => { const panel = root.querySelector("[data-view='algorithm']"), all = part => [...panel.querySelectorAll(part)];
+    look = """root => { const panel = root.querySelector("[data-view='algorithm']"),
+        all = part => [...panel.querySelectorAll(part)];
         return {
             found: Object.fromEntries(all(".mg-dictionary tbody tr").map(row =>
-                [row.dataset.node, [...row.querySelectorAll(".mg-part")].map(part => part.textContent)])),
-            graph: all(".mg-bnode:not(.mg-off)").length, lit: all(".mg-line.mg-current code").map(e => e.textContent),
-            edges: all(".mg-edge.mg-lit").length, told: panel.querySelector(".mg-sumup").textContent,
+                [row.dataset.node, [...row.querySelectorAll(".mg-part")]
+                    .map(part => part.textContent)])),
+            graph: all(".mg-bnode:not(.mg-off)").length,
+            lit: all(".mg-line.mg-current code").map(e => e.textContent),
+            edges: all(".mg-edge.mg-lit").length,
+            told: panel.querySelector(".mg-sumup").textContent,
         }; }"""
-    for step, seen in zip(trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True):
+    for step, seen in zip(
+        trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True
+    ):
         if step["writes"][0][1] != "g":
             continue
         products = [c["product"] for c in step.get("contribs", [])] or [step["writes"][0][2]]
         expected.setdefault(step["node"], []).extend(products)
-        assert seen["found"] == {node: [short(p) for p in parts] for node, parts in expected.items()}
+        assert seen["found"] == {
+            node: [short(p) for p in parts] for node, parts in expected.items()
+        }
         assert seen["graph"] == len(expected), "the backward graph grows with the dictionary"
-        assert seen["lit"][0].startswith("grad ←") if step["phase"] == "seed" else any("append part" in line for line in seen["lit"])
+        assert (
+            seen["lit"][0].startswith("grad ←")
+            if step["phase"] == "seed"
+            else any("append part" in line for line in seen["lit"])
+        )
         if step["edges"]:
             assert seen["edges"] == 1
             assert edges[step["edges"][0]]["dst"] in seen["told"]
@@ -169,14 +224,21 @@ def test_the_cut_carries_the_same_sum_wherever_it_is(show, visit):
     assert int(slider.get_attribute("max")) - int(slider.get_attribute("min")) + 1 == len(sums) == 6
     for i, expected in enumerate(sums):
         slider.fill(str(int(slider.get_attribute("min")) + i))
-        assert f"the sum is {short(expected)}, as at every cut" in panel.locator(".mg-sumup").inner_text()
+        assert (
+            f"the sum is {short(expected)}, as at every cut"
+            in panel.locator(".mg-sumup").inner_text()
+        )
     slider.fill("4")
     crossing = viewer.locator(".mg-graph .mg-cut").count()
     order = [n["id"] for n in trace["nodes"]]
-    assert crossing == sum(order.index(e["src"]) < 4 <= order.index(e["dst"]) for e in trace["edges"])
+    assert crossing == sum(
+        order.index(e["src"]) < 4 <= order.index(e["dst"]) for e in trace["edges"]
+    )
     slider.focus()
     visit.page.keyboard.press("ArrowRight")
-    assert slider.input_value() == "5" and step_of(viewer) == 23, "its keys move the cut, not the clock"
+    assert slider.input_value() == "5" and step_of(viewer) == 23, (
+        "its keys move the cut, not the clock"
+    )
     to(viewer, 10)
     assert "Not everything" in panel.locator(".mg-sumup").inner_text()
     view(viewer, "cut").get_by_role("button", name="Close").click()
@@ -199,17 +261,25 @@ def test_a_broken_engine_is_seen_at_the_cut(show):
     assert any(told) and not told[-1]
 
 
-def test_any_legal_order_gives_the_adjoints_and_an_illegal_pick_is_refused_with_what_it_lacks(show, visit):
+def test_any_legal_order_gives_the_adjoints_and_an_illegal_pick_is_refused_with_what_it_lacks(
+    show, visit
+):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["orders"])
     panel = view(viewer, "orders")
     pick = lambda name: panel.locator(f".mg-pick[data-node='{name}']").click()
     pick("v2")
-    assert "lacks a contribution, v3 → v2" in panel.locator(".mg-sumup").inner_text() and panel.locator(".mg-done").count() == 0
+    assert (
+        "lacks a contribution, v3 → v2" in panel.locator(".mg-sumup").inner_text()
+        and panel.locator(".mg-done").count() == 0
+    )
     for name in ("v5", "v4", "v3", "v2", "v1"):  # not the engine's own order
         pick(name)
     assert "same adjoints" in panel.locator(".mg-sumup").inner_text()
-    sums = {r.get_attribute("data-node"): r.locator("td.mg-num").inner_text() for r in panel.locator("tbody tr").all()}
+    sums = {
+        r.get_attribute("data-node"): r.locator("td.mg-num").inner_text()
+        for r in panel.locator("tbody tr").all()
+    }
     end = state_at(trace, len(trace["steps"])).cells
     assert sums == {node: short(end[node, "g"]) for node in sums} and {"x1", "x2"} <= set(sums)
     pick("v5")
@@ -223,9 +293,13 @@ def test_any_legal_order_gives_the_adjoints_and_an_illegal_pick_is_refused_with_
 
 def test_a_player_is_not_read_aloud(show, visit):
     viewer = show(trace_function(f, 2.0, 5.0), views=["algorithm", "cut", "memory"])
-    speaking = lambda: viewer.locator("[role='status']").evaluate_all("all => all.map(e => e.getAttribute('aria-live'))")
+    speaking = lambda: viewer.locator("[role='status']").evaluate_all(
+        "all => all.map(e => e.getAttribute('aria-live'))"
+    )
     viewer.get_by_role("button", name="Play").click()
-    assert set(speaking()) == {"off"} and len(speaking()) == 4, "a step a second, in four places, is too much"
+    assert set(speaking()) == {"off"} and len(speaking()) == 4, (
+        "a step a second, in four places, is too much"
+    )
     viewer.get_by_role("button", name="Pause").click()
     assert set(speaking()) == {"polite"}
 
@@ -234,9 +308,16 @@ def test_an_entry_of_the_jacobian_is_said_when_it_is_found(show):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
     viewer = show(trace)
     look = "root => root.querySelector(\"[data-view='jacobian'] [role='status']\").textContent"
-    for step, said in zip(trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True):
-        names = [(trace["jacobian"]["rows"][i], trace["jacobian"]["columns"][j], short(v)) for i, j, v in step.get("entries", [])]
-        assert said == " ".join(f"Found: ∂{row}/∂{column} = {value}." for row, column, value in names)
+    for step, said in zip(
+        trace["steps"], at_each(viewer, range(1, len(trace["steps"]) + 1), look), strict=True
+    ):
+        names = [
+            (trace["jacobian"]["rows"][i], trace["jacobian"]["columns"][j], short(v))
+            for i, j, v in step.get("entries", [])
+        ]
+        assert said == " ".join(
+            f"Found: ∂{row}/∂{column} = {value}." for row, column, value in names
+        )
 
 
 # ---- predict
@@ -247,7 +328,10 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     panel, page = view(viewer, "predict"), visit.page
     viewer.get_by_role("button", name="Last").click()
     assert step_of(viewer) == 2, "the inputs are given; the first computed value is asked"
-    assert "value of v1" in panel.inner_text() and viewer.locator("tr[data-node='v1'] td[data-col='v']").inner_text() == ""
+    assert (
+        "value of v1" in panel.inner_text()
+        and viewer.locator("tr[data-node='v1'] td[data-col='v']").inner_text() == ""
+    )
     assert "0.6931" not in viewer.inner_text()
     field = panel.get_by_label("Your answer")
     for text, told in (("nonsense", "is not a number"), ("0,69", "Right: 0.6931")):
@@ -272,18 +356,23 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     assert step_of(viewer) == 6, "what was answered is not asked again"
     field.focus()
     page.keyboard.type("1e-3 ?")
-    assert step_of(viewer) == 6 and viewer.locator(".mg-help").is_hidden(), "keys typed into the answer are no commands"
+    assert step_of(viewer) == 6 and viewer.locator(".mg-help").is_hidden(), (
+        "keys typed into the answer are no commands"
+    )
 
 
 def test_an_answer_that_forgets_to_accumulate_is_told_so(show, visit):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
-    (first, *_) = [k for k, s in enumerate(trace["steps"], 1) if s["phase"] == "accumulate"]
+    first, *_ = [k for k, s in enumerate(trace["steps"], 1) if s["phase"] == "accumulate"]
     viewer = show(trace, views=["predict"], step=first - 1)
     panel = view(viewer, "predict")
     assert "A further contribution arrives" in panel.inner_text()
     panel.get_by_label("Your answer").fill(str(trace["steps"][first - 1]["contribs"][0]["product"]))
     visit.page.keyboard.press("Enter")
-    assert "is the new contribution alone" in panel.locator(".mg-sumup").inner_text() and step_of(viewer) == first
+    assert (
+        "is the new contribution alone" in panel.locator(".mg-sumup").inner_text()
+        and step_of(viewer) == first
+    )
 
 
 @pytest.mark.whole
@@ -294,7 +383,10 @@ def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visi
     viewer.get_by_role("button", name="Last").click()
     names = {"forward": "Forward mode", "reverse": "Reverse mode"}
     while panel.locator(".mg-predict").is_visible():
-        step, told = steps[step_of(viewer)], panel.locator("[aria-live='polite']").first.inner_text()
+        step, told = (
+            steps[step_of(viewer)],
+            panel.locator("[aria-live='polite']").first.inner_text(),
+        )
         field = panel.get_by_label("Your answer")
         if "pass" in step:
             one = trace["passes"][step["pass"]]
@@ -303,25 +395,40 @@ def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visi
             k = same.index(step["pass"])
             assert f"{names[one['mode']]}, pass {k + 1} of 2, seeded with 1 at {seeds[k]}" in told
         for i, j, _ in step.get("entries", [])[:1]:
-            assert f"the entry ∂{trace['jacobian']['rows'][i]}/∂{trace['jacobian']['columns'][j]} of the Jacobian" in told
+            assert (
+                f"the entry ∂{trace['jacobian']['rows'][i]}/∂{trace['jacobian']['columns'][j]} of"
+                " the Jacobian" in told
+            )
         field.fill(str(step["writes"][0][2]))
         visit.page.keyboard.press("Enter")
         to(viewer, len(steps))
     assert step_of(viewer) == len(steps), "every question was answered right, so the clock is free"
     assert re.search(r"(\d+) of \1 right", panel.inner_text())
-    assert panel.locator(".mg-log li").count() == sum("pass" in s and s["phase"] != "seed" for s in steps) + 2, "two values, then each pass"
+    assert (
+        panel.locator(".mg-log li").count()
+        == sum("pass" in s and s["phase"] != "seed" for s in steps) + 2
+    ), "two values, then each pass"
 
 
 @pytest.mark.whole
 def test_of_an_array_that_cannot_be_seen_the_shape_is_asked(show, visit):
     small = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0], [3.0, 4.0]], mode="reverse")
-    large = trace_function(lambda x: (x * x).sum(), [[float(i + j) for i in range(6)] for j in range(5)], mode="reverse")
-    for trace, asked in ((small, ["shape of ", "v2 be", "[", "[", "["]), (large, ["shape of "] * 5)):
+    large = trace_function(
+        lambda x: (x * x).sum(),
+        [[float(i + j) for i in range(6)] for j in range(5)],
+        mode="reverse",
+    )
+    for trace, asked in (
+        (small, ["shape of ", "v2 be", "[", "[", "["]),
+        (large, ["shape of "] * 5),
+    ):
         viewer = show(trace, views=["predict"])
         panel = view(viewer, "predict")
         for words in asked:
             viewer.get_by_role("button", name="Last").click()
-            assert words in panel.locator(".mg-question").text_content(), trace["steps"][step_of(viewer)]["say"]
+            assert words in panel.locator(".mg-question").text_content(), trace["steps"][
+                step_of(viewer)
+            ]["say"]
             panel.get_by_role("button", name="Show me").click()
         assert step_of(viewer) == len(trace["steps"])
 
@@ -338,8 +445,12 @@ def test_a_graph_grows_without_moving_and_marks_its_generations(show, visit):
     trace = trace_function(second, 0.5)
     viewer = show(trace)
     later = {n["id"] for n in trace["nodes"] if n["stage"] == "backward"}
-    ghosts = lambda: set(viewer.locator(".mg-node.mg-unborn").evaluate_all("all => all.map(e => e.dataset.node)"))
-    places = lambda: viewer.locator(".mg-node").evaluate_all("all => all.map(e => [e.dataset.node, e.getBBox().x, e.getBBox().y])")
+    ghosts = lambda: set(
+        viewer.locator(".mg-node.mg-unborn").evaluate_all("all => all.map(e => e.dataset.node)")
+    )
+    places = lambda: viewer.locator(".mg-node").evaluate_all(
+        "all => all.map(e => [e.dataset.node, e.getBBox().x, e.getBBox().y])"
+    )
     assert later and ghosts() == later
     before, count = places(), []
     unborn = "root => [...root.querySelectorAll('.mg-node.mg-unborn')].map(e => e.dataset.node)"
@@ -348,7 +459,9 @@ def test_a_graph_grows_without_moving_and_marks_its_generations(show, visit):
         born = {n for s in trace["steps"][:k] for n in s.get("add", [])}
         assert set(seen) == later - born
     assert places() == before and sorted(count, reverse=True) == count and count[-1] == 0
-    style = lambda s, n: visit.page.evaluate("([s, n]) => getComputedStyle(document.querySelector(s))[n]", [s, n])
+    style = lambda s, n: visit.page.evaluate(
+        "([s, n]) => getComputedStyle(document.querySelector(s))[n]", [s, n]
+    )
     assert style(".mg-edge.mg-stage-1:not(.mg-lit) .mg-wire", "strokeDasharray") != style(
         ".mg-edge.mg-stage-0:not(.mg-lit) .mg-wire", "strokeDasharray"
     )
@@ -373,13 +486,30 @@ def test_the_legend_names_the_function_its_derivatives_and_the_dangling(show, vi
         visit.page.set_viewport_size({"width": width, "height": 900})
         viewer = show(trace)
         words = viewer.locator("figcaption .mg-legend[class*='mg-stage-']")
-        assert words.all_inner_texts() == ["the function itself", "first backward", "second backward", "dangling"]
+        assert words.all_inner_texts() == [
+            "the function itself",
+            "first backward",
+            "second backward",
+            "dangling",
+        ]
         assert all(words.nth(i).is_visible() for i in range(4)), f"at {width} px"
-        looks = words.evaluate_all("all => all.map(e => getComputedStyle(e.querySelector('svg')).strokeDasharray)")
+        looks = words.evaluate_all(
+            "all => all.map(e => getComputedStyle(e.querySelector('svg')).strokeDasharray)"
+        )
         assert len(set(looks[:3])) == 3, "told apart without colour"
-        assert words.last.locator(".mg-slant").count() == 1 and words.first.locator(".mg-slant").count() == 0
-    assert [n["id"] for n in trace["nodes"] if n.get("dangling")], "as in the document: some nodes lead nowhere"
-    assert show(trace_function(f, 2.0, 5.0)).locator("figcaption .mg-legend[class*='mg-stage-']").count() == 0
+        assert (
+            words.last.locator(".mg-slant").count() == 1
+            and words.first.locator(".mg-slant").count() == 0
+        )
+    assert [n["id"] for n in trace["nodes"] if n.get("dangling")], (
+        "as in the document: some nodes lead nowhere"
+    )
+    assert (
+        show(trace_function(f, 2.0, 5.0))
+        .locator("figcaption .mg-legend[class*='mg-stage-']")
+        .count()
+        == 0
+    )
 
 
 @pytest.mark.whole
@@ -389,26 +519,41 @@ def test_a_bar_spans_a_name_of_several_letters(show, visit):
     over = viewer.locator(".mg-formula .mg-overline").first
     assert (
         over.text_content() == "phi"
-        and visit.page.evaluate("e => getComputedStyle(e).textDecorationLine", over.element_handle()) == "overline"
+        and visit.page.evaluate(
+            "e => getComputedStyle(e).textDecorationLine", over.element_handle()
+        )
+        == "overline"
     )
-    assert "phi" in view(viewer, "algorithm").locator(".mg-bnode tspan.mg-overline").all_text_contents()
+    assert (
+        "phi"
+        in view(viewer, "algorithm").locator(".mg-bnode tspan.mg-overline").all_text_contents()
+    )
     assert viewer.locator(".mg-formula mover").count() > 0, "one letter has its bar as before"
 
 
 @pytest.mark.whole
 def test_the_backward_graph_is_as_large_as_its_own_names_need(show):
     values = [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]
-    trace = trace_function(lambda x, b: ((x + b) * x).sum(), values, [0.1, 0.2, -0.3], mode="reverse")
+    trace = trace_function(
+        lambda x, b: ((x + b) * x).sum(), values, [0.1, 0.2, -0.3], mode="reverse"
+    )
     viewer = show(trace, views=["algorithm"], step=len(trace["steps"]))
     panel = view(viewer, "algorithm")
-    scale = panel.locator(".mg-backward").evaluate("svg => svg.clientWidth / svg.viewBox.baseVal.width")
+    scale = panel.locator(".mg-backward").evaluate(
+        "svg => svg.clientWidth / svg.viewBox.baseVal.width"
+    )
     assert scale >= 0.66 and panel.locator(".mg-bnode").count() == 5
     boxes = panel.locator(".mg-bnode rect").evaluate_all(
         "all => all.map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height])"
     )
-    assert all(a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1] for a, b in itertools.combinations(boxes, 2)), "none on another"
+    assert all(
+        a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+        for a, b in itertools.combinations(boxes, 2)
+    ), "none on another"
     columns = {node: box[0] for node, box in zip(["x", "b", "v1", "v2", "v3"], boxes, strict=True)}
-    assert columns["v3"] < columns["v2"] < columns["v1"] < min(columns["x"], columns["b"]), "from the output to the inputs"
+    assert columns["v3"] < columns["v2"] < columns["v1"] < min(columns["x"], columns["b"]), (
+        "from the output to the inputs"
+    )
 
 
 @pytest.mark.whole
@@ -416,7 +561,8 @@ def test_the_mark_of_a_cut_does_not_hide_the_number_on_its_edge(show):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, views=["cut"], step=16)
     look = """root => { const slider = root.querySelector("[data-view='cut'] input");
-        const boxes = part => [...root.querySelectorAll(part)].map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height]);
+        const boxes = part => [...root.querySelectorAll(part)]
+            .map(e => e.getBBox()).map(b => [b.x, b.y, b.x + b.width, b.y + b.height]);
         return [2, 3, 4, 5, 6].map(place => {
             slider.value = place; slider.dispatchEvent(new Event("input", { bubbles: true }));
             return [boxes(".mg-cutmark"), boxes(".mg-label rect")];
@@ -426,20 +572,26 @@ def test_the_mark_of_a_cut_does_not_hide_the_number_on_its_edge(show):
         for place, (marks, pills) in enumerate(cuts, 2):
             for mark, pill in itertools.product(marks, pills):
                 met += 1
-                assert mark[2] < pill[0] or pill[2] < mark[0] or mark[3] < pill[1] or pill[3] < mark[1], f"step {k}, cut {place}"
+                assert (
+                    mark[2] < pill[0] or pill[2] < mark[0] or mark[3] < pill[1] or pill[3] < mark[1]
+                ), f"step {k}, cut {place}"
     assert met > 40
 
 
 @pytest.mark.whole
 def test_three_backward_generations_have_three_looks(show, visit):
     trace = copy.deepcopy(all_samples()["reverse"])
-    for node, stage in zip(trace["nodes"][2:], ("first backward", "second backward", "third backward"), strict=False):
+    for node, stage in zip(
+        trace["nodes"][2:], ("first backward", "second backward", "third backward"), strict=False
+    ):
         node["stage"] = stage
     for edge in trace["edges"]:
         edge["stage"] = next(n["stage"] for n in trace["nodes"] if n["id"] == edge["dst"])
     viewer = show(trace)
     looks = visit.page.evaluate(
-        """() => [1, 2, 3].map(i => [getComputedStyle(document.querySelector(`.mg-edge.mg-stage-${i} .mg-wire`)).strokeDasharray,
+        """() => [1, 2, 3].map(i => [
+            getComputedStyle(document.querySelector(`.mg-edge.mg-stage-${i} .mg-wire`))
+                .strokeDasharray,
             document.querySelectorAll(`.mg-node.mg-stage-${i} .mg-stripe`).length])"""
     )
     assert len({dash for dash, _ in looks}) == 3 and [n for _, n in looks] == [1, 2, 3]
@@ -450,7 +602,11 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["memory"])
     held, reads = [], {}
-    told = at_each(viewer, range(len(trace["steps"]) + 1), "root => root.querySelector(\"[data-view='memory'] .mg-sumup\").textContent")
+    told = at_each(
+        viewer,
+        range(len(trace["steps"]) + 1),
+        "root => root.querySelector(\"[data-view='memory'] .mg-sumup\").textContent",
+    )
     for k, (step, text) in enumerate(zip([None, *trace["steps"]], told, strict=True)):
         held.append(int(re.search(r"pass: (\d+) B", text)[1]))
         if step and step.get("uses"):
@@ -458,17 +614,27 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
             reads[k] = step["uses"]
         if step and step.get("free"):
             assert f"Let go: what {', '.join(step['free'])} kept" in text
-    assert held[0] == held[-1] == 0 and max(held) == 16, "ln keeps x1, the product both, sin x2: two numbers of 8 bytes"
+    assert held[0] == held[-1] == 0 and max(held) == 16, (
+        "ln keeps x1, the product both, sin x2: two numbers of 8 bytes"
+    )
     assert sorted(map(tuple, reads.values())) == [("x1",), ("x1",), ("x2",), ("x2",)]
     kept = viewer.locator(".mg-graph .mg-kept").count()
-    assert kept == sum(bool(n.get("saved")) for n in trace["nodes"]) and viewer.locator(".mg-node.mg-freed").count() == kept
+    assert (
+        kept == sum(bool(n.get("saved")) for n in trace["nodes"])
+        and viewer.locator(".mg-node.mg-freed").count() == kept
+    )
 
 
 @pytest.mark.whole
 def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_is_kept(show):
     viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"))
-    square, words = viewer.locator(".mg-node .mg-kept:visible"), viewer.locator(".mg-left figcaption")
-    assert "keeps values for the reverse pass" in words.inner_text() and "freed" in words.inner_text()
+    square, words = (
+        viewer.locator(".mg-node .mg-kept:visible"),
+        viewer.locator(".mg-left figcaption"),
+    )
+    assert (
+        "keeps values for the reverse pass" in words.inner_text() and "freed" in words.inner_text()
+    )
     assert square.count() == 0, "nothing is computed yet"
     to(viewer, 3)
     assert square.count() == 1
@@ -476,23 +642,37 @@ def test_the_square_of_kept_values_is_explained_and_stands_only_where_something_
     assert square.count() == 3
     for mode in ("primal", "forward"):
         viewer = show(trace_function(f, 2.0, 5.0, mode=mode), step=7)
-        assert viewer.locator(".mg-kept").count() == 0 and "keeps values" not in viewer.locator(".mg-left figcaption").inner_text()
+        assert (
+            viewer.locator(".mg-kept").count() == 0
+            and "keeps values" not in viewer.locator(".mg-left figcaption").inner_text()
+        )
 
 
 @pytest.mark.parametrize(
     ("lang", "forward", "reverse"),
-    [("en", "Forward mode, seed", "Reverse mode, seed"), pytest.param("zh", "前向模式，种子", "反向模式，种子", marks=pytest.mark.whole)],
+    [
+        ("en", "Forward mode, seed", "Reverse mode, seed"),
+        pytest.param("zh", "前向模式，种子", "反向模式，种子", marks=pytest.mark.whole),
+    ],
 )
 def test_the_seeds_of_the_passes_stand_under_the_title(show, lang, forward, reverse):
-    said = lambda viewer: [re.sub(r"\s", "", text) for text in viewer.locator(".mg-seed").all_text_contents()]
+    said = lambda viewer: [
+        re.sub(r"\s", "", text) for text in viewer.locator(".mg-seed").all_text_contents()
+    ]
     tight = lambda text: text.replace(" ", "")
     assert said(show(trace_function(f, 2.0, 5.0, mode="primal"), lang=lang)) == []
     both = show(trace_function(f, 2.0, 5.0, tangents=(0.0, 1.0)), lang=lang)
     assert said(both) == [f"{tight(forward)}x˙1=0,x˙2=1", f"{tight(reverse)}v¯5=1"]
-    many = trace_function(lambda *xs: sum(xs), *[1.0] * 6, mode="forward", tangents=(0.0,) * 5 + (2.0,))
+    many = trace_function(
+        lambda *xs: sum(xs), *[1.0] * 6, mode="forward", tangents=(0.0,) * 5 + (2.0,)
+    )
     (words,) = said(show(many, lang=lang))
-    assert "=2" in words and words.endswith(",…") and words.count("=") == 4, "of many, those that are not zero"
-    assert said(show(jacobian_trace(lambda a, b: a * b, 2.0, 3.0), lang=lang)) == [], "each pass says its own"
+    assert "=2" in words and words.endswith(",…") and words.count("=") == 4, (
+        "of many, those that are not zero"
+    )
+    assert said(show(jacobian_trace(lambda a, b: a * b, 2.0, 3.0), lang=lang)) == [], (
+        "each pass says its own"
+    )
 
 
 @pytest.mark.whole
@@ -502,7 +682,10 @@ def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
     panel = view(viewer, "orders")
     for node in ("v1", "v5", "v3", "v5"):  # not yet, legal, legal, already done
         panel.locator(f".mg-pick[data-node='{node}']").click()
-        assert panel.is_visible() and viewer.locator(".mg-counter").inner_text() == f"7 / {len(trace['steps'])}"
+        assert (
+            panel.is_visible()
+            and viewer.locator(".mg-counter").inner_text() == f"7 / {len(trace['steps'])}"
+        )
     for node in ("v4", "x1"):  # in the graph: the clock moves, the order stays
         viewer.locator(f".mg-graph .mg-node[data-node='{node}']").click()
         assert panel.is_visible() and panel.locator(".mg-pick.mg-done").count() == 2
@@ -512,31 +695,38 @@ def test_no_click_on_a_node_shuts_the_panel_of_orders(show):
 def test_the_mark_of_a_column_is_no_letter(show):
     viewer = show(trace_function(lambda v, o: v * o, 2.0, 3.0))
     assert viewer.locator(".mg-node .mg-mark .mg-ring").count() == 9
-    assert viewer.locator(".mg-mark").all_text_contents() == [""] * viewer.locator(".mg-mark").count(), "a node may have any letter's name"
+    assert (
+        viewer.locator(".mg-mark").all_text_contents() == [""] * viewer.locator(".mg-mark").count()
+    ), "a node may have any letter's name"
 
 
 @pytest.mark.whole
 def test_a_shape_is_written_once_for_all_wires_of_a_node_and_touches_nothing(show, visit):
-    viewer = show(trace_function(lambda x: (x.t() - x.exp()).pow(2).sum(), [[0.0, 1.0], [-1.0, 0.5]], mode="reverse"))
+    viewer = show(
+        trace_function(
+            lambda x: (x.t() - x.exp()).pow(2).sum(), [[0.0, 1.0], [-1.0, 0.5]], mode="reverse"
+        )
+    )
     assert viewer.locator(".mg-shape").count() == 5
-    hits = visit.page.evaluate(
-        """() => {
+    hits = visit.page.evaluate("""() => {
           const notes = [...document.querySelectorAll(".mg-shape")].map((e) => e.getBBox());
-          const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+          const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width
+              && a.y < b.y + b.height && b.y < a.y + a.height;
           const cards = [...document.querySelectorAll(".mg-node .mg-card")].map((e) => e.getBBox());
           const tips = [...document.querySelectorAll(".mg-tip")].map((e) => e.getBBox());
           const wires = [...document.querySelectorAll(".mg-wire")].filter((wire) => {
             for (let at = 0; at < wire.getTotalLength(); at += 2) {
               const { x, y } = wire.getPointAtLength(at);
-              if (notes.some((n) => n.x < x && x < n.x + n.width && n.y + 2 < y && y < n.y + n.height - 2)) return true;
+              if (notes.some((n) =>
+                  n.x < x && x < n.x + n.width && n.y + 2 < y && y < n.y + n.height - 2))
+                  return true;
             }
             return false;
           });
           return [notes.filter((n, i) => notes.some((m, j) => i < j && meet(n, m))).length,
             cards.filter((c) => notes.some((n) => meet(n, c))).length,
             tips.filter((c) => notes.some((n) => meet(n, c))).length, wires.length];
-        }"""
-    )
+        }""")
     assert hits == [0, 0, 0, 0], "notes that meet: notes, cards, points of arrows, wires"
 
 
@@ -544,11 +734,21 @@ def test_a_shape_is_written_once_for_all_wires_of_a_node_and_touches_nothing(sho
 
 
 def test_arrays_stand_in_cards_and_their_shapes_on_edges(show):
-    trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
+    trace = trace_function(
+        lambda x, b: ((x + b) * x).sum(),
+        [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]],
+        [0.1, 0.2, -0.3],
+        mode="reverse",
+    )
     viewer = show(trace, views=["arrays"], step=len(trace["steps"]))
     card = viewer.locator(".mg-node[data-node='x']")
-    assert card.locator(".mg-caption").text_content() == "(2, 3) float64", "not a number followed by a word"
-    assert [t.replace("\u00a0", " ").split() for t in card.locator(".mg-value").first.locator("tspan").all_text_contents()] == [
+    assert card.locator(".mg-caption").text_content() == "(2, 3) float64", (
+        "not a number followed by a word"
+    )
+    assert [
+        t.replace("\u00a0", " ").split()
+        for t in card.locator(".mg-value").first.locator("tspan").all_text_contents()
+    ] == [
         ["1", "−2", "3"],
         ["4", "5", "−6"],
     ]
@@ -571,7 +771,8 @@ def test_a_large_array_is_a_heat_map_of_its_elements(show, visit):
     assert viewer.locator(".mg-node[data-node='x'] .mg-heat path").count() > 8
     assert "200 of 1200 elements" in view(viewer, "arrays").inner_text()
     sizes = visit.page.evaluate(
-        "() => ['.mg-h1', '.mg-h15'].map(s => Number(document.querySelector('.mg-inside ' + s).getAttribute('d').match(/h([\\d.]+)/)[1]))"
+        "() => ['.mg-h1', '.mg-h15'].map(s => Number(document.querySelector('.mg-inside ' +"
+        " s).getAttribute('d').match(/h([\\d.]+)/)[1]))"
     )
     assert sizes[0] < sizes[1], "negative cells are smaller: the sign shows without colour"
 
@@ -579,9 +780,15 @@ def test_a_large_array_is_a_heat_map_of_its_elements(show, visit):
 def test_modules_are_boxes_that_open_and_close_and_repeated_blocks_are_folded(show, visit, tower):
     viewer, page = show(tower), visit.page
     labels = lambda: viewer.locator(".mg-group .mg-group-name").all_text_contents()
-    assert labels() == ["▸ blocks.0 … blocks.2", "▸ head"], "the model itself is open, its three blocks are one box"
+    assert labels() == [
+        "▸ blocks.0 … blocks.2",
+        "▸ head",
+    ], "the model itself is open, its three blocks are one box"
     box = viewer.locator(".mg-group").first
-    assert "3 × ·" in box.locator(".mg-caption").text_content() and box.get_attribute("aria-expanded") == "false"
+    assert (
+        "3 × ·" in box.locator(".mg-caption").text_content()
+        and box.get_attribute("aria-expanded") == "false"
+    )
     last = len(tower["steps"])
     to(viewer, last)
     box.click()
@@ -589,7 +796,9 @@ def test_modules_are_boxes_that_open_and_close_and_repeated_blocks_are_folded(sh
     viewer.locator(".mg-group").first.focus()
     page.keyboard.press("Enter")
     assert "▸ linear" in labels()
-    assert page.evaluate("document.activeElement.closest('.mg-graph') !== null"), "the focus stays in the graph"
+    assert page.evaluate("document.activeElement.closest('.mg-graph') !== null"), (
+        "the focus stays in the graph"
+    )
     assert step_of(viewer) == last, "opening does not move the clock"
     viewer.get_by_role("button", name="Open all").click()
     assert labels() == [] and viewer.locator(".mg-node").count() == len(tower["nodes"])
@@ -620,8 +829,13 @@ def test_branches_side_by_side_are_no_repetition(show):
 
 def test_every_step_lights_the_box_that_holds_it(show, tower):
     viewer = show(tower)
-    look = "root => ['.mg-graph .mg-node.mg-write', 'tr.mg-active'].map(part => root.querySelectorAll(part).length)"
-    assert {tuple(counts) for counts in at_each(viewer, range(1, len(tower["steps"]) + 1, 4), look)} == {(1, 1)}
+    look = (
+        "root => ['.mg-graph .mg-node.mg-write', 'tr.mg-active'].map(part =>"
+        " root.querySelectorAll(part).length)"
+    )
+    assert {
+        tuple(counts) for counts in at_each(viewer, range(1, len(tower["steps"]) + 1, 4), look)
+    } == {(1, 1)}
 
 
 @pytest.mark.whole
@@ -629,7 +843,8 @@ def test_opened_boxes_never_overlap_and_all_edges_run_on(show, visit, tower):
     viewer = show(tower)
     for _ in range(4):
         boxes = visit.page.evaluate(
-            """() => [...document.querySelectorAll(".mg-graph .mg-node")].map(n => { const c = n.querySelector(".mg-card:not(.mg-pile)");
+            """() => [...document.querySelectorAll(".mg-graph .mg-node")].map(n => {
+                const c = n.querySelector(".mg-card:not(.mg-pile)");
                 return ["x", "y", "width", "height"].map(a => Number(c.getAttribute(a))); })"""
         )
         for i, (x, y, w, h) in enumerate(boxes):
@@ -650,12 +865,16 @@ def test_two_thousand_nodes_open_grouped_and_stay_usable(show, visit):
     assert viewer.locator(".mg-node").count() < 120
     to(viewer, 4321)
     changes = visit.page.evaluate(
-        """() => { const seen = new MutationObserver(() => {}), root = document.querySelector(".mg-root");
-            seen.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+        """() => { const seen = new MutationObserver(() => {}),
+            root = document.querySelector(".mg-root");
+            seen.observe(root, { subtree: true, childList: true, attributes: true,
+                characterData: true });
             for (let i = 0; i < 10; i++) document.querySelector(".mg-btn-next").click();
             return seen.takeRecords().length / 10; }"""
     )
-    assert step_of(viewer) == 4331 and 0 < changes < 300, "no more than a few for each of the boxes on view"
+    assert step_of(viewer) == 4331 and 0 < changes < 300, (
+        "no more than a few for each of the boxes on view"
+    )
 
 
 @pytest.mark.whole
@@ -669,7 +888,8 @@ def test_zoom_by_keys_and_by_two_fingers(show, visit):
     page.keyboard.press("0")
     assert width() == pytest.approx(before, abs=1)
     pinch = """() => { const g = document.querySelector(".mg-graph");
-        const at = (id, x) => ({ pointerId: id, pointerType: "touch", clientX: x, clientY: 300, bubbles: true });
+        const at = (id, x) => ({ pointerId: id, pointerType: "touch",
+            clientX: x, clientY: 300, bubbles: true });
         const send = (type, id, x) => g.dispatchEvent(new PointerEvent(type, at(id, x)));
         send("pointerdown", 1, 200); send("pointerdown", 2, 300); send("pointermove", 2, 350);
         send("pointerup", 1, 200); send("pointerup", 2, 350); }"""
@@ -686,31 +906,45 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
     viewer = show(trace)
     panel = view(viewer, "jacobian")
     filled = []
-    read = """root => [...root.querySelectorAll("[data-view='jacobian'] table")].map(table => [...table.querySelectorAll("tbody tr")].map(
+    read = """root => [...root.querySelectorAll("[data-view='jacobian'] table")].map(table =>
+        [...table.querySelectorAll("tbody tr")].map(
         row => [...row.querySelectorAll("td.mg-entry")].map(cell => cell.textContent)))"""
     for k, tables in enumerate(at_each(viewer, range(len(trace["steps"]) + 1), read)):
         filled.append([sum(c != "" for row in t for c in row) for t in tables])
         for t in tables:
-            assert all(c in ("", short(truth[i][j])) for i, row in enumerate(t) for j, c in enumerate(row)), f"step {k}"
+            assert all(
+                c in ("", short(truth[i][j])) for i, row in enumerate(t) for j, c in enumerate(row)
+            ), f"step {k}"
     assert (
         filled[0] == [0, 0]
         and filled[-1] == [6, 6]
         and all(a <= b for p, q in itertools.pairwise(filled) for a, b in zip(p, q, strict=True))
     )
-    sent = lambda steps, mode: sum(len(s.get("contribs", [])) for s in steps if "pass" in s and trace["passes"][s["pass"]]["mode"] == mode)
+    sent = lambda steps, mode: sum(
+        len(s.get("contribs", []))
+        for s in steps
+        if "pass" in s and trace["passes"][s["pass"]]["mode"] == mode
+    )
     total = {mode: sent(trace["steps"], mode) for mode in ("forward", "reverse")}
     said = panel.locator(".mg-sumup")
     for k in (0, 8, 12):
         to(viewer, k)
-        here = [re.fullmatch(r"Pass \d of \d; (\d+) products so far\.", text) for text in said.all_inner_texts()]
+        here = [
+            re.fullmatch(r"Pass \d of \d; (\d+) products so far\.", text)
+            for text in said.all_inner_texts()
+        ]
         assert all(here), "who has to guess first is not told the totals"
-        assert [int(found[1]) for found in here] == [sent(trace["steps"][:k], mode) for mode in total]
+        assert [int(found[1]) for found in here] == [
+            sent(trace["steps"][:k], mode) for mode in total
+        ]
     to(viewer, len(trace["steps"]))
     counts = said.all_inner_texts()
     assert counts[0].startswith("Pass 3 of 3") and counts[1].startswith("Pass 2 of 2")
     products = [int(re.search(r"(\d+) products in all", c)[1]) for c in counts]
     assert products == list(total.values())
-    assert products[1] < products[0], "two outputs and three inputs: reverse mode needs fewer products"
+    assert products[1] < products[0], (
+        "two outputs and three inputs: reverse mode needs fewer products"
+    )
 
 
 def test_two_traces_move_together_and_the_first_difference_is_marked(show, visit):
@@ -749,14 +983,21 @@ def test_sliders_move_through_a_grid_held_in_the_page(show, visit):
     assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "5.5"
     page.get_by_role("slider", name="x1").fill("0")
     viewer = page.locator("section.mg-root").first
-    assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "6" and step_of(viewer) == 23
+    assert (
+        viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "6"
+        and step_of(viewer) == 23
+    )
     assert page.locator(".mg-slid").first.inner_text() == "1"
     page.get_by_role("slider", name="x2").focus()
     page.keyboard.press("ArrowLeft")
     viewer = page.locator("section.mg-root").first
     assert viewer.locator("tr[data-node='x2'] td[data-col='v']").inner_text() == "2.5"
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "x2", "the slider keeps the focus"
-    assert viewer.locator("tr[data-node='x2'] td[data-col='g']").inner_text() == short(1 - math.cos(2.5))
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "x2", (
+        "the slider keeps the focus"
+    )
+    assert viewer.locator("tr[data-node='x2'] td[data-col='g']").inner_text() == short(
+        1 - math.cos(2.5)
+    )
 
 
 @pytest.mark.whole
@@ -764,9 +1005,16 @@ def test_the_interface_speaks_chinese(show, visit, axe):
     trace = trace_function(f, 2.0, 5.0)
     viewer = show(trace, lang="zh", step=22, views=["predict", "algorithm", "cut"])
     text = viewer.inner_text()
-    assert "求值轨迹" in viewer.get_attribute("aria-label") and "切割透镜" in text and "反向模式算法" in text
+    assert (
+        "求值轨迹" in viewer.get_attribute("aria-label")
+        and "切割透镜" in text
+        and "反向模式算法" in text
+    )
     assert viewer.get_attribute("lang") == visit.page.locator("html").get_attribute("lang") == "zh"
-    assert viewer.locator(".mg-say").inner_text() == "向 x2 再传回 2，与原有的相加；它的伴随现在是 1.716。"
+    assert (
+        viewer.locator(".mg-say").inner_text()
+        == "向 x2 再传回 2，与原有的相加；它的伴随现在是 1.716。"
+    )
     left = re.findall(r"(?:Graph|Explanation|Step|adjoint|tangent|value)\b", text)
     assert left == [], "no English word of the interface is left"
     axe(visit.page, "html")
@@ -776,7 +1024,9 @@ def test_every_text_has_a_chinese_counterpart(visit, tmp_path):
     path = tmp_path / "page.html"
     from minigrad.viz.bundle import script
 
-    path.write_text(f"<script type=module>{script()}\nwindow.texts = TEXTS;</script>", encoding="utf-8")
+    path.write_text(
+        f"<script type=module>{script()}\nwindow.texts = TEXTS;</script>", encoding="utf-8"
+    )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.texts")
     texts = visit.page.evaluate("texts")

@@ -1,6 +1,8 @@
-"""Every view as a live widget, in JupyterLab and in Notebook 7: one notebook shows them all; each is stepped, scrubbed, opened, answered.
+"""Every view as a live widget, in JupyterLab and in Notebook 7: one notebook shows them all; each
+is stepped, scrubbed, opened, answered.
 
-The kernel takes part where it should: it reads the answers, traces again when an input is dragged, and moves the clock.
+The kernel takes part where it should: it reads the answers, traces again when an input is dragged,
+and moves the clock.
 """
 
 import pytest
@@ -10,7 +12,8 @@ pytestmark = pytest.mark.browser
 pytest.importorskip("anywidget", reason='pip install "minigrad[viz]"')
 
 CELLS = {
-    "all": """
+    "all": (
+        """
 import copy
 import minigrad as mg
 from minigrad import viz
@@ -18,11 +21,15 @@ from minigrad.watch import trace_function
 def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 stepper = viz.show(f, 2.0, 5.0, views=["story", "algorithm", "orders", "cut", "memory"])
-stepper""",
-    "predict": """
+stepper"""
+    ),
+    "predict": (
+        """
 asked = viz.show(f, 2.0, 5.0, mode="reverse", views=["predict"])
-asked""",
-    "groups": """
+asked"""
+    ),
+    "groups": (
+        """
 class Block(mg.nn.Module):
     def __init__(self):
         self.linear = mg.nn.Linear(3, 3)
@@ -36,35 +43,49 @@ class Tower(mg.nn.Module):
             x = block(x)
         return x
 model = Tower()
-grouped = viz.show(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]], mode="reverse", views=["arrays", "memory"])
-grouped""",
-    "growing": """
+grouped = viz.show(lambda x: model(x).square().sum(), [[0.5, -1.0, 2.0]],
+    mode="reverse", views=["arrays", "memory"])
+grouped"""
+    ),
+    "growing": (
+        """
 def slope(x):
     (g,) = mg.autograd.grad(mg.sin(x) * x, x, create_graph=True)
     return g
 growing = viz.show(slope, 0.5)
-growing""",
-    "jacobian": """
+growing"""
+    ),
+    "jacobian": (
+        """
 matrix = viz.jacobian(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
-matrix""",
-    "compare": """
+matrix"""
+    ),
+    "compare": (
+        """
 right = trace_function(f, 2.0, 5.0)
 wrong = copy.deepcopy(right)
 for step in wrong["steps"]:
     if step["phase"] == "accumulate":
         step["writes"][0][2] = step["contribs"][0]["product"]
-viz.compare(right, wrong, names=("reference", "mine"))""",
-    "sliders": """
+viz.compare(right, wrong, names=("reference", "mine"))"""
+    ),
+    "sliders": (
+        """
 dragged = viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))
-dragged""",
+dragged"""
+    ),
 }
-OWN = {"Cannot read properties of undefined (reading 'schema')", "Command 'filebrowser:open-path' not registered."}
+OWN = {
+    "Cannot read properties of undefined (reading 'schema')",
+    "Command 'filebrowser:open-path' not registered.",
+}
 """Errors that Notebook 7 itself writes into the console as it opens any notebook, an empty one too.
 
-Notebook 7.6.5 restores JupyterLab's file browser on a notebook's page too. Its own tree resolver takes every address for one that names
-a file (the pattern is `/(/tree/.*)?`), so, if the address is routed after the file browser began to listen, that asks for the command
-`filebrowser:open-path`; but the plugin with that command (`@jupyterlab/filebrowser-extension:browser`) is loaded on the page of the tree
-alone.
+Notebook 7.6.5 restores JupyterLab's file browser on a notebook's page too. Its own tree resolver
+takes every address for one that names a file (the pattern is `/(/tree/.*)?`), so, if the address is
+routed after the file browser began to listen, that asks for the command `filebrowser:open-path`;
+but the plugin with that command (`@jupyterlab/filebrowser-extension:browser`) is loaded on the page
+of the tree alone.
 """
 NUMBER = {name: i for i, name in enumerate(CELLS)}
 
@@ -79,7 +100,8 @@ class Notebook:
         """The viewer in a cell's output."""
         self.lab.scroll_to(self.page, NUMBER[name])
         found = self.page.locator(
-            f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER[name]}'] .jp-OutputArea-output section.mg-root"
+            f".jp-Notebook .jp-Cell[data-windowed-list-index='{NUMBER[name]}']"
+            " .jp-OutputArea-output section.mg-root"
         ).nth(which)
         found.wait_for()
         return found
@@ -110,9 +132,16 @@ def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
     for k in range(1, last + 1):
         page.keyboard.press("ArrowRight")
         viewer.locator(".mg-counter").get_by_text(f"{k} / {last}", exact=True).wait_for()
-    assert viewer.locator("[data-view]").count() == 5 and viewer.locator("[data-view='story'] li").count() == last
+    assert (
+        viewer.locator("[data-view]").count() == 5
+        and viewer.locator("[data-view='story'] li").count() == last
+    )
     assert "as at every cut" in viewer.locator("[data-view='cut'] .mg-sumup").inner_text()
-    assert viewer.locator("[data-view='memory'] .mg-sumup").inner_text().startswith("Kept for the reverse pass: 0 B")
+    assert (
+        viewer.locator("[data-view='memory'] .mg-sumup")
+        .inner_text()
+        .startswith("Kept for the reverse pass: 0 B")
+    )
     viewer.locator(".mg-pick[data-node='v1']").click()
     assert "lacks a contribution" in viewer.locator("[data-view='orders'] .mg-sumup").inner_text()
     viewer.locator(".mg-bar .mg-slider").fill("18")  # scrubbed
@@ -127,7 +156,10 @@ def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
     page.keyboard.press("Enter")
     viewer.get_by_label("Your answer").fill("11")
     page.keyboard.press("Enter")
-    answers = "print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in asked.answers])"
+    answers = (
+        "print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in"
+        " asked.answers])"
+    )
     lab.wait_for(page, answers, "[(2, 'v1', 'v', 0.693, True), (3, 'v2', 'v', 11, False)]")
 
     # groups open by mouse and by keyboard
@@ -152,7 +184,9 @@ def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
     # the Jacobian
     viewer = notebook.viewer("jacobian")
     viewer.get_by_role("button", name="Last").click()
-    assert [t.locator("td.mg-entry").all_inner_texts() for t in viewer.locator(".mg-jacobian").all()] == [["3", "2", "−0.4161", "0"]] * 2
+    assert [
+        t.locator("td.mg-entry").all_inner_texts() for t in viewer.locator(".mg-jacobian").all()
+    ] == [["3", "2", "−0.4161", "0"]] * 2
 
     # two Traces
     viewer, other = notebook.viewer("compare"), notebook.viewer("compare", 1)
@@ -191,7 +225,9 @@ large"""
 
 @pytest.mark.whole
 @APPS
-def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_be_unpacked_is_said(lab, visit, app):
+def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_be_unpacked_is_said(
+    lab, visit, app
+):
     page = visit.page
     frames = []  # what the server sends to the page, in bytes
     lab.write("large.ipynb", [LARGE])
@@ -207,16 +243,26 @@ def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_
     viewer = page.locator(".jp-OutputArea-output section.mg-root")
     viewer.wait_for()
     last = int(viewer.locator(".mg-counter").inner_text().split("/")[1])
-    text, sent = map(int, lab.compute(page, "print(len(json.dumps(large.trace)), len(large.packed))").split())
+    text, sent = map(
+        int, lab.compute(page, "print(len(json.dumps(large.trace)), len(large.packed))").split()
+    )
     assert last > 4_000 and text > 3_000_000 and sent < text / 8
-    assert sent < max(frames) < text / 3, "no message holds the Trace as it is; the largest holds the page for readers without a kernel"
+    assert sent < max(frames) < text / 3, (
+        "no message holds the Trace as it is; the largest holds the page for readers without a"
+        " kernel"
+    )
     viewer.get_by_role("button", name="Last").click()
     viewer.locator(".mg-counter").get_by_text(f"{last} / {last}", exact=True).wait_for()
-    newer = "large.trace = trace_function(small, 2.0, 5.0); large.trace = trace_function(small, 1.0, 3.0)"
+    newer = (
+        "large.trace = trace_function(small, 2.0, 5.0); large.trace = trace_function(small, 1.0,"
+        " 3.0)"
+    )
     assert lab.compute(page, newer) == ""
     viewer.locator(".mg-counter").get_by_text("0 / 23", exact=True).wait_for()
     viewer.get_by_role("button", name="Last").click()
-    assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "4", "1/x1 + x2 at the newer point"
+    assert viewer.locator("tr[data-node='x1'] td[data-col='g']").inner_text() == "4", (
+        "1/x1 + x2 at the newer point"
+    )
     visit.assert_clean()
 
     assert lab.compute(page, "large.set_trait('packed', b'no gzip')") == ""

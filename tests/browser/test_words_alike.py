@@ -1,4 +1,6 @@
-"""Python's pictures and the viewer say the same: the table of texts, the sentences, the names of passes."""
+"""Python's pictures and the viewer say the same: the table of texts, the sentences, the names of
+passes.
+"""
 
 import pytest
 from minigrad.viz.bundle import script
@@ -13,14 +15,25 @@ from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
 
-FILLED = {"k": 3, "n": 4, "say": "x", "phase": "p", "title": "t", "node": "v1", "value": "2", "part": "7"}
+FILLED = {
+    "k": 3,
+    "n": 4,
+    "say": "x",
+    "phase": "p",
+    "title": "t",
+    "node": "v1",
+    "value": "2",
+    "part": "7",
+}
 
 
 @pytest.fixture
 def page(visit, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(
-        f"<script type=module>{script()}\nwindow.words = {{ translator, sentence, passText, namesOf }};</script>", encoding="utf-8"
+        f"<script type=module>{script()}\nwindow.words = {{ translator, sentence, passText, namesOf"
+        " };</script>",
+        encoding="utf-8",
     )
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.words")
@@ -31,7 +44,10 @@ def page(visit, tmp_path):
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_text_of_the_table_is_the_same(page, lang):
     t, names = words(lang), [*texts()["en"], *texts()["zh"], "no such text"]
-    said = page.evaluate("([lang, names, filled]) => names.map((name) => words.translator(lang)(name, filled))", [lang, names, FILLED])
+    said = page.evaluate(
+        "([lang, names, filled]) => names.map((name) => words.translator(lang)(name, filled))",
+        [lang, names, FILLED],
+    )
     assert said == [t(name, **FILLED) for name in names]
 
 
@@ -40,13 +56,19 @@ def test_every_sentence_is_the_same(page, lang):
     t = words(lang)
     traces = list(all_samples().values())
     traces.append(trace_function(lambda x: checkpoint(lambda y: mg.sin(y) * y, x) * x, 0.5))
-    traces.append(trace_function(lambda x: (x * mg.tensor([1.0, -2.0, 3.0])).sum(), [[1.0, 2.0, 3.0]] * 2))
+    traces.append(
+        trace_function(lambda x: (x * mg.tensor([1.0, -2.0, 3.0])).sum(), [[1.0, 2.0, 3.0]] * 2)
+    )
     traces.append(jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0))
     for trace in traces:
         names = names_of(trace)
         code = """([trace, lang]) => {
             const t = words.translator(lang), names = words.namesOf(trace);
-            return trace.steps.map((step) => [words.sentence(step, t, names), words.passText(trace, t, step.pass)]);
+            return trace.steps.map((step) => [words.sentence(step, t, names),
+                words.passText(trace, t, step.pass)]);
         }"""
         said = page.evaluate(code, [trace, lang])
-        assert said == [[sentence(step, t, names), pass_text(trace, t, step.get("pass"))] for step in trace["steps"]], trace["title"]
+        assert said == [
+            [sentence(step, t, names), pass_text(trace, t, step.get("pass"))]
+            for step in trace["steps"]
+        ], trace["title"]

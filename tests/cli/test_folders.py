@@ -11,7 +11,10 @@ from minigrad.cli import folders
 
 def deep(path, levels):
     path.mkdir()
-    program = f"import os\nfor i in range({levels}):\n    os.mkdir('a' * 20)\n    os.chdir('a' * 20)\nopen('file', 'w').write('x' * 10)"
+    program = (
+        f"import os\nfor i in range({levels}):\n    os.mkdir('a' * 20)\n    os.chdir('a' *"
+        " 20)\nopen('file', 'w').write('x' * 10)"
+    )
     subprocess.run([sys.executable, "-c", program], cwd=path, check=True)
 
 

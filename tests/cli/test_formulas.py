@@ -70,7 +70,21 @@ def test_every_function_of_the_table_computes_what_its_name_says(name):
     assert value.item() == pytest.approx(reference(*arguments), rel=1e-14)
 
 
-@pytest.mark.parametrize("text", ["log(2)", "1/3", "2**0.5", "-2/3", "sin(pi/6)", "e**-1", "tau", "7", "-(1/3)*3", "maximum(1/3, 0)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "log(2)",
+        "1/3",
+        "2**0.5",
+        "-2/3",
+        "sin(pi/6)",
+        "e**-1",
+        "tau",
+        "7",
+        "-(1/3)*3",
+        "maximum(1/3, 0)",
+    ],
+)
 def test_numbers_alone_are_computed_in_double_precision(text):
     expected = eval(text, {"log": math.log, "sin": math.sin, "maximum": max, **CONSTANTS})
     value = expression.compile(text)()
@@ -177,8 +191,8 @@ def test_what_is_not_a_formula_is_refused_with_its_place_and_a_hint(text, proble
 
 
 def test_the_message_marks_the_place_with_a_caret():
-    assert str(refusal("log(x1) + x.grad*2")) == (
-        "a dot after a name cannot be used in a formula\n"
+    assert (
+        str(refusal("log(x1) + x.grad*2")) == "a dot after a name cannot be used in a formula\n"
         "  log(x1) + x.grad*2\n"
         "            ^^^^^^\n"
         "hint: call the functions by their bare names: log(x), not np.log(x)"
@@ -207,7 +221,19 @@ def test_the_mark_stays_in_sight_in_a_long_formula():
         "[" * 5_000,
         "x if " * 1_500 + "x",
     ],
-    ids=["150 parentheses", "1000 parentheses", "signs", "sum", "powers", "calls", "digits", "characters", "a megabyte", "brackets", "ifs"],
+    ids=[
+        "150 parentheses",
+        "1000 parentheses",
+        "signs",
+        "sum",
+        "powers",
+        "calls",
+        "digits",
+        "characters",
+        "a megabyte",
+        "brackets",
+        "ifs",
+    ],
 )
 def test_deep_and_huge_texts_are_computed_or_refused(text):
     try:
@@ -240,7 +266,11 @@ def test_nothing_but_the_functions_can_be_reached():
 def test_the_code_of_a_formula_points_into_its_text():
     text = "θ + log(x1)*x2"
     f = expression.compile(text)
-    spans = {text.encode()[a:b].decode() for _, _, a, b in f._function.__code__.co_positions() if a is not None}
+    spans = {
+        text.encode()[a:b].decode()
+        for _, _, a, b in f._function.__code__.co_positions()
+        if a is not None
+    }
     assert {"log(x1)", "log(x1)*x2", text} <= spans
 
 
@@ -274,7 +304,9 @@ WORDS = [
 ]
 
 
-@hypothesis.given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from(WORDS), max_size=12).map("".join)))
+@hypothesis.given(
+    st.one_of(st.text(max_size=40), st.lists(st.sampled_from(WORDS), max_size=12).map("".join))
+)
 @hypothesis.settings(max_examples=500)
 def test_any_text_is_a_formula_or_a_clear_refusal(text):
     try:
@@ -288,7 +320,11 @@ def test_any_text_is_a_formula_or_a_clear_refusal(text):
 
 def test_parsing_starts_no_program():
     """The classic escape, in a process of its own: nothing may be printed."""
-    attack = "[c for c in ().__class__.__base__.__subclasses__()][0].__init__.__globals__['sys'].stdout.write('escaped')"
+    attack = (
+        "[c for c in"
+        " ().__class__.__base__.__subclasses__()][0]"
+        ".__init__.__globals__['sys'].stdout.write('escaped')"
+    )
     code = f"""
 from minigrad import expression
 try:
@@ -296,4 +332,9 @@ try:
 except expression.ExpressionError:
     print("refused")
 """
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "refused\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "refused\n"
+    )

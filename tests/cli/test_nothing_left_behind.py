@@ -1,8 +1,10 @@
-"""However a command is stopped, no process and no temporary file of it is left, and what it had finished stays whole.
+"""However a command is stopped, no process and no temporary file of it is left, and what it had
+finished stays whole.
 
-Each command runs in a process of its own, is brought into the middle of its work (a busy kernel, a hand-in that loops, a film that is
-drawn), and is then sent a signal or loses its terminal. A process is known by a variable in its environment, or by the test's folder in its
-command line: the grader gives its servers an environment of their own.
+Each command runs in a process of its own, is brought into the middle of its work (a busy kernel, a
+hand-in that loops, a film that is drawn), and is then sent a signal or loses its terminal. A
+process is known by a variable in its environment, or by the test's folder in its command line: the
+grader gives its servers an environment of their own.
 """
 
 import contextlib
@@ -27,12 +29,18 @@ from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 ROOT = Path(__file__).parents[2]
 MARK = "MINIGRAD_TEST_OF_PROCESSES"
-pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="what is left is found in /proc, which Linux has")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(),
+    reason="what is left is found in /proc, which Linux has",
+)
 
 ON_A_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable,"
+    " [sys.executable, *sys.argv[1:]])"
 )
-"""Makes standard input the terminal of its session, whose end is then told to the program by SIGHUP."""
+"""Makes standard input the terminal of its session, whose end is then told to the program by
+SIGHUP.
+"""
 OTHER_LESSONS = (
     "import sys; from pathlib import Path; from minigrad.cli import main, lab, release, site;"
     " {module}.LESSONS = Path({lessons!r}); sys.exit(main())"
@@ -42,14 +50,24 @@ BUSY = "open('busy', 'w').close()\nx = 0\nwhile True: x += 1"
 
 
 class Command:
-    """A command in a process of its own, with its own folder for temporary files and its own home."""
+    """A command in a process of its own, with its own folder for temporary files and its own
+    home.
+    """
 
-    def __init__(self, folder: Path, *arguments: str, program: str = "", terminal: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, program: str = "", terminal: bool = False
+    ) -> None:
         self.folder, self.temporary, self.token = folder, folder / "temporary", secrets.token_hex(8)
         for name in ("temporary", "home", "here"):
             (folder / name).mkdir(exist_ok=True)
         home = str(folder / "home")
-        own = {"HOME": home, "IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": f"{home}/runtime", "JUPYTER_CONFIG_DIR": home, "MPLCONFIGDIR": home}
+        own = {
+            "HOME": home,
+            "IPYTHONDIR": home,
+            "JUPYTER_RUNTIME_DIR": f"{home}/runtime",
+            "JUPYTER_CONFIG_DIR": home,
+            "MPLCONFIGDIR": home,
+        }
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         environment = {
             **os.environ,
@@ -80,12 +98,16 @@ class Command:
             )
 
     def processes(self) -> list[str]:
-        """The command lines of the processes that run, of the command and of all that it started."""
+        """The command lines of the processes that run, of the command and of all that it
+        started.
+        """
         found, mark, folder = [], f"{MARK}={self.token}".encode(), str(self.folder).encode()
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 line = (path / "cmdline").read_bytes()  # that of a zombie is empty
-                if line and (mark in (path / "environ").read_bytes().split(b"\0") or folder in line):
+                if line and (
+                    mark in (path / "environ").read_bytes().split(b"\0") or folder in line
+                ):
                     found.append(line.replace(b"\0", b" ").decode(errors="replace"))
         return found
 
@@ -100,7 +122,9 @@ class Command:
         return self.said.read_text(errors="replace")[-2000:]
 
     def stop(self, how: str) -> int:
-        """Sends a signal, or closes the terminal; returns the exit status, in the way of a shell."""
+        """Sends a signal, or closes the terminal; returns the exit status, in the way of a
+        shell.
+        """
         if how == "terminal":
             os.close(self.terminal)
             self.terminal = -1
@@ -136,12 +160,19 @@ class Command:
 
 @pytest.fixture
 def begin(tmp_path) -> Iterator[Callable[..., Command]]:
-    """A function that begins a command by its name, and one that waits until it is in the middle of its work."""
+    """A function that begins a command by its name, and one that waits until it is in the middle
+    of its work.
+    """
     begun: list[Command] = []
 
     def start(name: str, how: str = "", folder: Path = tmp_path) -> Command:
         folder.mkdir(exist_ok=True)
-        command = Command(folder, *ARGUMENTS[name](folder), program=_program(name, folder), terminal=how == "terminal")
+        command = Command(
+            folder,
+            *ARGUMENTS[name](folder),
+            program=_program(name, folder),
+            terminal=how == "terminal",
+        )
         begun.append(command)
         return command
 
@@ -150,18 +181,32 @@ def begin(tmp_path) -> Iterator[Callable[..., Command]]:
         command.end()
 
 
-# --------------------------------------------------------------------------------------------------------------- the commands
+# ------------------------------------------------------------------------------------- the commands
 
 
-BENCHMARKS = "import runpy, sys; sys.argv[0] = 'benchmarks'; runpy.run_module('benchmarks', run_name='__main__', alter_sys=True)"
+BENCHMARKS = (
+    "import runpy, sys; sys.argv[0] = 'benchmarks'; runpy.run_module('benchmarks',"
+    " run_name='__main__', alter_sys=True)"
+)
 
 
 def _lessons(folder: Path, count: int) -> Path:
     """A course whose lessons have one cell each, which does not end."""
     lessons = folder / "lessons"
     lessons.mkdir(exist_ok=True)
-    cell = {"cell_type": "code", "id": "busy", "metadata": {}, "source": BUSY.replace("busy", str(folder / "busy")), "outputs": []}
-    text = {"cells": [{**cell, "execution_count": None}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cell = {
+        "cell_type": "code",
+        "id": "busy",
+        "metadata": {},
+        "source": BUSY.replace("busy", str(folder / "busy")),
+        "outputs": [],
+    }
+    text = {
+        "cells": [{**cell, "execution_count": None}],
+        "metadata": {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     for number in range(count):
         (lessons / f"{number:04}_busy.ipynb").write_text(json.dumps(text))
     return lessons
@@ -170,8 +215,14 @@ def _lessons(folder: Path, count: int) -> Path:
 def _program(name: str, folder: Path) -> str:
     if name == "benchmarks":
         return BENCHMARKS
-    module, lessons = {"check": ("lab", 1), "site": ("site", 1), "release": ("release", 2000)}.get(name, ("", 0))
-    return OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder, lessons))) if module else ""
+    module, lessons = {"check": ("lab", 1), "site": ("site", 1), "release": ("release", 2000)}.get(
+        name, ("", 0)
+    )
+    return (
+        OTHER_LESSONS.format(module=module, lessons=str(_lessons(folder, lessons)))
+        if module
+        else ""
+    )
 
 
 def _grade(folder: Path) -> list[str]:
@@ -179,7 +230,17 @@ def _grade(folder: Path) -> list[str]:
     sheet = write_sheet(folder / "sheet")
     hand_in(folder / "submitted", "ada", notebook({}))
     hand_in(folder / "submitted", "bob", notebook({"g": "while True: pass"}))
-    return ["grade", "run", str(sheet), str(folder / "submitted"), "--out", str(folder / "results"), "--jobs", "2", "--trust-students"]
+    return [
+        "grade",
+        "run",
+        str(sheet),
+        str(folder / "submitted"),
+        "--out",
+        str(folder / "results"),
+        "--jobs",
+        "2",
+        "--trust-students",
+    ]
 
 
 def _port() -> int:
@@ -190,7 +251,12 @@ def _port() -> int:
 
 def _lab(folder: Path) -> list[str]:
     (folder / "port").write_text(port := str(_port()))
-    own = ["--no-browser", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    own = [
+        "--no-browser",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+    ]
     return ["lab", str(folder / "course"), "--", *own, "--IdentityProvider.token=course"]
 
 
@@ -200,9 +266,22 @@ ARGUMENTS: dict[str, Callable[[Path], list[str]]] = {
     "grade": _grade,
     "grade cold": lambda folder: [*_grade(folder), "--cold"],
     "release": lambda folder: ["release", str(folder / "handout")],
-    "benchmarks": lambda folder: ["scalar_chain", "--repeat", "1", "--out", str(folder / "figures")],
+    "benchmarks": lambda folder: [
+        "scalar_chain",
+        "--repeat",
+        "1",
+        "--out",
+        str(folder / "figures"),
+    ],
     "site": lambda folder: ["site", str(folder / "public")],
-    "animate": lambda folder: ["animate", "*".join(["sin(x)"] * 20), "x=1", "-o", str(folder / "films" / "film.gif"), "--quiet"],
+    "animate": lambda folder: [
+        "animate",
+        "*".join(["sin(x)"] * 20),
+        "x=1",
+        "-o",
+        str(folder / "films" / "film.gif"),
+        "--quiet",
+    ],
 }
 
 
@@ -217,14 +296,21 @@ def _lab_is_busy(command: Command) -> None:
     address = f"http://127.0.0.1:{(command.folder / 'port').read_text()}/api"
 
     def answers() -> bool:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/status?token=course", timeout=5):
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"{address}/status?token=course", timeout=5),
+        ):
             return True
         return False
 
     command.wait_until(answers)
-    with urllib.request.urlopen(urllib.request.Request(f"{address}/kernels?token=course", b"{}"), timeout=60) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{address}/kernels?token=course", b"{}"), timeout=60
+    ) as answer:
         kernel = json.load(answer)["id"]
-    client = BlockingKernelClient(connection_file=str(command.folder / "home" / "runtime" / f"kernel-{kernel}.json"))
+    client = BlockingKernelClient(
+        connection_file=str(command.folder / "home" / "runtime" / f"kernel-{kernel}.json")
+    )
     client.load_connection_file()
     client.start_channels()
     client.execute(BUSY.replace("busy", str(command.folder / "busy")))
@@ -264,11 +350,18 @@ BUSY_WHEN = {
     "benchmarks": _memory_is_measured,
     "animate": _film_is_drawn,
 }
-NEEDED = {"check": ("nbclient", "ipykernel"), "lab": ("jupyterlab",), "site": ("sphinx", "myst_nb", "furo"), "animate": ("matplotlib",)}
+NEEDED = {
+    "check": ("nbclient", "ipykernel"),
+    "lab": ("jupyterlab",),
+    "site": ("sphinx", "myst_nb", "furo"),
+    "animate": ("matplotlib",),
+}
 
 
 def _prepare(name: str, folder: Path) -> None:
-    if missing := [package for package in NEEDED.get(name, ()) if importlib.util.find_spec(package) is None]:
+    if missing := [
+        package for package in NEEDED.get(name, ()) if importlib.util.find_spec(package) is None
+    ]:
         pytest.skip(f"{', '.join(missing)} is not installed")
     folder.mkdir(exist_ok=True)
     if name == "animate":
@@ -300,7 +393,10 @@ def _work_is_whole(name: str, folder: Path) -> None:
         assert not (folder / "results" / "work").exists()
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "grade" else pytest.mark.whole) for name in ARGUMENTS])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "grade" else pytest.mark.whole) for name in ARGUMENTS],
+)
 def test_a_command_that_is_terminated_leaves_nothing(name, begin, tmp_path):
     _prepare(name, tmp_path)
     command = begin(name)
@@ -331,7 +427,9 @@ def test_a_command_that_is_stopped_leaves_nothing(name, how, begin, tmp_path):
 @pytest.mark.whole
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_command_that_is_stopped_at_any_moment_leaves_nothing(name, begin, tmp_path):
-    """From the start of Python on; before the command has begun, the signal ends it as it ends any program."""
+    """From the start of Python on; before the command has begun, the signal ends it as it ends
+    any program.
+    """
     chance = random.Random(name)
     moments = sorted(chance.uniform(0.02, 4.0) for _ in range(6))
     commands = []
@@ -352,8 +450,10 @@ from minigrad.cli import processes
 processes.GRACE_S = 0.3
 def work():
     tempfile.mkdtemp()
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w').close(); time.sleep(600)"
-    between = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {stubborn!r}], start_new_session=True)"
+    stubborn = ("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+                "open('ready', 'w').close(); time.sleep(600)")
+    between = ("import subprocess, sys; "
+               f"subprocess.Popen([sys.executable, '-c', {stubborn!r}], start_new_session=True)")
     subprocess.run([sys.executable, "-c", between], start_new_session=True)
     while True:
         try:
@@ -364,7 +464,9 @@ sys.exit(processes.command(work, own=True))
 """
 
 
-@pytest.mark.parametrize("caught", [pytest.param("ZeroDivisionError", marks=pytest.mark.whole), "BaseException"])
+@pytest.mark.parametrize(
+    "caught", [pytest.param("ZeroDivisionError", marks=pytest.mark.whole), "BaseException"]
+)
 def test_an_orphan_that_ignores_the_signal_and_work_that_swallows_it_are_ended(caught, tmp_path):
     command = Command(tmp_path, program=ORPHAN.replace("{caught}", caught))
     try:

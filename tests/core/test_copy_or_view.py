@@ -1,4 +1,6 @@
-"""Whether a result is a copy, a view or the input itself: for every public function, as in PyTorch."""
+"""Whether a result is a copy, a view or the input itself: for every public function, as in
+PyTorch.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -35,7 +37,17 @@ BETTER_HERE = {
     "L.svd(m)": "singular vectors have two signs",
 }
 """Calls whose gradient differs from PyTorch's, and why."""
-RANDOM = ("rand", "bernoulli", "multinomial", "rop", "gumbel", "rrelu", "fractional", "lowrank", "empty")
+RANDOM = (
+    "rand",
+    "bernoulli",
+    "multinomial",
+    "rop",
+    "gumbel",
+    "rrelu",
+    "fractional",
+    "lowrank",
+    "empty",
+)
 
 
 class Library:
@@ -45,7 +57,10 @@ class Library:
         self.names, self.T, self.make = names, names["T"], make
 
     def inputs(self, call: str) -> dict[str, Any]:
-        return {name: self.make(ARRAYS["x"]).T if name == "t" else self.make(ARRAYS[name]) for name in table.names_in(call)}
+        return {
+            name: self.make(ARRAYS["x"]).T if name == "t" else self.make(ARRAYS[name])
+            for name in table.names_in(call)
+        }
 
     def run(self, call: str, inputs: dict[str, Any]) -> list[Any]:
         """The tensors that a call gives, or shares memory with."""
@@ -58,13 +73,19 @@ class Library:
             return [value]
         if isinstance(value, np.ndarray):
             return [self.T.from_numpy(value)]
-        return [t for part in value for t in self.tensors(part)] if isinstance(value, tuple | list) else []
+        return (
+            [t for part in value for t in self.tensors(part)]
+            if isinstance(value, tuple | list)
+            else []
+        )
 
     def value(self, tensor: Any) -> np.ndarray:
         tensor = tensor.detach()
         if self.T is mg:
             return np.array(tensor.numpy())
-        return np.array((tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy(force=True))
+        return np.array(
+            (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy(force=True)
+        )
 
     def change(self, tensor: Any) -> None:
         with self.T.no_grad():
@@ -85,7 +106,11 @@ class Library:
         before, versions = [self.value(r) for r in results], [r._version for r in results]
         for x in inputs.values():
             self.change(x)
-        followed = {not same(self.value(r), old) for r, old in zip(results, before, strict=True) if r.numel()}
+        followed = {
+            not same(self.value(r), old)
+            for r, old in zip(results, before, strict=True)
+            if r.numel()
+        }
         counted = {r._version != old for r, old in zip(results, versions, strict=True)}
         if self.T is mg and followed == {True} and not call.endswith((".data", "numpy()")):
             assert counted == {True}, "a view does not count the changes of its base"
@@ -102,7 +127,9 @@ class Library:
                 except RuntimeError as error:
                     refused.add("windows" if "windows" in str(error) else "expanded")
                     continue
-                reached.add(any(not same(self.value(x), before[name]) for name, x in inputs.items()))
+                reached.add(
+                    any(not same(self.value(x), before[name]) for name, x in inputs.items())
+                )
         kinds = {(True, True): VIEW, (False, False): COPY}
         if refused:
             kind = {"windows": WINDOWS, "expanded": EXPANDED}[refused.pop()]
@@ -162,9 +189,13 @@ def test_the_table_says_what_pytorch_does(theirs):
     calls = table.CALLS | {
         call: kinds
         for call, kinds in METHODS.items()
-        if hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0]) and call != "k.repeat_interleave()"  # a function only
+        if hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0])
+        and call != "k.repeat_interleave()"  # a function only
     }
-    assert differences(theirs, {call: kind for call, (_, kind) in calls.items() if kind is not None}) == {}
+    assert (
+        differences(theirs, {call: kind for call, (_, kind) in calls.items() if kind is not None})
+        == {}
+    )
 
 
 def public(module: Any) -> list[str]:
@@ -189,7 +220,9 @@ def test_every_method_is_in_the_table():
         name
         for name in dir(mg.Tensor)
         if not name.startswith("_")
-        and hasattr(mg.ones(2, 2, dtype=mg.complex64), name)  # not a slip for which there is a message only
+        and hasattr(
+            mg.ones(2, 2, dtype=mg.complex64), name
+        )  # not a slip for which there is a message only
         and f".{name}(" not in calls
         and f".{name} " not in calls
         and name not in (*inner, *table.NO_TENSORS_OF_METHODS)
@@ -213,21 +246,27 @@ def test_in_place_methods_return_their_tensor():
             except (RuntimeError, TypeError, ValueError, IndexError):
                 continue  # the result has another shape or dtype
             tried += 1
-            if result is not target or not same(OURS.value(memory), OURS.value(target)) or version == target._version:
+            if (
+                result is not target
+                or not same(OURS.value(memory), OURS.value(target))
+                or version == target._version
+            ):
                 wrong[call] = result
         if not tried and name not in table.NO_TENSORS_OF_METHODS:
             untried.append(name)
     assert (wrong, untried) == ({}, [])
 
 
-# ------------------------------------------------------------------------------------------ places in the graph
+# ------------------------------------------------------------------------------ places in the graph
 
 
 def recorded(library: Library, call: str) -> tuple[dict[str, Any], list[Any]]:
     """The inputs of a call that have a history, and the results."""
     inputs = library.inputs(call)
     intermediate = {
-        name: x.detach().requires_grad_() * 1 for name, x in inputs.items() if "float" in str(x.dtype) or "complex" in str(x.dtype)
+        name: x.detach().requires_grad_() * 1
+        for name, x in inputs.items()
+        if "float" in str(x.dtype) or "complex" in str(x.dtype)
     }
     return intermediate, library.run(call, inputs | intermediate)
 
@@ -250,7 +289,11 @@ def test_results_have_a_gradient_of_their_own():
             tried += 1
             loss = (y * 3).sum() + sum(mg.real(h).sum() for h in inputs.values())
             (gradient,) = mg.autograd.grad(loss, [y], retain_graph=True)
-            if y.is_leaf or any(y.grad_fn is h.grad_fn for h in inputs.values()) or not bool((gradient == 3).all()):
+            if (
+                y.is_leaf
+                or any(y.grad_fn is h.grad_fn for h in inputs.values())
+                or not bool((gradient == 3).all())
+            ):
                 wrong[call] = gradient
     assert wrong == {} and tried > 800
 
@@ -268,7 +311,11 @@ def test_gradients_are_those_of_pytorch(theirs):
                 for part in parts:
                     weights = np.cos(np.arange(part.numel())).reshape(tuple(part.shape))
                     total = total + (part.double() * library.make(weights)).sum()
-            found = library.T.autograd.grad(total, list(inputs.values()), allow_unused=True) if results else []
+            found = (
+                library.T.autograd.grad(total, list(inputs.values()), allow_unused=True)
+                if results
+                else []
+            )
         except RuntimeError:  # not differentiable
             return None
         return [None if g is None else library.value(g) for g in found]
@@ -299,7 +346,9 @@ def test_hooks_and_retained_gradients_of_a_copy_are_its_own():
 
 @pytest.mark.filterwarnings("ignore")
 def test_copies_are_views_of_nothing():
-    """Not even of an intermediate result: a copy made under no_grad can be modified by what requires grad."""
+    """Not even of an intermediate result: a copy made under no_grad can be modified by what
+    requires grad.
+    """
     w = mg.tensor(2.0, requires_grad=True)
     tried, views, wrong = 0, {}, {}
     for call, (kind, _) in (table.CALLS | METHODS).items():
@@ -320,13 +369,22 @@ def test_copies_are_views_of_nothing():
     assert (views, wrong) == ({}, {}) and tried > 1000
 
 
-UNSAFE = "PyTorch does not track the parts, which are views all the same: no in-place change of one is refused there."
+UNSAFE = (
+    "PyTorch does not track the parts, which are views all the same: no in-place change of one is"
+    " refused there."
+)
 
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 def test_views_are_views_where_they_are_in_pytorch(theirs):
     for call, (ours, expected) in (table.CALLS | METHODS).items():
-        if ours == expected and ours in (VIEW, EXPANDED, WINDOWS) and hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0]):
-            found, wanted = ([r._is_view() for r in lib.run(call, lib.inputs(call))] for lib in (OURS, theirs))
+        if (
+            ours == expected
+            and ours in (VIEW, EXPANDED, WINDOWS)
+            and hasattr(theirs.T.Tensor, call.partition(".")[2].partition("(")[0])
+        ):
+            found, wanted = (
+                [r._is_view() for r in lib.run(call, lib.inputs(call))] for lib in (OURS, theirs)
+            )
             assert found == wanted or ("unsafe" in call and UNSAFE), call

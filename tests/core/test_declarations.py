@@ -1,4 +1,6 @@
-"""What is said to somebody who declares an operation in a wrong way. Nothing is added to the registry."""
+"""What is said to somebody who declares an operation in a wrong way. Nothing is added to the
+registry.
+"""
 
 import pytest
 
@@ -13,10 +15,26 @@ from minigrad.core.primitive import bilinear, elementwise, registry
             TypeError,
             r"one rule for each input .* got 1 for 0 \(inputs: none\).*lambda xp, x",
         ),
-        (lambda: elementwise("new", lambda xp, a, b: a * b, lambda g, b: g * b), TypeError, r"got 1 for 2 \(inputs: a, b\)"),
-        (lambda: elementwise("new", lambda xp, x: x, lambda g, z: g), TypeError, "`z` is neither an input"),
-        (lambda: bilinear("new", lambda xp, a: a, lambda g, b: g, lambda g, a: g), TypeError, r"got 2 for 1 \(inputs: a\)"),
-        (lambda: elementwise("sin", lambda xp, x: x, lambda g: g), ValueError, "named sin exists already; choose another name"),
+        (
+            lambda: elementwise("new", lambda xp, a, b: a * b, lambda g, b: g * b),
+            TypeError,
+            r"got 1 for 2 \(inputs: a, b\)",
+        ),
+        (
+            lambda: elementwise("new", lambda xp, x: x, lambda g, z: g),
+            TypeError,
+            "`z` is neither an input",
+        ),
+        (
+            lambda: bilinear("new", lambda xp, a: a, lambda g, b: g, lambda g, a: g),
+            TypeError,
+            r"got 2 for 1 \(inputs: a\)",
+        ),
+        (
+            lambda: elementwise("sin", lambda xp, x: x, lambda g: g),
+            ValueError,
+            "named sin exists already; choose another name",
+        ),
     ],
 )
 def test_a_declaration_that_does_not_fit_is_refused_and_leaves_nothing(declare, error, said):

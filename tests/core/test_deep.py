@@ -1,4 +1,6 @@
-"""No recursion: a chain of a million operations is built, differentiated and freed within a small stack, and memory returns by itself."""
+"""No recursion: a chain of a million operations is built, differentiated and freed within a
+small stack, and memory returns by itself.
+"""
 
 import gc
 import subprocess
@@ -11,8 +13,10 @@ import minigrad as mg
 
 SMALL_STACK = """
 import gc, resource, sys, threading
-resource.setrlimit(resource.RLIMIT_STACK, (512 * 1024, resource.getrlimit(resource.RLIMIT_STACK)[1]))
-threading.stack_size(512 * 1024)  # a thread has the stack that it is given; the first one had its own before we could ask
+resource.setrlimit(resource.RLIMIT_STACK,
+    (512 * 1024, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+# a thread has the stack that it is given; the first one had its own before we could ask
+threading.stack_size(512 * 1024)
 gc.disable()
 import minigrad as mg
 
@@ -100,7 +104,9 @@ CHAINS = {
 def check_chain(name, count):
     pytest.importorskip("resource", reason="stack limits need a POSIX system")
     program = SMALL_STACK.replace("{body}", CHAINS[name][2].rstrip()).replace("{count}", str(count))
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
     assert (ended.stdout.split(), ended.returncode) == (["done"], 0), ended.stdout + ended.stderr
 
 
@@ -115,7 +121,7 @@ def test_a_small_stack_is_enough_for_long_chains(name):
     check_chain(name, CHAINS[name][1])
 
 
-# ------------------------------------------------------------------------------------------------------------- memory
+# ------------------------------------------------------------------------------------------- memory
 
 
 def programs():
@@ -159,7 +165,9 @@ def programs():
         return mg.func.jvp(lambda v: (v.sin() * v).sum(), (x,), (mg.ones_like(x),))[1]
 
     def nested(x):
-        return mg.func.grad(lambda v: mg.func.grad(lambda w: (w * w * w).sum())(v).sum())(x.detach()).sum()
+        return mg.func.grad(lambda v: mg.func.grad(lambda w: (w * w * w).sum())(v).sum())(
+            x.detach()
+        ).sum()
 
     def failed(x):
         y = x * 1
@@ -182,7 +190,9 @@ def test_memory_returns_without_the_cycle_collector(program):
     gc.disable()
     try:
         result = program(x)
-        watched = [weakref.ref(result)] + ([weakref.ref(result.grad_fn)] if result.grad_fn is not None else [])
+        watched = [weakref.ref(result)] + (
+            [weakref.ref(result.grad_fn)] if result.grad_fn is not None else []
+        )
         del result
         x.grad = None
         assert all(w() is None for w in watched), "the result is kept alive"
@@ -197,7 +207,9 @@ def test_memory_returns_without_the_cycle_collector(program):
 
 
 def test_saved_values_are_let_go_node_by_node():
-    """After a pass, the arrays that the rules had kept are gone, although the graph is still there."""
+    """After a pass, the arrays that the rules had kept are gone, although the graph is still
+    there.
+    """
     x = mg.ones(4, requires_grad=True)
     y = x.exp()
     z = y * y

@@ -1,4 +1,6 @@
-"""Forward mode: real dual numbers on nested levels that never confuse one derivative's infinitesimal with another's."""
+"""Forward mode: real dual numbers on nested levels that never confuse one derivative's
+infinitesimal with another's.
+"""
 
 import math
 import threading
@@ -53,12 +55,18 @@ def tangents_of_constant_functions_are_zero_in_func(m):
 def tangents_of_broadcast_operands(m):
     a, b = m.tensor([[1.0], [2.0]]), m.tensor([3.0, 1.0])
     push = lambda ta, tb: jvp_of(m)(lambda a, b: (a * b).sum(0), (a, b), (ta, tb))[1]
-    return push(m.ones(2, 1), m.zeros(2)), push(m.zeros(2, 1), m.ones(2)), push(m.ones(2, 1), m.ones(2))
+    return (
+        push(m.ones(2, 1), m.zeros(2)),
+        push(m.zeros(2, 1), m.ones(2)),
+        push(m.ones(2, 1), m.ones(2)),
+    )
 
 
 @s.gives([1.0, 0.0])
 def the_classic_confusion(m):
-    """d/dx (x · d/dy (x + y)) is 1, not 2: the inner derivative must not see the outer infinitesimal."""
+    """d/dx (x · d/dy (x + y)) is 1, not 2: the inner derivative must not see the outer
+    infinitesimal.
+    """
     d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
     one = m.tensor(1.0)
     first = d(lambda x: x * d(lambda y: x + y, one), one)
@@ -72,12 +80,18 @@ def confusion_between_modes(m):
     d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
     g = lambda f, x: m.func.grad(f)(x)
     one, two = m.tensor(1.0), m.tensor(2.0)
-    return [outer(lambda x, inner=inner: x * inner(lambda y: x * y * y, two), one) for outer in (d, g) for inner in (d, g)]
+    return [
+        outer(lambda x, inner=inner: x * inner(lambda y: x * y * y, two), one)
+        for outer in (d, g)
+        for inner in (d, g)
+    ]
 
 
 @s.gives([6.0, 4.0])
 def a_closure_over_a_dual_of_the_outer_level(m):
-    """Both levels differentiate by the same variable, which enters once as the argument and once through the closure."""
+    """Both levels differentiate by the same variable, which enters once as the argument and once
+    through the closure.
+    """
     d = lambda f, x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
     one = m.tensor(1.0)
     by_argument = d(lambda x: d(lambda y: y * y * y, x), one)  # 3x², so 6x
@@ -91,7 +105,10 @@ def forward_over_reverse_over_forward(m):
     d = lambda f: lambda x: jvp_of(m)(f, (x,), (m.ones_like(x),))[1]
     g = lambda f: m.func.grad(f)
     x = m.tensor(1.4834088, dtype=m.float64)
-    return [outer(middle(inner(m.sin)))(x) for outer, middle, inner in ((d, g, d), (g, d, g), (d, d, d), (g, g, g))]
+    return [
+        outer(middle(inner(m.sin)))(x)
+        for outer, middle, inner in ((d, g, d), (g, d, g), (d, d, d), (g, g, g))
+    ]
 
 
 @s.gives([[2.0, 3.0], [4.0, 6.0]])
@@ -156,7 +173,9 @@ def a_dual_shows_its_tangent(m):
 
 @s.gives([[3.0, 5.0], [3.0, 5.0]])
 def numpy_drops_the_tangent_without_a_word(m):
-    """As PyTorch: an array cannot carry one, and forward mode does not need to see what it is used for."""
+    """As PyTorch: an array cannot carry one, and forward mode does not need to see what it is
+    used for.
+    """
     f = fwad_of(m)
     with f.dual_level():
         x = f.make_dual(m.tensor([3.0, 5.0]), m.ones(2))
@@ -165,7 +184,9 @@ def numpy_drops_the_tangent_without_a_word(m):
 
 @s.gives([[0.0, 4.0, 4.0], [4.0, 4.0]])
 def in_place_operations_move_tangents(m):
-    """y = x·1; y[0] is overwritten, the rest multiplied in place: x₁ ↦ (0, 2x₁), seen through base and view alike."""
+    """y = x·1; y[0] is overwritten, the rest multiplied in place: x₁ ↦ (0, 2x₁), seen through
+    base and view alike.
+    """
 
     def f(x):
         y = x * 1
@@ -180,7 +201,7 @@ def in_place_operations_move_tangents(m):
 test_minigrad, test_pytorch = s.tests()
 
 
-# ------------------------------------------------------------------------------------------------- what PyTorch does not offer
+# ---------------------------------------------------------------------- what PyTorch does not offer
 
 
 def test_levels_nest():
@@ -194,13 +215,17 @@ def test_levels_nest():
             first = fwad.unpack_dual(z).tangent
         assert fwad.unpack_dual(first).tangent.item() == 12.0
         assert fwad.unpack_dual(z, level=outer).tangent.item() == 12.0
-    assert fwad.unpack_dual(z).tangent is None  # as PyTorch: with no level open there are no tangents
+    assert (
+        fwad.unpack_dual(z).tangent is None
+    )  # as PyTorch: with no level open there are no tangents
     with pytest.raises(mg.AutogradError, match="level"):
         fwad.unpack_dual(z, level=outer)
 
 
 def test_tangents_of_a_closed_level_are_forgotten():
-    """A dual that outlives its level is a constant afterwards, also inside a new level, whose number is another."""
+    """A dual that outlives its level is a constant afterwards, also inside a new level, whose
+    number is another.
+    """
     with fwad.dual_level():
         x = fwad.make_dual(mg.tensor(2.0), mg.tensor(1.0))
     with fwad.dual_level():
@@ -256,7 +281,9 @@ def test_a_dual_shares_memory_and_its_version():
 
 
 def test_the_jacobian_column_by_column_and_row_by_row():
-    """J·v from forward mode and uᵀ·J from reverse mode are the same numbers: ⟨u, J v⟩ = ⟨Jᵀ u, v⟩."""
+    """J·v from forward mode and uᵀ·J from reverse mode are the same numbers: ⟨u, J v⟩ = ⟨Jᵀ u,
+    v⟩.
+    """
     r = np.random.default_rng(0)
     w = mg.tensor(r.standard_normal((3, 4)))
     f = lambda x: (w @ x).tanh() * (w @ x).sum()
@@ -298,7 +325,9 @@ def test_gradients_of_tangents_reach_what_the_tangents_were_made_of():
 
 
 def test_nested_grad_in_jvp_in_grad_with_a_shared_variable():
-    """The same x is the variable of all three: d/dx [ d/dx( d/dx x⁴ ) · x ] = d/dx (12x² · x) = 36x²."""
+    """The same x is the variable of all three: d/dx [ d/dx( d/dx x⁴ ) · x ] = d/dx (12x² · x) =
+    36x².
+    """
     inner = lambda x: grad(lambda y: y**4)(x)
     middle = lambda x: jvp(inner, (x,), (mg.ones_like(x),))[1]
     outer = grad(lambda x: middle(x) * x)
@@ -333,7 +362,9 @@ def test_tangents_of_others_stay_as_they_are():
         for given in (expanded, leaf):
             z = fwad.make_dual(mg.ones(2), given)
             z.mul_(4)
-            assert given.tolist() == [1.0, 1.0] and fwad.unpack_dual(z).tangent.tolist() == [4.0] * 2
+            assert (
+                given.tolist() == [1.0, 1.0] and fwad.unpack_dual(z).tangent.tolist() == [4.0] * 2
+            )
         fwad.unpack_dual(z).tangent.sum().backward()
         assert leaf.grad.tolist() == [4.0, 4.0]
 

@@ -1,4 +1,6 @@
-"""Whether operations are recorded: by block, decorator or call, per thread, per step of a generator; restored whatever happens."""
+"""Whether operations are recorded: by block, decorator or call, per thread, per step of a
+generator; restored whatever happens.
+"""
 
 import asyncio
 import threading
@@ -14,7 +16,9 @@ s = Scenarios()
 
 
 def in_a_loop(coroutine):
-    """Run a coroutine in an event loop and thread of its own: the browser tests may have left a loop running in this thread."""
+    """Run a coroutine in an event loop and thread of its own: the browser tests may have left a
+    loop running in this thread.
+    """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
@@ -180,7 +184,11 @@ def generators_can_be_sent_to_thrown_into_and_closed(m):
 def factories_honour_requires_grad_under_no_grad(m):
     with m.no_grad():
         x = m.ones(2, requires_grad=True)
-        return x.requires_grad, m.tensor([1.0], requires_grad=True).requires_grad, (x * 2).requires_grad
+        return (
+            x.requires_grad,
+            m.tensor([1.0], requires_grad=True).requires_grad,
+            (x * 2).requires_grad,
+        )
 
 
 @s.gives([False, True])

@@ -1,4 +1,6 @@
-"""Where gradients are put: into memory of their own, in the leaf's layout, summed in place, reported in the order of finality."""
+"""Where gradients are put: into memory of their own, in the leaf's layout, summed in place,
+reported in the order of finality.
+"""
 
 import itertools
 
@@ -96,7 +98,7 @@ def the_callers_seed_is_left_alone(m):
 test_minigrad, test_pytorch = s.tests()
 
 
-# -------------------------------------------------------------------------------------------------------------- nothing is shared
+# -------------------------------------------------------------------------------- nothing is shared
 
 
 def addresses(tensors):
@@ -109,11 +111,15 @@ def addresses(tensors):
 
 def assert_apart(tensors):
     spans = sorted(addresses(tensors))
-    assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans)), "two of the tensors share memory"
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans)), (
+        "two of the tensors share memory"
+    )
 
 
 def passing_operations():
-    """Operations whose rule hands the cotangent on as it is, or a window of it: where aliases come from."""
+    """Operations whose rule hands the cotangent on as it is, or a window of it: where aliases
+    come from.
+    """
     return {
         "add": lambda x, z: x + z,
         "sub": lambda x, z: x - z,
@@ -146,7 +152,9 @@ def test_gradients_share_memory_with_nothing(name, create_graph):
     x.grad.detach().zero_()
     assert [z.grad.tolist(), y.grad.tolist(), seed.tolist()] == first[1:]
     x.grad = z.grad = None
-    y.backward(seed, retain_graph=True)  # nor with saved data: the second pass finds everything as it was
+    y.backward(
+        seed, retain_graph=True
+    )  # nor with saved data: the second pass finds everything as it was
     assert [x.grad.tolist(), z.grad.tolist()] == first[:2]
 
 
@@ -181,11 +189,13 @@ def test_a_leaf_used_in_many_ways_keeps_a_private_gradient_between_passes():
     assert all(g is kept[0] for g in kept) and x.grad.tolist() == [10, 10, 10]
 
 
-# ------------------------------------------------------------------------------------------- stores_grad and the reported pairs
+# --------------------------------------------------------------- stores_grad and the reported pairs
 
 
 def test_pairs_come_in_the_order_in_which_gradients_become_final():
-    """The last layer's parameters first: each can be updated (or sent to another machine) while the pass goes on."""
+    """The last layer's parameters first: each can be updated (or sent to another machine) while
+    the pass goes on.
+    """
     w = [mg.tensor([[0.1 * k, 0.3], [0.2, 0.5]], requires_grad=True) for k in range(1, 4)]
     h = mg.ones(1, 2)
     for p in w:
@@ -241,7 +251,10 @@ def test_updates_from_the_pairs_train_a_line():
     r = np.random.default_rng(0)
     inputs = mg.tensor(r.uniform(-1, 1, (32, 1)))
     targets = inputs * 3 - 0.5
-    w, b = mg.tensor([[0.0]], dtype=mg.float64, requires_grad=True), mg.tensor([0.0], dtype=mg.float64, requires_grad=True)
+    w, b = (
+        mg.tensor([[0.0]], dtype=mg.float64, requires_grad=True),
+        mg.tensor([0.0], dtype=mg.float64, requires_grad=True),
+    )
     for _ in range(200):
         loss = ((inputs @ w + b - targets) ** 2).mean()
         for p, g in mg.autograd.backward(loss):
@@ -251,7 +264,9 @@ def test_updates_from_the_pairs_train_a_line():
 
 
 def test_a_gradient_may_be_kept_over_a_dropped_leaf():
-    """A leaf that the program dropped still takes part: its gradient is reported with a tensor made for it."""
+    """A leaf that the program dropped still takes part: its gradient is reported with a tensor
+    made for it.
+    """
     y = mg.tensor([1.0, 2.0], requires_grad=True) * 3
     ((leaf, g),) = mg.autograd.backward(y.sum())
     assert leaf.tolist() == [1, 2] and g.tolist() == [3, 3] and leaf.grad.tolist() == [3, 3]

@@ -1,4 +1,6 @@
-"""Derivatives of derivatives: by create_graph, by nesting, with respect to inputs, parameters and cotangents."""
+"""Derivatives of derivatives: by create_graph, by nesting, with respect to inputs, parameters
+and cotangents.
+"""
 
 import numpy as np
 import pytest
@@ -64,7 +66,12 @@ def test_three_derivatives_against_differences(name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", SMOOTH)
 def test_three_derivatives_against_pytorch(name, torch):
-    assert np.allclose(three_derivatives(mg, SMOOTH[name]), three_derivatives(torch, SMOOTH[name]), rtol=1e-10, atol=1e-12)
+    assert np.allclose(
+        three_derivatives(mg, SMOOTH[name]),
+        three_derivatives(torch, SMOOTH[name]),
+        rtol=1e-10,
+        atol=1e-12,
+    )
 
 
 @s.gives([2.0, 4.0])
@@ -95,7 +102,8 @@ def a_gradient_penalty(m):
     w = m.tensor([1.2, 1.6], dtype=m.float64, requires_grad=True)
     (g,) = m.autograd.grad((w * x * x).sum(), x, create_graph=True)
     penalty = ((g * g).sum().sqrt() - 1) ** 2
-    penalty.backward()  # g = 2wx = w here, ‖g‖ = 2, so the penalty's slope along g is 2 (2 - 1) g / 2 = g
+    # g = 2wx = w here, ‖g‖ = 2, so the penalty's slope along g is 2 (2 - 1) g / 2 = g
+    penalty.backward()
     return w.grad, x.grad
 
 
@@ -119,7 +127,9 @@ def a_hessian_row_by_row(m):
 
 @s.gives([48.0, 32.0])
 def create_graph_without_retaining(m):
-    """create_graph keeps the graph by default; the derivative of the derivative still finds what it needs."""
+    """create_graph keeps the graph by default; the derivative of the derivative still finds what
+    it needs.
+    """
     x = m.tensor(2.0, requires_grad=True)
     y = x**4
     (g,) = m.autograd.grad(y, x, create_graph=True)
@@ -146,7 +156,9 @@ def double_backward_after_an_in_place_operation(m):
 
 @s.gives(True)
 def rules_record_only_under_create_graph(m):
-    """Inside a pass, recording is on exactly if create_graph asked for it, whatever it is outside: seen by a hook."""
+    """Inside a pass, recording is on exactly if create_graph asked for it, whatever it is
+    outside: seen by a hook.
+    """
     x = m.tensor(1.0, requires_grad=True)
     modes = []
     x.register_hook(lambda g: modes.append(m.is_grad_enabled()))
@@ -179,7 +191,9 @@ def test_hessian_vector_products_by_all_nestings_of_the_modes():
 
 
 def test_the_graph_of_a_pass_is_an_ordinary_graph():
-    """With create_graph the result has a grad_fn, knows its versions, and complains if what it kept is overwritten."""
+    """With create_graph the result has a grad_fn, knows its versions, and complains if what it
+    kept is overwritten.
+    """
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     u = mg.tensor([1.0, 1.0], requires_grad=True)
     (g,) = mg.autograd.grad(x * x, x, u, create_graph=True)

@@ -1,4 +1,6 @@
-"""Hooks see (and may replace) complete gradients, in the order in which they were registered, for backward and grad alike."""
+"""Hooks see (and may replace) complete gradients, in the order in which they were registered,
+for backward and grad alike.
+"""
 
 import pytest
 
@@ -224,7 +226,9 @@ test_minigrad, test_pytorch = s.tests()
 
 
 def test_a_hook_removed_by_another_hook_during_the_pass_still_ran_or_did_not_but_the_pass_goes_on():
-    """The hooks of one tensor are fixed when its gradient arrives; changes count from the next pass on."""
+    """The hooks of one tensor are fixed when its gradient arrives; changes count from the next
+    pass on.
+    """
     x = mg.ones((), requires_grad=True)
     log, handles = [], []
     x.register_hook(lambda g: (log.append("remover"), handles[0].remove())[0])

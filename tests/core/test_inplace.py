@@ -1,6 +1,8 @@
-"""In-place operations and views: new values in old memory, with the right history or a clear error, whichever window they come through.
+"""In-place operations and views: new values in old memory, with the right history or a clear error,
+whichever window they come through.
 
-The last section keeps programs that the random search (test_engine_inplace_programs.py) once found to be wrong, in their smallest form.
+The last section keeps programs that the random search (test_engine_inplace_programs.py) once found
+to be wrong, in their smallest form.
 """
 
 import numpy as np
@@ -13,7 +15,7 @@ from tests.helpers.tables import in_one_test
 
 s = Scenarios()
 
-# ------------------------------------------------------------------------------------------------------------------------ versions
+# ----------------------------------------------------------------------------------------- versions
 
 
 @s.gives([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 10])
@@ -188,7 +190,7 @@ def a_numpy_operand_is_copied(m):
     return x.grad
 
 
-# ----------------------------------------------------------------------------------------------------------------------- histories
+# ---------------------------------------------------------------------------------------- histories
 
 
 @s.gives([[2.0, 6.0, 6.0], [2.0, 6.0, 6.0]])
@@ -328,7 +330,9 @@ def relu_in_place_needs_only_its_output(m):
 
 @s.gives([12.0, 24.0])
 def powers_in_place_keep_the_old_values(m):
-    """y = 1.5 (2x)²: the rule of the power needs the values that it overwrote, and has its own copy of them."""
+    """y = 1.5 (2x)²: the rule of the power needs the values that it overwrote, and has its own
+    copy of them.
+    """
     x = m.tensor([1.0, 2.0], requires_grad=True)
     y = x * 2
     y.pow_(2)
@@ -398,7 +402,9 @@ def the_imaginary_part_is_a_window(m):
 
 @s.gives([8.0, 8.0], mine_only=True)
 def squared_in_place(m):
-    """PyTorch refuses x *= x (the second operand was overwritten); here the rule has copies of both."""
+    """PyTorch refuses x *= x (the second operand was overwritten); here the rule has copies of
+    both.
+    """
     x = m.ones(2, requires_grad=True)
     y = x * 2
     y *= y
@@ -408,7 +414,9 @@ def squared_in_place(m):
 
 @s.gives([3.0, 1.0], mine_only=True)
 def a_view_of_a_leaf_that_is_a_view(m):
-    """A leaf may be a window into a constant buffer (all parameters of a model in one array). PyTorch silently forgets u's history."""
+    """A leaf may be a window into a constant buffer (all parameters of a model in one array).
+    PyTorch silently forgets u's history.
+    """
     v = m.zeros(4)[:2].requires_grad_()
     u = v[0]
     with m.no_grad():
@@ -417,7 +425,7 @@ def a_view_of_a_leaf_that_is_a_view(m):
     return v.grad
 
 
-# ------------------------------------------------------------------------------------------------------------------------ refusals
+# ----------------------------------------------------------------------------------------- refusals
 
 
 @s.refuses(InPlaceError, "x += …", "leaf", "requires grad", "no_grad")
@@ -598,7 +606,7 @@ def random_numbers_into_a_result(m):
     (m.ones(3, requires_grad=True) * 1).uniform_()
 
 
-# ------------------------------------------------------------------------------------------------------------------ dtypes of targets
+# -------------------------------------------------------------------------------- dtypes of targets
 
 
 @s.gives(["float32", "int64", "float16", "int64"])
@@ -623,13 +631,21 @@ def a_gradient_through_a_converting_write(m):
     return w.grad, w.grad.dtype
 
 
-# --------------------------------------------------------------------------- found by random programs, in their smallest form
+# ------------------------------------------------- found by random programs, in their smallest form
 
 
 @s.gives([[6.0, 10.0, 9.0]])
 def found_a_cotangent_laid_out_otherwise_than_its_base(m):
-    """The base's cotangent came in transposed memory, where the flattened region is no window: zeros were written into a copy."""
-    b = m.tensor([[0.12573022, -0.13210486, 0.64042265], [0.10490012, -0.53566937, 0.36159505], [1.30400005, 0.94708096, -0.70373524]])
+    """The base's cotangent came in transposed memory, where the flattened region is no window:
+    zeros were written into a copy.
+    """
+    b = m.tensor(
+        [
+            [0.12573022, -0.13210486, 0.64042265],
+            [0.10490012, -0.53566937, 0.36159505],
+            [1.30400005, 0.94708096, -0.70373524],
+        ]
+    )
     x = m.tensor([0.0, 1.0, 2.0], requires_grad=True)
     v = b.permute(1, 0)
     v += x
@@ -641,7 +657,9 @@ def found_a_cotangent_laid_out_otherwise_than_its_base(m):
 
 @s.gives([[[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]], [2.0, 2.0, 2.0, 3.0, 3.0, 3.0]])
 def found_a_base_in_transposed_memory(m):
-    """The base lies in memory by columns, so its transpose flattens to a window; its cotangent, laid out by rows, does not."""
+    """The base lies in memory by columns, so its transpose flattens to a window; its cotangent,
+    laid out by rows, does not.
+    """
     x = m.ones(2, 3, requires_grad=True)
     y = x.t() * 1  # by columns
     v = y.t().flatten()
@@ -652,7 +670,9 @@ def found_a_base_in_transposed_memory(m):
 
 @s.gives([0.0, 0.0], mine_only=True)
 def found_a_number_written_twice(m):
-    """A cotangent that is a bare number was not replaced but a copy of it (PyTorch refuses: sigmoid's output was overwritten)."""
+    """A cotangent that is a bare number was not replaced but a copy of it (PyTorch refuses:
+    sigmoid's output was overwritten).
+    """
     x = m.tensor([1.0, 2.0], dtype=m.float64, requires_grad=True)
     y = x.sum()
     y.sigmoid_()
@@ -688,7 +708,7 @@ def found_flip_is_a_copy(m):
 test_minigrad, test_pytorch = s.tests()
 
 
-# --------------------------------------------------------------------------------------- general laws, without an oracle
+# ------------------------------------------------------------------ general laws, without an oracle
 
 
 def a_failed_write_changes_nothing(write, *tensors):
@@ -712,7 +732,8 @@ def test_refused_operations_leave_everything_as_it_was():
     a_failed_write_changes_nothing(lambda: mg.Tensor.expand(y, 2, 3).add_(1), y, v)
 
 
-BY_NAME = """exp sin tanh sqrt square neg abs sign sgn floor ceil trunc round relu sigmoid softplus clone isnan sum mean amax argmax"""
+BY_NAME = """exp sin tanh sqrt square neg abs sign sgn floor ceil trunc round relu sigmoid softplus
+clone isnan sum mean amax argmax"""
 NOT_VIEWS = {
     **{name: (lambda x, name=name: getattr(mg, name)(x)) for name in BY_NAME.split()},
     "flip": lambda x: mg.flip(x, tuple(range(x.ndim))),
@@ -733,7 +754,9 @@ NOT_VIEWS = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("name", NOT_VIEWS)
 def test_results_that_are_not_views_share_no_memory(name, dtype):
-    """Where a result is not declared a window, writing to it must not write to the operand (nor the other way round)."""
+    """Where a result is not declared a window, writing to it must not write to the operand (nor
+    the other way round).
+    """
     for shape in [(2, 2), (1,), (1, 1), ()]:
         x = mg.tensor(np.full(shape, 1, dtype))
         try:
@@ -778,7 +801,9 @@ def test_views_share_memory_and_version(name):
 
 @pytest.mark.parametrize("name", [n for n in VIEWS if n != "detach"])
 def test_gradients_through_a_view_modified_in_place(name):
-    """L = Σ w·base after v *= 3: the derivative is 3w inside the window and w outside it, seen from base and from view."""
+    """L = Σ w·base after v *= 3: the derivative is 3w inside the window and w outside it, seen
+    from base and from view.
+    """
     x = mg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
     w = mg.tensor(np.arange(1.0, 7.0).reshape(2, 3))
     y = x * 1
@@ -805,8 +830,13 @@ def test_a_view_keeps_its_base_alive_and_not_the_other_way():
 
 
 def test_in_place_rules_never_see_new_values():
-    """For every in-place method: the gradient equals that of the out-of-place form, where it does not refuse."""
-    names = "exp sin cos tanh sqrt rsqrt square reciprocal neg abs relu sigmoid log log1p expm1 atan floor".split()
+    """For every in-place method: the gradient equals that of the out-of-place form, where it
+    does not refuse.
+    """
+    names = (
+        "exp sin cos tanh sqrt rsqrt square reciprocal neg abs relu sigmoid log log1p expm1 atan"
+        " floor".split()
+    )
     for name in names:
         x = mg.tensor([0.3, 0.6], dtype=mg.float64, requires_grad=True)
         y = x * 2
@@ -833,7 +863,9 @@ def test_a_gradient_is_not_added_to_one_of_another_shape(size, create_graph):
 
 
 def test_a_gradient_is_added_to_one_that_may_only_be_read():
-    """It is not written into, then: an expanded tensor's elements share one place in memory, and read-only memory is somebody else's."""
+    """It is not written into, then: an expanded tensor's elements share one place in memory, and
+    read-only memory is somebody else's.
+    """
     expanded, frozen = mg.ones(1).expand(3), np.ones(3, "f4")
     frozen.flags.writeable = False
     for grad in (expanded, mg.from_numpy(frozen)):

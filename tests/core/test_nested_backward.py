@@ -11,7 +11,9 @@ from minigrad.errors import AutogradError
 
 
 def through_hooks(depth):
-    """The gradient of a leaf to which `depth` passes add 1, each inside a hook of the one before."""
+    """The gradient of a leaf to which `depth` passes add 1, each inside a hook of the one
+    before.
+    """
     x = mg.tensor([1.0], requires_grad=True)
     left = [depth]
 
@@ -58,11 +60,15 @@ def through_functions(depth):
 
 
 def test_passes_inside_passes():
-    """300 of them, in the main thread and in another one, and the limit of recursion is what it was."""
+    """300 of them, in the main thread and in another one, and the limit of recursion is what it
+    was.
+    """
     limit = sys.getrecursionlimit()
     assert through_hooks(300) == 300 and through_functions(300) == 2
     found = []
-    thread = threading.Thread(target=lambda: found.append((through_hooks(300), through_functions(300))))
+    thread = threading.Thread(
+        target=lambda: found.append((through_hooks(300), through_functions(300)))
+    )
     thread.start()
     thread.join()
     assert found == [(300, 2)] and sys.getrecursionlimit() == limit
@@ -72,7 +78,9 @@ def test_a_chain_without_an_end_is_a_clear_error(monkeypatch):
     limit = sys.getrecursionlimit()
     monkeypatch.setattr(backward, "MOST_INNER_PASSES", 100)
     assert through_hooks(101) == 101  # one pass, and 100 inside one another in it
-    with pytest.raises(AutogradError, match=r"run inside one another\. A hook .* calls backward.*End the chain"):
+    with pytest.raises(
+        AutogradError, match=r"run inside one another\. A hook .* calls backward.*End the chain"
+    ):
         through_hooks(102)
     assert sys.getrecursionlimit() == limit and mg.is_grad_enabled()
     assert through_hooks(3) == 3

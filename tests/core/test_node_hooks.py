@@ -1,4 +1,6 @@
-"""Hooks around a node's rule, on several tensors at once, and after a leaf's sum; edges of the graph as places to differentiate by."""
+"""Hooks around a node's rule, on several tensors at once, and after a leaf's sum; edges of the
+graph as places to differentiate by.
+"""
 
 import gc
 import weakref
@@ -67,7 +69,9 @@ def an_operation_with_several_results_has_one_node(m):
     seen = []
     x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
     a, _, c = Three.apply(x)
-    a.grad_fn.register_prehook(lambda grads: seen.extend(None if g is None else g.item() for g in grads))
+    a.grad_fn.register_prehook(
+        lambda grads: seen.extend(None if g is None else g.item() for g in grads)
+    )
     c.grad_fn.register_prehook(lambda grads: (grads[0] * 4, grads[1], grads[2] * 6))
     (a + c).backward()
     return seen, x.grad, a.grad_fn is c.grad_fn
@@ -175,7 +179,9 @@ def a_result_that_is_an_input_of_backward_has_its_node_hooks_run(m):
 
 @s.gives([["tensor", "before", "stored -0.2", "after 0 0.3"], 3.0])
 def hooks_around_a_leaf(m):
-    """What hooks of the leaf's node see afterwards shares the memory of a `.grad` that was stored for the first time."""
+    """What hooks of the leaf's node see afterwards shares the memory of a `.grad` that was
+    stored for the first time.
+    """
     log = []
     x = m.tensor(0.0, requires_grad=True)
     node = accumulate(x)
@@ -229,7 +235,12 @@ for name, error, words, result in (
     ("nothing_of_a_tuple", TypeError, ("str", "tuple"), lambda m: "text"),
     ("too_many", RuntimeError, ("2 values", "1"), lambda m: (m.ones(2), m.ones(2))),
     ("no_tensor", TypeError, ("int", "number 0"), lambda m: (1,)),
-    ("another_dtype", RuntimeError, ("float32", "float64"), lambda m: (m.ones(2, dtype=m.float64),)),
+    (
+        "another_dtype",
+        RuntimeError,
+        ("float32", "float64"),
+        lambda m: (m.ones(2, dtype=m.float64),),
+    ),
 ):
     for kind in ("register_hook", "register_prehook"):
         program = bad_hook(result, kind)
@@ -281,7 +292,7 @@ def a_node_called_with_too_few_cotangents(m):
     (m.ones(2, requires_grad=True) * 2).grad_fn()
 
 
-# ------------------------------------------------------------------------------------------------------- several tensors at once
+# -------------------------------------------------------------------------- several tensors at once
 
 
 @s.gives([[[1.0, 2.0], [2.0, None], [None, 1.0]], [[1.0, 2.0]], 3])
@@ -289,7 +300,9 @@ def all_gradients_of_a_pass(m):
     seen = []
     a, b = m.tensor(2.0, requires_grad=True), m.tensor(1.0, requires_grad=True)
     p, q = a.clone(), b.clone()
-    handle = m.autograd.graph.register_multi_grad_hook((p, q), lambda gs: seen.append([g if g is None else g.item() for g in gs]))
+    handle = m.autograd.graph.register_multi_grad_hook(
+        (p, q), lambda gs: seen.append([g if g is None else g.item() for g in gs])
+    )
     (p * q).backward(retain_graph=True)
     (p * 2).backward(retain_graph=True)
     m.autograd.grad(p * 0 + q, b, retain_graph=True)
@@ -304,7 +317,9 @@ def the_first_gradient_of_a_pass(m):
     seen = []
     x = m.tensor(2.0, requires_grad=True)
     p, q = x.clone(), x.clone()
-    with m.autograd.graph.register_multi_grad_hook([p, q], lambda g: seen.append(g.item()), mode="any"):
+    with m.autograd.graph.register_multi_grad_hook(
+        [p, q], lambda g: seen.append(g.item()), mode="any"
+    ):
         (p * 2 + q).backward(retain_graph=True)  # the younger of the two is first
         first = seen[:]
         (p * 2).backward(retain_graph=True)
@@ -319,7 +334,9 @@ def passes_within_passes_are_told_apart(m):
     q = x.clone()
     z = q * 1
     p = x.clone()
-    m.autograd.graph.register_multi_grad_hook([p, q], lambda gs: seen.append([g.item() for g in gs]))
+    m.autograd.graph.register_multi_grad_hook(
+        [p, q], lambda gs: seen.append([g.item() for g in gs])
+    )
 
     def inner(_):  # when the outer pass has reached p, and not yet q
         with m.enable_grad():
@@ -357,7 +374,7 @@ def test_a_multi_grad_hook_keeps_neither_its_tensors_nor_a_failed_pass():
         gc.enable()
 
 
-# --------------------------------------------------------------------------------------------------------------- edges, metadata
+# ---------------------------------------------------------------------------------- edges, metadata
 
 
 @s.gives([[4.0], [2.0], [4.0], [1.0], [2.0]])
@@ -382,15 +399,30 @@ def an_edge_to_one_of_several_results(m):
     out = (r.diagonal() * m.tensor([1.0, 2.0]) + q.diagonal() * m.tensor([3.0, 4.0])).sum()
     second = m.autograd.grad(out, edge(r), retain_graph=True)[0]
     first = m.autograd.grad(out, m.autograd.graph.GradientEdge(r.grad_fn, 0), retain_graph=True)[0]
-    from_there = m.autograd.grad(edge(r), m.autograd.graph.GradientEdge(q.grad_fn, 1), grad_outputs=m.tensor([[5.0, 0.0], [0.0, 6.0]]))[0]
-    return edge(r).output_nr, edge(q).output_nr, second.diagonal(), first.diagonal(), from_there.diagonal()
+    from_there = m.autograd.grad(
+        edge(r),
+        m.autograd.graph.GradientEdge(q.grad_fn, 1),
+        grad_outputs=m.tensor([[5.0, 0.0], [0.0, 6.0]]),
+    )[0]
+    return (
+        edge(r).output_nr,
+        edge(q).output_nr,
+        second.diagonal(),
+        first.diagonal(),
+        from_there.diagonal(),
+    )
 
 
 @s.refuses(AutogradError, "GradientEdge", "materialize_grads")
 def zeros_for_an_unused_edge(m):
     x = m.ones(2, requires_grad=True)
     y = m.ones(2, requires_grad=True).clone()
-    m.autograd.grad((x * 2).sum(), (x, m.autograd.graph.get_gradient_edge(y)), allow_unused=True, materialize_grads=True)
+    m.autograd.grad(
+        (x * 2).sum(),
+        (x, m.autograd.graph.get_gradient_edge(y)),
+        allow_unused=True,
+        materialize_grads=True,
+    )
 
 
 @s.refuses(NoGradientError, "require grad")
@@ -405,7 +437,11 @@ def inputs_by_name(m):
     second = m.autograd.grad((a * 2).sum(), {"0": a})
     (a * 2 + b).sum().backward(inputs={"a": a})
     assert b.grad is None
-    return {k: v.tolist() for k, v in first.items()}, {k: v.tolist() for k, v in second.items()}, a.grad
+    return (
+        {k: v.tolist() for k, v in first.items()},
+        {k: v.tolist() for k, v in second.items()},
+        a.grad,
+    )
 
 
 @s.refuses(TypeError, "dict", "OrderedDict")
@@ -429,14 +465,21 @@ def nodes_have_metadata(m):
     before = dict(y.grad_fn.metadata)
     y.grad_fn.metadata["k"] = 1
     q.grad_fn.metadata["k"] = 2
-    return before, y.grad_fn.metadata, r.grad_fn.metadata, y.grad_fn._sequence_nr() > r.grad_fn._sequence_nr()
+    return (
+        before,
+        y.grad_fn.metadata,
+        r.grad_fn.metadata,
+        y.grad_fn._sequence_nr() > r.grad_fn._sequence_nr(),
+    )
 
 
 @s.gives([[[2, 2], "float32"], [[2, 2], [2, 2]]])
 def nodes_know_their_results(m):
     q, r = m.linalg.qr(m.eye(2).requires_grad_())
     (one,) = (q @ r).grad_fn._input_metadata
-    return [list(one.shape), str(one.dtype).removeprefix("torch.")], [list(i.shape) for i in r.grad_fn._input_metadata]
+    return [list(one.shape), str(one.dtype).removeprefix("torch.")], [
+        list(i.shape) for i in r.grad_fn._input_metadata
+    ]
 
 
 test_minigrad, test_pytorch = s.tests()
@@ -480,4 +523,6 @@ def test_a_trace_shows_what_node_hooks_made_of_the_gradients():
         return y * 5
 
     steps = trace_function(f, 3.0, mode="reverse")["steps"]
-    assert [write[2] for step in steps for write in step["writes"] if write[:2] == ["x", "g"]][-1] == 60.0
+    assert [write[2] for step in steps for write in step["writes"] if write[:2] == ["x", "g"]][
+        -1
+    ] == 60.0

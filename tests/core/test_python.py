@@ -1,4 +1,6 @@
-"""A tensor among Python's own customs: truth, length, iteration, equality, copying, pickling, printing, and NumPy beside it."""
+"""A tensor among Python's own customs: truth, length, iteration, equality, copying, pickling,
+printing, and NumPy beside it.
+"""
 
 import copy
 import pickle
@@ -12,7 +14,7 @@ from tests.helpers.known_answers import Scenarios
 
 s = Scenarios()
 
-# ------------------------------------------------------------------------------------------------------------- requires_grad, .grad
+# ----------------------------------------------------------------------------- requires_grad, .grad
 
 
 @s.gives([True, False, True, False])
@@ -117,7 +119,7 @@ def a_grad_can_be_cleared(m):
     return first, x.grad is None
 
 
-# ----------------------------------------------------------------------------------------------------------------- numbers and truth
+# -------------------------------------------------------------------------------- numbers and truth
 
 
 @s.gives([False, True, True, 2.0, 3, True, 2.5, "3.14", [1.0, 2.0], 1 + 2j])
@@ -161,7 +163,7 @@ def floats_are_no_indices(m):
     [1, 2, 3][m.tensor(1.0)]
 
 
-# ---------------------------------------------------------------------------------------------------------------- sequences, equality
+# ------------------------------------------------------------------------------ sequences, equality
 
 
 @s.gives([3, [[2], [2], [2]], True, False])
@@ -192,10 +194,19 @@ def equality_is_by_element_and_hash_by_identity(m):
     x, y = m.tensor([1.0, 2.0]), m.tensor([1.0, 2.0])
     z = m.tensor([1.0, 3.0])
     table = {x: "x", y: "y"}
-    return x == z, x != z, x == None, x != None, hash(x) == hash(x), len(table), table[x] == "x", (x == "text") is False  # noqa: E711
+    return (
+        x == z,
+        x != z,
+        x == None,  # noqa: E711
+        x != None,  # noqa: E711
+        hash(x) == hash(x),
+        len(table),
+        table[x] == "x",
+        (x == "text") is False,
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------------- NumPy
+# -------------------------------------------------------------------------------------------- NumPy
 
 
 @s.gives([[7.0, 9.0], [7.0, 9.0]])
@@ -243,7 +254,14 @@ def numpy_scalars_on_the_left(m):
 def numpy_arrays_on_the_left(m):
     """PyTorch leaves these to NumPy, which fails for tensors that require grad."""
     a, x = np.array([1.0, 2.0], np.float32), m.tensor([3.0, 4.0], requires_grad=True)
-    return (a * x).detach(), (a + x).detach(), (a - x).detach(), (a @ x).detach(), (a / x).detach(), (a * x).requires_grad
+    return (
+        (a * x).detach(),
+        (a + x).detach(),
+        (a - x).detach(),
+        (a @ x).detach(),
+        (a / x).detach(),
+        (a * x).requires_grad,
+    )
 
 
 @s.gives([[1.0, 2.0], 2.0])
@@ -251,7 +269,7 @@ def asarray(m):
     return np.asarray(m.tensor([1.0, 2.0])), float(np.array(m.tensor(2.0)))
 
 
-# --------------------------------------------------------------------------------------------------------------- copies and pickles
+# ------------------------------------------------------------------------------- copies and pickles
 
 
 @s.gives([[1.0, 2.0], True, None, [3.0, 3.0], False, True, True])
@@ -301,7 +319,7 @@ def a_clone_stays_in_the_graph(m):
     return x.grad, y.requires_grad, z
 
 
-# --------------------------------------------------------------------------------------------------------------------------- printing
+# ----------------------------------------------------------------------------------------- printing
 
 
 @s.gives([
@@ -346,7 +364,14 @@ def printed(m):
     ]
 
 
-@s.gives([name + "Backward0" for name in "Add Mul Sin Sum Div Sub Neg Exp Mean Clone Relu Abs Maximum Cat Permute".split()])
+@s.gives(
+    [
+        name + "Backward0"
+        for name in (
+            "Add Mul Sin Sum Div Sub Neg Exp Mean Clone Relu Abs Maximum Cat Permute".split()
+        )
+    ]
+)
 def names_of_nodes(m):
     x = m.tensor([1.0, 2.0], requires_grad=True)
     made = (
@@ -374,27 +399,48 @@ def edges_of_the_graph(m):
     name = lambda node: node and node.name().split("::")[-1]
     total = (x * 2 + x).sum().grad_fn.next_functions
     product = (x * m.tensor([3.0, 4.0])).grad_fn.next_functions
-    return len(total), total[0][1], [name(n) for n, _ in total[0][0].next_functions], [name(n) for n, _ in product], x.grad_fn
+    return (
+        len(total),
+        total[0][1],
+        [name(n) for n, _ in total[0][0].next_functions],
+        [name(n) for n, _ in product],
+        x.grad_fn,
+    )
 
 
 test_minigrad, test_pytorch = s.tests()
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "bool", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "int64", "int32", "bool", "complex64"]
+)
 def test_numbers_are_written_as_pytorch_writes_them(dtype, torch):
     r = np.random.default_rng(0)
     for shape in [(), (0,), (1,), (3,), (2, 3), (2, 0), (2, 3, 4)]:
         for scale in [1, 3, 1e-3, 1e3, 1e9]:
-            for values in [scale * r.standard_normal(shape), np.round(scale * r.standard_normal(shape)), np.zeros(shape)]:
+            for values in [
+                scale * r.standard_normal(shape),
+                np.round(scale * r.standard_normal(shape)),
+                np.zeros(shape),
+            ]:
                 with np.errstate(all="ignore"):
                     a = np.asarray(np.nan_to_num(values).astype(dtype))
-                mine, theirs = repr(mg.tensor(a, requires_grad=dtype[0] == "f")), repr(torch.tensor(a, requires_grad=dtype[0] == "f"))
-                assert mine.split() == theirs.replace("torch.", "").split()  # PyTorch breaks lines earlier for its longer dtype names
+                mine, theirs = (
+                    repr(mg.tensor(a, requires_grad=dtype[0] == "f")),
+                    repr(torch.tensor(a, requires_grad=dtype[0] == "f")),
+                )
+                assert (
+                    mine.split() == theirs.replace("torch.", "").split()
+                )  # PyTorch breaks lines earlier for its longer dtype names
 
 
 def test_long_tensors_are_shortened():
-    assert repr(mg.arange(2000.0)) == "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00, ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])"
+    assert (
+        repr(mg.arange(2000.0))
+        == "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00, ..., 1.9970e+03, 1.9980e+03,\n       "
+        " 1.9990e+03])"
+    )
     assert len(repr(mg.zeros(1000, 1000))) < 500
 
 
@@ -426,7 +472,14 @@ def test_graphs_are_neither_copied_nor_pickled():
 def test_copies_keep_dtype_shape_and_values(dtype):
     for shape in [(), (0,), (2, 3), (1, 0, 2)]:
         x = mg.tensor(np.ones(shape, dtype))
-        for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.clone(), mg.tensor(x), x.detach()):
+        for y in (
+            copy.copy(x),
+            copy.deepcopy(x),
+            pickle.loads(pickle.dumps(x)),
+            x.clone(),
+            mg.tensor(x),
+            x.detach(),
+        ):
             assert (y.dtype, y.shape, y.tolist()) == (x.dtype, x.shape, x.tolist())
 
 
@@ -435,7 +488,9 @@ def test_float16_throughout():
     y = ((x * 2 + 1).sin() / 3).sum()
     y.backward()
     assert y.dtype == x.grad.dtype == mg.float16
-    assert mg.func.jvp(lambda x: x.exp() * 2, (x.detach(),), (mg.ones_like(x),))[1].dtype == mg.float16
+    assert (
+        mg.func.jvp(lambda x: x.exp() * 2, (x.detach(),), (mg.ones_like(x),))[1].dtype == mg.float16
+    )
 
 
 def test_operators_leave_strangers_to_python():
@@ -449,7 +504,12 @@ def test_operators_leave_strangers_to_python():
     y = x
     y += Stranger()
     assert y == "mine"
-    for operation in (lambda: x + "a", lambda: x.__class__.__iadd__(x, "a") + 1, lambda: x @ None, lambda: x < object()):
+    for operation in (
+        lambda: x + "a",
+        lambda: x.__class__.__iadd__(x, "a") + 1,
+        lambda: x @ None,
+        lambda: x < object(),
+    ):
         with pytest.raises(TypeError, match=r"unsupported operand|not supported"):
             operation()
 

@@ -1,8 +1,9 @@
-"""Differential tests: random expression graphs in both modes, twice differentiated; random programs with views and in-place operations.
+"""Differential tests: random expression graphs in both modes, twice differentiated; random programs
+with views and in-place operations.
 
-The default run takes some hundreds of them, the whole run thousands. With PyTorch every program is compared with it; without it the
-graphs' modes are compared with each other, and the in-place programs with a naive machine that has no graph. A failure prints the
-smallest program that fails.
+The default run takes some hundreds of them, the whole run thousands. With PyTorch every program is
+compared with it; without it the graphs' modes are compared with each other, and the in-place
+programs with a naive machine that has no graph. A failure prints the smallest program that fails.
 """
 
 import collections
@@ -20,12 +21,14 @@ from tests.helpers import random_inplace_programs as programs
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """Random programs divide by zero and overflow; what counts is that all machines get the same."""
+    """Random programs divide by zero and overflow; what counts is that all machines get the
+    same.
+    """
     with np.errstate(all="ignore"):
         yield
 
 
-# ---------------------------------------------------------------------------------------------------------------- expression graphs
+# -------------------------------------------------------------------------------- expression graphs
 
 
 def check_graphs(seeds, torch=None):
@@ -37,7 +40,9 @@ def check_graphs(seeds, torch=None):
             pytest.fail(f"graph of seed {seed}:\n{lines}\n{graphs.disagreements(small, torch)}")
 
 
-@pytest.mark.parametrize("block", [0, 1, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in range(3, 10))])
+@pytest.mark.parametrize(
+    "block", [0, 1, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in range(3, 10))]
+)
 def test_graphs_agree_in_both_modes(block):
     """Gradient against tangent, and Hessian-vector products by all nestings of the modes."""
     check_graphs(range(20 * block, 20 * block + 20))
@@ -60,23 +65,39 @@ def test_graphs_are_what_they_claim_to_be():
     made = [graphs.generate(seed) for seed in range(50)]
     assert all(20 <= len(g) <= 60 for g in made)
     kinds = collections.Counter(statement[0] for g in made for statement in g)
-    assert set(kinds) == {"input", "unary", "binary", "reduce", "method", "index", "matmul", "stack", "cat"}
+    assert set(kinds) == {
+        "input",
+        "unary",
+        "binary",
+        "reduce",
+        "method",
+        "index",
+        "matmul",
+        "stack",
+        "cat",
+    }
     assert {s[1] for g in made for s in g if s[0] == "unary"} == set(graphs.UNARY)
     assert {s[1] for g in made for s in g if s[0] == "binary"} == set(graphs.BINARY)
     assert made[7] == graphs.generate(7)
 
 
 def test_a_wrong_rule_is_found_by_graphs(monkeypatch):
-    """The comparison has teeth: one derivative scaled by 1.0001 is seen without any oracle, because the modes then disagree."""
+    """The comparison has teeth: one derivative scaled by 1.0001 is seen without any oracle,
+    because the modes then disagree.
+    """
     rule = elementwise.tanh.pulls[0]
     wrong = type(rule).__new__(type(rule))
-    wrong.sources, wrong.keywords, wrong.function = rule.sources, rule.keywords, lambda g, y: rule.function(g, y) * 1.0001
+    wrong.sources, wrong.keywords, wrong.function = (
+        rule.sources,
+        rule.keywords,
+        lambda g, y: rule.function(g, y) * 1.0001,
+    )
     monkeypatch.setattr(elementwise.tanh, "pulls", (wrong,))
     monkeypatch.setattr(elementwise.tanh, "pushes", (rule,))
     assert any(graphs.disagreements(graphs.generate(seed)) for seed in range(10))
 
 
-# --------------------------------------------------------------------------------------------------------------- in-place programs
+# -------------------------------------------------------------------------------- in-place programs
 
 
 def check_programs(seeds, length, torch=None):
@@ -105,7 +126,8 @@ def test_programs_agree_with_the_naive_machine(length):
 def test_programs_agree_with_pytorch(length, torch):
     words = check_programs(range(5000, 5300), length, torch)
     assert words["agree"] > 30
-    # Where minigrad alone refuses, it is because the target shares its elements (expanded memory), which PyTorch lets pass in part.
+    # Where minigrad alone refuses, it is because the target shares its elements (expanded memory),
+    # which PyTorch lets pass in part.
     assert words["minigrad refuses"] < 60
     assert words["other layouts"] < 5
 
@@ -119,37 +141,61 @@ def test_thousands_of_programs_agree_with_pytorch(torch):
 
 def test_refusals_speak_of_expanded_memory_or_of_overwritten_values():
     """Without an oracle: every refusal is one of the documented ones, in words."""
-    known = ("in place", "share one memory", "may only be read", "does not fit the target", "does not broadcast", "no_grad", "leaf")
+    known = (
+        "in place",
+        "share one memory",
+        "may only be read",
+        "does not fit the target",
+        "does not broadcast",
+        "no_grad",
+        "leaf",
+    )
     for seed in range(150):
         verdict = programs.judge(programs.generate(seed, 16))
-        assert verdict.error is None or any(words in str(verdict.error) for words in known), verdict.why
+        assert verdict.error is None or any(words in str(verdict.error) for words in known), (
+            verdict.why
+        )
 
 
 def test_a_forgotten_view_is_found_by_programs(monkeypatch):
     """The comparison has teeth: an engine whose views do not follow their base is caught."""
-    assert programs.judge([("leaf", (2,)), ("clone", 0), ("view", "index", 1, (0,)), ("inplace", "mul_", 1, 3.0)]).word == "agree"
+    assert (
+        programs.judge(
+            [("leaf", (2,)), ("clone", 0), ("view", "index", 1, (0,)), ("inplace", "mul_", 1, 3.0)]
+        ).word
+        == "agree"
+    )
     for module in (apply, operations, views):
         monkeypatch.setattr(module, "refresh_view", lambda tensor: None)
     assert any(programs.judge(programs.generate(seed, 14)).word == "DISAGREE" for seed in range(60))
 
 
 KEPT = {
-    "a number's window": [("leaf", ()), ("clone", 0), ("view", "index", 1, ()), ("inplace", "add_", 2, 2.0)],
-    "a number's window by permute": [("leaf", ()), ("clone", 0), ("view", "permute", 1, ()), ("inplace", "-=", 2, 2)],
+    "a number's window": [("leaf", ()), ("clone", 0), ("view", "index", 1, ()),
+        ("inplace", "add_", 2, 2.0)],
+    "a number's window by permute": [("leaf", ()), ("clone", 0), ("view", "permute", 1, ()),
+        ("inplace", "-=", 2, 2)],
     "a cotangent in another layout": [
-        ("const", (3, 3)), ("leaf", (3,)), ("view", "permute", 0, (1, 0)), ("inplace", "+=", 2, 1), ("view", "flatten", 0, None),
+        ("const", (3, 3)), ("leaf", (3,)), ("view", "permute", 0, (1, 0)), ("inplace", "+=", 2, 1),
+        ("view", "flatten", 0, None),
         ("view", "index", 2, (1, slice(1, 2, 1), None)), ("inplace", "relu_", 3, None),
     ],
     "a base in transposed memory": [
-        ("leaf", (2, 3)), ("view", "permute", 0, (1, 0)), ("binary", "add", 1, 1), ("view", "permute", 2, (1, 0)),
+        ("leaf", (2, 3)), ("view", "permute", 0, (1, 0)), ("binary", "add", 1, 1),
+        ("view", "permute", 2, (1, 0)),
         ("view", "flatten", 3, None), ("inplace", "mul_", 4, 3.0),
     ],
-    "a clone in another layout": [("const", (2, 3, 2)), ("view", "permute", 0, (2, 1, 0)), ("clone", 1), ("view", "flatten", 2, None),
+    "a clone in another layout": [("const", (2, 3, 2)), ("view", "permute", 0, (2, 1, 0)),
+        ("clone", 1), ("view", "flatten", 2, None),
                                   ("inplace", "*=", 3, 3)],
-    "a number written twice": [("leaf", (3, 3, 3)), ("sum", 0, None), ("inplace", "sigmoid_", 1, None), ("set", 1, (), 0.0)],
-    "flatten under no_grad": [("leaf", ()), ("clone", 0), ("view", "flatten", 1, None), ("no_grad", True), ("view", "flatten", 2, None)],
-    "one element of expanded memory": [("const", ()), ("view", "expand", 0, (2,)), ("set", 1, (-2,), 0.0)],
-    "a vector copied into a number": [("leaf", (1,)), ("const", ()), ("view", "squeeze", 1, None), ("inplace", "copy_", 2, 0)],
+    "a number written twice": [("leaf", (3, 3, 3)), ("sum", 0, None),
+        ("inplace", "sigmoid_", 1, None), ("set", 1, (), 0.0)],
+    "flatten under no_grad": [("leaf", ()), ("clone", 0), ("view", "flatten", 1, None),
+        ("no_grad", True), ("view", "flatten", 2, None)],
+    "one element of expanded memory": [("const", ()), ("view", "expand", 0, (2,)),
+        ("set", 1, (-2,), 0.0)],
+    "a vector copied into a number": [("leaf", (1,)), ("const", ()), ("view", "squeeze", 1, None),
+        ("inplace", "copy_", 2, 0)],
 }  # fmt: skip
 """Programs that were once wrong, in their smallest form."""
 

@@ -1,4 +1,6 @@
-"""Reverse mode visits each node once, after all its cotangents have arrived, and does no work that was not asked for."""
+"""Reverse mode visits each node once, after all its cotangents have arrived, and does no work
+that was not asked for.
+"""
 
 import re
 import threading
@@ -8,7 +10,15 @@ import pytest
 
 import minigrad as mg
 from minigrad.core import modes
-from minigrad.errors import AutogradError, GraphFreedError, InPlaceError, NoGradientError, NonScalarError, ShapeError, UnusedInputError
+from minigrad.errors import (
+    AutogradError,
+    GraphFreedError,
+    InPlaceError,
+    NoGradientError,
+    NonScalarError,
+    ShapeError,
+    UnusedInputError,
+)
 from tests.helpers.known_answers import Scenarios
 
 s = Scenarios()
@@ -37,7 +47,7 @@ def pulls_of(work):
     return count.pulls()
 
 
-# ------------------------------------------------------------------------------------------------------------------------ diamonds
+# ----------------------------------------------------------------------------------------- diamonds
 
 
 @s.gives([11.0])
@@ -150,10 +160,12 @@ def backward_under_no_grad(m):
 @s.gives([False, True])
 def a_gradient_is_detached_unless_create_graph(m):
     x = m.tensor(3.0, requires_grad=True)
-    return m.autograd.grad(x**3, x)[0].requires_grad, m.autograd.grad(x**3, x, create_graph=True)[0].requires_grad
+    return m.autograd.grad(x**3, x)[0].requires_grad, m.autograd.grad(x**3, x, create_graph=True)[
+        0
+    ].requires_grad
 
 
-# -------------------------------------------------------------------------------------------------------- graphs that were walked
+# -------------------------------------------------------------------------- graphs that were walked
 
 
 @s.refuses(GraphFreedError, "exp", "retain_graph=True", "walked backward before")
@@ -209,7 +221,7 @@ def grad_leaves_the_untouched_part_of_a_graph_alive(m):
     return m.autograd.grad(z, y)[0], m.autograd.grad(y, x)[0]
 
 
-# ----------------------------------------------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------------------- refusals
 
 
 @s.refuses(NonScalarError, "shape (2,)", "ones_like", ".sum()")
@@ -295,7 +307,7 @@ def saved_and_modified(m):
 test_minigrad, test_pytorch = s.tests()
 
 
-# ------------------------------------------------------------------------------------------------------ how the work is done
+# ----------------------------------------------------------------------------- how the work is done
 
 
 def test_many_paths_cost_linear_work():
@@ -363,7 +375,9 @@ def test_an_exception_in_a_rule_leaves_the_engine_usable():
 
 
 def test_backward_inside_a_hook():
-    """Re-entrant: a hook differentiates another graph, and the same leaf, in the middle of a pass."""
+    """Re-entrant: a hook differentiates another graph, and the same leaf, in the middle of a
+    pass.
+    """
     x = mg.tensor(3.0, requires_grad=True)
     inner = []
 
@@ -384,7 +398,9 @@ def test_backward_inside_a_hook():
 
 
 def test_backward_from_several_threads():
-    """Each thread walks graphs of its own over shared parameters: no contribution is lost, whoever comes first."""
+    """Each thread walks graphs of its own over shared parameters: no contribution is lost,
+    whoever comes first.
+    """
     w = mg.zeros(4, dtype=mg.float64, requires_grad=True)
     errors = []
 
@@ -408,7 +424,12 @@ def test_one_graph_from_several_threads():
     x = mg.ones(3, dtype=mg.float64, requires_grad=True)
     y = (x.sin() * x).sum()
     results = []
-    threads = [threading.Thread(target=lambda: results.append(mg.autograd.grad(y, x, retain_graph=True)[0].tolist())) for _ in range(8)]
+    threads = [
+        threading.Thread(
+            target=lambda: results.append(mg.autograd.grad(y, x, retain_graph=True)[0].tolist())
+        )
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -419,7 +440,10 @@ def test_one_graph_from_several_threads():
 def test_the_same_program_gives_bit_identical_gradients():
     def once():
         r = np.random.default_rng(3)
-        w = [mg.tensor(r.standard_normal((8, 8)).astype(np.float32), requires_grad=True) for _ in range(3)]
+        w = [
+            mg.tensor(r.standard_normal((8, 8)).astype(np.float32), requires_grad=True)
+            for _ in range(3)
+        ]
         h = mg.tensor(r.standard_normal((5, 8)).astype(np.float32))
         for k in range(6):
             h = (h @ w[k % 3]).tanh() + h @ w[(k + 1) % 3] * 0.1
@@ -430,7 +454,9 @@ def test_the_same_program_gives_bit_identical_gradients():
 
 
 def test_contributions_are_summed_in_the_order_of_edges():
-    """Floating addition depends on the order; the engine's is fixed: from the youngest user to the oldest."""
+    """Floating addition depends on the order; the engine's is fixed: from the youngest user to
+    the oldest.
+    """
     x = mg.tensor(1.0, requires_grad=True)
     factors = [1e8, 1.0, -1e8, 1.0]
     terms = [x * f for f in factors]
@@ -443,9 +469,14 @@ def test_contributions_are_summed_in_the_order_of_edges():
 
 @pytest.mark.parametrize(
     ("rule", "words"),
-    [(lambda g, x: (3 * x * x * g).sum(), ["cube_of_test", r"\(\)", r"\(2,\)", "input 0"]), (lambda g, x: None, ["cube_of_test", "None"])],
+    [
+        (lambda g, x: (3 * x * x * g).sum(), ["cube_of_test", r"\(\)", r"\(2,\)", "input 0"]),
+        (lambda g, x: None, ["cube_of_test", "None"]),
+    ],
 )
-def test_a_rule_of_a_primitive_that_returns_something_else_than_the_contribution_is_named(rule, words):
+def test_a_rule_of_a_primitive_that_returns_something_else_than_the_contribution_is_named(
+    rule, words
+):
     from minigrad.core.primitive import elementwise, registry
 
     cube = elementwise("cube_of_test", lambda xp, x: x * x * x, rule)

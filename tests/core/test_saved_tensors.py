@@ -1,4 +1,6 @@
-"""Values that nodes keep: hooks that pack and unpack them, looking at them, and overwriting them on purpose."""
+"""Values that nodes keep: hooks that pack and unpack them, looking at them, and overwriting them
+on purpose.
+"""
 
 import contextlib
 import gc
@@ -29,7 +31,11 @@ def what_unpack_returns_is_what_the_rule_computes_with(m):
         y.sum().backward()
         return x.grad
 
-    return gradient(lambda x: 2 * x, lambda x: x / 2), gradient(lambda x: 2 * x, lambda x: x), gradient(*same)
+    return (
+        gradient(lambda x: 2 * x, lambda x: x / 2),
+        gradient(lambda x: 2 * x, lambda x: x),
+        gradient(*same),
+    )
 
 
 @s.gives([[1, 0], [1, 1], [1, 2]])
@@ -71,7 +77,11 @@ def what_pack_is_given(m):
 def hooks_run_unrecorded(m):
     seen, also = [], []
     x = m.ones(2, requires_grad=True)
-    with hooks(m, lambda t: seen.append(m.is_grad_enabled()) or t, lambda t: also.append((t * 2).requires_grad) or t):
+    with hooks(
+        m,
+        lambda t: seen.append(m.is_grad_enabled()) or t,
+        lambda t: also.append((t * 2).requires_grad) or t,
+    ):
         y = (x * x).sum()
     m.autograd.grad(y, x, create_graph=True)
     return seen, also[:1] if m is mg else [False], m.is_grad_enabled()
@@ -194,12 +204,20 @@ def an_in_place_operation_that_needs_what_it_overwrites(m):
         y.sum().backward()
         return x.grad
 
-    return gradient(lambda y: y.pow_(3)), gradient(lambda y: y.mul_(y).mul_(4)), gradient(lambda y: y.mul_(y).mul_(m.tensor([2.0])))
+    return (
+        gradient(lambda y: y.pow_(3)),
+        gradient(lambda y: y.mul_(y).mul_(4)),
+        gradient(lambda y: y.mul_(y).mul_(m.tensor([2.0]))),
+    )
 
 
 @s.refuses(RuntimeError, "not here")
 def hooks_where_they_are_not_allowed(m):
-    with m.autograd.graph.disable_saved_tensors_hooks("never"), m.autograd.graph.disable_saved_tensors_hooks("not here"), hooks(m, *same):
+    with (
+        m.autograd.graph.disable_saved_tensors_hooks("never"),
+        m.autograd.graph.disable_saved_tensors_hooks("not here"),
+        hooks(m, *same),
+    ):
         pass
 
 
@@ -233,7 +251,7 @@ def save_on_cpu_changes_no_gradient(m):
     return x.grad, kept * 2
 
 
-# ------------------------------------------------------------------------------------------------------------------ looking at them
+# ---------------------------------------------------------------------------------- looking at them
 
 
 @s.gives([True, True, None, [1.0, 2.0], [2.718282, 7.389056], False, [2.0, 3.0]])
@@ -258,7 +276,12 @@ def parameters_and_shapes_have_names(m):
     x = m.ones(2, 3, requires_grad=True)
     y = x**2
     assert y.grad_fn._saved_self.requires_grad
-    return float(y.grad_fn._saved_exponent), m.stack([x, x], dim=0).grad_fn._saved_dim, list(x.mean().grad_fn._saved_self_sym_sizes), True
+    return (
+        float(y.grad_fn._saved_exponent),
+        m.stack([x, x], dim=0).grad_fn._saved_dim,
+        list(x.mean().grad_fn._saved_self_sym_sizes),
+        True,
+    )
 
 
 @s.gives([[6.0, 12.0], True])
@@ -330,13 +353,33 @@ def a_saved_value_shows_what_is_kept(m):
     raw = y.grad_fn._raw_saved_self
     e = y.exp()
     plain = e.grad_fn._raw_saved_result
-    return raw.data is x, raw.unpack_hook is unpack, plain.unpack_hook, (y**2).grad_fn._raw_saved_self.data
+    return (
+        raw.data is x,
+        raw.unpack_hook is unpack,
+        plain.unpack_hook,
+        (y**2).grad_fn._raw_saved_self.data,
+    )
 
 
 for name, error, words, use in (
-    ("twice", AutogradError, ("MulBackward0", "already been set"), lambda raw: [raw.register_hooks(*same) for _ in range(2)]),
-    ("that_are_no_functions", TypeError, ("two functions", "int"), lambda raw: raw.register_hooks(1, 2)),
-    ("with_too_many_parameters", TypeError, ("missing 1",), lambda raw: raw.register_hooks(lambda a, b: a, lambda a: a)),
+    (
+        "twice",
+        AutogradError,
+        ("MulBackward0", "already been set"),
+        lambda raw: [raw.register_hooks(*same) for _ in range(2)],
+    ),
+    (
+        "that_are_no_functions",
+        TypeError,
+        ("two functions", "int"),
+        lambda raw: raw.register_hooks(1, 2),
+    ),
+    (
+        "with_too_many_parameters",
+        TypeError,
+        ("missing 1",),
+        lambda raw: raw.register_hooks(lambda a, b: a, lambda a: a),
+    ),
 ):
 
     def program(m, use=use):
@@ -424,7 +467,7 @@ def what_a_function_saved_is_gone(m):
     return y.grad_fn._raw_saved_tensors
 
 
-# ------------------------------------------------------------------------------------------------------------ overwritten on purpose
+# --------------------------------------------------------------------------- overwritten on purpose
 
 
 @s.gives([[2.0, 4.0], [2.0, 4.0], [-2.478350, 3.312929], 0])
@@ -476,11 +519,16 @@ def test_what_a_hook_computes_is_not_packed_in_turn():
 
 @pytest.mark.parametrize("result", [0, 1])
 def test_results_of_an_operation_with_several_are_watched_when_a_hook_keeps_them(result):
-    """An LSTM's rule needs all states: written into, they are refused if a hook kept them, and right if it kept copies."""
+    """An LSTM's rule needs all states: written into, they are refused if a hook kept them, and
+    right if it kept copies.
+    """
     from minigrad.ops import recurrent
 
     rng = np.random.default_rng(0)
-    inputs = [mg.tensor(rng.normal(size=shape), requires_grad=True) for shape in ((3, 2, 8), (2, 2), (2, 2), (8, 2))]
+    inputs = [
+        mg.tensor(rng.normal(size=shape), requires_grad=True)
+        for shape in ((3, 2, 8), (2, 2), (2, 2), (8, 2))
+    ]
 
     def gradients(pair, factor):
         with hooks(mg, *pair) if pair else contextlib.nullcontext():
@@ -547,7 +595,11 @@ def test_nothing_stays_behind_after_the_block():
     x = mg.ones(2, requires_grad=True)
     with hooks(mg, *same), hooks(mg, *same):
         pass
-    with pytest.raises(KeyError), mg.autograd.graph.allow_mutation_on_saved_tensors(), hooks(mg, *same):
+    with (
+        pytest.raises(KeyError),
+        mg.autograd.graph.allow_mutation_on_saved_tensors(),
+        hooks(mg, *same),
+    ):
         raise KeyError
     assert modes.observers == []
     assert type((x * x).grad_fn).__name__ == "OpNode"

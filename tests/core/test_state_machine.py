@@ -1,8 +1,9 @@
-"""A state machine grows arbitrary graphs on minigrad and on a naive engine, differentiates here and there, and compares.
+"""A state machine grows arbitrary graphs on minigrad and on a naive engine, differentiates here and
+there, and compares.
 
-The naive engine knows no rule of differentiation: every value carries its whole Jacobian with respect to each leaf, and the Jacobian of
-one operation is found by the complex step, ∂f/∂x ≈ Im f(x + ih) / h, which is exact to the last digits (no difference is taken) for
-analytic functions.
+The naive engine knows no rule of differentiation: every value carries its whole Jacobian with
+respect to each leaf, and the Jacobian of one operation is found by the complex step, ∂f/∂x ≈ Im f(x
++ ih) / h, which is exact to the last digits (no difference is taken) for analytic functions.
 """
 
 from __future__ import annotations
@@ -18,9 +19,16 @@ STEP = 1e-30
 
 
 class Naive:
-    """A value and, for each leaf, the matrix of derivatives of all its elements by all elements of the leaf."""
+    """A value and, for each leaf, the matrix of derivatives of all its elements by all elements
+    of the leaf.
+    """
 
-    def __init__(self, value: np.ndarray, jacobians: dict[Naive, np.ndarray] | None = None, leaf: bool = False) -> None:
+    def __init__(
+        self,
+        value: np.ndarray,
+        jacobians: dict[Naive, np.ndarray] | None = None,
+        leaf: bool = False,
+    ) -> None:
         self.value = value
         self.jacobians = {self: np.eye(value.size)} if leaf else jacobians or {}
         self.grad: np.ndarray | None = None
@@ -46,7 +54,10 @@ class Naive:
 
     def pull(self, cotangent: np.ndarray) -> dict[Naive, np.ndarray]:
         """The gradient of ⟨cotangent, value⟩ by each leaf."""
-        return {leaf: (cotangent.reshape(-1) @ m).reshape(leaf.value.shape) for leaf, m in self.jacobians.items()}
+        return {
+            leaf: (cotangent.reshape(-1) @ m).reshape(leaf.value.shape)
+            for leaf, m in self.jacobians.items()
+        }
 
 
 UNARY = {
@@ -75,7 +86,9 @@ shapes = st.lists(st.integers(1, 3), max_size=3).map(tuple)
 
 
 class GraphMachine(RuleBasedStateMachine):
-    """Each value is a pair (minigrad tensor, naive value). Values can be made, forgotten, differentiated; recording can be switched."""
+    """Each value is a pair (minigrad tensor, naive value). Values can be made, forgotten,
+    differentiated; recording can be switched.
+    """
 
     values = Bundle("values")
 
@@ -157,24 +170,32 @@ class GraphMachine(RuleBasedStateMachine):
 
     @rule(a=values, twice=st.booleans())
     def gradients(self, a, twice):
-        """grad of all leaves at once; `twice`: also the derivative of ⟨g, g⟩ by the cotangent, which is 2 J Jᵀ u."""
+        """grad of all leaves at once; `twice`: also the derivative of ⟨g, g⟩ by the cotangent,
+        which is 2 J Jᵀ u.
+        """
         tensor, naive = a
         if not naive.jacobians:
             return
         u = mg.tensor(self.random.uniform(-1, 1, tensor.shape), requires_grad=True)
         leaves = [mine for mine, _ in self.leaves]
-        found = mg.autograd.grad(tensor, leaves, u, create_graph=twice, retain_graph=True, allow_unused=True)
+        found = mg.autograd.grad(
+            tensor, leaves, u, create_graph=twice, retain_graph=True, allow_unused=True
+        )
         expected = naive.pull(u.detach().numpy())
         for (_, leaf), g in zip(self.leaves, found, strict=True):
             assert (g is None) == (leaf not in expected)
             if g is not None:
-                np.testing.assert_allclose(g.detach().numpy(), expected[leaf], rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(
+                    g.detach().numpy(), expected[leaf], rtol=1e-9, atol=1e-12
+                )
         if twice:
             mg.set_grad_enabled(True)
             norm = sum((g * g).sum() for g in found if g is not None)
             mg.set_grad_enabled(self.recording)
             (h,) = mg.autograd.grad(norm, u)
-            wanted = sum(2 * m @ (m.T @ u.detach().numpy().reshape(-1)) for m in naive.jacobians.values())
+            wanted = sum(
+                2 * m @ (m.T @ u.detach().numpy().reshape(-1)) for m in naive.jacobians.values()
+            )
             np.testing.assert_allclose(h.numpy().reshape(-1), wanted, rtol=1e-8, atol=1e-10)
 
     @rule(a=values)

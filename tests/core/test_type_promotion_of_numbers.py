@@ -1,4 +1,6 @@
-"""Python integers beside integer tensors wrap around; empty and 0-d tensors have their part in the dtype."""
+"""Python integers beside integer tensors wrap around; empty and 0-d tensors have their part in
+the dtype.
+"""
 
 import operator
 
@@ -14,10 +16,26 @@ OPERATORS = [operator.add, operator.sub, operator.mul, operator.and_, operator.o
 @pytest.mark.parametrize("name", ["uint8", "int8", "int16", "int32"])
 @pytest.mark.parametrize("function", OPERATORS, ids=lambda f: f.__name__)
 def test_a_python_integer_out_of_range_wraps_around(torch, name, function):
-    for number in (-1, 127, 128, 200, 255, 256, 300, -129, -1000, 70000, -(2**31), 2**31 + 5, 2**40 + 3):
+    for number in (
+        -1,
+        127,
+        128,
+        200,
+        255,
+        256,
+        300,
+        -129,
+        -1000,
+        70000,
+        -(2**31),
+        2**31 + 5,
+        2**40 + 3,
+    ):
         ours, theirs = (lib.tensor([0, 1, 5, 100], dtype=getattr(lib, name)) for lib in (mg, torch))
         for left in (True, False):
-            mine, right = (function(x, number) if left else function(number, x) for x in (ours, theirs))
+            mine, right = (
+                function(x, number) if left else function(number, x) for x in (ours, theirs)
+            )
             assert str(mine.dtype) == str(right.dtype).removeprefix("torch.")
             np.testing.assert_array_equal(mine.numpy(), right.numpy(), err_msg=f"{number} {left}")
 
@@ -49,6 +67,9 @@ def test_clamp_finds_its_dtype_from_all_three_arguments_at_once(torch):
                 for shapes in (((2,), (), (2,)), ((2,), (), ()), ((), (2,), ()), ((), (), ())):
                     dtypes = []
                     for lib in (mg, torch):
-                        of_, low_, high_ = (lib.ones(s, dtype=getattr(lib, n)) for s, n in zip(shapes, (of, low, high), strict=True))
+                        of_, low_, high_ = (
+                            lib.ones(s, dtype=getattr(lib, n))
+                            for s, n in zip(shapes, (of, low, high), strict=True)
+                        )
                         dtypes.append(str(lib.clamp(of_, low_, high_).dtype).removeprefix("torch."))
                     assert dtypes[0] == dtypes[1], (of, low, high, shapes)

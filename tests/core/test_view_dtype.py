@@ -1,4 +1,6 @@
-"""`view(dtype)`: the bytes of a tensor as another dtype, in the same memory, as PyTorch reads them."""
+"""`view(dtype)`: the bytes of a tensor as another dtype, in the same memory, as PyTorch reads
+them.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,18 @@ from tests.helpers.tables import in_one_test
 
 torch = pytest.importorskip("torch", reason="PyTorch says how bytes are read")
 
-NAMES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "complex64", "bool"]
+NAMES = [
+    "float64",
+    "float32",
+    "float16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "complex64",
+    "bool",
+]
 
 
 @in_one_test
@@ -21,7 +34,9 @@ def test_every_dtype_as_every_other(own: str, new: str, shape: tuple[int, ...]) 
     results = []
     for library in (mg, torch):
         try:
-            results.append(library.ones(shape, dtype=getattr(library, own)).view(getattr(library, new)))
+            results.append(
+                library.ones(shape, dtype=getattr(library, own)).view(getattr(library, new))
+            )
         except RuntimeError as error:
             results.append(error)
     ours, theirs = results

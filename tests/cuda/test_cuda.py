@@ -1,7 +1,8 @@
 """`mg.cuda`, devices and DLPack, as far as they can be told without a GPU.
 
-A stand-in for CuPy notes what it is asked for; that the real one has every name that is used is checked against its package, which can be
-imported without a driver. What a GPU itself does is not tested here: those tests are marked `gpu`.
+A stand-in for CuPy notes what it is asked for; that the real one has every name that is used is
+checked against its package, which can be imported without a driver. What a GPU itself does is not
+tested here: those tests are marked `gpu`.
 """
 
 import ast
@@ -23,11 +24,13 @@ from tests.helpers.fake_device import FakeArray, fake
 PACKAGE = pathlib.Path(mg.__file__).parent
 
 
-# ------------------------------------------------------------------------------------------------------- a stand-in for CuPy
+# ------------------------------------------------------------------------------ a stand-in for CuPy
 
 
 class Context:
-    """What Device and Stream have in common in CuPy: `with` makes one current, and then the one before it again."""
+    """What Device and Stream have in common in CuPy: `with` makes one current, and then the one
+    before it again.
+    """
 
     current: list
 
@@ -84,7 +87,9 @@ log: list = []
 @pytest.fixture
 def cupy(monkeypatch):
     """A CuPy with two devices."""
-    pool = SimpleNamespace(used_bytes=lambda: 3, total_bytes=lambda: 8, free_all_blocks=lambda: log.append("freed"))
+    pool = SimpleNamespace(
+        used_bytes=lambda: 3, total_bytes=lambda: 8, free_all_blocks=lambda: log.append("freed")
+    )
     runtime = SimpleNamespace(
         getDeviceCount=lambda: 2,
         getDeviceProperties=lambda number: {"name": f"Abacus {number}".encode()},
@@ -113,7 +118,7 @@ def cupy(monkeypatch):
     return library
 
 
-# ----------------------------------------------------------------------------------------------------------- streams and devices
+# ------------------------------------------------------------------------------ streams and devices
 
 
 def test_a_stream_is_current_inside_its_block(cupy):
@@ -155,9 +160,17 @@ def test_events_mark_a_place_in_a_stream(cupy):
 
 
 def test_the_current_device(cupy):
-    assert (mg.cuda.is_available(), mg.cuda.device_count(), mg.cuda.current_device()) == (True, 2, 0)
+    assert (mg.cuda.is_available(), mg.cuda.device_count(), mg.cuda.current_device()) == (
+        True,
+        2,
+        0,
+    )
     with mg.cuda.device("cuda:1") as inside:
-        assert (inside.index, mg.cuda.current_device(), mg.cuda.get_device_name()) == (1, 1, "Abacus 1")
+        assert (inside.index, mg.cuda.current_device(), mg.cuda.get_device_name()) == (
+            1,
+            1,
+            "Abacus 1",
+        )
     assert mg.cuda.current_device() == 0
     assert mg.cuda.get_device_name(mg.device("cuda", 1)) == "Abacus 1"
     mg.cuda.set_device(1)
@@ -174,7 +187,11 @@ def test_what_is_no_cuda_device(wrong):
 
 
 def test_memory(cupy):
-    assert (mg.cuda.memory_allocated(), mg.cuda.memory_reserved(), mg.cuda.mem_get_info()) == (3, 8, (5, 9))
+    assert (mg.cuda.memory_allocated(), mg.cuda.memory_reserved(), mg.cuda.mem_get_info()) == (
+        3,
+        8,
+        (5, 9),
+    )
     mg.cuda.empty_cache()
     assert log == ["freed"]
 
@@ -185,10 +202,15 @@ def test_what_the_profilers_record(cupy):
     assert log == ["start", ("synchronize device", 0), "stop"]
 
 
-@pytest.mark.parametrize(("installed", "say"), [(False, "CuPy is not installed"), (True, "it sees no CUDA device")])
+@pytest.mark.parametrize(
+    ("installed", "say"), [(False, "CuPy is not installed"), (True, "it sees no CUDA device")]
+)
 def test_without_a_device_everything_says_what_is_missing(monkeypatch, installed, say):
     if installed:
-        blind = SimpleNamespace(ndarray=FakeArray, cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
+        blind = SimpleNamespace(
+            ndarray=FakeArray,
+            cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)),
+        )
         monkeypatch.setitem(backend.MODULES, FakeArray, blind)
         monkeypatch.setitem(sys.modules, "cupy", blind)
     else:
@@ -197,16 +219,20 @@ def test_without_a_device_everything_says_what_is_missing(monkeypatch, installed
     assert mg.cuda.empty_cache() is None
     ask = mg.cuda
     for function in (
-        ask.Stream, ask.Event, ask.current_stream, ask.current_device, ask.synchronize, ask.memory_allocated, ask.memory_reserved,
-        ask.mem_get_info, ask.get_device_name, lambda: ask.set_device(0), lambda: ask.device(0).__enter__(),
-        lambda: mg.ones(2, device="cuda"), lambda: mg.rand(2, device="cuda:1"), lambda: mg.tensor(1.0, device="cuda"),
-        lambda: mg.ones(2).cuda(), lambda: mg.ones(2).cuda("cuda:1"), ask.profiler.start, ask.profiler.stop,
+        ask.Stream, ask.Event, ask.current_stream, ask.current_device, ask.synchronize,
+        ask.memory_allocated, ask.memory_reserved,
+        ask.mem_get_info, ask.get_device_name, lambda: ask.set_device(0),
+        lambda: ask.device(0).__enter__(),
+        lambda: mg.ones(2, device="cuda"), lambda: mg.rand(2, device="cuda:1"),
+        lambda: mg.tensor(1.0, device="cuda"),
+        lambda: mg.ones(2).cuda(), lambda: mg.ones(2).cuda("cuda:1"), ask.profiler.start,
+        ask.profiler.stop,
     ):  # fmt: skip
         with pytest.raises(DeviceError, match=say):
             function()
 
 
-# ------------------------------------------------------------------------------------------------------- the home of a computation
+# ------------------------------------------------------------------------ the home of a computation
 
 
 class Placed:
@@ -224,17 +250,24 @@ def test_a_kernel_runs_where_its_operands_are(cupy, monkeypatch):
     assert mg.cuda.current_device() == 0
     with pytest.raises(DeviceError, match=r"^add: got arrays of two devices, cuda:0 and cuda:1\."):
         backend.device_context(cupy, [Placed(1), Placed(0)], "add")
-    with backend.device_context(cupy, [2.0], "add"), backend.device_context(np, [np.ones(2)], "add"):
+    with (
+        backend.device_context(cupy, [2.0], "add"),
+        backend.device_context(np, [np.ones(2)], "add"),
+    ):
         assert mg.cuda.current_device() == 0
 
 
 def test_cuda_without_a_number_is_the_current_device(cupy):
     assert backend.device_with_index("cuda") == "cuda:0"
     with mg.cuda.device(1):
-        assert [backend.device_with_index(name) for name in ("cuda", "cuda:0", "cpu")] == ["cuda:1", "cuda:0", "cpu"]
+        assert [backend.device_with_index(name) for name in ("cuda", "cuda:0", "cpu")] == [
+            "cuda:1",
+            "cuda:0",
+            "cpu",
+        ]
 
 
-# --------------------------------------------------------------------------------------------------------- random numbers, making
+# --------------------------------------------------------------------------- random numbers, making
 
 
 @pytest.fixture
@@ -265,7 +298,9 @@ def test_a_device_draws_its_own_numbers_and_nothing_travels(device):
         np.testing.assert_array_equal(c.numpy(), d.numpy())
         assert a.dtype == c.dtype
     assert mg.rand_like(first[0]).device == device
-    assert float(mg.nn.functional.dropout(mg.ones(1000, device=device), 0.25).mean().cpu()) == pytest.approx(1, abs=0.1)
+    assert float(
+        mg.nn.functional.dropout(mg.ones(1000, device=device), 0.25).mean().cpu()
+    ) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "bool", "complex128"])
@@ -276,7 +311,12 @@ def test_tensors_are_made_on_the_device(device, dtype):
         (mg.full((2, 3), 1, dtype=dtype, device=device), 1),
         (mg.full_like(mg.zeros(2, 3, dtype=dtype, device=device), 1), 1),
     ):
-        assert (type(x.array), str(x.device), x.shape, x.dtype) == (FakeArray, device, (2, 3), np.dtype(dtype))
+        assert (type(x.array), str(x.device), x.shape, x.dtype) == (
+            FakeArray,
+            device,
+            (2, 3),
+            np.dtype(dtype),
+        )
         np.testing.assert_array_equal(x.array.get(), np.full((2, 3), value, dtype))
 
 
@@ -289,7 +329,7 @@ def test_seeds():
         mg.manual_seed("a")
 
 
-# ------------------------------------------------------------------------------------------------------------------------ DLPack
+# ------------------------------------------------------------------------------------------- DLPack
 
 
 ARRAYS = [
@@ -345,12 +385,14 @@ def test_what_cannot_be_shared():
         mg.from_dlpack(elsewhere)
 
 
-# -------------------------------------------------------------------------------------------------------------- the real CuPy's names
+# ---------------------------------------------------------------------------- the real CuPy's names
 
 
 @functools.cache
 def names_of_cupy() -> dict[str, str]:
-    """Every dotted name below CuPy that minigrad's code uses, and a file that does: `cupy.cuda.Stream`, `load_cupy().cuda.Event`."""
+    """Every dotted name below CuPy that minigrad's code uses, and a file that does:
+    `cupy.cuda.Stream`, `load_cupy().cuda.Event`.
+    """
     found = {}
     for file in PACKAGE.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
@@ -370,10 +412,18 @@ def names_of_cupy() -> dict[str, str]:
 
 
 def test_the_names_are_found():
-    assert {"cuda.Stream", "cuda.runtime.memGetInfo", "cuda.get_elapsed_time", "get_default_memory_pool"} <= set(names_of_cupy())
+    assert {
+        "cuda.Stream",
+        "cuda.runtime.memGetInfo",
+        "cuda.get_elapsed_time",
+        "get_default_memory_pool",
+    } <= set(names_of_cupy())
 
 
-@pytest.mark.skipif(importlib.util.find_spec("cupy") is None, reason="CuPy is not installed: its package is enough, without a GPU")
+@pytest.mark.skipif(
+    importlib.util.find_spec("cupy") is None,
+    reason="CuPy is not installed: its package is enough, without a GPU",
+)
 @pytest.mark.filterwarnings("ignore")
 def test_every_name_is_in_cupy():
     import cupy
@@ -390,7 +440,13 @@ def test_every_name_is_in_cupy():
     for owner, names in (
         (cupy.random.Generator, "random standard_normal integers"),
         (cupy.cuda.MemoryPool, "used_bytes total_bytes free_all_blocks malloc"),
-        (cupy.cuda.Stream, "synchronize done wait_event record begin_capture end_capture is_capturing __enter__ __exit__"),
+        (
+            cupy.cuda.Stream,
+            (
+                "synchronize done wait_event record begin_capture end_capture is_capturing"
+                " __enter__ __exit__"
+            ),
+        ),
         (cupy.cuda.Graph, "launch"),
         (cupy.cuda.Event, "record synchronize done"),
         (cupy.cuda.Device, "use synchronize __enter__ __exit__"),

@@ -1,4 +1,6 @@
-"""Datasets, batches and files: every example arrives once, in a repeatable order, and a bad file says what is wrong with it."""
+"""Datasets, batches and files: every example arrives once, in a repeatable order, and a bad file
+says what is wrong with it.
+"""
 
 import gzip
 import math
@@ -10,16 +12,31 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.data import DataLoader, Dataset, IdxError, Subset, TensorDataset, digits, disc, mnist, random_split, read_idx, two_moons
+from minigrad.data import (
+    DataLoader,
+    Dataset,
+    IdxError,
+    Subset,
+    TensorDataset,
+    digits,
+    disc,
+    mnist,
+    random_split,
+    read_idx,
+    two_moons,
+)
 from minigrad.errors import ShapeError
 
 
 def test_the_package_is_loaded_on_first_use():
-    program = "import sys, minigrad as mg; assert 'minigrad.data' not in sys.modules; mg.data.disc(1); assert 'sklearn' not in sys.modules"
+    program = (
+        "import sys, minigrad as mg; assert 'minigrad.data' not in sys.modules; mg.data.disc(1);"
+        " assert 'sklearn' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------- datasets
+# ----------------------------------------------------------------------------------------- datasets
 
 
 def test_tensor_dataset_gives_examples_and_batches():
@@ -29,7 +46,11 @@ def test_tensor_dataset_gives_examples_and_batches():
     one, label = dataset[2]
     assert one.tolist() == [6, 7, 8] and label.item() == 1
     several, labels = dataset.batch([3, 0, 3])
-    assert several.tolist() == [[9, 10, 11], [0, 1, 2], [9, 10, 11]] and labels.tolist() == [0, 3, 0]
+    assert several.tolist() == [[9, 10, 11], [0, 1, 2], [9, 10, 11]] and labels.tolist() == [
+        0,
+        3,
+        0,
+    ]
     assert several.dtype == mg.float64 and labels.dtype == mg.int64
     with pytest.raises(IndexError):
         dataset[4]
@@ -85,8 +106,14 @@ def test_a_split_loses_and_doubles_nothing():
     dataset = TensorDataset(mg.arange(10))
     first, second = random_split(dataset, [7, 3], seed=1)
     assert (len(first), len(second)) == (7, 3)
-    assert sorted([first[i][0].item() for i in range(7)] + [second[i][0].item() for i in range(3)]) == list(range(10))
-    assert first.indices == random_split(dataset, [7, 3], seed=1)[0].indices != random_split(dataset, [7, 3], seed=2)[0].indices
+    assert sorted(
+        [first[i][0].item() for i in range(7)] + [second[i][0].item() for i in range(3)]
+    ) == list(range(10))
+    assert (
+        first.indices
+        == random_split(dataset, [7, 3], seed=1)[0].indices
+        != random_split(dataset, [7, 3], seed=2)[0].indices
+    )
     assert first.batch([2, 0])[0].tolist() == [first.indices[2], first.indices[0]]
     with pytest.raises(ValueError, match="add up to"):
         random_split(dataset, [7, 4])
@@ -96,15 +123,17 @@ def test_a_split_loses_and_doubles_nothing():
         Subset(dataset, [0, 10])
 
 
-# ------------------------------------------------------------------------------------------------------------------ loader
+# ------------------------------------------------------------------------------------------- loader
 
 
 def loaded(loader):
     return [int(v) for (batch,) in loader for v in batch]
 
 
-@pytest.mark.parametrize(("n", "size", "drop", "sizes"), [(7, 3, False, [3, 3, 1]), (7, 3, True, [3, 3]), (6, 3, False, [3, 3]),
-                                                          (2, 3, False, [2]), (2, 3, True, []), (0, 3, False, [])])  # fmt: skip
+@pytest.mark.parametrize(("n", "size", "drop", "sizes"),
+    [(7, 3, False, [3, 3, 1]), (7, 3, True, [3, 3]), (6, 3, False, [3, 3]),
+                                                          (2, 3, False, [2]), (2, 3, True, []),
+                                                          (0, 3, False, [])])  # fmt: skip
 def test_batch_sizes(n, size, drop, sizes):
     for shuffle in (False, True):
         loader = DataLoader(TensorDataset(mg.arange(n)), size, shuffle, seed=0, drop_last=drop)
@@ -147,7 +176,9 @@ def test_without_a_seed_minigrads_generator_decides():
     for _ in range(2):
         mg.manual_seed(11)
         orders.append(loaded(DataLoader(TensorDataset(mg.arange(30)), 7, shuffle=True)))
-    assert orders[0] == orders[1] != loaded(DataLoader(TensorDataset(mg.arange(30)), 7, shuffle=True))
+    assert (
+        orders[0] == orders[1] != loaded(DataLoader(TensorDataset(mg.arange(30)), 7, shuffle=True))
+    )
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True, None])
@@ -161,7 +192,7 @@ def test_a_negative_seed_is_refused():
         DataLoader([1.0], 1, True, seed=-1)
 
 
-# --------------------------------------------------------------------------------------------------------------------- idx
+# ---------------------------------------------------------------------------------------------- idx
 
 
 def idx(code, shape, payload):
@@ -170,15 +201,22 @@ def idx(code, shape, payload):
 
 @pytest.mark.parametrize(
     ("code", "letter", "dtype", "values"),
-    [(0x08, "B", "uint8", [0, 255]), (0x09, "b", "int8", [-128, 127]), (0x0B, "h", "int16", [-300, 300]),
-     (0x0C, "i", "int32", [-70000, 70000]), (0x0D, "f", "float32", [-0.5, math.inf]), (0x0E, "d", "float64", [0.1, -1e300])],
+    [(0x08, "B", "uint8", [0, 255]), (0x09, "b", "int8", [-128, 127]),
+        (0x0B, "h", "int16", [-300, 300]),
+     (0x0C, "i", "int32", [-70000, 70000]), (0x0D, "f", "float32", [-0.5, math.inf]),
+     (0x0E, "d", "float64", [0.1, -1e300])],
 )  # fmt: skip
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_idx_of_every_element_type(tmp_path, code, letter, dtype, values, pack):
     file = tmp_path / "file"
     file.write_bytes(pack(idx(code, (2, 1), struct.pack(f">2{letter}", *values))))
     tensor = read_idx(file)
-    assert tensor.shape == (2, 1) and tensor.dtype == dtype and tensor.dtype.isnative and tensor.flatten().tolist() == values
+    assert (
+        tensor.shape == (2, 1)
+        and tensor.dtype == dtype
+        and tensor.dtype.isnative
+        and tensor.flatten().tolist() == values
+    )
     assert not tensor.requires_grad
     tensor += 0  # the memory is the tensor's own, not the file's
 
@@ -199,7 +237,10 @@ def test_idx_without_elements_or_axes(tmp_path):
         (b"\x00\x01\x08\x01....", "must be 00 00"),
         (idx(0x0A, (1,), b"."), "element type 0a"),
         (b"\x00\x00\x08\x03\x00\x00", "header of 16 bytes, but the file has 6"),
-        (idx(8, (2, 3), b"....."), r"truncated: shape \(2, 3\) of uint8 needs 6 bytes after the header, but there are 5"),
+        (
+            idx(8, (2, 3), b"....."),
+            r"truncated: shape \(2, 3\) of uint8 needs 6 bytes after the header, but there are 5",
+        ),
         (idx(8, (2, 3), b"......."), "too long"),
         (idx(0x0E, (2**32 - 1,) * 4, b""), "truncated"),
         (gzip.compress(idx(8, (4,), b"1234"), mtime=0)[:-9], "gzip file is damaged"),
@@ -225,16 +266,25 @@ def test_mnist_from_a_folder(tmp_path):
     (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(8, (2, 2, 2), pixels))
     (tmp_path / "train-labels.idx1-ubyte.gz").write_bytes(gzip.compress(idx(8, (2,), b"\x07\x03")))
     images, labels = mnist(tmp_path).tensors
-    assert images.shape == (2, 1, 2, 2) and images.dtype == mg.float32 and labels.dtype == mg.int64 and labels.tolist() == [7, 3]
-    np.testing.assert_array_equal(images.numpy().ravel(), np.arange(8, dtype=np.float32) / np.float32(255))
+    assert (
+        images.shape == (2, 1, 2, 2)
+        and images.dtype == mg.float32
+        and labels.dtype == mg.int64
+        and labels.tolist() == [7, 3]
+    )
+    np.testing.assert_array_equal(
+        images.numpy().ravel(), np.arange(8, dtype=np.float32) / np.float32(255)
+    )
     with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte, .*digits\(\)"):
         mnist(tmp_path, train=False)
-    (tmp_path / "train-labels.idx1-ubyte.gz").write_bytes(gzip.compress(idx(8, (3,), b"\x07\x03\x01")))
+    (tmp_path / "train-labels.idx1-ubyte.gz").write_bytes(
+        gzip.compress(idx(8, (3,), b"\x07\x03\x01"))
+    )
     with pytest.raises(IdxError, match="do not belong together"):
         mnist(tmp_path)
 
 
-# -------------------------------------------------------------------------------------------------------------- small sets
+# --------------------------------------------------------------------------------------- small sets
 
 
 def test_disc():
@@ -243,15 +293,29 @@ def test_disc():
     points = x.numpy().astype(np.float64)
     assert points.min() >= 0 and points.max() < 1
     radius = np.hypot(*(points - 0.5).T)
-    clear = np.abs(radius - 1 / math.sqrt(2 * math.pi)) > 1e-6  # float32 may decide differently on the rim itself
-    np.testing.assert_array_equal(label.numpy()[clear], (radius < 1 / math.sqrt(2 * math.pi))[clear])
-    assert abs(label.numpy().mean() - 0.5) < 4 * 0.5 / math.sqrt(20_000)  # half the area, within four standard deviations
-    assert disc(5, seed=3).tensors[0].tolist() == disc(5, seed=3).tensors[0].tolist() != disc(5, seed=4).tensors[0].tolist()
+    clear = (
+        np.abs(radius - 1 / math.sqrt(2 * math.pi)) > 1e-6
+    )  # float32 may decide differently on the rim itself
+    np.testing.assert_array_equal(
+        label.numpy()[clear], (radius < 1 / math.sqrt(2 * math.pi))[clear]
+    )
+    assert abs(label.numpy().mean() - 0.5) < 4 * 0.5 / math.sqrt(
+        20_000
+    )  # half the area, within four standard deviations
+    assert (
+        disc(5, seed=3).tensors[0].tolist()
+        == disc(5, seed=3).tensors[0].tolist()
+        != disc(5, seed=4).tensors[0].tolist()
+    )
 
 
 def test_two_moons():
     x, label = (t.numpy() for t in two_moons(101, seed=1, noise=0.0).tensors)
-    assert x.dtype == np.float32 and label.dtype == np.int64 and np.bincount(label).tolist() == [50, 51]
+    assert (
+        x.dtype == np.float32
+        and label.dtype == np.int64
+        and np.bincount(label).tolist() == [50, 51]
+    )
     upper, lower = x[label == 0], x[label == 1] - [1, 0.5]
     np.testing.assert_allclose(np.hypot(*upper.T), 1, atol=1e-6)
     np.testing.assert_allclose(np.hypot(*lower.T), 1, atol=1e-6)
@@ -272,9 +336,13 @@ def test_no_points_and_less(make):
 
 
 def test_digits():
-    load_digits = pytest.importorskip("sklearn.datasets", reason='scikit-learn is not installed: pip install "minigrad[lab]"').load_digits
+    load_digits = pytest.importorskip(
+        "sklearn.datasets", reason='scikit-learn is not installed: pip install "minigrad[lab]"'
+    ).load_digits
     images, labels = digits().tensors
-    assert images.shape == (1797, 1, 8, 8) and images.dtype == mg.float32 and labels.dtype == mg.int64
+    assert (
+        images.shape == (1797, 1, 8, 8) and images.dtype == mg.float32 and labels.dtype == mg.int64
+    )
     source = load_digits()
     np.testing.assert_array_equal(images.numpy()[:, 0] * 16, source.images)
     np.testing.assert_array_equal(labels.numpy(), source.target)

@@ -33,7 +33,11 @@ class Watcher:
 def both_ways(call):
     """What `call` gives by the fast paths and by the core; the first must not need the core."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primitive, "run", lambda prim, args, params: pytest.fail(f"{prim.name} has no fast path"))
+        patch.setattr(
+            primitive,
+            "run",
+            lambda prim, args, params: pytest.fail(f"{prim.name} has no fast path"),
+        )
         short = call()
     with fast.disabled():
         long = call()
@@ -42,11 +46,18 @@ def both_ways(call):
 
 def same(a, b):
     """Whether two payloads are alike to the last bit, scalar or array."""
-    return type(a) is type(b) and a.dtype is b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return (
+        type(a) is type(b)
+        and a.dtype is b.dtype
+        and a.shape == b.shape
+        and a.tobytes() == b.tobytes()
+    )
 
 
 def assert_same_graph(short, long):
-    """The same result, and the same node with the same parents: all that a reverse pass, a picture or an in-place check looks at."""
+    """The same result, and the same node with the same parents: all that a reverse pass, a
+    picture or an in-place check looks at.
+    """
     assert same(short.array, long.array)
     assert (short.view_of is None) == (long.view_of is None)
     assert short.tangents is long.tangents is None
@@ -62,12 +73,20 @@ def assert_same_graph(short, long):
         b.dtype,
         b.unbroadcast,
     )
-    assert (a.hooks, a.retained, a.tangents) == (b.hooks, b.retained, b.tangents) == (None, None, None)
+    assert (
+        (a.hooks, a.retained, a.tangents) == (b.hooks, b.retained, b.tangents) == (None, None, None)
+    )
     assert [type(p) for p in a.parents] == [type(p) for p in b.parents]
-    assert [(where, version.count, number) for where, version, number in a.versions] == [(w, v.count, n) for w, v, n in b.versions]
+    assert [(where, version.count, number) for where, version, number in a.versions] == [
+        (w, v.count, n) for w, v, n in b.versions
+    ]
     assert len(a.saved) == len(b.saved)
     for kept, other in zip(a.saved, b.saved, strict=True):
-        assert same(kept, other) if hasattr(kept, "tobytes") else (type(kept), kept) == (type(other), other)
+        assert (
+            same(kept, other)
+            if hasattr(kept, "tobytes")
+            else (type(kept), kept) == (type(other), other)
+        )
 
 
 def operands_of(arrays, wanted):
@@ -82,7 +101,9 @@ def has_fast_path(case):
     return registry[case.primitive].promote != "branches"
 
 
-PLAIN = [case for case in CASES if case.route is None and real_numbers(case) and has_fast_path(case)]
+PLAIN = [
+    case for case in CASES if case.route is None and real_numbers(case) and has_fast_path(case)
+]
 
 
 def test_most_operations_have_a_fast_path():
@@ -107,11 +128,17 @@ def value_and_gradients(case, arrays):
     result = case.run(inputs)
     if not result.requires_grad:
         return [result.array]
-    cotangent = mg.tensor(np.linspace(-1, 1, result.numel()).reshape(result.shape), dtype=result.dtype)
+    cotangent = mg.tensor(
+        np.linspace(-1, 1, result.numel()).reshape(result.shape), dtype=result.dtype
+    )
     result.backward(cotangent, retain_graph=True)
     wanted = [x for x in inputs if x.requires_grad]
     first = mg.autograd.grad(result, wanted, cotangent, create_graph=True, allow_unused=True)
-    return [result.array, *(x.grad.array for x in wanted if x.grad is not None), *(g.array for g in first if g is not None)]
+    return [
+        result.array,
+        *(x.grad.array for x in wanted if x.grad is not None),
+        *(g.array for g in first if g is not None),
+    ]
 
 
 @in_one_test
@@ -136,7 +163,11 @@ def test_the_switch_puts_everything_back():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     calls = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primitive, "run", lambda prim, args, params: calls.append(prim.name) or apply.apply(prim, args, params))
+        patch.setattr(
+            primitive,
+            "run",
+            lambda prim, args, params: calls.append(prim.name) or apply.apply(prim, args, params),
+        )
         (-(x * 2.0 + 1.0)).sum().backward()
         assert calls == []
         with fast.disabled():
@@ -153,11 +184,22 @@ def test_the_switch_puts_everything_back():
     assert x.grad.tolist() == [-6.0, -6.0]
 
 
-SHAPES = [((), ()), ((4,), (4,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (3,)), ((), (2, 2)), ((1,), ()), ((3, 1, 2), (2, 1))]
+SHAPES = [
+    ((), ()),
+    ((4,), (4,)),
+    ((2, 3), (3,)),
+    ((2, 1), (1, 3)),
+    ((0, 3), (3,)),
+    ((), (2, 2)),
+    ((1,), ()),
+    ((3, 1, 2), (2, 1)),
+]
 
 
 @in_one_test
-@pytest.mark.parametrize("operation", [ew.add, ew.mul, ew.div, ew.maximum], ids=lambda prim: prim.name)
+@pytest.mark.parametrize(
+    "operation", [ew.add, ew.mul, ew.div, ew.maximum], ids=lambda prim: prim.name
+)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
 def test_broadcasting_is_remembered_alike(operation, shapes, wanted):
@@ -169,8 +211,21 @@ def test_broadcasting_is_remembered_alike(operation, shapes, wanted):
 
 @in_one_test
 @pytest.mark.parametrize("number", [2, -0.5, float("nan"), float("inf")])
-@pytest.mark.parametrize("way", [lambda x, n: x * n, lambda x, n: n * x, lambda x, n: n - x, lambda x, n: x / n, lambda x, n: n / x])
-@pytest.mark.parametrize("value", [np.float32(1.5), np.float64(-3.0), np.array([1.0, 2.0], "float32")], ids=["float32", "float64", "array"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda x, n: x * n,
+        lambda x, n: n * x,
+        lambda x, n: n - x,
+        lambda x, n: x / n,
+        lambda x, n: n / x,
+    ],
+)
+@pytest.mark.parametrize(
+    "value",
+    [np.float32(1.5), np.float64(-3.0), np.array([1.0, 2.0], "float32")],
+    ids=["float32", "float64", "array"],
+)
 def test_numbers_beside_a_tensor(way, value, number):
     assert_same_graph(*both_ways(lambda: way(mg.tensor(value, requires_grad=True), number)))
 
@@ -188,11 +243,17 @@ def test_a_number_with_memory_of_its_own():
 def test_windows_and_other_layouts():
     whole = np.arange(12.0).reshape(3, 4)
     for look in (lambda x: x.T, lambda x: x[1:, ::2], lambda x: x[2], lambda x: x[1, 1]):
-        short, long = both_ways(lambda look=look: ew.mul(ew.exp(look(mg.tensor(whole, requires_grad=True) * 1.0)), 2.0))
+        short, long = both_ways(
+            lambda look=look: ew.mul(ew.exp(look(mg.tensor(whole, requires_grad=True) * 1.0)), 2.0)
+        )
         assert_same_graph(short, long)
 
 
-@pytest.mark.parametrize("shapes", [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4))], ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3, 4))],
+    ids=str,
+)
 def test_products_and_their_gradients(shapes):
     rng = np.random.default_rng(2)
     arrays = [rng.normal(size=shape) for shape in shapes]
@@ -244,7 +305,10 @@ def run_by_core(monkeypatch, call):
     ],
 )
 def test_what_is_not_plain_is_run_by_the_core(monkeypatch, call, names):
-    assert run_by_core(monkeypatch, lambda: call(mg.tensor([1.0, 2.0], requires_grad=True)))[:1] == names
+    assert (
+        run_by_core(monkeypatch, lambda: call(mg.tensor([1.0, 2.0], requires_grad=True)))[:1]
+        == names
+    )
 
 
 def test_an_array_beside_a_tensor_is_copied():
@@ -257,11 +321,17 @@ def test_an_array_beside_a_tensor_is_copied():
 
 def test_a_window_that_became_dual_is_seen_as_dual():
     """The tangent comes with the new history, which is looked up first."""
-    for operation in (ew.exp, lambda window: ew.mul(window, 1.0), lambda window: ew.mul(1.0, window)):
+    for operation in (
+        ew.exp,
+        lambda window: ew.mul(window, 1.0),
+        lambda window: ew.mul(1.0, window),
+    ):
         with forward_ad.dual_level():
             base = mg.tensor([1.0, 2.0], dtype=mg.float64)
             window = base[0:1]
-            base *= forward_ad.make_dual(mg.tensor([2.0, 3.0], dtype=mg.float64), mg.tensor([1.0, 1.0], dtype=mg.float64))
+            base *= forward_ad.make_dual(
+                mg.tensor([2.0, 3.0], dtype=mg.float64), mg.tensor([1.0, 1.0], dtype=mg.float64)
+            )
             assert forward_ad.unpack_dual(operation(window)).tangent is not None
 
 
@@ -269,7 +339,9 @@ def test_a_window_that_became_dual_is_seen_as_dual():
 def test_the_wrong_number_of_operands_is_named(count):
     for prim in (ew.sin, ew.add, ew.where):
         if count != len(prim.inputs):
-            with pytest.raises(TypeError, match=f"the operation is {prim.name}.*got {count} operand"):
+            with pytest.raises(
+                TypeError, match=f"the operation is {prim.name}.*got {count} operand"
+            ):
                 prim(*[mg.ones(2)] * count)
     with pytest.raises(TypeError, match=r"the operation is sin.*speed is unknown"):
         ew.sin(mg.ones(2), speed=2)
@@ -297,7 +369,7 @@ def test_nothing_is_recorded_under_no_grad():
         assert (ew.exp(x).node, (x * 2).node, (2 * x).node, (x @ x).node) == (None,) * 4
 
 
-# ------------------------------------------------------------------------------------------------------------------- in place
+# ----------------------------------------------------------------------------------------- in place
 
 UPDATES = {
     "+=": lambda x, y: x.__iadd__(y),
@@ -328,7 +400,9 @@ def test_a_parameter_is_updated_alike(update, dtype, other):
         return x
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if np.ndim(other) == 0 else "error")  # inf · 0 makes NumPy's bare product warn, as in `x * y`
+        warnings.simplefilter(
+            "ignore" if np.ndim(other) == 0 else "error"
+        )  # inf · 0 makes NumPy's bare product warn, as in `x * y`
         short = call()
         with fast.disabled():
             long = call()
@@ -362,7 +436,9 @@ def test_an_update_is_counted_where_the_old_values_were_kept():
     y = (w * w).sum()
     with mg.no_grad():
         w -= 0.1
-    with pytest.raises(InPlaceError, match="at version 0, but it was modified in place since and is at version 1"):
+    with pytest.raises(
+        InPlaceError, match="at version 0, but it was modified in place since and is at version 1"
+    ):
         y.backward()
 
 
@@ -380,7 +456,9 @@ def test_updates_that_must_be_refused_or_recorded():
         expanded = mg.ones(1).expand(3)
         expanded += 1.0
     with pytest.raises(InPlaceError, match="share one memory location"):
-        shared = mg.from_numpy(np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)))  # which may be written to
+        shared = mg.from_numpy(
+            np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,))
+        )  # which may be written to
         shared += 1.0
     with pytest.raises(InPlaceError, match="may only be read"):
         frozen = np.ones(3)
@@ -408,7 +486,7 @@ def test_a_window_is_updated_with_its_base():
     assert (x.tolist(), x._version, part._version) == ([0.0, 2.0, 2.0, 0.0], 1, 1)
 
 
-# ------------------------------------------------------------------------------------------------------- what the reverse pass uses
+# ----------------------------------------------------------------------- what the reverse pass uses
 
 
 def test_youngest_first_is_a_topological_order_of_all_that_is_reached():
@@ -422,7 +500,12 @@ def test_youngest_first_is_a_topological_order_of_all_that_is_reached():
     assert set(order) == reached == reached_from(roots)
     assert len(order) == len(reached)
     place = {node: i for i, node in enumerate(order)}
-    assert all(place[parent] > place[node] for node in order for parent in node.parents if parent is not None)
+    assert all(
+        place[parent] > place[node]
+        for node in order
+        for parent in node.parents
+        if parent is not None
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -450,7 +533,9 @@ def test_a_stretched_array_is_numpys(shape, wider, dtype):
     assert array.flags.writeable
 
 
-@pytest.mark.parametrize(("shape", "wider"), [((2,), (3,)), ((2, 3), (3,)), ((2,), ()), ((3,), (3, 2))])
+@pytest.mark.parametrize(
+    ("shape", "wider"), [((2,), (3,)), ((2, 3), (3,)), ((2,), ()), ((3,), (3, 2))]
+)
 def test_what_does_not_broadcast_is_not_stretched(shape, wider):
     with pytest.raises(ValueError, match=r"broadcast|more dimensions"):
         backend.broadcast_view(np, np.ones(shape), wider)
@@ -462,6 +547,10 @@ def test_a_stretched_window_of_another_layout():
 
 
 def test_the_products_primitive_refuses_numbers_without_axes():
-    for a, b in ((mg.ones(2), mg.tensor(2.0)), (mg.tensor(2.0), mg.ones(2)), (mg.ones(2, 2), mg.tensor(2.0))):
+    for a, b in (
+        (mg.ones(2), mg.tensor(2.0)),
+        (mg.tensor(2.0), mg.ones(2)),
+        (mg.ones(2, 2), mg.tensor(2.0)),
+    ):
         with pytest.raises(ValueError, match="matmul"):
             la.matmul(a, b)

@@ -1,4 +1,6 @@
-"""mg.func: gradients, products and whole Jacobians as functions of functions. Nestings with vmap are tested in test_vmap.py."""
+"""mg.func: gradients, products and whole Jacobians as functions of functions. Nestings with vmap
+are tested in test_vmap.py.
+"""
 
 import itertools
 
@@ -7,19 +9,34 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, NonScalarError, ShapeError
-from minigrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from minigrad.func import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 
 RNG = np.random.default_rng(11)
 
 
 def normal(*shape, dtype="float64"):
     draw = RNG.normal(size=shape)
-    return mg.tensor((draw + 1j * RNG.normal(size=shape) if dtype.startswith("complex") else draw).astype(dtype))
+    return mg.tensor(
+        (draw + 1j * RNG.normal(size=shape) if dtype.startswith("complex") else draw).astype(dtype)
+    )
 
 
 def close(a, b, tolerance=1e-9):
     assert a.shape == b.shape
-    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        a.detach().numpy(), b.detach().numpy(), rtol=tolerance, atol=tolerance
+    )
 
 
 def numeric(f, x, step=1e-3):
@@ -48,7 +65,10 @@ def test_jacobians_of_both_modes_are_the_numeric_one(name):
     expected = numeric(f, x)
     close(jacrev(f)(x), expected)
     close(jacfwd(f)(x), expected)
-    rows = [vjp(f, x)[1](mg.tensor(e))[0] for e in np.eye(f(x).numel()).reshape(f(x).numel(), *f(x).shape)]
+    rows = [
+        vjp(f, x)[1](mg.tensor(e))[0]
+        for e in np.eye(f(x).numel()).reshape(f(x).numel(), *f(x).shape)
+    ]
     if rows:
         close(jacrev(f)(x), mg.stack(rows).reshape(*f(x).shape, *x.shape), 1e-13)
     assert jacrev(f)(x).requires_grad is False
@@ -146,7 +166,9 @@ def test_complex_derivatives():
 
 
 def test_captured_tensors_are_constants_of_the_derivative_but_keep_their_own():
-    """A captured tensor that requires grad: the derivative is differentiable by it, and is no leaf's business otherwise."""
+    """A captured tensor that requires grad: the derivative is differentiable by it, and is no
+    leaf's business otherwise.
+    """
     x, w = normal(3), normal(3).requires_grad_()
     g = grad(lambda x: ((w * x) ** 2).sum())(x)
     assert g.requires_grad
@@ -171,7 +193,9 @@ def test_perturbations_are_not_confused():
     forward = lambda f: lambda x: jvp(f, (x,), (mg.ones_like(x),))[1]
     x = mg.tensor(3.0)
     for outer, inner in itertools.product((grad, forward), repeat=2):
-        assert outer(lambda x, inner=inner: x * inner(lambda y: x + y)(mg.tensor(1.0)))(x).item() == 1
+        assert (
+            outer(lambda x, inner=inner: x * inner(lambda y: x + y)(mg.tensor(1.0)))(x).item() == 1
+        )
         assert outer(lambda x, inner=inner: inner(lambda y: x * y)(x))(x).item() == 1
 
 
@@ -225,7 +249,14 @@ def test_a_derivative_taken_under_no_grad_is_a_constant_to_what_is_around_it():
         with mg.no_grad():
             slope, value = grad_and_value(lambda x: x**3)(x)
             output, pull = vjp(lambda x: x**3, x)
-            shift = [slope, value, output, *pull(mg.tensor(1.0, dtype=mg.float64)), jacrev(lambda x: x**3)(x), hessian(lambda x: x**3)(x)]
+            shift = [
+                slope,
+                value,
+                output,
+                *pull(mg.tensor(1.0, dtype=mg.float64)),
+                jacrev(lambda x: x**3)(x),
+                hessian(lambda x: x**3)(x),
+            ]
             shift.append(linearize(lambda x: x**3, x)[1](mg.tensor(1.0, dtype=mg.float64)))
         return x**3 - sum(shift[1:], start=shift[0])
 
@@ -233,11 +264,18 @@ def test_a_derivative_taken_under_no_grad_is_a_constant_to_what_is_around_it():
     close(y, 3 * x**2)
     close(mg.autograd.grad(y, x)[0], 6 * x)
     with mg.no_grad():
-        results = [grad(mg.sin)(x), *value_and_grad(mg.sin)(x), vjp(mg.sin, x)[0], jvp(lambda z: z * x, (x,), (x,))[1]]
+        results = [
+            grad(mg.sin)(x),
+            *value_and_grad(mg.sin)(x),
+            vjp(mg.sin, x)[0],
+            jvp(lambda z: z * x, (x,), (x,))[1],
+        ]
         value, pull = vjp(mg.sin, x)
         extra = grad(lambda z: (z.sin(), z * x), has_aux=True)(x)[1]
     assert not any(r.requires_grad for r in (*results, value, extra))
-    (late,) = pull(mg.tensor(1.0, dtype=mg.float64))  # pulled where recording is on, so with a history
+    (late,) = pull(
+        mg.tensor(1.0, dtype=mg.float64)
+    )  # pulled where recording is on, so with a history
     close(mg.autograd.grad(late, x)[0], -x.sin())
 
 
@@ -324,7 +362,9 @@ def test_the_same_as_torch_func(torch, dtype):
         else:
             assert tuple(a.shape) == tuple(b.shape)
             assert str(b.dtype).endswith(str(a.dtype))
-            np.testing.assert_allclose(a.numpy(), b.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(
+                a.numpy(), b.detach().resolve_conj().numpy(), rtol=tolerance, atol=tolerance
+            )
 
     for argnums in (0, 1, (0, 1), (1,)) if not dtype.startswith("complex") else ():
         same(jacrev(f, argnums)(x, y), F.jacrev(f, argnums)(tx, ty))
@@ -333,6 +373,9 @@ def test_the_same_as_torch_func(torch, dtype):
     same(jvp(f, (x, y), (2 * x, y)), F.jvp(f, (tx, ty), (2 * tx, ty)))
     s = lambda x, y: f(x, y)[0].abs().sum() ** 2 + (x * x.conj()).real.sum()
     same(grad(s, (0, 1))(x, y), F.grad(s, (0, 1))(tx, ty))
-    same(vmap(grad(s), in_dims=(None, 0))(x, y[:, None]), F.vmap(F.grad(s), in_dims=(None, 0))(tx, ty[:, None]))
+    same(
+        vmap(grad(s), in_dims=(None, 0))(x, y[:, None]),
+        F.vmap(F.grad(s), in_dims=(None, 0))(tx, ty[:, None]),
+    )
     if not dtype.startswith("complex"):
         same(hessian(s, (0, 1))(x, y), F.hessian(s, (0, 1))(tx, ty))

@@ -1,4 +1,6 @@
-"""A module as a function of its parameters: the results, the derivatives, and the module left as it was."""
+"""A module as a function of its parameters: the results, the derivatives, and the module left as
+it was.
+"""
 
 import numpy as np
 import pytest
@@ -32,7 +34,11 @@ def test_other_parameters_give_the_result_of_another_module():
     x = mg.tensor(X)
     result = func.functional_call(module, other.state_dict(), (x,), {"factor": 3.0})
     assert np.allclose(result.numpy(force=True), other(x, factor=3.0).numpy(force=True))
-    assert [p.tolist() for p in module.parameters()] == own and module.more is list_before and module.more[0] is module.first
+    assert (
+        [p.tolist() for p in module.parameters()] == own
+        and module.more is list_before
+        and module.more[0] is module.first
+    )
     assert module.seen.item() == 0 and module.last.requires_grad
 
 
@@ -40,8 +46,15 @@ def test_what_is_not_named_is_the_modules_own():
     module = Tied()
     zeros = {"inner.weight": mg.zeros(2, 3)}
     result = func.functional_call(module, zeros, mg.tensor(X))
-    assert np.allclose(result.numpy(force=True), np.broadcast_to(module.inner.bias.numpy(force=True), (5, 2)))
-    assert np.allclose(func.functional_call(module, (zeros, {"inner.bias": mg.ones(2)}), mg.tensor(X)).numpy(force=True), 1)
+    assert np.allclose(
+        result.numpy(force=True), np.broadcast_to(module.inner.bias.numpy(force=True), (5, 2))
+    )
+    assert np.allclose(
+        func.functional_call(module, (zeros, {"inner.bias": mg.ones(2)}), mg.tensor(X)).numpy(
+            force=True
+        ),
+        1,
+    )
 
 
 def test_derivatives_in_every_way():
@@ -50,9 +63,15 @@ def test_derivatives_in_every_way():
     loss = lambda parameters, x: func.functional_call(module, parameters, (x,)).square().sum()
     gradients = func.grad(loss)(own, mg.tensor(X))
     module(mg.tensor(X)).square().sum().backward()
-    assert all(np.allclose(gradients[name].numpy(), p.grad.numpy(), rtol=1e-5) for name, p in module.named_parameters())
+    assert all(
+        np.allclose(gradients[name].numpy(), p.grad.numpy(), rtol=1e-5)
+        for name, p in module.named_parameters()
+    )
     each = func.vmap(func.grad(loss), in_dims=(None, 0))(own, mg.tensor(X).unsqueeze(1))
-    assert all(np.allclose(each[name].numpy().sum(0), gradients[name].numpy(), rtol=1e-4, atol=1e-4) for name in own)
+    assert all(
+        np.allclose(each[name].numpy().sum(0), gradients[name].numpy(), rtol=1e-4, atol=1e-4)
+        for name in own
+    )
     direction = {name: mg.ones_like(p) for name, p in own.items()}
     _, slope = func.jvp(lambda p: loss(p, mg.tensor(X)), (own,), (direction,))
     assert np.isclose(slope.item(), sum(g.sum().item() for g in gradients.values()), rtol=1e-4)
@@ -68,7 +87,9 @@ def test_the_module_is_left_as_it_was_after_an_error():
 
 def test_names_that_are_wrong_are_named():
     module = nn.Linear(3, 2)
-    with pytest.raises(KeyError, match="Linear has no parameter or buffer weights; its names are weight, bias"):
+    with pytest.raises(
+        KeyError, match="Linear has no parameter or buffer weights; its names are weight, bias"
+    ):
         func.functional_call(module, {"weights": 0}, mg.ones(3))
     with pytest.raises(KeyError, match="Linear needs bias too"):
         func.functional_call(module, {"weight": mg.ones(2, 3)}, mg.ones(3), strict=True)
@@ -80,5 +101,10 @@ def test_it_is_called_as_pytorchs_is(torch):
     for m, functional_call in ((mg, func.functional_call), (torch, torch.func.functional_call)):
         module = m.nn.Sequential(m.nn.Linear(3, 2), m.nn.ReLU())
         weights = {"0.weight": m.ones(2, 3), "0.bias": m.zeros(2)}
-        results.append([functional_call(module, weights, (m.tensor(X),)).tolist(), functional_call(module, weights, m.tensor(X)).tolist()])
+        results.append(
+            [
+                functional_call(module, weights, (m.tensor(X),)).tolist(),
+                functional_call(module, weights, m.tensor(X)).tolist(),
+            ]
+        )
     assert np.allclose(results[0], results[1])

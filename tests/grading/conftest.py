@@ -19,7 +19,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _patient_checks(monkeypatch) -> None:
-    """A check's time limit is for loops that nothing ends; on a busy machine other tests must not meet it."""
+    """A check's time limit is for loops that nothing ends; on a busy machine other tests must
+    not meet it.
+    """
     for module in (calls, checking):
         monkeypatch.setattr(module, "SECONDS", 60.0)
 

@@ -1,7 +1,9 @@
-"""Hand-ins that are honest, wrong, broken, cheating, hostile and sly: each gets the points that it deserves, and nothing else happens.
+"""Hand-ins that are honest, wrong, broken, cheating, hostile and sly: each gets the points that it
+deserves, and nothing else happens.
 
-They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is no text) with the points that each
-deserves; sheet.py is what they answer. A pasted right implementation is not among the cheats: it cannot be told by its values.
+They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is
+no text) with the points that each deserves; sheet.py is what they answer. A pasted right
+implementation is not among the cheats: it cannot be told by its values.
 """
 
 from __future__ import annotations
@@ -30,14 +32,25 @@ from tests.helpers.grader_libraries import made_once
 ROOT = Path(__file__).resolve().parents[2]
 ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
 MODULES = (honest, wrong, broken, cheating, hostile, sly)
-HAND_INS: dict[str, HandIn] = {f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()}
+HAND_INS: dict[str, HandIn] = {
+    f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()
+}
 MARK = "minigrad-was-here"
-OUTSIDE = [Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))]
+OUTSIDE = [
+    Path(p) for p in (tempfile.gettempdir(), "/tmp", "/dev/shm", "/", os.path.expanduser("~"))
+]
 
 SAMPLE = {
     honest: ("a lambda", "a copied answer", "magics", "prints in every call", "no metadata at all"),
     wrong: ("1 overwrites at fan-out", "6 sign", "forgets g", "rounded", "not started"),
-    broken: ("a syntax error", "an endless loop in a call", "truncated", "a list", "no zip", "a zip"),
+    broken: (
+        "a syntax error",
+        "an endless loop in a call",
+        "truncated",
+        "a list",
+        "no zip",
+        "a zip",
+    ),
     cheating: (
         *("func.vjp", "a static graph", "reload", "the registry of rules", "the installed library"),
         *("memory", "frames", "the grader's memory", "the sheet", "open descriptors"),
@@ -45,7 +58,13 @@ SAMPLE = {
         *("forged answers", "an import hook", "a later answer for an earlier one"),
     ),
     hostile: (
-        *("a daemon", "kills its parent", "a segmentation fault", "a memory bomb", "writes outside"),
+        *(
+            "a daemon",
+            "kills its parent",
+            "a segmentation fault",
+            "a memory bomb",
+            "writes outside",
+        ),
         *("sends itself away", "script in everything", "terminal escapes", "a zip that climbs"),
     ),
     sly: (
@@ -55,7 +74,10 @@ SAMPLE = {
 }
 """One hand-in of each family, for the default run."""
 
-PARTS = {"honest, wrong and broken": (honest, wrong, broken), "cheating, hostile and sly": (cheating, hostile, sly)}
+PARTS = {
+    "honest, wrong and broken": (honest, wrong, broken),
+    "cheating, hostile and sly": (cheating, hostile, sly),
+}
 """Each part is graded once."""
 
 pytestmark = pytest.mark.skipif(
@@ -87,7 +109,11 @@ def tree(*tops: Path) -> dict[str, tuple]:
     for top in tops:
         for path in [top, *(sorted(top.rglob("*")) if top.is_dir() else [])]:
             status = path.lstat()
-            found[str(path)] = (status.st_size if path.is_file() else 0, status.st_mode, status.st_mtime_ns if path.is_file() else 0)
+            found[str(path)] = (
+                status.st_size if path.is_file() else 0,
+                status.st_mode,
+                status.st_mtime_ns if path.is_file() else 0,
+            )
     return found
 
 
@@ -100,7 +126,9 @@ def processes_in(folder: Path) -> list[str]:
             place = os.readlink(entry / "cwd")
         except OSError:
             continue
-        if (str(folder) in text or place.startswith(str(folder))) and entry.name != str(os.getpid()):
+        if (str(folder) in text or place.startswith(str(folder))) and entry.name != str(
+            os.getpid()
+        ):
             found.append(text)
     return found
 
@@ -115,7 +143,10 @@ def chosen(part: str, whole: bool) -> dict[str, HandIn]:
 def graded(request, tmp_path_factory, libraries_folder):
     """The hand-ins of a part, graded once, with a listener on this machine."""
     with made_once(libraries_folder):
-        yield from grading(chosen(request.param, request.config.getoption("whole")), tmp_path_factory.mktemp("adversarial"))
+        yield from grading(
+            chosen(request.param, request.config.getoption("whole")),
+            tmp_path_factory.mktemp("adversarial"),
+        )
 
 
 def grading(hand_ins: dict[str, HandIn], top: Path):
@@ -125,7 +156,10 @@ def grading(hand_ins: dict[str, HandIn], top: Path):
     shutil.copy(ADVERSARIAL / "sheet.py", sheet / "sheet.py")
     (sheet / "lab.ipynb").write_bytes(HandIn(notebook(), POINTS).data({}))
     hits: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+    ):
         port = server.getsockname()[1]
         datagrams.bind(("127.0.0.1", port))
         stop = threading.Event()
@@ -142,7 +176,8 @@ def grading(hand_ins: dict[str, HandIn], top: Path):
         thread = threading.Thread(target=listen)
         thread.start()
         words = {
-            "PORT": str(port), "GRADER": str(os.getpid()), "OUT": str(out), "SHEET": str(sheet / "sheet.py"), "SUBMITTED": str(submitted),
+            "PORT": str(port), "GRADER": str(os.getpid()), "OUT": str(out),
+            "SHEET": str(sheet / "sheet.py"), "SUBMITTED": str(submitted),
             "MARKER": str(top / MARK), "LIBRARY": str(ROOT), "TEMP": tempfile.gettempdir(),
             "SITE": sysconfig.get_paths()["purelib"],
         }  # fmt: skip
@@ -152,9 +187,17 @@ def grading(hand_ins: dict[str, HandIn], top: Path):
             (folder / hand_in.file).write_bytes(hand_in.data(words))
             for name, text in hand_in.beside.items():
                 (folder / name).write_text(text)
-        watched = (sheet, submitted, Path(np.__file__), Path(os.__file__), ROOT / "minigrad" / "__init__.py")
+        watched = (
+            sheet,
+            submitted,
+            Path(np.__file__),
+            Path(os.__file__),
+            ROOT / "minigrad" / "__init__.py",
+        )
         out.mkdir()
-        (out / run.SECRET).write_text("5a" * 32)  # the same cases each time: a wrong answer may be right in a few random graphs
+        (out / run.SECRET).write_text(
+            "5a" * 32
+        )  # the same cases each time: a wrong answer may be right in a few random graphs
         run.sheet_at(str(sheet / "sheet.py"))  # Python may keep its bytecode beside it
         before = tree(*watched)
         limits = pytest.MonkeyPatch()
@@ -197,8 +240,16 @@ def test_each_gets_what_it_deserves(graded):
 def test_nothing_outside_is_touched(graded):
     assert graded.after == graded.before
     assert [str(top / MARK) for top in OUTSIDE if (top / MARK).exists()] == []
-    assert [p for p in graded.out.parent.rglob(MARK) if not p.is_relative_to(graded.out / "unpacked")] == []
-    assert sorted(p.name for p in graded.out.iterdir()) == ["grades.csv", "items.csv", "journal.jsonl", "secret.key", "unpacked"]
+    assert [
+        p for p in graded.out.parent.rglob(MARK) if not p.is_relative_to(graded.out / "unpacked")
+    ] == []
+    assert sorted(p.name for p in graded.out.iterdir()) == [
+        "grades.csv",
+        "items.csv",
+        "journal.jsonl",
+        "secret.key",
+        "unpacked",
+    ]
 
 
 def test_nobody_is_reached_over_the_network(graded):
@@ -217,16 +268,37 @@ class _Looking(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag, attributes):
-        if tag in ("script", "iframe", "object", "embed", "base", "form", "img", "video", "audio", "foreignobject", "animate", "set"):
+        if tag in (
+            "script",
+            "iframe",
+            "object",
+            "embed",
+            "base",
+            "form",
+            "img",
+            "video",
+            "audio",
+            "foreignobject",
+            "animate",
+            "set",
+        ):
             self.found.append(tag)
         for name, value in attributes:
-            if name.startswith("on") or (name in ("href", "src", "xlink:href", "action") and not (value or "").startswith(("data:,", "#"))):
+            if name.startswith("on") or (
+                name in ("href", "src", "xlink:href", "action")
+                and not (value or "").startswith(("data:,", "#"))
+            ):
                 self.found.append(f"{tag} {name}={value}")
 
 
 def test_no_page_runs_or_fetches_anything(graded):
     for result in graded.report.results:
-        page = pages.student_html(result.student, "lab", result.judgements, notes=[result.record["problem"], result.record["note"]])
+        page = pages.student_html(
+            result.student,
+            "lab",
+            result.judgements,
+            notes=[result.record["problem"], result.record["note"]],
+        )
         looking = _Looking()
         looking.feed(page)
         assert looking.found == [], result.student
@@ -234,7 +306,11 @@ def test_no_page_runs_or_fetches_anything(graded):
 
 
 def test_no_control_character_gets_into_a_report(graded):
-    odd = {chr(n) for n in (*range(32), 127, *range(128, 160), 0x202E, 0x2028, 0x2066)} - {"\n", "\t", "\r"}
+    odd = {chr(n) for n in (*range(32), 127, *range(128, 160), 0x202E, 0x2028, 0x2066)} - {
+        "\n",
+        "\t",
+        "\r",
+    }
     for name in ("grades.csv", "items.csv"):
         assert odd & set((graded.out / name).read_text(encoding="utf-8")) == set(), name
     for result in graded.report.results:

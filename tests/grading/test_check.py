@@ -63,7 +63,15 @@ def test_no_two_runs_draw_the_same_cases():
 
 def asked(rows, *, practice=None, **options):
     """An exercise about a dictionary, of which each case asks for one row."""
-    made = Exercise("table", {"rows": 1}, rows, is_value=True, practice=practice, verify=lambda case, got: got == 1, **options)
+    made = Exercise(
+        "table",
+        {"rows": 1},
+        rows,
+        is_value=True,
+        practice=practice,
+        verify=lambda case, got: got == 1,
+        **options,
+    )
     made.accept(made.verify)
     return made
 
@@ -83,10 +91,30 @@ def one(rng):
 @pytest.mark.parametrize(
     ("exercise", "right", "wrong", "end"),
     [
-        (asked(fixed), "All 2 cases agree.", "Checked here: 2 cases, the same on each run.", "graded on the same."),
-        (asked(one), "It agrees.", "Checked here: 1 case, the same on each run.", "graded on the same."),
-        (asked(drawn), "All 2 cases of this run agree.", "2 cases, drawn anew on each run.", "graded on other cases of the same kinds."),
-        (asked(drawn, practice=fixed), "All 2 cases agree.", "2 cases, the same on each run.", "graded on other cases of the same kinds."),
+        (
+            asked(fixed),
+            "All 2 cases agree.",
+            "Checked here: 2 cases, the same on each run.",
+            "graded on the same.",
+        ),
+        (
+            asked(one),
+            "It agrees.",
+            "Checked here: 1 case, the same on each run.",
+            "graded on the same.",
+        ),
+        (
+            asked(drawn),
+            "All 2 cases of this run agree.",
+            "2 cases, drawn anew on each run.",
+            "graded on other cases of the same kinds.",
+        ),
+        (
+            asked(drawn, practice=fixed),
+            "All 2 cases agree.",
+            "2 cases, the same on each run.",
+            "graded on other cases of the same kinds.",
+        ),
     ],
 )
 def test_it_says_whether_cases_are_drawn_anew_only_where_they_are(exercise, right, wrong, end):
@@ -111,7 +139,12 @@ def test_nbgrader_pays_nothing_for_a_check_that_could_not_be_made(monkeypatch):
     unverified = Exercise("secret", {"all": 1}, one, is_value=True)
     broken = asked(fixed, notebook=lambda *answers: 1 / 0)
     monkeypatch.setattr(grading, "known", lambda: {"broken": broken, "table": asked(fixed)})
-    for feedback in (check_exercise(unverified, [1]), check("broken", 1), check("no such exercise", 1), check("table", ...)):
+    for feedback in (
+        check_exercise(unverified, [1]),
+        check("broken", 1),
+        check("no such exercise", 1),
+        check("table", ...),
+    ):
         assert float(repr(feedback)) == 0.0
     assert float(repr(check("table", 1))) == 1.0
     assert "hint" in repr(hint("table")).lower()
@@ -121,18 +154,24 @@ def test_what_came_back_stands_beside_what_is_right_for_the_smallest_case():
     feedback = check_exercise(VJP, [lambda x, g: g], seed=5)
     head = feedback.lines[0]
     assert head.kind == "wrong"
-    x, g, got, right_ = re.search(r"failed: `vjp_sin\(x=(\S+), g=(\S+)\)` gave (\S+); it should give (\S+)\.$", head.text).groups()
+    x, g, got, right_ = re.search(
+        r"failed: `vjp_sin\(x=(\S+), g=(\S+)\)` gave (\S+); it should give (\S+)\.$", head.text
+    ).groups()
     assert float(got) == float(g)
     assert float(right_) == pytest.approx(float(g) * math.cos(float(x)), rel=1e-4)
     shapes = next(line.text for line in feedback.lines if line.text.startswith("shapes"))
-    assert f"is {got}; it should be {right_}" in shapes  # the group of that case speaks of the same case
+    assert (
+        f"is {got}; it should be {right_}" in shapes
+    )  # the group of that case speaks of the same case
 
 
 def test_the_answer_to_a_question_is_not_in_the_feedback():
     asked = Exercise("n", {"n": 1}, lambda rng: [Case("n")], is_value=True)
     asked.answer(lambda: 123.5)
     assert "123.5" not in str(judge(asked, asked.cases(0), [Returned(7.25)]))
-    hidden = Exercise("f", {"a": 1, "b": 1}, lambda rng: [Case("a", x=1.0), Case("b", x=1.0)], hidden=("b",))
+    hidden = Exercise(
+        "f", {"a": 1, "b": 1}, lambda rng: [Case("a", x=1.0), Case("b", x=1.0)], hidden=("b",)
+    )
     hidden.answer(lambda x: 123.5)
     told = judge(hidden, hidden.cases(0), [Returned(7.25)] * 2)
     assert ["123.5" in group.say for group in told.groups] == [True, False]
@@ -228,16 +267,27 @@ def test_what_it_prints_is_kept_apart(capsys):
     assert "<b>" not in feedback._repr_html_()
 
 
-# ------------------------------------------------------------------------------------------------------------------ graphs
+# ------------------------------------------------------------------------------------------- graphs
 
 
 def gradients(inputs, rows, add=True):
-    ops = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "neg": lambda a: -a}
-    ops |= {"square": lambda a: a * a} | {n: getattr(math, n) for n in ("sin", "cos", "exp", "log", "tanh")}
+    ops = {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b,
+        "neg": lambda a: -a,
+    }
+    ops |= {"square": lambda a: a * a} | {
+        n: getattr(math, n) for n in ("sin", "cos", "exp", "log", "tanh")
+    }
     partials = {
-        "add": lambda a, b: (1, 1), "sub": lambda a, b: (1, -1), "mul": lambda a, b: (b, a), "div": lambda a, b: (1 / b, -a / b**2),
-        "neg": lambda a: (-1,), "square": lambda a: (2 * a,), "sin": lambda a: (math.cos(a),), "cos": lambda a: (-math.sin(a),),
-        "exp": lambda a: (math.exp(a),), "log": lambda a: (1 / a,), "tanh": lambda a: (1 - math.tanh(a) ** 2,),
+        "add": lambda a, b: (1, 1), "sub": lambda a, b: (1, -1), "mul": lambda a, b: (b, a),
+        "div": lambda a, b: (1 / b, -a / b**2),
+        "neg": lambda a: (-1,), "square": lambda a: (2 * a,), "sin": lambda a: (math.cos(a),),
+        "cos": lambda a: (-math.sin(a),),
+        "exp": lambda a: (math.exp(a),), "log": lambda a: (1 / a,),
+        "tanh": lambda a: (1 - math.tanh(a) ** 2,),
     }  # fmt: skip
     value = dict(inputs)
     for name, op, operands in rows:
@@ -252,7 +302,9 @@ def gradients(inputs, rows, add=True):
 def test_three_hundred_random_graphs_at_once():
     start = time.monotonic()
     feedback = check_exercise(BACKWARD, [gradients])
-    assert time.monotonic() - start < 10, "instant, on a machine that is not busy: a fifth of a second"
+    assert time.monotonic() - start < 10, (
+        "instant, on a machine that is not busy: a fifth of a second"
+    )
     assert feedback.passed
     assert "random graphs (2 of 2): all 300 cases agree" in str(feedback)
 
@@ -280,12 +332,18 @@ def test_under_nbgrader_the_text_is_the_points(monkeypatch):
 
 def test_a_training_gets_the_time_that_its_exercise_gives(monkeypatch):
     monkeypatch.setattr("minigrad.lessons.grading.checking.SECONDS", 0.2)
-    exercise = Trains("train", lambda rng: {"x": rng.normal(size=3)}, lambda w, x: float(((w - x) ** 2).sum()), bar=1e-6, limit_s=20)
+    exercise = Trains(
+        "train",
+        lambda rng: {"x": rng.normal(size=3)},
+        lambda w, x: float(((w - x) ** 2).sum()),
+        bar=1e-6,
+        limit_s=20,
+    )
     feedback = check_exercise(exercise, [lambda x: time.sleep(0.15) or x])
     assert feedback.passed, "two runs of 0.15 seconds: more than what other checks have here"
 
 
-# ------------------------------------------------------------------------------------------------------------------- doors
+# -------------------------------------------------------------------------------------------- doors
 
 
 def test_an_exercise_that_cannot_verify_itself_says_so():
@@ -303,7 +361,9 @@ vjp_cos = Vjp("vjp_cos", mg.cos, hints=("Look at the sign.",))
 """
 
 
-def test_a_sheet_beside_the_notebook_is_found_by_name_and_read_anew_when_it_changes(tmp_path, monkeypatch):
+def test_a_sheet_beside_the_notebook_is_found_by_name_and_read_anew_when_it_changes(
+    tmp_path, monkeypatch
+):
     (tmp_path / "sheet.py").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
     assert check("vjp_cos", lambda x, g: -g * np.sin(x)).passed
@@ -327,7 +387,11 @@ def test_the_door_is_a_function_whatever_was_imported_before():
         "from minigrad.lessons import grading\n"
         "assert callable(grading.check) and callable(grading.predict)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert callable(grading.check)
 
 
@@ -343,11 +407,18 @@ def test_nothing_is_printed_by_a_check():
     [
         (lambda: check("Softplus"), '`check("Softplus", Softplus)`'),
         (lambda: check("sin", math.sin), '`check("sin", tangent_sin, adjoint_sin)`'),
-        (lambda: check("best_step", math.sqrt), '`check("best_step", best_step, best_central_step)`'),
+        (
+            lambda: check("best_step", math.sqrt),
+            '`check("best_step", best_step, best_central_step)`',
+        ),
         (lambda: grading.predict("digits"), '`predict("digits", digits_at_best)`'),
     ],
 )
 def test_who_gives_a_name_without_the_answer_is_told_how_to_give_it(call, said):
     feedback = call()
-    assert feedback.status == "unfinished" and "The answer is to be given too" in str(feedback) and said in str(feedback)
+    assert (
+        feedback.status == "unfinished"
+        and "The answer is to be given too" in str(feedback)
+        and said in str(feedback)
+    )
     assert not feedback.points and "No such exercise" not in str(feedback)

@@ -1,4 +1,6 @@
-"""Cells that only show something are left out, and never one that an answer could depend on; one process does for several sets of names."""
+"""Cells that only show something are left out, and never one that an answer could depend on; one
+process does for several sets of names.
+"""
 
 import json
 
@@ -17,15 +19,24 @@ ANSWER = "def answer(x):\n    return math.sin(x)"
 
 
 def left_out(*shown: str, answer: str = ANSWER) -> list[str]:
-    """Which of some cells of a sheet need not be run beside a student's answer, which is the last cell. The set-up does not count."""
+    """Which of some cells of a sheet need not be run beside a student's answer, which is the
+    last cell. The set-up does not count.
+    """
     cells = [(f"cell {i}", source) for i, source in enumerate([SETUP, *shown, answer])]
-    notebook = {"cells": [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": s} for i, (_, s) in enumerate(cells)]}
+    notebook = {
+        "cells": [
+            {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": s}
+            for i, (_, s) in enumerate(cells)
+        ]
+    }
 
     class Sheet:
         check_ids, solution_ids = frozenset(), frozenset({f"c{len(cells) - 1}"})
 
     Sheet.notebook = notebook
-    return [name for name in to_leave_out(cells, demonstrations(Sheet), names_in) if name != "cell 0"]
+    return [
+        name for name in to_leave_out(cells, demonstrations(Sheet), names_in) if name != "cell 0"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -44,16 +55,34 @@ def test_what_nobody_uses_is_left_out(shown):
 
 KEPT = {
     "a name that the answer uses": ("table = {1: 2}", "def answer(x):\n    return table[x]"),
-    "a function that the answer uses": ("def helper(x):\n    return x", "def answer(x):\n    return helper(x)"),
-    "a name inside a nested function": ("table = {1: 2}", "def answer(x):\n    return [(lambda: table)() for _ in x]"),
+    "a function that the answer uses": (
+        "def helper(x):\n    return x",
+        "def answer(x):\n    return helper(x)",
+    ),
+    "a name inside a nested function": (
+        "table = {1: 2}",
+        "def answer(x):\n    return [(lambda: table)() for _ in x]",
+    ),
     "a name in a class": ("table = {1: 2}", "class answer:\n    t = table"),
     "a name in an f-string": ("word = 'a'", "answer = f'{word}'"),
     "an answer that is bound anew": ("answer = 3", "answer = 2"),
     "an answer that is deleted": ("del answer", ANSWER),
-    "an import that the answer uses": ("import random", "def answer(x):\n    return random.random()"),
-    "a change of what the answer uses": ("seen.append(1)", "seen = []\ndef answer(x):\n    return len(seen)"),
-    "a change by a method of the answer's": ("answer(1)", "seen = []\ndef answer(x):\n    seen.append(x)\n    return len(seen)"),
-    "a global": ("def f():\n    global table\n    table = 1\nf()", "def answer(x):\n    return table"),
+    "an import that the answer uses": (
+        "import random",
+        "def answer(x):\n    return random.random()",
+    ),
+    "a change of what the answer uses": (
+        "seen.append(1)",
+        "seen = []\ndef answer(x):\n    return len(seen)",
+    ),
+    "a change by a method of the answer's": (
+        "answer(1)",
+        "seen = []\ndef answer(x):\n    seen.append(x)\n    return len(seen)",
+    ),
+    "a global": (
+        "def f():\n    global table\n    table = 1\nf()",
+        "def answer(x):\n    return table",
+    ),
     "a module's attribute": ("np.pi = 3", ANSWER),
     "a module's attribute, deeper": ("np.random.mine = 3", ANSWER),
     "an attribute of the answer": ("answer.calls = 0", ANSWER),
@@ -80,32 +109,42 @@ def test_what_is_run_keeps_what_it_needs_itself():
 
 def test_a_cell_that_the_student_has_changed_is_run():
     cells = [("cell 1", SETUP), ("cell 2", "y = 3"), ("cell 3", "y = 4"), ("cell 4", ANSWER)]
-    assert to_leave_out(cells, frozenset({SETUP, "y = 3"}), names_in) == [], "it shares a name with what the student has written"
+    assert to_leave_out(cells, frozenset({SETUP, "y = 3"}), names_in) == [], (
+        "it shares a name with what the student has written"
+    )
     assert to_leave_out([*cells[:2], cells[3]], frozenset({SETUP, "y = 3"}), names_in) == ["cell 2"]
 
 
 def test_a_cell_that_is_no_python_takes_nothing_with_it():
-    assert left_out("y = 3", answer="def answer(:") == ["cell 1"], "it can do nothing, so it needs nothing"
+    assert left_out("y = 3", answer="def answer(:") == ["cell 1"], (
+        "it can do nothing, so it needs nothing"
+    )
     assert left_out("y = 3", answer="%time\nx = y") == []
     assert left_out("y = 3", answer="x = 7 \\\n  % y") == []
 
 
-@pytest.mark.parametrize("answer", [None, {}, [], [{}], [{"names": 1, "bound": [], "loose": [], "inner": []}], [None]])
+@pytest.mark.parametrize(
+    "answer", [None, {}, [], [{}], [{"names": 1, "bound": [], "loose": [], "inner": []}], [None]]
+)
 def test_without_names_everything_is_run(answer):
     cells = [("cell 1", "y = 3"), ("cell 2", ANSWER)]
     assert to_leave_out(cells, frozenset({"y = 3"}), lambda sources: answer) == []
 
 
 def test_the_lessons_demonstrations_are_left_out():
-    """Lesson 2 shows what its exercises ask for: with the shown cells left out, nothing of it is called in a hand-in."""
+    """Lesson 2 shows what its exercises ask for: with the shown cells left out, nothing of it is
+    called in a hand-in.
+    """
     sheet = load_sheet("lessons/02_forward_and_reverse_mode.ipynb")
     cells = code_cells(sheet.notebook, sheet)
     left = to_leave_out(cells, demonstrations(sheet), names_in)
     assert len(left) > 10
-    assert not any("backward()" in source or "jvp" in source for name, source in cells if name not in left)
+    assert not any(
+        "backward()" in source or "jvp" in source for name, source in cells if name not in left
+    )
 
 
-# ------------------------------------------------------------------------------------------------------- in a hand-in
+# ------------------------------------------------------------------------------------- in a hand-in
 
 SHEET = """
 from minigrad.lessons.grading.exercise import Case, exercise
@@ -129,31 +168,56 @@ def _(x):
 SHOWN = "print('shown', mg.func.grad(lambda x: x * x)(mg.tensor(1.0)))"
 FREE, OWN = "free = 4.0", "def own(x):\n    return 2 * x"
 BY_LIBRARY = "free = mg.func.grad(lambda x: x * x)(mg.tensor(2.0)).item()"
-SILENTLY = "try:\n    mg.func.grad(lambda x: x * x)(mg.tensor(2.0))\n    free = 4.0\nexcept NotImplementedError:\n    free = 0.0"
+SILENTLY = (
+    "try:\n    mg.func.grad(lambda x: x * x)(mg.tensor(2.0))\n    free = 4.0\nexcept"
+    " NotImplementedError:\n    free = 0.0"
+)
 
 
 def book(free: str = FREE, own: str = OWN, shown: str = SHOWN) -> dict:
     """A notebook of the sheet above."""
-    cells = [("setup", "import minigrad as mg\nfrom minigrad.lessons.grading import check", None), ("shown", shown, None)]
+    cells = [
+        ("setup", "import minigrad as mg\nfrom minigrad.lessons.grading import check", None),
+        ("shown", shown, None),
+    ]
     for name, source in (("free", free), ("own", own)):
-        cells += [(name, source, "solution"), (f"{name}-check", f'check("{name}", {name})', "grade")]
+        cells += [
+            (name, source, "solution"),
+            (f"{name}-check", f'check("{name}", {name})', "grade"),
+        ]
     made = []
     for name, source, kind in cells:
         meta = {"schema_version": 3, "task": False, "grade_id": name, "points": 1} if kind else {}
-        meta |= {"solution": kind == "solution", "grade": kind == "grade", "locked": kind == "grade"} if kind else {}
-        made.append({"cell_type": "code", "id": name, "metadata": {"nbgrader": meta} if kind else {}, "source": source, "outputs": []})
+        meta |= (
+            {"solution": kind == "solution", "grade": kind == "grade", "locked": kind == "grade"}
+            if kind
+            else {}
+        )
+        made.append(
+            {
+                "cell_type": "code",
+                "id": name,
+                "metadata": {"nbgrader": meta} if kind else {},
+                "source": source,
+                "outputs": [],
+            }
+        )
     return {"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
 @pytest.fixture
 def graded(tmp_path, monkeypatch, shared_libraries):
-    """Grades hand-ins of the sheet above; returns {student: (points, number of processes)} and the journal."""
+    """Grades hand-ins of the sheet above; returns {student: (points, number of processes)} and
+    the journal.
+    """
     (tmp_path / "sheet").mkdir()
     (tmp_path / "sheet" / "sheet.py").write_text(SHEET)
     (tmp_path / "sheet" / "small.ipynb").write_text(json.dumps(book()))
     started: list[tuple] = []
     child = supervisor.Server.child
-    monkeypatch.setattr(supervisor.Server, "child", lambda self, folder: started.append(1) or child(self, folder))
+    monkeypatch.setattr(
+        supervisor.Server, "child", lambda self, folder: started.append(1) or child(self, folder)
+    )
 
     def grade(**students):
         found = {}
@@ -161,10 +225,16 @@ def graded(tmp_path, monkeypatch, shared_libraries):
             hand_in(tmp_path / "submitted", student, content)
             before = len(started)
             report = run.grade(
-                tmp_path / "sheet" / "sheet.py", tmp_path / "submitted", tmp_path / "out", run.Options("process", jobs=1, wrap=False)
+                tmp_path / "sheet" / "sheet.py",
+                tmp_path / "submitted",
+                tmp_path / "out",
+                run.Options("process", jobs=1, wrap=False),
             )
             own_solution = 1
-            found[student] = (next(r.points for r in report.results if r.student == student), len(started) - before - own_solution)
+            found[student] = (
+                next(r.points for r in report.results if r.student == student),
+                len(started) - before - own_solution,
+            )
         return found, last_hand_ins(tmp_path / "out" / "journal.jsonl")
 
     yield grade
@@ -176,9 +246,14 @@ FORBIDDEN = "def own(x):\n    return mg.func.grad(lambda a: a * a)(mg.tensor(x))
 
 @pytest.mark.whole
 def test_one_process_does_as_long_as_nothing_is_called_that_is_not_there(graded):
-    found, journal = graded(plain=book(), library=book(free=BY_LIBRARY), forbidden=book(own=FORBIDDEN))
+    found, journal = graded(
+        plain=book(), library=book(free=BY_LIBRARY), forbidden=book(own=FORBIDDEN)
+    )
     assert found["plain"] == (2.0, 1)
-    assert found["library"] == (2.0, 2), "a prediction may be computed with the library, and gets a process in which it is there"
+    assert found["library"] == (
+        2.0,
+        2,
+    ), "a prediction may be computed with the library, and gets a process in which it is there"
     assert found["forbidden"] == (1.0, 2)
     assert journal["plain"]["not_run"] == ["cell 1", "cell 2"]
     assert "shown" not in journal["plain"]["printed"]
@@ -195,13 +270,18 @@ def test_who_hides_a_call_or_ends_the_process_gets_as_many_processes_as_others(g
     )
     assert found["silently"] == (2.0, 2), "though the student's code hides that it was not there"
     assert found["ends"] == (1.0, 2), "two processes, because a call ended the first one"
-    assert found["hides_and_ends"] == (2.0, 3), "where something is absent is told before the process ends"
+    assert found["hides_and_ends"] == (
+        2.0,
+        3,
+    ), "where something is absent is told before the process ends"
     assert found["changed"][0] == 2.0
     assert "shown" in journal["changed"]["printed"] and journal["changed"]["not_run"] == []
 
 
 def test_a_sheet_that_needs_what_it_shows_runs_it(graded, tmp_path):
-    """The words of one cell reach another in a way that names do not tell: the own solution says so, and everything is run."""
+    """The words of one cell reach another in a way that names do not tell: the own solution says
+    so, and everything is run.
+    """
     hidden = "getattr(mg, '__dict__')['mine'] = 4.0"
     needed = "free = mg.mine"
     (tmp_path / "sheet" / "small.ipynb").write_text(json.dumps(book(free=needed, shown=hidden)))

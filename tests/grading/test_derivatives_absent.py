@@ -1,4 +1,6 @@
-"""`forbid=["derivatives"]`: in the library that hand-ins see nothing differentiates any more, and everything else works as before."""
+"""`forbid=["derivatives"]`: in the library that hand-ins see nothing differentiates any more,
+and everything else works as before.
+"""
 
 import json
 import shutil
@@ -24,8 +26,10 @@ from untrusted.absent import Absent
 left = []
 for name, operation in registry.items():
     for rule in (*operation.pulls, *operation.pushes):
-        code = rule and rule.function.__code__  # in primitive.py: the JVP of a linear map is the map itself, which tells nothing
-        if code and "absent" not in code.co_names and not code.co_filename.endswith(("primitive.py", "boundary.py", "narrow.py")):
+        # in primitive.py: the JVP of a linear map is the map itself, which tells nothing
+        code = rule and rule.function.__code__
+        if code and "absent" not in code.co_names and not code.co_filename.endswith(
+                ("primitive.py", "boundary.py", "narrow.py")):
             left.append(name)
 x = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 values = {{}}
@@ -47,7 +51,20 @@ for attempt in (
         raised.append("Absent")
 print(json.dumps([left, values, raised]))
 """
-ELEMENTWISE = ["sin", "cos", "exp", "log", "tanh", "sqrt", "abs", "square", "sigmoid", "relu", "sum", "mean"]
+ELEMENTWISE = [
+    "sin",
+    "cos",
+    "exp",
+    "log",
+    "tanh",
+    "sqrt",
+    "abs",
+    "square",
+    "sigmoid",
+    "relu",
+    "sum",
+    "mean",
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +72,9 @@ def seen():
     folder = redact.make((DERIVATIVES,))
     try:
         code = SCRIPT.format(folder=str(folder), names=ELEMENTWISE)
-        done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stderr
         texts = [path.read_text() for path in sorted((folder / "minigrad" / "ops").glob("*.py"))]
         yield (*json.loads(done.stdout), texts)
@@ -74,7 +93,10 @@ def test_no_road_to_a_derivative_is_left(seen):
 
 def test_values_are_what_they_were(seen):
     x = np.linspace(0.1, 0.9, 6).reshape(2, 3)
-    assert seen[1] == {name: pytest.approx(float(np.sum(getattr(mg, name)(mg.tensor(x)).numpy()))) for name in seen[1]}
+    assert seen[1] == {
+        name: pytest.approx(float(np.sum(getattr(mg, name)(mg.tensor(x)).numpy())))
+        for name in seen[1]
+    }
 
 
 def test_the_text_of_the_rules_is_gone_too(seen):
@@ -83,12 +105,22 @@ def test_the_text_of_the_rules_is_gone_too(seen):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("names", [(DERIVATIVES, "minigrad.optim"), (DERIVATIVES, "minigrad.nn"), ("minigrad.func", DERIVATIVES)])
+@pytest.mark.parametrize(
+    "names",
+    [(DERIVATIVES, "minigrad.optim"), (DERIVATIVES, "minigrad.nn"), ("minigrad.func", DERIVATIVES)],
+)
 def test_whole_packages_may_go_as_well(names):
     shutil.rmtree(redact.make(names))
 
 
 def test_kinds_that_ask_for_a_derivative_forbid_the_librarys_own():
-    made = [Vjp("a", mg.sin), Jvp("b", mg.sin), Backward("c"), Cost("d"), Gradients("e"), Unbroadcast("f")]
+    made = [
+        Vjp("a", mg.sin),
+        Jvp("b", mg.sin),
+        Backward("c"),
+        Cost("d"),
+        Gradients("e"),
+        Unbroadcast("f"),
+    ]
     assert all(DERIVATIVES in exercise.forbid for exercise in made)
     assert Vjp("a", mg.sin, forbid=()).forbid == ()

@@ -1,7 +1,9 @@
-"""Every lesson is graded as a class's hand-ins are: its own solution gets all its points, and an untouched one none and a readable page.
+"""Every lesson is graded as a class's hand-ins are: its own solution gets all its points, and an
+untouched one none and a readable page.
 
-The released notebook is handed in, once with the instructor's solutions put in and once as it was handed out. It runs confined, with the
-library of which the derivatives are taken away and stand-ins for whatever only displays.
+The released notebook is handed in, once with the instructor's solutions put in and once as it was
+handed out. It runs confined, with the library of which the derivatives are taken away and stand-ins
+for whatever only displays.
 """
 
 import json
@@ -19,7 +21,9 @@ LESSONS = Path(__file__).parents[2] / "lessons"
 NOTEBOOKS = sorted(path.name for path in LESSONS.glob("*.ipynb"))
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 PARTLY_FILLED = {"trace", "shapes"}
-"""Exercises of which some rows of the table are given: an untouched one looks like one that has been begun."""
+"""Exercises of which some rows of the table are given: an untouched one looks like one that has
+been begun.
+"""
 
 pytestmark = pytest.mark.whole
 
@@ -41,7 +45,11 @@ def solved(path: Path) -> dict:
     book = json.loads(student_file(path))
     for cell in book["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
-            cell["source"] = "\n".join(line for line in solutions[cell["id"]].split("\n") if not line.strip().startswith("###"))
+            cell["source"] = "\n".join(
+                line
+                for line in solutions[cell["id"]].split("\n")
+                if not line.strip().startswith("###")
+            )
     return book
 
 
@@ -49,7 +57,9 @@ def graded(path: Path, book: dict, folder: Path, student: str) -> run.Graded:
     """A hand-in's line of the journal and what it is worth."""
     hand_in = folder / f"{student}.ipynb"
     hand_in.write_text(json.dumps(book), encoding="utf-8")
-    common = run._common_job(path, folder, folder, run.Options(least=LEAST, wrap=False)) | {"work": ""}  # so that servers outlive a lesson
+    common = run._common_job(path, folder, folder, run.Options(least=LEAST, wrap=False)) | {
+        "work": ""
+    }  # so that servers outlive a lesson
     (job,) = run._jobs([handins.HandIn(student, hand_in)], common)
     record = run.grade_one(job)
     assert json.loads(json.dumps(record)) == record
@@ -78,9 +88,16 @@ class Text(HTMLParser):
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_its_own_solution_gets_all_points(name, tmp_path):
     result = graded(LESSONS / name, solved(LESSONS / name), tmp_path, "ada")
-    assert {j.exercise: j.points for j in result.judgements} == {e.name: e.max_points for e in load_sheet(LESSONS / name).exercises}
-    assert (result.record["flags"], result.record["stops"], result.record["level"]) == ([], 0, LEAST)
-    # A cell may call what is taken away, or use what a stand-in gives. But none may fail at its imports: an answer may stand below them.
+    assert {j.exercise: j.points for j in result.judgements} == {
+        e.name: e.max_points for e in load_sheet(LESSONS / name).exercises
+    }
+    assert (result.record["flags"], result.record["stops"], result.record["level"]) == (
+        [],
+        0,
+        LEAST,
+    )
+    # A cell may call what is taken away, or use what a stand-in gives. But none may fail at its
+    # imports: an answer may stand below them.
     errors = result.record["cells"].values()
     assert not [e for e in errors if "No module named" in e or "cannot import name" in e], errors
     page = Text(student_html("ada", name, result.judgements))
@@ -95,7 +112,10 @@ def test_an_untouched_one_gets_none_and_a_readable_page(name, tmp_path):
     assert (result.record["flags"], result.record["stops"]) == ([], 0)
     begun = {j.exercise for j in result.judgements if j.started}
     assert begun <= PARTLY_FILLED
-    html, text = student_html("nil", name, result.judgements), student_markdown("nil", name, result.judgements)
+    html, text = (
+        student_html("nil", name, result.judgements),
+        student_markdown("nil", name, result.judgements),
+    )
     page = Text(html)
     assert "script" not in page.tags
     assert page.words.count("○ not started") == len(result.judgements) - len(begun)

@@ -1,11 +1,20 @@
-"""What an exercise is: cases that are plain, the same for the same seed, and hold nothing that would tell what is right."""
+"""What an exercise is: cases that are plain, the same for the same seed, and hold nothing that
+would tell what is right.
+"""
 
 import json
 
 import numpy as np
 import pytest
 from minigrad.lessons.grading import wire
-from minigrad.lessons.grading.exercise import Case, Exercise, SheetError, elements, exercise, plain_problem
+from minigrad.lessons.grading.exercise import (
+    Case,
+    Exercise,
+    SheetError,
+    elements,
+    exercise,
+    plain_problem,
+)
 
 
 @exercise("vjp_sin", points={"values": 2, "shapes": 1}, forbid=["minigrad.vjp"], limit_s=3.0)
@@ -22,7 +31,12 @@ def _(x, g):
 
 def test_the_decorator_keeps_what_it_is_given():
     assert isinstance(vjp_sin, Exercise)
-    assert (vjp_sin.name, vjp_sin.max_points, vjp_sin.answers, vjp_sin.forbid) == ("vjp_sin", 3.0, ("vjp_sin",), ("minigrad.vjp",))
+    assert (vjp_sin.name, vjp_sin.max_points, vjp_sin.answers, vjp_sin.forbid) == (
+        "vjp_sin",
+        3.0,
+        ("vjp_sin",),
+        ("minigrad.vjp",),
+    )
     assert vjp_sin.has_answer
 
 
@@ -74,7 +88,21 @@ def test_what_is_not_plain(value, say):
     assert say in plain_problem(value)
 
 
-@pytest.mark.parametrize("value", [None, True, 1, 1.5, "a", [1, (2.0, "b")], {"a": [1]}, np.zeros((2, 0)), np.array(True), np.float16([1])])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        1,
+        1.5,
+        "a",
+        [1, (2.0, "b")],
+        {"a": [1]},
+        np.zeros((2, 0)),
+        np.array(True),
+        np.float16([1]),
+    ],
+)
 def test_what_is_plain(value):
     assert plain_problem(value) == ""
 
@@ -119,13 +147,30 @@ def test_size_counts_elements():
         (lambda: Exercise("e", {"a": -1}, None), "negative"),
         (lambda: Exercise("e", {"a": float("nan")}, None), "negative"),
         (lambda: Exercise("e", {"a": 1}, None, drive="nowhere"), "package.module:function"),
-        (lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case("b")])).cases(0), "the group 'b' has no points"),
+        (
+            lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case("b")])).cases(0),
+            "the group 'b' has no points",
+        ),
         (lambda: Exercise("e", {"a": 1}, lambda rng: iter([1])).cases(0), "must yield Case"),
-        (lambda: Exercise("e", {"a": 1, "b": 2}, lambda rng: iter([Case("a")])).cases(0), "no case belongs to the group 'b'"),
-        (lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case.of("a", {}, call="f")])).cases(0), "a case calls 'f'"),
-        (lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case("a")])).expected(Case("a")), "nothing says what is right"),
+        (
+            lambda: Exercise("e", {"a": 1, "b": 2}, lambda rng: iter([Case("a")])).cases(0),
+            "no case belongs to the group 'b'",
+        ),
+        (
+            lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case.of("a", {}, call="f")])).cases(
+                0
+            ),
+            "a case calls 'f'",
+        ),
+        (
+            lambda: Exercise("e", {"a": 1}, lambda rng: iter([Case("a")])).expected(Case("a")),
+            "nothing says what is right",
+        ),
         (lambda: Exercise("e", {"a": 1}, None).answer(call="f")(len), "there is no answer 'f'"),
-        (lambda: Exercise("e", {"a": 1}, None, drive="lessons.nowhere:f").drive_code(), "is not found"),
+        (
+            lambda: Exercise("e", {"a": 1}, None, drive="lessons.nowhere:f").drive_code(),
+            "is not found",
+        ),
     ],
 )
 def test_a_mistake_of_the_instructor_is_told(make, say):
@@ -137,7 +182,11 @@ def test_a_drive_is_handed_over_as_source_that_needs_no_part_of_the_grader():
     e = Exercise("sweep", {"a": 1}, None, drive="minigrad.lessons.grading.drives:sweep")
     source, function = e.drive_code()
     assert function == "sweep"
-    assert "lessons" not in "".join(line for line in source.splitlines() if line.startswith(("import", "from")))
+    assert "lessons" not in "".join(
+        line for line in source.splitlines() if line.startswith(("import", "from"))
+    )
     scope = {}
     exec(source, scope)
-    assert scope["sweep"]({"f": lambda tape, adjoint: adjoint.update(x1=2.0)}, "f", [["v1", [["x1", 3.0]]]], "v1") == {"x1": 2.0, "v1": 1.0}
+    assert scope["sweep"](
+        {"f": lambda tape, adjoint: adjoint.update(x1=2.0)}, "f", [["v1", [["x1", 3.0]]]], "v1"
+    ) == {"x1": 2.0, "v1": 1.0}

@@ -1,4 +1,6 @@
-"""What will not be there when a hand-in is graded fails at once in the notebook too, and nothing else does."""
+"""What will not be there when a hand-in is graded fails at once in the notebook too, and nothing
+else does.
+"""
 
 import sys
 
@@ -36,14 +38,23 @@ def by_the_rule(x, g):
 
 def by_a_graph(x, g):
     v = mg.graph.Variable(name="v")
-    return g * np.asarray(mg.graph.Executor(mg.graph.gradients(mg.graph.sin(v), [v])).run(feed_dict={v: x})[0])
+    return g * np.asarray(
+        mg.graph.Executor(mg.graph.gradients(mg.graph.sin(v), [v])).run(feed_dict={v: x})[0]
+    )
 
 
-@pytest.mark.parametrize("answer", [by_vjp, by_backward, by_forward_mode, by_the_rule, by_a_graph], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "answer",
+    [by_vjp, by_backward, by_forward_mode, by_the_rule, by_a_graph],
+    ids=lambda f: f.__name__,
+)
 def test_the_library_s_derivatives_are_refused_at_once(answer):
     feedback = check_exercise(SIN, [answer], seed=1)
     assert feedback.points == 0 and not feedback.passed
-    assert f"The library's own differentiation is what you are asked to write, so it {GONE}." in str(feedback)
+    assert (
+        f"The library's own differentiation is what you are asked to write, so it {GONE}."
+        in str(feedback)
+    )
     assert "gave" not in str(feedback) and sys.getprofile() is None
 
 
@@ -59,7 +70,9 @@ class Own:
 
 def test_the_student_s_own_names_and_the_rest_of_the_library_may_be_called():
     assert check_exercise(SIN, [lambda x, g: Own(x).backward(g)], seed=1).passed
-    assert check_exercise(SIN, [lambda x, g: mg.tensor(g) * mg.cos(mg.tensor(x, requires_grad=True)).detach()], seed=1).passed
+    assert check_exercise(
+        SIN, [lambda x, g: mg.tensor(g) * mg.cos(mg.tensor(x, requires_grad=True)).detach()], seed=1
+    ).passed
 
 
 def test_who_catches_it_and_goes_another_way_is_right_as_in_the_batch():
@@ -73,7 +86,12 @@ def test_who_catches_it_and_goes_another_way_is_right_as_in_the_batch():
 
 
 def doubling(*forbid):
-    @exercise("double", points={"all": 1}, forbid=forbid, verify=lambda case, got: bool(np.allclose(np.asarray(got), case.args["right"])))
+    @exercise(
+        "double",
+        points={"all": 1},
+        forbid=forbid,
+        verify=lambda case, got: bool(np.allclose(np.asarray(got), case.args["right"])),
+    )
     def made(rng):
         x = rng.normal(size=3)
         yield Case("all", x=x, right=np.tanh(x))
@@ -88,7 +106,11 @@ def doubling(*forbid):
         ("minigrad.sigmoid", lambda x, right: mg.tanh(mg.tensor(x)), False),
         ("minigrad.sigmoid", lambda x, right: mg.sigmoid(mg.tensor(2 * x)) * 2 - 1, True),
         ("minigrad.Tensor.tanh", lambda x, right: mg.tensor(x).tanh(), True),
-        ("minigrad.Tensor.tanh", lambda x, right: mg.tanh(mg.tensor(x)), True),  # the method is the function, there too
+        (
+            "minigrad.Tensor.tanh",
+            lambda x, right: mg.tanh(mg.tensor(x)),
+            True,
+        ),  # the method is the function, there too
         ("minigrad.Tensor.tanh", lambda x, right: mg.sigmoid(mg.tensor(2 * x)) * 2 - 1, False),
         ("minigrad.nn", lambda x, right: mg.nn.Linear(3, 3)(mg.tensor(x)), True),
         ("minigrad.optim", lambda x, right: mg.tanh(mg.tensor(x)), False),
@@ -108,8 +130,12 @@ def test_a_module_is_taken_away_with_all_that_is_in_it():
         mg.optim.SGD([t], lr=0.1).step()
         return t.numpy()
 
-    assert "minigrad.optim is what you are asked to write" in str(check_exercise(sgd, [step], seed=1))
-    assert check_exercise(sgd, [lambda parameter, gradient, state: parameter - 0.1 * gradient], seed=1).passed
+    assert "minigrad.optim is what you are asked to write" in str(
+        check_exercise(sgd, [step], seed=1)
+    )
+    assert check_exercise(
+        sgd, [lambda parameter, gradient, state: parameter - 0.1 * gradient], seed=1
+    ).passed
 
 
 def test_long_work_is_not_watched_to_its_end_but_each_call_a_little(monkeypatch):

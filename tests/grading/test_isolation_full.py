@@ -1,6 +1,8 @@
-"""The level "full": bubblewrap around Landlock and seccomp, for real, and what hostile hand-ins get out of it: nothing.
+"""The level "full": bubblewrap around Landlock and seccomp, for real, and what hostile hand-ins get
+out of it: nothing.
 
-Also what `minigrad grade doctor` says with bubblewrap, without it, and where the system forbids it what it needs.
+Also what `minigrad grade doctor` says with bubblewrap, without it, and where the system forbids it
+what it needs.
 """
 
 import json
@@ -21,7 +23,9 @@ from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
 
 pytestmark = pytest.mark.whole
 LOCKED = {"landlock", "seccomp"} <= set(confine.probe()["obtained"])
-needs_lock = pytest.mark.skipif(not LOCKED, reason="Landlock and seccomp are needed: see `minigrad grade doctor`")
+needs_lock = pytest.mark.skipif(
+    not LOCKED, reason="Landlock and seccomp are needed: see `minigrad grade doctor`"
+)
 
 HOSTILE = """
 import ctypes, glob, json, os, signal, socket, subprocess, sys
@@ -49,7 +53,8 @@ attempt("signal the grader", lambda: os.kill(GRADER, 0))
 attempt("kill everybody", lambda: os.kill(-1, signal.SIGKILL))
 attempt("fork", lambda: os._exit(0) if os.fork() == 0 else True)
 attempt("start a program", lambda: subprocess.run(["/bin/true"]))
-attempt("see the grader", lambda: os.path.exists("/proc/%d" % GRADER) and open("/proc/%d/cmdline" % GRADER).read())
+attempt("see the grader",
+    lambda: os.path.exists("/proc/%d" % GRADER) and open("/proc/%d/cmdline" % GRADER).read())
 attempt("see others", lambda: len(glob.glob("/proc/[0-9]*/cmdline")) > 5)
 attempt("trace the parent", lambda: ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) == 0)
 attempt("become root", lambda: os.setuid(0) if os.getuid() else False)
@@ -59,7 +64,9 @@ attempt("take 4 GB", lambda: bytearray(4 << 30))
 print("GOT" + json.dumps(got))
 """
 LOOP = "while True:\n    pass"
-LEFT = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=False).start()"
+LEFT = (
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=False).start()"
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +79,10 @@ def wrapped(tmp_path_factory):
     works = run.bubblewrap_works(tmp_path_factory.mktemp("probe"))
     run.close_servers()
     if not works:
-        pytest.skip("bubblewrap is here, but the system forbids it what it needs: see `minigrad grade doctor`")
+        pytest.skip(
+            "bubblewrap is here, but the system forbids it what it needs: see `minigrad grade"
+            " doctor`"
+        )
 
 
 @pytest.fixture
@@ -112,18 +122,31 @@ def processes_about(folder: Path) -> list[str]:
 
 def test_hostile_hand_ins_get_nowhere(wrapped, listener, tmp_path):
     port, reached = listener
-    sheet, submitted, out = write_sheet(tmp_path / "sheet"), tmp_path / "submitted", tmp_path / "out"
+    sheet, submitted, out = (
+        write_sheet(tmp_path / "sheet"),
+        tmp_path / "submitted",
+        tmp_path / "out",
+    )
     name = f"minigrad-{tmp_path.name}-{os.getpid()}"
     hostile = HOSTILE.format(top=str(tmp_path), port=port, grader=os.getpid(), name=name)
     hand_in(submitted, "honest", notebook({}))
     hand_in(submitted, "hostile cell", notebook({}, hostile))
-    hand_in(submitted, "hostile call", notebook({"g": f"def g(x):\n    exec({hostile!r}, {{'np': np}})\n    return 2 * x"}))
+    hand_in(
+        submitted,
+        "hostile call",
+        notebook({"g": f"def g(x):\n    exec({hostile!r}, {{'np': np}})\n    return 2 * x"}),
+    )
     hand_in(submitted, "hostile first", notebook({}, first=f"import numpy as np\n{hostile}"))
-    hand_in(submitted, "endless", notebook({"g": f"def g(x):\n    {LOOP.replace(chr(10), chr(10) + '    ')}"}))
+    hand_in(
+        submitted,
+        "endless",
+        notebook({"g": f"def g(x):\n    {LOOP.replace(chr(10), chr(10) + '    ')}"}),
+    )
     hand_in(submitted, "leaves a thread", notebook({}, LEFT))
     report = run.grade(sheet, submitted, out, run.Options(least="full", jobs=2))
     assert {r.student: r.points for r in report.results} == {
-        "honest": MAX, "hostile cell": MAX, "hostile call": MAX, "hostile first": MAX, "endless": 5.0, "leaves a thread": MAX,
+        "honest": MAX, "hostile cell": MAX, "hostile call": MAX, "hostile first": MAX,
+        "endless": 5.0, "leaves a thread": MAX,
     }  # fmt: skip
     assert {r.record["level"] for r in report.results} == {"full"}
     for result in report.results:
@@ -163,7 +186,9 @@ def lines_about(text: str, what: str) -> list[str]:
 def test_the_doctor_with_bubblewrap(wrapped, capsys):
     assert main(["grade", "doctor"]) == 0
     told = capsys.readouterr().out
-    assert lines_about(told, "bubblewrap") == ["yes bubblewrap: a file tree, process numbers and a network of its own"]
+    assert lines_about(told, "bubblewrap") == [
+        "yes bubblewrap: a file tree, process numbers and a network of its own"
+    ]
     assert told.splitlines()[-1].startswith("level: full (")
     assert "NO " not in told
     assert len(lines_about(told, "yes refuses to")) == len(doctor.ATTEMPTS)
@@ -174,7 +199,11 @@ def test_the_doctor_without_bubblewrap(programs, capsys):
     assert main(["grade", "doctor"]) == 0
     told = capsys.readouterr().out
     (line,) = lines_about(told, "bubblewrap:")
-    assert line == "NO  bubblewrap: the program bwrap is not installed (Debian, Ubuntu, Fedora: the package bubblewrap)"
+    assert (
+        line
+        == "NO  bubblewrap: the program bwrap is not installed (Debian, Ubuntu, Fedora: the package"
+        " bubblewrap)"
+    )
     assert lines_about(told, "level:")[0].startswith("level: confined (")
     assert len(lines_about(told, "yes refuses to")) == len(doctor.ATTEMPTS)
 
@@ -194,20 +223,37 @@ def test_the_doctor_where_the_system_forbids_bubblewrap_what_it_needs(programs, 
 def test_without_bubblewrap_the_level_is_confined_and_full_is_refused(programs, tmp_path):
     sheet = write_sheet(tmp_path / "sheet")
     hand_in(tmp_path / "submitted", "honest", notebook({}))
-    with pytest.raises(confine.ConfinementError, match='level of isolation is "confined" here, and at least "full"'):
-        run.grade(sheet, tmp_path / "submitted", tmp_path / "out", run.Options(least="full", jobs=1))
-    (result,) = run.grade(sheet, tmp_path / "submitted", tmp_path / "out", run.Options(jobs=1)).results
+    with pytest.raises(
+        confine.ConfinementError, match='level of isolation is "confined" here, and at least "full"'
+    ):
+        run.grade(
+            sheet, tmp_path / "submitted", tmp_path / "out", run.Options(least="full", jobs=1)
+        )
+    (result,) = run.grade(
+        sheet, tmp_path / "submitted", tmp_path / "out", run.Options(jobs=1)
+    ).results
     assert (result.record["level"], result.points) == ("confined", MAX)
 
 
 def test_the_file_tree_of_the_sandbox_holds_no_more_than_it_needs(wrapped):
-    """Asked from inside bubblewrap alone, without Landlock's second lock: what is not bound is not there."""
+    """Asked from inside bubblewrap alone, without Landlock's second lock: what is not bound is
+    not there.
+    """
     library = redact.make(())
     work = Path(library) / "work"
     work.mkdir()
     try:
-        code = "import os, json; print(json.dumps([os.listdir('/'), os.path.exists('/etc/passwd')]))"
-        command = [*supervisor.bubblewrap(library, work), os.path.realpath(sys.executable), "-I", "-S", "-c", code]
+        code = (
+            "import os, json; print(json.dumps([os.listdir('/'), os.path.exists('/etc/passwd')]))"
+        )
+        command = [
+            *supervisor.bubblewrap(library, work),
+            os.path.realpath(sys.executable),
+            "-I",
+            "-S",
+            "-c",
+            code,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         top, passwords = json.loads(done.stdout)

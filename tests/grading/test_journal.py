@@ -17,10 +17,18 @@ def line(student: str, **more) -> dict:
 def test_lines_come_back_in_order_and_the_last_one_counts(tmp_path):
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:
-        for record in (line("bob", n=1), line("ada", n=2), line("bob", n=3), {"kind": "grades", "points": {"bob": {"f": 1.0}}}):
+        for record in (
+            line("bob", n=1),
+            line("ada", n=2),
+            line("bob", n=3),
+            {"kind": "grades", "points": {"bob": {"f": 1.0}}},
+        ):
             journal.append(record)
     assert [record.get("n") for record in read(path)] == [1, 2, 3, None]
-    assert {name: record["n"] for name, record in last_hand_ins(path).items()} == {"ada": 2, "bob": 3}
+    assert {name: record["n"] for name, record in last_hand_ins(path).items()} == {
+        "ada": 2,
+        "bob": 3,
+    }
     assert last_grades(path) == {"bob": {"f": 1.0}}
     assert list(read(tmp_path / "none.jsonl")) == []
 
@@ -46,7 +54,10 @@ def test_a_journal_of_one_torn_line_is_empty(tmp_path):
     assert list(last_hand_ins(path)) == ["ada"]
 
 
-@pytest.mark.parametrize("damage", [b"nonsense\n", b"[]\n", b'{"v": 2, "kind": "hand-in"}\n', b"\n", b"[" * 10_000 + b"\n"])
+@pytest.mark.parametrize(
+    "damage",
+    [b"nonsense\n", b"[]\n", b'{"v": 2, "kind": "hand-in"}\n', b"\n", b"[" * 10_000 + b"\n"],
+)
 def test_a_damaged_line_in_the_middle_is_told(tmp_path, damage):
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:

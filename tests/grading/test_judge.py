@@ -1,11 +1,20 @@
-"""What came back is compared in type, shape, finiteness and numbers, in that order; a group's points are given or not."""
+"""What came back is compared in type, shape, finiteness and numbers, in that order; a group's
+points are given or not.
+"""
 
 import json
 import math
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading.exercise import Case, Exercise, Misconception, Returned, SheetError, Where
+from minigrad.lessons.grading.exercise import (
+    Case,
+    Exercise,
+    Misconception,
+    Returned,
+    SheetError,
+    Where,
+)
 from minigrad.lessons.grading.judge import Judgement, judge, same, shown
 
 import minigrad as mg
@@ -60,12 +69,20 @@ WRONG = {
     "nothing": (1.0, None, "nothing (None)"),
     "truth for number": (1.0, True, "truth values"),
     "number for truth": (True, 1, "whole numbers"),
-    "half for a whole number": (np.array([1, 2]), np.array([1.0, 2.5]), "is 2.5 at [1]; it should be 2"),
+    "half for a whole number": (
+        np.array([1, 2]),
+        np.array([1.0, 2.5]),
+        "is 2.5 at [1]; it should be 2",
+    ),
     "another list for an array": (A, [1.0, 2.0, 4.0], "is 4 at [2]; it should be 3"),
     "list of texts for array": (A, ["1", "2", "3"], "the list"),
     "ragged list for array": (A, [[1.0], [2.0, 3.0]], "the list"),
     "nested list for array": (A, [[1.0, 2.0, 3.0]], "the list"),
-    "array for tuple": ((1.0, 2.0), np.array([1.0, 2.5]), "the second entry of it is 2.5; it should be 2"),
+    "array for tuple": (
+        (1.0, 2.0),
+        np.array([1.0, 2.5]),
+        "the second entry of it is 2.5; it should be 2",
+    ),
     "dictionary": (A, {"a": 1}, "the dictionary {'a': 1}"),
     "missing key": ({"a": 1.0, "b": 2.0}, {"a": 1.0}, "no entry for 'b'"),
     "extra key": ({"a": 1.0}, {"a": 1.0, "z": 2}, "entry for 'z'"),
@@ -114,11 +131,20 @@ def test_what_no_student_could_match_is_the_sheets_fault(expected):
 
 
 def test_text_of_odd_values_is_short_and_never_fails():
-    for value in (10**5000, "x" * 10**6, np.zeros((100, 100)), [[1] * 1000] * 1000, {"k" * 500: 1}, -0.0, None, [{"a": np.ones(3)}]):
+    for value in (
+        10**5000,
+        "x" * 10**6,
+        np.zeros((100, 100)),
+        [[1] * 1000] * 1000,
+        {"k" * 500: 1},
+        -0.0,
+        None,
+        [{"a": np.ones(3)}],
+    ):
         assert len(shown(value)) <= 200
 
 
-# ------------------------------------------------------------------------------------------------------------------- judge
+# -------------------------------------------------------------------------------------------- judge
 
 
 def doubled(groups=("small", "large"), **options):
@@ -145,7 +171,10 @@ def test_all_right():
 
 def test_a_group_is_worth_all_or_nothing_and_the_other_one_its_points():
     j = run(doubled(), lambda x: 2 * x if x.size < 10 else x)
-    assert [(g.name, g.points, g.right, g.total) for g in j.groups] == [("small", 1.0, 3, 3), ("large", 0.0, 0, 3)]
+    assert [(g.name, g.points, g.right, g.total) for g in j.groups] == [
+        ("small", 1.0, 3, 3),
+        ("large", 0.0, 0, 3),
+    ]
     j = run(doubled(), lambda x: 2 * x if x.size != 2 else x)
     assert j.points == 2.0
     assert "2 of 3 cases are right" in j.groups[0].say
@@ -182,7 +211,19 @@ def test_a_stub_is_not_started():
 
 
 def test_values_of_any_kind_are_judged_without_harm():
-    for value in (None, [], {}, "x", 10**400, math.nan, np.zeros((0,)), np.zeros((1, 1, 1)), [[[]]], {"a": {}}, True):
+    for value in (
+        None,
+        [],
+        {},
+        "x",
+        10**400,
+        math.nan,
+        np.zeros((0,)),
+        np.zeros((1, 1, 1)),
+        [[[]]],
+        {"a": {}},
+        True,
+    ):
         assert run(doubled(), lambda x, value=value: value).points == 0
 
 
@@ -194,7 +235,10 @@ def test_a_judge_of_the_instructors_that_fails_on_odd_values_fails_the_student_a
         j = judge(e, e.cases(0), [Returned(value)])
         assert j.points == 0
         assert "cannot be judged" in j.items[0].say
-    assert judge(e, e.cases(0), [Returned(None)]).items[0].say == "`a` returned nothing (None). Is a `return` missing?"
+    assert (
+        judge(e, e.cases(0), [Returned(None)]).items[0].say
+        == "`a` returned nothing (None). Is a `return` missing?"
+    )
 
 
 def test_accept_says_true_or_nothing_for_right_and_false_or_a_reason_for_wrong():
@@ -219,18 +263,32 @@ def test_results_must_be_as_many_as_cases():
 
 
 def test_the_likely_mistake_must_explain_every_case():
-    mistakes = (Misconception("same", "you return x.", lambda c: c.args["x"]), Misconception("triple", "three.", lambda c: 3 * c.args["x"]))
+    mistakes = (
+        Misconception("same", "you return x.", lambda c: c.args["x"]),
+        Misconception("triple", "three.", lambda c: 3 * c.args["x"]),
+    )
     e = doubled(misconceptions=mistakes)
-    assert run(e, lambda x: 3 * x).misconception == {"name": "triple", "say": "It looks as if three."}
+    assert run(e, lambda x: 3 * x).misconception == {
+        "name": "triple",
+        "say": "It looks as if three.",
+    }
     assert run(e, lambda x: 3 * x if x.size < 10 else x).misconception is None
     assert run(e, lambda x: 2 * x).misconception is None
 
 
 def test_a_variant_comes_after_all_full_mistakes_and_adds_its_sentence():
-    half = Misconception("a", "first.", lambda c: 7 * c.args["x"], variants=((" It is half.", lambda c: c.args["x"] / 2),))
+    half = Misconception(
+        "a",
+        "first.",
+        lambda c: 7 * c.args["x"],
+        variants=((" It is half.", lambda c: c.args["x"] / 2),),
+    )
     full = Misconception("b", "second.", lambda c: c.args["x"] / 2)
     assert run(doubled(misconceptions=(half, full)), lambda x: x / 2).misconception["name"] == "b"
-    assert run(doubled(misconceptions=(half,)), lambda x: x / 2).misconception == {"name": "a", "say": "It looks as if first. It is half."}
+    assert run(doubled(misconceptions=(half,)), lambda x: x / 2).misconception == {
+        "name": "a",
+        "say": "It looks as if first. It is half.",
+    }
 
 
 def test_a_mistake_that_fails_itself_is_passed_over():

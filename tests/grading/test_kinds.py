@@ -1,4 +1,6 @@
-"""Every kind of exercise: right work in several styles gets full points, classic mistakes get less, and no answer is written anywhere."""
+"""Every kind of exercise: right work in several styles gets full points, classic mistakes get
+less, and no answer is written anywhere.
+"""
 
 import math
 import random
@@ -51,12 +53,14 @@ def broken(mistake, case):
         return Returned(error=str(error), kind="raised")
 
 
-# ------------------------------------------------------------------------------------------------------- students' solutions
+# ------------------------------------------------------------------------------ students' solutions
 
 
 def sum_to(g, shape):
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True)
+    return g.sum(
+        axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True
+    )
 
 
 def vjp_mul(a, b, g):
@@ -104,7 +108,9 @@ def gradients(inputs, rows):
     bar = dict.fromkeys(value, 0.0)
     bar[rows[-1][0]] = 1.0
     for name, op, operands in reversed(rows):
-        for operand, partial in zip(operands, PARTIALS[op](*(value[o] for o in operands)), strict=True):
+        for operand, partial in zip(
+            operands, PARTIALS[op](*(value[o] for o in operands)), strict=True
+        ):
             bar[operand] += bar[name] * partial
     return bar
 
@@ -155,7 +161,10 @@ def make_adam(parameters):
 
 KINDS = {
     "Vjp": (Vjp("f", mg.sin), lambda x, g: g * np.cos(x)),
-    "Vjp in tensors": (Vjp("f", mg.sin), lambda x, g: mg.func.vjp(mg.sin, mg.tensor(x))[1](mg.tensor(g))[0]),
+    "Vjp in tensors": (
+        Vjp("f", mg.sin),
+        lambda x, g: mg.func.vjp(mg.sin, mg.tensor(x))[1](mg.tensor(g))[0],
+    ),
     "Vjp of two": (Vjp("f", mg.mul, inputs=2), vjp_mul),
     "Vjp of two as a list": (Vjp("f", mg.mul, inputs=2), lambda a, b, g: list(vjp_mul(a, b, g))),
     "Jvp": (Jvp("f", mg.sin), lambda x, d: d * np.cos(x)),
@@ -166,7 +175,12 @@ KINDS = {
     "Sweep": (Sweep("f", (), ()), sweep),
     "Order": (Order("f"), order),
     "Executor": (Executor("f"), run),
-    "Gradients": (Gradients("f"), lambda inputs, rows, wanted: gradient_rows(Case("x", inputs=inputs, rows=rows, wanted=wanted))),
+    "Gradients": (
+        Gradients("f"),
+        lambda inputs, rows, wanted: gradient_rows(
+            Case("x", inputs=inputs, rows=rows, wanted=wanted)
+        ),
+    ),
     "Unbroadcast": (Unbroadcast("f"), sum_to),
     "Optimiser": (Optimiser("f", make_momentum), momentum),
     "Optimiser in place": (Optimiser("f", make_momentum), momentum_in_place),
@@ -189,7 +203,9 @@ def test_right_work_gets_full_points_from_the_answer_and_from_the_check_without_
 
 
 def sampled(names) -> list:
-    """Of the three kinds of Backward, which share their mistakes and graphs, the default run takes one."""
+    """Of the three kinds of Backward, which share their mistakes and graphs, the default run
+    takes one.
+    """
     twins = ("Backward again", "Backward on a tape")
     return [pytest.param(n, marks=pytest.mark.whole) if n in twins else n for n in names]
 
@@ -201,7 +217,9 @@ def test_no_classic_mistake_slips_through(name):
     assert caught >= 3 or name.startswith("Cost")
 
 
-@pytest.mark.parametrize("name", sampled(n for n in KINDS if KINDS[n][0].misconceptions and KINDS[n][0].verify))
+@pytest.mark.parametrize(
+    "name", sampled(n for n in KINDS if KINDS[n][0].misconceptions and KINDS[n][0].verify)
+)
 def test_the_check_without_an_answer_key_sees_the_same_mistakes_as_the_answer(name):
     exercise = KINDS[name][0]
     cases = exercise.cases(4)
@@ -211,7 +229,10 @@ def test_the_check_without_an_answer_key_sees_the_same_mistakes_as_the_answer(na
         assert [i.right for i in graded.items] == [i.right for i in checked.items], mistake.name
 
 
-@pytest.mark.parametrize("name", sampled(n for n in KINDS if KINDS[n][0].misconceptions and not n.startswith("Gradients")))
+@pytest.mark.parametrize(
+    "name",
+    sampled(n for n in KINDS if KINDS[n][0].misconceptions and not n.startswith("Gradients")),
+)
 def test_each_mistake_is_recognised_as_itself_or_as_one_that_gives_the_same_numbers(name):
     exercise = KINDS[name][0]
     cases = exercise.cases(4)
@@ -252,14 +273,16 @@ def test_values_of_any_kind_get_no_points_and_do_no_harm(name):
         assert all(item.right or item.say for item in j.items)
 
 
-# -------------------------------------------------------------------------------------------------------------------- cost
+# --------------------------------------------------------------------------------------------- cost
 
 
 @pytest.mark.parametrize("shape", ["chain", "ladder", "tree"])
 def test_the_formula_for_large_graphs_is_what_the_engine_computes(shape):
     rows = large(shape, 40)
     engine = by_engine(of_tape(rows))
-    first_met = dict.fromkeys(name for row, operands in rows for name in (*(o for o, _ in operands), row))
+    first_met = dict.fromkeys(
+        name for row, operands in rows for name in (*(o for o, _ in operands), row)
+    )
     np.testing.assert_allclose(adjoints(shape, 40), [engine[n] for n in first_met], rtol=1e-12)
 
 
@@ -352,7 +375,7 @@ def test_a_class_of_linear_cost():
     assert points(Cost("Value", form="class", n=1500), Value=Value).full
 
 
-# ----------------------------------------------------------------------------------------------------------------- several
+# ------------------------------------------------------------------------------------------ several
 
 
 def test_any_right_order_is_right():
@@ -370,7 +393,9 @@ def test_any_right_order_is_right():
 def test_another_gradient_graph_with_the_same_numbers_is_right():
     def wasteful(inputs, rows, wanted):
         made, found = gradient_rows(Case("x", inputs=inputs, rows=rows, wanted=wanted))
-        extra = [[f"w{i}", "neg", [n]] for i, n in enumerate(found)] + [[f"u{i}", "neg", [f"w{i}"]] for i in range(len(found))]
+        extra = [[f"w{i}", "neg", [n]] for i, n in enumerate(found)] + [
+            [f"u{i}", "neg", [f"w{i}"]] for i in range(len(found))
+        ]
         return [*made, *extra], [f"u{i}" for i in range(len(found))]
 
     assert points(Gradients("f"), f=wasteful).full
@@ -445,13 +470,27 @@ def test_predictions_are_read_from_the_viewers_log():
     assert points(exercise, log=log[:1]).points == 1
     late = [{**log[0], "answer": 7}, *log]
     assert points(exercise, log=late).points == 1, "the first answer counts"
-    for odd in ([1], [{"node": "v2"}], {"a": 1}, 3, [{**log[0], "answer": "ten"}], [{**log[0], "answer": math.nan}]):
+    for odd in (
+        [1],
+        [{"node": "v2"}],
+        {"a": 1},
+        3,
+        [{**log[0], "answer": "ten"}],
+        [{**log[0], "answer": math.nan}],
+    ):
         assert points(exercise, log=odd).points == 0
     assert not points(exercise, log=None).started
     with pytest.raises(SheetError, match="no cell"):
         Predict("log", f, (2.0, 5.0), [("v77", "v")])
-    assert points(exercise, log=[{**entry, "pass": 3} for entry in log]).full, "where there is one pass, its number means nothing"
-    assert points(exercise, log=[{**log[0], "step": np.array([1, 2]), "node": np.array([1, 2])}]).points == 0
+    assert points(exercise, log=[{**entry, "pass": 3} for entry in log]).full, (
+        "where there is one pass, its number means nothing"
+    )
+    assert (
+        points(
+            exercise, log=[{**log[0], "step": np.array([1, 2]), "node": np.array([1, 2])}]
+        ).points
+        == 0
+    )
 
 
 def two(a, b):
@@ -467,18 +506,32 @@ def test_predictions_of_several_passes_are_matched_by_pass():
     ]
     trace = jacobian_trace(two, 2.0, 3.0)
     log = []
-    for i, step in enumerate(trace["steps"]):  # what the viewer logs of a reader who is always right
+    for i, step in enumerate(
+        trace["steps"]
+    ):  # what the viewer logs of a reader who is always right
         for node, column, value in step["writes"] if step["phase"] != "seed" else ():
-            log.append({"step": i, "node": node, "column": column, "answer": value} | ({"pass": step["pass"]} if "pass" in step else {}))
+            log.append(
+                {"step": i, "node": node, "column": column, "answer": value}
+                | ({"pass": step["pass"]} if "pass" in step else {})
+            )
     assert points(exercise, log=log).full
     final = {(e["node"], e["column"], e.get("pass")): e["answer"] for e in log}
-    assert final["a", "g", 2] == 12.0 and final["a", "g", 3] == pytest.approx(math.cos(2.0)), "the same cell, in two passes"
-    wrong = [e | {"answer": 99.0} if (e["node"], e["column"], e.get("pass")) == ("a", "g", 3) else e for e in log]
+    assert final["a", "g", 2] == 12.0 and final["a", "g", 3] == pytest.approx(math.cos(2.0)), (
+        "the same cell, in two passes"
+    )
+    wrong = [
+        e | {"answer": 99.0} if (e["node"], e["column"], e.get("pass")) == ("a", "g", 3) else e
+        for e in log
+    ]
     judged = points(exercise, log=wrong)
     assert [g.name for g in judged.groups if g.points == 0] == ["adjoint of a with the seed at v3"]
     without = [{k: v for k, v in e.items() if k != "pass"} for e in log]
-    assert [g.name for g in points(exercise, log=without).groups if g.points] == ["value of v1"], "an answer must say of which pass it is"
-    swapped = [e | {"pass": {2: 3, 3: 2}.get(e["pass"], e["pass"])} if "pass" in e else e for e in log]
+    assert [g.name for g in points(exercise, log=without).groups if g.points] == ["value of v1"], (
+        "an answer must say of which pass it is"
+    )
+    swapped = [
+        e | {"pass": {2: 3, 3: 2}.get(e["pass"], e["pass"])} if "pass" in e else e for e in log
+    ]
     assert {g.name for g in points(exercise, log=swapped).groups if g.points == 0} == {
         f"adjoint of a with the seed at v{k}" for k in (2, 3)
     }
@@ -490,7 +543,14 @@ def test_predictions_of_several_passes_are_matched_by_pass():
 
 
 def test_numbers_and_tables():
-    number = Number("n", "What is it?", lambda: math.cos(5.0), "so.", (("You took the sine.", lambda: math.sin(5.0)),), variable="mine")
+    number = Number(
+        "n",
+        "What is it?",
+        lambda: math.cos(5.0),
+        "so.",
+        (("You took the sine.", lambda: math.sin(5.0)),),
+        variable="mine",
+    )
     assert points(number, mine=0.2837).full
     assert points(number, mine=np.float32(0.2837)).full
     j = points(number, mine=-0.9589)
@@ -525,7 +585,13 @@ ODD = [
 def test_a_number_is_right_in_the_batch_where_it_is_in_the_notebook(right):
     slip = 2 * right + 7.0
     asked = Number(
-        "n", "What is it?", lambda: right, "so.", (("Twice, and seven too many.", lambda: slip),), tolerance=1e-3, variable="mine"
+        "n",
+        "What is it?",
+        lambda: right,
+        "so.",
+        (("Twice, and seven too many.", lambda: slip),),
+        tolerance=1e-3,
+        variable="mine",
     )
     seen = set()
     for part in (0.0, 0.4, 0.9, 1.1, 1.5, 2.1):
@@ -533,7 +599,9 @@ def test_a_number_is_right_in_the_batch_where_it_is_in_the_notebook(right):
             distance = sign * part * 1e-3 * max(1, abs(right))
             for made in (float, np.float64, np.asarray, lambda x: mg.tensor(x, dtype=mg.float64)):
                 value = made(right + distance)
-                assert points(asked, mine=value).full == asked.notebook(value).passed == (part < 1), value
+                assert (
+                    points(asked, mine=value).full == asked.notebook(value).passed == (part < 1)
+                ), value
                 seen.add(part < 1)
         near_slip = points(asked, mine=slip + part * 1e-3 * max(1, abs(slip)))
         assert (near_slip.misconception is not None) == (part < 1)
@@ -544,8 +612,18 @@ def test_a_number_is_right_in_the_batch_where_it_is_in_the_notebook(right):
 
 def test_a_table_is_right_in_the_batch_where_it_is_in_the_notebook():
     table = Table("t", f, (2.0, 5.0), (), variable="mine")
-    right = {"x1": 2, "x2": 5, "v1": math.log(2), "v2": 10, "v3": 10 + math.log(2), "v4": math.sin(5), "v5": 10 + math.log(2) - math.sin(5)}
-    rows = [{"v4": right["v4"] + d} for d in (0.9e-3, -0.9e-3, 1.1e-3, 1.9e-3)] + [{"v3": right["v3"] + d} for d in (0.0106, 0.0108)]
+    right = {
+        "x1": 2,
+        "x2": 5,
+        "v1": math.log(2),
+        "v2": 10,
+        "v3": 10 + math.log(2),
+        "v4": math.sin(5),
+        "v5": 10 + math.log(2) - math.sin(5),
+    }
+    rows = [{"v4": right["v4"] + d} for d in (0.9e-3, -0.9e-3, 1.1e-3, 1.9e-3)] + [
+        {"v3": right["v3"] + d} for d in (0.0106, 0.0108)
+    ]
     rows += [{}, {"v1": ...}, {"v1": None}, {"v9": 1.0}, *({"v1": odd} for odd in ODD)]
     outcomes = []
     for row in rows:
@@ -560,7 +638,10 @@ def test_a_table_is_right_in_the_batch_where_it_is_in_the_notebook():
 def test_lesson_1_is_graded_as_its_notebook_checks():
     """The same work gets the same points from the check in the notebook and from the grader."""
     rules = EXERCISES["mul"]
-    given = {"tangent_mul": lambda a, b, da, db: da * b + a * db, "adjoint_mul": lambda a, b, g: (g * a, g * b)}
+    given = {
+        "tangent_mul": lambda a, b, da, db: da * b + a * db,
+        "adjoint_mul": lambda a, b, g: (g * a, g * b),
+    }
     j = points(rules, **given)
     assert j.points == rules.notebook(*given.values()).points == 1
     assert "swapped" in j.misconception["say"]

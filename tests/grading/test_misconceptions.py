@@ -1,15 +1,32 @@
-"""Twelve classic mistakes, each written as a student would write it: found, placed at the first wrong node, and named.
+"""Twelve classic mistakes, each written as a student would write it: found, placed at the first
+wrong node, and named.
 
-The engine below is not the library of broken sweeps: it is a class such as students write, with one fault at a time.
+The engine below is not the library of broken sweeps: it is a class such as students write, with one
+fault at a time.
 """
 
 import numpy as np
 import pytest
 from minigrad.lessons.grading.exercise import Returned
-from minigrad.lessons.grading.graphs import by_differences, by_engine, close, first_wrong, names, output, random_graph, renamed, single
+from minigrad.lessons.grading.graphs import (
+    by_differences,
+    by_engine,
+    close,
+    first_wrong,
+    names,
+    output,
+    random_graph,
+    renamed,
+    single,
+)
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.kinds import Backward
-from minigrad.lessons.grading.kinds.backward import SCALAR_OPS, array_graphs, graph_of, shared_graphs
+from minigrad.lessons.grading.kinds.backward import (
+    SCALAR_OPS,
+    array_graphs,
+    graph_of,
+    shared_graphs,
+)
 from minigrad.lessons.grading.local import run_cases
 from minigrad.lessons.grading.misconceptions import BY_NAME, CLASSIC, MISTAKES, sweep
 
@@ -57,11 +74,19 @@ class Value:
         return self.two(other, self.data - other.data, lambda g: [g, sign * g])
 
     def __mul__(self, other):
-        a, b = (self.data, other.data) if self.fault == "the other operand" else (other.data, self.data)
+        a, b = (
+            (self.data, other.data)
+            if self.fault == "the other operand"
+            else (other.data, self.data)
+        )
         return self.two(other, self.data * other.data, lambda g: [g * a, g * b])
 
     def __truediv__(self, other):
-        return self.two(other, self.data / other.data, lambda g: [g / other.data, -g * self.data / other.data**2])
+        return self.two(
+            other,
+            self.data / other.data,
+            lambda g: [g / other.data, -g * self.data / other.data**2],
+        )
 
     def __matmul__(self, other):
         def pull(g):
@@ -91,13 +116,17 @@ class Value:
         return type(self)(np.log(self.data), (self,), lambda g: [g / self.data])
 
     def tanh(self):
-        return type(self)(np.tanh(self.data), (self,), lambda g: [g * (1 - np.tanh(self.data) ** 2)])
+        return type(self)(
+            np.tanh(self.data), (self,), lambda g: [g * (1 - np.tanh(self.data) ** 2)]
+        )
 
     def sum(self):
         return type(self)(self.data.sum(), (self,), lambda g: [g * np.ones_like(self.data)])
 
     def mean(self):
-        return type(self)(self.data.mean(), (self,), lambda g: [g * np.ones_like(self.data) / self.data.size])
+        return type(self)(
+            self.data.mean(), (self,), lambda g: [g * np.ones_like(self.data) / self.data.size]
+        )
 
     def order(self):
         found, done, waiting = [], set(), [(self, False)]
@@ -171,7 +200,9 @@ def test_each_classic_mistake_is_named_and_placed(fault, seed):
     right, node = by_engine(graph), j.where["node"]
     assert not close(got[node], right[node]), "the node that is named is wrong"
     users = [row[0] for row in graph["rows"] if node in row[2]]
-    assert all(close(got[u], right[u]) for u in users), "and all who use it are right: there the mistake was made"
+    assert all(close(got[u], right[u]) for u in users), (
+        "and all who use it are right: there the mistake was made"
+    )
     assert len(graph["rows"]) <= 4, "the smallest graph is small"
     if j.trace is not None:
         validate(j.trace)
@@ -189,7 +220,8 @@ LESSON = {
     ],
 }
 
-# Worked out by hand for ln x1 + x1 x2 − sin x2 at (2, 5): the first wrong node from the result down, and what arrives there.
+# Worked out by hand for ln x1 + x1 x2 − sin x2 at (2, 5): the first wrong node from the result
+# down, and what arrives there.
 BY_HAND = {
     "overwrites at fan-out": ("x2", 2.0),
     "forgets the incoming adjoint": ("x2", 2.0 + np.cos(5.0)),
@@ -249,9 +281,15 @@ def test_each_mistake_has_a_name_of_its_own_and_spoils_something():
         assert spoiled, mistake.name
 
 
-@pytest.mark.parametrize("mistake", [m for m in MISTAKES if "again" not in m.name and "stale" not in m.name], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mistake",
+    [m for m in MISTAKES if "again" not in m.name and "stale" not in m.name],
+    ids=lambda m: m.name,
+)
 def test_three_hundred_random_graphs_find_a_small_counterexample(mistake):
-    """What the notebook's check does: the smallest of all graphs that fail has at most four operations."""
+    """What the notebook's check does: the smallest of all graphs that fail has at most four
+    operations.
+    """
     exercise = Backward("gradients", arrays=True)
     cases = exercise.cases(5, practice=True)
     assert sum(c.group == "random graphs" for c in cases) == 300
@@ -310,8 +348,15 @@ def test_a_recursion_that_passes_on_the_sum_so_far_is_a_double_count():
 def test_random_numbers_have_no_name():
     rng = np.random.default_rng(0)
     cases = EXERCISE.cases(1)
-    returned = [Returned({n: np.asarray(rng.normal(size=np.shape(v))) for n, v in by_engine(graph_of(c)).items()}) for c in cases]
+    returned = [
+        Returned(
+            {n: np.asarray(rng.normal(size=np.shape(v))) for n, v in by_engine(graph_of(c)).items()}
+        )
+        for c in cases
+    ]
     j = judge(EXERCISE, cases, returned)
     assert j.misconception is None
     assert j.points == 0
-    assert j.where["node"] == output(graph_of(next(c for c in cases if EXERCISE.present(c) == j.smallest["call"])))
+    assert j.where["node"] == output(
+        graph_of(next(c for c in cases if EXERCISE.present(c) == j.smallest["call"]))
+    )

@@ -20,7 +20,10 @@ from minigrad.lessons.grading.pages import student_html, student_markdown, sweep
 import minigrad as mg
 
 BACKWARD = Backward("gradients")
-HOSTILE = "<script>window.PWNED=1</script><img src=x onerror=alert(1)> `<b>` | [a](javascript:alert(1)) ![i](http://a.example/x) # h"
+HOSTILE = (
+    "<script>window.PWNED=1</script><img src=x onerror=alert(1)> `<b>` | [a](javascript:alert(1))"
+    " ![i](http://a.example/x) # h"
+)
 
 
 def judged(mistake=None, exercise=BACKWARD, seed=3):
@@ -77,20 +80,31 @@ def test_points_sentences_the_mistake_and_the_node_are_there():
 
 
 def test_notes_stand_above():
-    text = Reader(page(judged(), notes=["Two files were handed in; `lab (1).ipynb` is newer."])).text
+    text = Reader(
+        page(judged(), notes=["Two files were handed in; `lab (1).ipynb` is newer."])
+    ).text
     assert text.index("Two files") < text.index("Exercise gradients")
 
 
-EVERYTHING = [judged(), judged("overwrites at fan-out"), judged("visit order"), failed(), failed(kind="unfinished")]
+EVERYTHING = [
+    judged(),
+    judged("overwrites at fan-out"),
+    judged("visit order"),
+    failed(),
+    failed(kind="unfinished"),
+]
 
 
 @pytest.mark.parametrize("where", ["student", "sheet", "note", "error"])
 def test_no_text_becomes_an_element(where):
     given = {"student": "Ada", "sheet": "Lab 1", "note": "", "error": "x"} | {where: HOSTILE}
-    html = student_html(given["student"], given["sheet"], [failed(given["error"])], notes=[given["note"]])
+    html = student_html(
+        given["student"], given["sheet"], [failed(given["error"])], notes=[given["note"]]
+    )
     reader = Reader(html)
     assert set(reader.tags) <= {
-        "html", "head", "meta", "title", "link", "style", "body", "main", "header", "h1", "h2", "p", "strong", "section", "div", "span",
+        "html", "head", "meta", "title", "link", "style", "body", "main", "header", "h1", "h2", "p",
+        "strong", "section", "div", "span",
         "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary",
     }  # fmt: skip
     assert "PWNED" in reader.text
@@ -100,9 +114,13 @@ def test_no_script_no_event_no_request_and_no_style_but_the_pages_own():
     html = page(*EVERYTHING)
     reader = Reader(html)
     assert "script" not in reader.tags
-    assert {"img", "iframe", "object", "embed", "form", "a", "base", "foreignObject"} & set(reader.tags) == set()
+    assert {"img", "iframe", "object", "embed", "form", "a", "base", "foreignObject"} & set(
+        reader.tags
+    ) == set()
     assert [a for a in reader.attributes if a[1].startswith("on") or a[1] == "style"] == []
-    assert [a for a in reader.attributes if a[1] in ("src", "href", "xlink:href", "action")] == [("link", "href", "data:,")]
+    assert [a for a in reader.attributes if a[1] in ("src", "href", "xlink:href", "action")] == [
+        ("link", "href", "data:,")
+    ]
     assert "url(" not in html
     assert "@import" not in html
     policy = next(a[2] for a in reader.attributes if a[1] == "content" and "default-src" in a[2])
@@ -111,7 +129,9 @@ def test_no_script_no_event_no_request_and_no_style_but_the_pages_own():
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     styles = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
     assert len(styles) >= 2
-    assert {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in styles} == allowed
+    assert {
+        base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in styles
+    } == allowed
 
 
 def test_a_page_is_small():
@@ -134,13 +154,19 @@ def numbers(rect):
 
 
 def test_each_mark_is_drawn_round_its_node():
-    """Marks and cards are in the same group, so they have the same coordinates, and each ring goes round a card."""
+    """Marks and cards are in the same group, so they have the same coordinates, and each ring
+    goes round a card.
+    """
     j = judged("sign")
     root = ElementTree.fromstring(sweep_picture(j.trace, j.step, j.where["wrong"]))
     parent_of = {child: parent for parent in root.iter() for child in parent}
     marks = [e for e in root.iter() if (e.get("class") or "").startswith("verdict")]
     (graph,) = {parent_of[mark] for mark in marks}
-    cards = [numbers(e) for e in graph.iter() if e.tag.endswith("rect") and "card" in (e.get("class") or "").split()]
+    cards = [
+        numbers(e)
+        for e in graph.iter()
+        if e.tag.endswith("rect") and "card" in (e.get("class") or "").split()
+    ]
     for mark in marks:
         x, y, width, height = next(numbers(e) for e in mark if "ring" in e.get("class"))
         assert [x + 4, y + 4, width - 8, height - 8] in cards
@@ -180,12 +206,16 @@ def test_hidden_cases_stay_hidden_and_numbers_to_predict_are_not_told():
     assert "first wrong node" not in html
     assert "<svg" not in html
     asked = Number("n", "What is cos 5?", lambda: float(np.cos(5.0)), "so.")
-    html = page(judge(asked, asked.cases(0), [Returned(0.5)])) + student_markdown("a", "b", [judge(asked, asked.cases(0), [Returned(0.5)])])
+    html = page(judge(asked, asked.cases(0), [Returned(0.5)])) + student_markdown(
+        "a", "b", [judge(asked, asked.cases(0), [Returned(0.5)])]
+    )
     assert "0.28" not in html
 
 
 def test_markdown_means_nothing_but_what_we_mean():
-    text = student_markdown("Ada\n# x", HOSTILE, [failed(), judged("overwrites at fan-out")], notes=[HOSTILE])
+    text = student_markdown(
+        "Ada\n# x", HOSTILE, [failed(), judged("overwrites at fan-out")], notes=[HOSTILE]
+    )
     assert "<script" not in text
     assert "<img" not in text
     assert not re.search(r"(?<!\\)\]\(", text), "no link"
@@ -193,9 +223,13 @@ def test_markdown_means_nothing_but_what_we_mean():
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         line for line in text.splitlines() if re.match(r"# |## Exercise", line)
     ]
-    assert "one two \\| three" in student_markdown("a", "b", [failed("one\n\ntwo | three")]), "nor a new line its row"
+    assert "one two \\| three" in student_markdown("a", "b", [failed("one\n\ntwo | three")]), (
+        "nor a new line its row"
+    )
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows), "no text of a student's ends a cell"
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows), (
+        "no text of a student's ends a cell"
+    )
     assert "The first wrong node is x1" in text
 
 
@@ -207,9 +241,13 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     tab.on("request", lambda r: requests.append(r.url))
     tab.on("console", lambda m: complaints.append(m.text))
     tab.goto(path.as_uri())
-    first = tab.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")
+    first = tab.evaluate(
+        "[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)"
+    )
     tab.wait_for_timeout(4500)
-    last = tab.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")
+    last = tab.evaluate(
+        "[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)"
+    )
     assert min(first) < 0.5
     assert set(last) == {1}
     assert tab.evaluate("window.PWNED") is None
@@ -217,13 +255,22 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     assert [r for r in requests if not r.startswith(("file:", "data:"))] == []
     still = chromium.new_page(reduced_motion="reduce")
     still.goto(path.as_uri())
-    assert set(still.evaluate("[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)")) == {1}
+    assert set(
+        still.evaluate(
+            "[...document.querySelectorAll('.verdict')].map(e => +getComputedStyle(e).opacity)"
+        )
+    ) == {1}
     rings = still.evaluate("""[...document.querySelectorAll('.ring')].map(e => {
         const [a, b] = [e, e.ownerSVGElement].map(e => e.getBoundingClientRect());
         return [a.left - b.left, a.top - b.top, b.right - a.right, b.bottom - a.bottom]; })""")
     assert rings and all(min(room) >= 0 for room in rings), "no mark is drawn outside its picture"
-    heads = still.evaluate("[...document.querySelectorAll('th')].map(e => [e.textContent, e.getClientRects()[0].height, e.offsetWidth])")
-    assert all(height < 40 for text, height, _ in heads if text in ("what", "points", "what was seen")), heads
+    heads = still.evaluate(
+        "[...document.querySelectorAll('th')].map(e => [e.textContent,"
+        " e.getClientRects()[0].height, e.offsetWidth])"
+    )
+    assert all(
+        height < 40 for text, height, _ in heads if text in ("what", "points", "what was seen")
+    ), heads
     narrow = chromium.new_page(viewport={"width": 360, "height": 700})
     narrow.goto(path.as_uri())
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 360

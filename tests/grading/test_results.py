@@ -1,4 +1,6 @@
-"""What is made of the journal: a learning system's own file, Gradescope's, the pages, the report on the class."""
+"""What is made of the journal: a learning system's own file, Gradescope's, the pages, the report
+on the class.
+"""
 
 import csv
 import io
@@ -22,7 +24,9 @@ LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]
 CLASS = {
     "ada": notebook({}),
     "bob": notebook({"g": "def g(x):\n    return x"}),
-    "Eve <script>alert(1)</script>_77": notebook({"f": "import sys\nsys._getframe(0)\nraise ValueError('<script>')"}),
+    "Eve <script>alert(1)</script>_77": notebook(
+        {"f": "import sys\nsys._getframe(0)\nraise ValueError('<script>')"}
+    ),
     "index": notebook({"f": "f = ..."}),
     "=cmd": "{}",
 }
@@ -36,9 +40,13 @@ def graded(tmp_path_factory, libraries_folder):
     for student, content in CLASS.items():
         folder = top / "submitted" / student.replace("/", "∕")
         folder.mkdir(parents=True)
-        (folder / "small.ipynb").write_text(json.dumps(content) if isinstance(content, dict) else content)
+        (folder / "small.ipynb").write_text(
+            json.dumps(content) if isinstance(content, dict) else content
+        )
     with made_once(libraries_folder):
-        found = run.grade(path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1, wrap=False)).results
+        found = run.grade(
+            path, top / "submitted", top / "out", run.Options(least=LEAST, jobs=1, wrap=False)
+        ).results
     yield path, top / "out", found
     run.close_servers()
 
@@ -47,7 +55,7 @@ def of(graded, *students):
     return [next(r for r in graded[2] if r.student.startswith(s)) for s in students]
 
 
-# ------------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 
 CSV_FILES = [
     b'a,b\r\n1,"x ""y"", z"\r\n',
@@ -68,7 +76,9 @@ def test_cells_are_read_as_the_csv_module_reads_them(data):
     table = tables.Table(data)
     text = data.decode("utf-8-sig")
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=table.delimiter)]
-    assert [[row[i] for i in range(len(row.raw))] for row in (table.first, *table.rows)] == [row or [""] for row in rows]
+    assert [[row[i] for i in range(len(row.raw))] for row in (table.first, *table.rows)] == [
+        row or [""] for row in rows
+    ]
 
 
 def test_one_cell_is_replaced_and_quoted_where_it_must_be():
@@ -77,14 +87,16 @@ def test_one_cell_is_replaced_and_quoted_where_it_must_be():
     assert table.bytes() == b'a,b,c\n"x,""y""","7",8\n'
 
 
-@pytest.mark.parametrize(("data", "say"), [(b"", "empty"), (b" \n", "empty"), ("a,b".encode("utf-16"), "UTF-16")])
+@pytest.mark.parametrize(
+    ("data", "say"), [(b"", "empty"), (b" \n", "empty"), ("a,b".encode("utf-16"), "UTF-16")]
+)
 def test_files_that_are_no_tables_are_refused(data, say, tmp_path):
     (tmp_path / "x.csv").write_bytes(data)
     with pytest.raises(tables.TableError, match=say):
         tables.read_table(tmp_path / "x.csv")
 
 
-# ----------------------------------------------------------------------------------------------------------- Canvas, Moodle
+# ----------------------------------------------------------------------------------- Canvas, Moodle
 
 CANVAS = (
     b"\xef\xbb\xbfStudent,ID,SIS User ID,SIS Login ID,Section,small (123),Other (9),Final Score\r\n"
@@ -102,17 +114,26 @@ def test_canvas_gets_its_file_back_with_the_points(graded, tmp_path):
     results = of(graded, "ada", "bob", "Eve", "index")
     results[2] = replace(results[2], record={**results[2].record, "lms": {"canvas": "77"}})
     filled = lms.fill(lms.CANVAS, tmp_path / "canvas.csv", results, load_sheet(graded[0]))
-    expected = CANVAS.replace(b"ADA,A,,", b"ADA,A,7,").replace(b"edu,A,1.00,", b"edu,A,5,").replace(b'"A, B",,', b'"A, B",4,')
+    expected = (
+        CANVAS.replace(b"ADA,A,,", b"ADA,A,7,")
+        .replace(b"edu,A,1.00,", b"edu,A,5,")
+        .replace(b'"A, B",,', b'"A, B",4,')
+    )
     assert filled.data == expected
     assert sorted(filled.matched) == sorted(r.student for r in results[:3])
-    assert (filled.missing, filled.rows, filled.notes, filled.complete) == (["index"], ["Nobody, N"], [], False)
+    assert (filled.missing, filled.rows, filled.notes, filled.complete) == (
+        ["index"],
+        ["Nobody, N"],
+        [],
+        False,
+    )
 
 
 MOODLE = (
-    "Identifier;Full name;Email address;Status;Grade;Maximum Grade;Grade can be changed;Feedback comments\n"
-    "Participant 1;Ada Lovelace;ada@uni.edu;Submitted;;7.00;Yes;\n"
-    "Participant 77;Eve;e@uni.edu;Submitted;;7.00;Yes;old\n"
-    "Participant 3;Bob;bob@uni.edu;Submitted;3;7.00;No;\n"
+    "Identifier;Full name;Email address;Status;Grade;Maximum Grade;Grade can be changed;Feedback"
+    " comments\nParticipant 1;Ada Lovelace;ada@uni.edu;Submitted;;7.00;Yes;\nParticipant"
+    " 77;Eve;e@uni.edu;Submitted;;7.00;Yes;old\nParticipant"
+    " 3;Bob;bob@uni.edu;Submitted;3;7.00;No;\n"
 )
 
 
@@ -129,7 +150,9 @@ def test_moodle_gets_points_and_comments_where_it_lets_them_in(graded, tmp_path)
 
 
 def test_nobody_gets_points_by_a_guess(graded, tmp_path):
-    (tmp_path / "m.csv").write_text("Full name,Email address,Grade\nAda,ada@a.edu,\nAda,ada@b.edu,\n")
+    (tmp_path / "m.csv").write_text(
+        "Full name,Email address,Grade\nAda,ada@a.edu,\nAda,ada@b.edu,\n"
+    )
     filled = lms.fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"), load_sheet(graded[0]))
     assert filled.data == (tmp_path / "m.csv").read_bytes()
     assert filled.missing == ["ada"] and "fits more than one row" in filled.notes[0]
@@ -137,16 +160,24 @@ def test_nobody_gets_points_by_a_guess(graded, tmp_path):
 
 def test_a_full_name_is_taken_only_where_nothing_else_fits(graded, tmp_path):
     (ada,) = of(graded, "ada")
-    results = [replace(ada, record={**ada.record, "student": name}) for name in ("ada lovelace", "bob")]
-    (tmp_path / "c.csv").write_text('Student,ID,SIS Login ID,small\n"Lovelace, Ada",5,x,\n"Lovelace, Bob",6,bob,\n')
+    results = [
+        replace(ada, record={**ada.record, "student": name}) for name in ("ada lovelace", "bob")
+    ]
+    (tmp_path / "c.csv").write_text(
+        'Student,ID,SIS Login ID,small\n"Lovelace, Ada",5,x,\n"Lovelace, Bob",6,bob,\n'
+    )
     filled = lms.fill(lms.CANVAS, tmp_path / "c.csv", results, load_sheet(graded[0]))
     assert filled.data.count(b",7\n") == 2 and filled.complete
 
 
 def test_other_maximum_points_are_told(graded, tmp_path):
-    (tmp_path / "m.csv").write_text("Identifier,Email address,Grade,Maximum Grade\nParticipant 1,ada@a.edu,,100\n")
+    (tmp_path / "m.csv").write_text(
+        "Identifier,Email address,Grade,Maximum Grade\nParticipant 1,ada@a.edu,,100\n"
+    )
     filled = lms.fill(lms.MOODLE, tmp_path / "m.csv", of(graded, "ada"), load_sheet(graded[0]))
-    assert filled.notes == ["the column is worth 100 points there, but the sheet 7; nothing was converted"]
+    assert filled.notes == [
+        "the column is worth 100 points there, but the sheet 7; nothing was converted"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,11 +197,13 @@ def test_files_of_something_else_are_refused_with_a_way_out(graded, tmp_path, sy
 
 def test_a_column_may_be_named(graded, tmp_path):
     (tmp_path / "c.csv").write_text("Student,ID,Lab one (5)\nAda,1,\n")
-    filled = lms.fill(lms.CANVAS, tmp_path / "c.csv", of(graded, "ada"), load_sheet(graded[0]), "lab one")
+    filled = lms.fill(
+        lms.CANVAS, tmp_path / "c.csv", of(graded, "ada"), load_sheet(graded[0]), "lab one"
+    )
     assert filled.data == b"Student,ID,Lab one (5)\nAda,1,7\n"
 
 
-# --------------------------------------------------------------------------------------------------------------- Gradescope
+# --------------------------------------------------------------------------------------- Gradescope
 
 
 def test_gradescope_results_are_what_its_specification_says(graded):
@@ -181,14 +214,26 @@ def test_gradescope_results_are_what_its_specification_says(graded):
     finally:
         sheet["f"].hidden = ()
     assert (ada["score"], ada["max_score"]) == (7.0, 7.0)
-    assert sum(t["score"] for t in ada["tests"]) == ada["score"] and sum(t["max_score"] for t in ada["tests"]) == 7.0
+    assert (
+        sum(t["score"] for t in ada["tests"]) == ada["score"]
+        and sum(t["max_score"] for t in ada["tests"]) == 7.0
+    )
     assert {t["name"]: t["visibility"] for t in ada["tests"]} == {
-        "f: vectors": "visible", "f: numbers": "after_due_date", "g: all": "visible", "Counter: all": "visible",
+        "f: vectors": "visible", "f: numbers": "after_due_date", "g: all": "visible",
+        "Counter: all": "visible",
     }  # fmt: skip
-    assert all(t["output_format"] == "md" and t["status"] in ("passed", "failed") for t in ada["tests"])
+    assert all(
+        t["output_format"] == "md" and t["status"] in ("passed", "failed") for t in ada["tests"]
+    )
     assert eve["score"] == 4.0 and "<script>" not in json.dumps([t["output"] for t in eve["tests"]])
-    assert eve["extra_data"]["flags"] == ["looked at its callers' frames"] and "seed" not in json.dumps(eve)
-    assert nothing["score"] == 0.0 and "not a notebook" in nothing["output"] and len(nothing["tests"]) == 3
+    assert eve["extra_data"]["flags"] == [
+        "looked at its callers' frames"
+    ] and "seed" not in json.dumps(eve)
+    assert (
+        nothing["score"] == 0.0
+        and "not a notebook" in nothing["output"]
+        and len(nothing["tests"]) == 3
+    )
 
 
 @pytest.mark.whole
@@ -198,30 +243,47 @@ def test_the_zip_grades_a_hand_in_by_itself(graded, tmp_path):
     data = gradescope.autograder(sheet, graded[0])
     assert data == gradescope.autograder(sheet, graded[0]), "the same zip each time"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        assert {archive.getinfo(n).external_attr >> 16 & 0o111 for n in ("setup.sh", "run_autograder")} == {0o111}
-        assert "sheet/sheet.py" in archive.namelist() and not any(n.startswith("/") or ".." in n for n in archive.namelist())
+        assert {
+            archive.getinfo(n).external_attr >> 16 & 0o111 for n in ("setup.sh", "run_autograder")
+        } == {0o111}
+        assert "sheet/sheet.py" in archive.namelist() and not any(
+            n.startswith("/") or ".." in n for n in archive.namelist()
+        )
         script = archive.read("run_autograder").decode()
         archive.extractall(tmp_path / "source")
     notebook_path = graded[0].with_name("small.ipynb")
-    with zipfile.ZipFile(io.BytesIO(gradescope.autograder(load_sheet(notebook_path), notebook_path))) as archive:
+    with zipfile.ZipFile(
+        io.BytesIO(gradescope.autograder(load_sheet(notebook_path), notebook_path))
+    ) as archive:
         beside = [name for name in archive.namelist() if name.startswith("sheet/")]
-    assert beside == ["sheet/sheet.py", "sheet/small.ipynb", "sheet/small_drive.py"], "the drive's module goes with its sheet"
+    assert beside == [
+        "sheet/sheet.py",
+        "sheet/small.ipynb",
+        "sheet/small_drive.py",
+    ], "the drive's module goes with its sheet"
     assert "minigrad.lessons.grading.results.gradescope sheet/sheet.py" in script
     submission = tmp_path / "submission"
     submission.mkdir()
-    (submission / "small (1).ipynb").write_text(json.dumps(notebook({"g": "def g(x):\n    return x"})))
+    (submission / "small (1).ipynb").write_text(
+        json.dumps(notebook({"g": "def g(x):\n    return x"}))
+    )
     out = tmp_path / "results" / "results.json"
-    code = "import sys, runpy; sys.argv[0] = 'x'; runpy.run_module('minigrad.lessons.grading.results.gradescope', run_name='__main__')"
+    code = (
+        "import sys, runpy; sys.argv[0] = 'x';"
+        " runpy.run_module('minigrad.lessons.grading.results.gradescope', run_name='__main__')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "sheet/sheet.py", str(submission), str(out)],
-        cwd=tmp_path / "source", env={"PATH": "/usr/bin:/bin", "MINIGRAD_TRUST_STUDENTS": "" if LEAST == "confined" else "1"},
+        cwd=tmp_path / "source",
+        env={"PATH": "/usr/bin:/bin",
+            "MINIGRAD_TRUST_STUDENTS": "" if LEAST == "confined" else "1"},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["score"] == 5.0
 
 
-# ---------------------------------------------------------------------------------------------------------- pages and report
+# --------------------------------------------------------------------------------- pages and report
 
 
 def test_everybody_gets_two_pages_and_the_instructor_an_index(graded, tmp_path):
@@ -240,17 +302,39 @@ def test_everybody_gets_two_pages_and_the_instructor_an_index(graded, tmp_path):
 
 
 def test_names_of_files_are_harmless_and_differ():
-    found = site.slugs(["Ada", "ada", "../../etc/passwd", "", "日本", "a/b", "a\\b", "x" * 200, "index", "con.html"])
+    found = site.slugs(
+        [
+            "Ada",
+            "ada",
+            "../../etc/passwd",
+            "",
+            "日本",
+            "a/b",
+            "a\\b",
+            "x" * 200,
+            "index",
+            "con.html",
+        ]
+    )
     assert len({f.casefold() for f in found}) == len(found)
-    assert all("/" not in f and "\\" not in f and 0 < len(f) <= 63 and not f.startswith((".", "-")) for f in found)
+    assert all(
+        "/" not in f and "\\" not in f and 0 < len(f) <= 63 and not f.startswith((".", "-"))
+        for f in found
+    )
 
 
 def test_a_page_tells_of_the_cells_that_failed_but_for_those_that_cannot_run_here(graded):
     (result,) = of(graded, "Eve")
     assert not all(j.full for j in result.judgements)
     cells = {
-        "cell 3": "minigrad.core.backward is what you are asked to write, so it is not there when your hand-in is graded.",
-        "cell 4": "ModuleNotFoundError: sympy is not there when a hand-in is graded, so `sympy.Symbol` cannot be used; NumPy is.",
+        "cell 3": (
+            "minigrad.core.backward is what you are asked to write, so it is not there when your"
+            " hand-in is graded."
+        ),
+        "cell 4": (
+            "ModuleNotFoundError: sympy is not there when a hand-in is graded, so `sympy.Symbol`"
+            " cannot be used; NumPy is."
+        ),
         "cell 5": "NameError: name 'q' is not defined (line 1 of cell 5: `q`)",
     }
     told = site.notes(run.Graded({**result.record, "cells": cells}, result.judgements))
@@ -261,13 +345,21 @@ def test_a_sheet_is_called_by_its_first_heading_on_every_page(graded, tmp_path):
     path = graded[0].with_name("small.ipynb")
     sheet = load_sheet(path)
     assert sheet.title == "small"
-    heading = {"cell_type": "markdown", "metadata": {}, "source": ["Welcome\n", "# Lesson 0 · <Small>\n"]}
-    titled = replace(sheet, notebook={**sheet.notebook, "cells": [heading, *sheet.notebook["cells"]]})
+    heading = {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": ["Welcome\n", "# Lesson 0 · <Small>\n"],
+    }
+    titled = replace(
+        sheet, notebook={**sheet.notebook, "cells": [heading, *sheet.notebook["cells"]]}
+    )
     assert titled.title == "Lesson 0 · <Small>"
     site.write(tmp_path, graded[2], titled)
     pages = [*tmp_path.glob("*.html")]
     assert len(pages) == len(graded[2]) + 1
-    assert all("<h1>Lesson 0 · &lt;Small&gt;</h1>" in page.read_text(encoding="utf-8") for page in pages)
+    assert all(
+        "<h1>Lesson 0 · &lt;Small&gt;</h1>" in page.read_text(encoding="utf-8") for page in pages
+    )
     assert "Lesson 0" in report.report_html(report.class_report(graded[2], titled))
 
 
@@ -279,7 +371,12 @@ def test_the_report_says_what_was_seen(graded):
     assert {student.split()[0]: why for student, why in found.looks}.keys() == {"Eve", "=cmd"}
     assert found.slowest[0][1] >= found.slowest[-1][1] > 0
     page = report.report_html(found)
-    assert "&lt;script&gt;" in page and "<script" not in page and "default-src 'none'" in page and 'style="' not in page
+    assert (
+        "&lt;script&gt;" in page
+        and "<script" not in page
+        and "default-src 'none'" in page
+        and 'style="' not in page
+    )
 
 
 def test_a_report_on_nobody():
@@ -287,7 +384,7 @@ def test_a_report_on_nobody():
     assert "Nobody was graded" in page
 
 
-# --------------------------------------------------------------------------------------------------------------- similarity
+# --------------------------------------------------------------------------------------- similarity
 
 ENGINE = """
 class Value:
@@ -312,7 +409,9 @@ class Value:
         for v in reversed(topo): v._back()
 """
 RENAMED = {"topo": "ordering", "build": "visit", "data": "number", "out": "res"}
-COPY = '"""My own."""\nimport math\n' + reduce(lambda text, name: text.replace(name, RENAMED[name]), RENAMED, ENGINE)
+COPY = '"""My own."""\nimport math\n' + reduce(
+    lambda text, name: text.replace(name, RENAMED[name]), RENAMED, ENGINE
+)
 OTHER = """
 class Value:
     def __init__(self, data, parents=()):
@@ -340,7 +439,10 @@ def test_renamed_copies_are_alike_and_others_are_not():
 
 
 def test_functions_in_another_order_are_a_copy_all_the_same():
-    body = "def f(x):\n    y = x {op} 3\n    for k in range(y):\n        x {op}= k\n    return [x, y][3:]"
+    body = (
+        "def f(x):\n    y = x {op} 3\n    for k in range(y):\n        x {op}= k\n    return [x,"
+        " y][3:]"
+    )
     parts = [body.format(op=op) for op in "+-*/%"]
     (pair,) = similarity.similar({"a": "\n".join(parts), "b": "\n\n".join(reversed(parts))}, "")
     assert pair.share > 0.6
@@ -350,10 +452,14 @@ def test_the_starter_code_and_what_all_have_do_not_count():
     assert similarity.similar({"a": ENGINE, "b": ENGINE}, ENGINE) == []
     everybody = {f"s{i}": ENGINE for i in range(12)}
     assert similarity.similar(everybody, "") == []
-    assert similarity.similar({"a": "f = lambda x: x", "b": "f = lambda y: y"}, "") == [], "too small to tell"
+    assert similarity.similar({"a": "f = lambda x: x", "b": "f = lambda y: y"}, "") == [], (
+        "too small to tell"
+    )
 
 
-@pytest.mark.parametrize("source", ["", "def (:", "(" * 3000, "\0", "x = 1\n\ndef (:\n\ny = 2", "é" * 10])
+@pytest.mark.parametrize(
+    "source", ["", "def (:", "(" * 3000, "\0", "x = 1\n\ndef (:\n\ny = 2", "é" * 10]
+)
 def test_whatever_does_not_parse_is_compared_by_what_does(source):
     assert isinstance(similarity.fingerprints(source), set)
 
@@ -363,20 +469,35 @@ def test_syntax_errors_do_not_hide_a_copy():
     assert pair.share > 0.9
 
 
-# ------------------------------------------------------------------------------------------------------------- command line
+# ------------------------------------------------------------------------------------- command line
 
 
 def test_everything_at_once(graded, tmp_path, capsys):
     path, out, _ = graded
     (tmp_path / "canvas.csv").write_bytes(CANVAS)
-    words = ["grade", "export", str(path), "--out", str(out), "--canvas", str(tmp_path / "canvas.csv"), "--pages", str(tmp_path / "pages")]
+    words = [
+        "grade",
+        "export",
+        str(path),
+        "--out",
+        str(out),
+        "--canvas",
+        str(tmp_path / "canvas.csv"),
+        "--pages",
+        str(tmp_path / "pages"),
+    ]
     words += ["--report", str(tmp_path / "class.html"), "--gradescope", str(tmp_path / "gs")]
     assert main(words) == 1, "somebody is in no row"
     said = capsys.readouterr().out
     assert "canvas-filled.csv" in said and "Nobody, N" in said
-    assert (tmp_path / "class.html").is_file() and (tmp_path / "gs" / "ada" / "results.json").is_file()
+    assert (tmp_path / "class.html").is_file() and (
+        tmp_path / "gs" / "ada" / "results.json"
+    ).is_file()
     (tmp_path / "one.csv").write_text("Full name,Email address,Grade\nAda,ada@uni.edu,\n")
-    assert main(["grade", "export", str(path), "--out", str(out), "--pages", str(tmp_path / "again")]) == 0
+    assert (
+        main(["grade", "export", str(path), "--out", str(out), "--pages", str(tmp_path / "again")])
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -395,5 +516,18 @@ def test_wrong_input_ends_with_2(graded, tmp_path, capsys, words, say):
 
 
 def test_no_journal_no_export(graded, tmp_path, capsys):
-    assert main(["grade", "export", str(graded[0]), "--out", str(tmp_path), "--pages", str(tmp_path / "p")]) == 2
+    assert (
+        main(
+            [
+                "grade",
+                "export",
+                str(graded[0]),
+                "--out",
+                str(tmp_path),
+                "--pages",
+                str(tmp_path / "p"),
+            ]
+        )
+        == 2
+    )
     assert "no journal" in capsys.readouterr().err

@@ -1,6 +1,8 @@
-"""nbgrader itself on the released sheet of a lesson: the same partial points as ours, and our points in its gradebook.
+"""nbgrader itself on the released sheet of a lesson: the same partial points as ours, and our
+points in its gradebook.
 
-Runs where nbgrader is installed beside minigrad. It is slow because nbgrader starts a kernel for every notebook.
+Runs where nbgrader is installed beside minigrad. It is slow because nbgrader starts a kernel for
+every notebook.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def filled(done) -> str:
 
 @pytest.fixture(scope="module")
 def class_of_three(tmp_path_factory):
-    """An nbgrader course with a full, a half and an untouched hand-in, autograded; and our grades for the same files."""
+    """An nbgrader course with a full, a half and an untouched hand-in, autograded; and our
+    grades for the same files.
+    """
     root = tmp_path_factory.mktemp("course")
     (root / "nbgrader_config.py").write_text(CONFIG.format(root=str(root)))
     (root / "source" / NAME).mkdir(parents=True)
@@ -68,9 +72,14 @@ def class_of_three(tmp_path_factory):
     environment = {**os.environ, "PATH": programs, "PYTHONPATH": str(LESSON.parents[1])}
     for command in ("generate_assignment", "autograde"):
         words = [sys.executable, "-m", "nbgrader", command, NAME]
-        done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True, timeout=500)
+        done = subprocess.run(
+            words, cwd=root, env=environment, capture_output=True, text=True, timeout=500
+        )
         assert done.returncode == 0, done.stderr[-4000:]
-    yield root, run.grade(LESSON, root / "submitted", root / "ours", run.Options(least="process", jobs=1))
+    yield (
+        root,
+        run.grade(LESSON, root / "submitted", root / "ours", run.Options(least="process", jobs=1)),
+    )
     run.close_servers()
 
 
@@ -79,7 +88,9 @@ def in_gradebook(root: Path) -> dict[str, dict[str, float]]:
         found = {}
         for student in ("ada", "bob", "cleo"):
             notebook = book.find_submission_notebook(NAME, NAME, student)
-            found[student] = {grade.name.removesuffix("-check"): grade.auto_score for grade in notebook.grades}
+            found[student] = {
+                grade.name.removesuffix("-check"): grade.auto_score for grade in notebook.grades
+            }
         return found
 
 
@@ -88,13 +99,19 @@ def test_nbgrader_gives_the_same_partial_points(class_of_three):
     ours = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
     assert in_gradebook(root) == ours
     assert ours["ada"] == {e.name: e.max_points for e in load_sheet(LESSON).exercises}
-    assert ours["bob"]["sin"] == 1.0 and ours["bob"]["reverse_sweep"] == 4.0 and ours["bob"]["mul"] == 0.0
+    assert (
+        ours["bob"]["sin"] == 1.0
+        and ours["bob"]["reverse_sweep"] == 4.0
+        and ours["bob"]["mul"] == 0.0
+    )
     assert set(ours["cleo"].values()) == {0.0}
 
 
 def test_our_points_and_comments_get_into_its_gradebook(class_of_three):
     root, report = class_of_three
-    with api.Gradebook(f"sqlite:///{root / 'gradebook.db'}") as book:  # somebody has graded by hand there already
+    with api.Gradebook(
+        f"sqlite:///{root / 'gradebook.db'}"
+    ) as book:  # somebody has graded by hand there already
         book.find_grade("sin-check", NAME, NAME, "bob").manual_score = 1.5
         book.find_grade("mul-check", NAME, NAME, "bob").auto_score = 0.25
         book.db.commit()
@@ -102,7 +119,9 @@ def test_our_points_and_comments_get_into_its_gradebook(class_of_three):
     assert gradebook.write(root, report.results, sheet) == 3
     assert in_gradebook(root)["bob"]["mul"] == 0.0
     with api.Gradebook(f"sqlite:///{root / 'gradebook.db'}") as book:
-        assert book.find_grade("sin-check", NAME, NAME, "bob").manual_score == 1.5, "what a person entered stays"
+        assert book.find_grade("sin-check", NAME, NAME, "bob").manual_score == 1.5, (
+            "what a person entered stays"
+        )
         comment = book.find_comment("sin", NAME, NAME, "bob").comment
         assert "adjoint rule: 0 of 1" in comment
         assert book.find_submission(NAME, "ada").score == sheet.max_points
@@ -111,13 +130,17 @@ def test_our_points_and_comments_get_into_its_gradebook(class_of_three):
 def test_a_gradebook_that_knows_nothing_yet_is_filled(class_of_three, tmp_path):
     _, report = class_of_three
     assert gradebook.write(tmp_path, report.results, load_sheet(LESSON)) == 3
-    assert in_gradebook(tmp_path) == {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
+    assert in_gradebook(tmp_path) == {
+        r.student: {j.exercise: j.points for j in r.judgements} for r in report.results
+    }
 
 
 def test_other_points_in_the_gradebook_are_refused(class_of_three, tmp_path, monkeypatch):
     _, report = class_of_three
     sheet = load_sheet(LESSON)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+    monkeypatch.setenv(
+        "PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )  # for alembic
     with api.Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
         book.update_or_create_assignment(NAME)
         book.update_or_create_notebook(NAME, NAME)

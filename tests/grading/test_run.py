@@ -1,4 +1,6 @@
-"""A class is graded: the same grades from every pool, after every crash, from the journal alone, and as a plain user."""
+"""A class is graded: the same grades from every pool, after every crash, from the journal alone,
+and as a plain user.
+"""
 
 import concurrent.futures
 import csv
@@ -23,17 +25,36 @@ from tests.helpers.small_class import MAX, SHEET, F, G, hand_in, notebook, write
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
 OPTIONS = run.Options(least=LEAST, jobs=2, wrap=False)
-"""Bubblewrap costs a start of NumPy each time: one class is graded with it (graded_once), and test_isolation_full.py is about it."""
+"""Bubblewrap costs a start of NumPy each time: one class is graded with it (graded_once), and
+test_isolation_full.py is about it.
+"""
 
 CLASS = {
     "right": (notebook({}), 7.0),
     "other style": (notebook({"f": "f = lambda x, y: y * x"}), 7.0),
     "one wrong": (notebook({"g": "def g(x):\n    return x"}), 5.0),
-    "one group": (notebook({"f": "import numpy as np\ndef f(x, y):\n    return x * y if np.ndim(x) else 0.0"}), 6.0),
+    "one group": (
+        notebook(
+            {"f": "import numpy as np\ndef f(x, y):\n    return x * y if np.ndim(x) else 0.0"}
+        ),
+        6.0,
+    ),
     "not started": (notebook({"f": "f = ...", "g": "g = ...", "Counter": "Counter = ..."}), 0.0),
     "exits": (notebook({"g": "import os\nos._exit(0)"}), 5.0),
-    "wrong class": (notebook({"Counter": "class Counter:\n    total = calls = 0\n    def add(self, n): self.total = n"}), 5.0),
-    "calls the library": (notebook({"f": "import minigrad as mg\ndef f(x, y):\n    return mg.mul(mg.tensor(x), y)"}), 4.0),
+    "wrong class": (
+        notebook(
+            {
+                "Counter": (
+                    "class Counter:\n    total = calls = 0\n    def add(self, n): self.total = n"
+                )
+            }
+        ),
+        5.0,
+    ),
+    "calls the library": (
+        notebook({"f": "import minigrad as mg\ndef f(x, y):\n    return mg.mul(mg.tensor(x), y)"}),
+        4.0,
+    ),
     "prints points": (notebook({"f": "print('{\"points\": 100}')\nf = 100"}), 4.0),
     "no notebook": ("{}", 0.0),
     "=formula": (notebook({}), 7.0),
@@ -64,7 +85,9 @@ def graded_once(tmp_path_factory):
 
 @pytest.fixture
 def graded(graded_once, shared_libraries):
-    """The class as it is after it was graded: (sheet, submitted, out). What a test changes is undone for the next."""
+    """The class as it is after it was graded: (sheet, submitted, out). What a test changes is
+    undone for the next.
+    """
     top, kept, _ = graded_once
     shutil.rmtree(top)
     shutil.copytree(kept, top)
@@ -100,7 +123,9 @@ def test_everybody_gets_what_they_deserve(graded, graded_once):
     assert points(report) == EXPECTED
     assert (report.ran, report.failed, report.status) == (len(CLASS), {}, 1)
     records = last_hand_ins(out / "journal.jsonl")
-    assert all(record["level"] in (LEAST, "full") for record in records.values() if "exercises" in record)
+    assert all(
+        record["level"] in (LEAST, "full") for record in records.values() if "exercises" in record
+    )
     assert records["no notebook"]["problem"]
     grades = {row["student_id"]: row for row in table(out / "grades.csv")}
     assert list(next(iter(grades.values()))) == run.GRADES and len(run.GRADES) == 11
@@ -109,9 +134,19 @@ def test_everybody_gets_what_they_deserve(graded, graded_once):
     assert all(float(row["max_score"]) == MAX for row in grades.values())
     items = table(out / "items.csv")
     assert len(items) == 4 * len(CLASS)
-    wrong = next(row for row in items if row["student_id"] == "one wrong" and row["exercise"] == "g")
-    assert (wrong["points"], wrong["right"], wrong["cases"]) == ("0.0", "0", "2") and wrong["reason"]
-    assert sorted(path.name for path in out.iterdir()) == ["grades.csv", "items.csv", "journal.jsonl", "secret.key", "unpacked"]
+    wrong = next(
+        row for row in items if row["student_id"] == "one wrong" and row["exercise"] == "g"
+    )
+    assert (wrong["points"], wrong["right"], wrong["cases"]) == ("0.0", "0", "2") and wrong[
+        "reason"
+    ]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "grades.csv",
+        "items.csv",
+        "journal.jsonl",
+        "secret.key",
+        "unpacked",
+    ]
     assert stat.S_IMODE((out / "secret.key").stat().st_mode) == 0o600
 
 
@@ -127,7 +162,7 @@ def test_nobody_is_run_twice_for_nothing(graded):
     assert third.changed == [("one wrong", 5.0, 7.0)]
 
 
-# ---------------------------------------------------------------------------------------------------------------- executors
+# ---------------------------------------------------------------------------------------- executors
 
 
 def returned(out: Path) -> dict[str, dict]:
@@ -135,7 +170,10 @@ def returned(out: Path) -> dict[str, dict]:
     found = {}
     for student, record in last_hand_ins(out / "journal.jsonl").items():
         found[student] = {
-            name: [{key: value for key, value in back.items() if not key.endswith("_s")} for back in entry["returned"]]
+            name: [
+                {key: value for key, value in back.items() if not key.endswith("_s")}
+                for back in entry["returned"]
+            ]
             for name, entry in record.get("exercises", {}).items()
         }
     return found
@@ -162,17 +200,24 @@ def test_every_pool_gives_the_same(graded):
     first = returned(graded[2])
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         assert graded_with(graded, pool) == first
-    assert graded_with(graded, options=run.Options(least=LEAST, warm=False, jobs=2, wrap=False)) == first
+    assert (
+        graded_with(graded, options=run.Options(least=LEAST, warm=False, jobs=2, wrap=False))
+        == first
+    )
     assert graded_with(graded, options=run.Options(least=LEAST, jobs=1)) == first
 
 
 @pytest.mark.whole
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_the_same(graded):
-    distributed = pytest.importorskip("distributed", reason="pip install distributed, to try a real cluster of dask's")
+    distributed = pytest.importorskip(
+        "distributed", reason="pip install distributed, to try a real cluster of dask's"
+    )
     first = returned(graded[2])
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         assert graded_with(graded, client.get_executor()) == first
@@ -181,13 +226,14 @@ def test_dask_gives_the_same(graded):
 def test_a_job_is_plain_data(graded):
     sheet, _, out = graded
     (job,) = run._jobs(
-        [run._hand_in_of(last_hand_ins(out / "journal.jsonl")["right"])], run._common_job(sheet, out, run._empty(out / "work"), OPTIONS)
+        [run._hand_in_of(last_hand_ins(out / "journal.jsonl")["right"])],
+        run._common_job(sheet, out, run._empty(out / "work"), OPTIONS),
     )
     record = run.grade_one(json.loads(json.dumps(job)))
     assert json.loads(json.dumps(record)) == record
 
 
-# ------------------------------------------------------------------------------------------------------------------ seeds
+# -------------------------------------------------------------------------------------------- seeds
 
 
 @pytest.mark.whole
@@ -198,11 +244,15 @@ def test_seeds_differ_between_students_and_can_be_found_again(graded):
     records = last_hand_ins(out / "journal.jsonl")
     seeds = {name: record["seed"] for name, record in records.items() if record["seed"]}
     assert seeds["twin"] == seeds["right"], "the same file has the same cases"
-    assert len(set(seeds.values())) == len({record["sha256"] for record in records.values() if record["seed"]})
+    assert len(set(seeds.values())) == len(
+        {record["sha256"] for record in records.values() if record["seed"]}
+    )
     secret = bytes.fromhex((out / "secret.key").read_text())
     assert seeds["right"] == run.seed_for(secret, records["right"]["sha256"])
     sheet_ = run.sheet_at(str(sheet))
-    draws = [float(run.cases_for(sheet_["g"], seed)[0].args["x"][0, 0]) for seed in set(seeds.values())]
+    draws = [
+        float(run.cases_for(sheet_["g"], seed)[0].args["x"][0, 0]) for seed in set(seeds.values())
+    ]
     assert len(set(draws)) == len(draws)
 
 
@@ -212,7 +262,11 @@ def test_an_appeal_gives_the_same(graded):
     before, now = run.appeal(sheet, out, "one group", OPTIONS)
     assert before.points == now.points == 6.0
     values = [
-        [(back.get("value"), back.get("kind")) for entry in g.record["exercises"].values() for back in entry["returned"]]
+        [
+            (back.get("value"), back.get("kind"))
+            for entry in g.record["exercises"].values()
+            for back in entry["returned"]
+        ]
         for g in (before, now)
     ]
     assert values[0] == values[1]
@@ -223,19 +277,24 @@ def test_an_appeal_gives_the_same(graded):
         run.appeal(sheet, out, "one group", OPTIONS)
 
 
-# ---------------------------------------------------------------------------------------------------------------- regrading
+# ---------------------------------------------------------------------------------------- regrading
 
 
 def test_a_repaired_answer_regrades_without_running_anybody(graded, monkeypatch):
     sheet, _, out = graded
     monkeypatch.setattr(run, "Server", None)  # nothing can be run any more
-    mild = SHEET.replace("@g.answer\ndef _(x):\n    return 2 * x", "@g.accept\ndef _(case, got):\n    return hasattr(got, 'shape')")
+    mild = SHEET.replace(
+        "@g.answer\ndef _(x):\n    return 2 * x",
+        "@g.accept\ndef _(case, got):\n    return hasattr(got, 'shape')",
+    )
     assert mild != SHEET
     sheet.write_text(mild)
     os.utime(sheet, (1, 1))
     report = run.regrade(sheet, out)
     assert report.changed == [("one wrong", 5.0, 7.0)]
-    assert {row["student_id"]: row["score"] for row in table(out / "grades.csv")}["one wrong"] == "7.0"
+    assert {row["student_id"]: row["score"] for row in table(out / "grades.csv")}[
+        "one wrong"
+    ] == "7.0"
 
 
 def test_other_cases_cannot_be_regraded(graded):
@@ -244,7 +303,9 @@ def test_other_cases_cannot_be_regraded(graded):
     os.utime(sheet, (1, 1))
     with pytest.raises(SheetError, match="asks something else"):
         run.regrade(sheet, out)
-    assert run.grade(sheet, submitted, out, OPTIONS).ran == len(CLASS) - 1, "all but the one without a notebook"
+    assert run.grade(sheet, submitted, out, OPTIONS).ran == len(CLASS) - 1, (
+        "all but the one without a notebook"
+    )
 
 
 def test_a_sheet_whose_own_solution_is_wrong_grades_nobody(course):
@@ -286,7 +347,7 @@ def test_a_hand_in_that_the_grader_cannot_run_costs_only_itself(course, monkeypa
     assert points(run.grade(sheet, submitted, out, OPTIONS)) == expected
 
 
-# ------------------------------------------------------------------------------------------------------------------ crashes
+# ------------------------------------------------------------------------------------------ crashes
 
 
 def alive(folder: Path) -> list[str]:
@@ -304,7 +365,9 @@ def alive(folder: Path) -> list[str]:
 
 @pytest.fixture
 def libraries(shared_libraries, tmp_path_factory, monkeypatch):
-    """The graders get links to the copies of the library, so that their processes are known by the folder of the results."""
+    """The graders get links to the copies of the library, so that their processes are known by
+    the folder of the results.
+    """
     shared, top = redact.library, tmp_path_factory.mktemp("libraries")
 
     def linked(names, base=None):
@@ -317,7 +380,9 @@ def libraries(shared_libraries, tmp_path_factory, monkeypatch):
 
 
 def hand_ins_in(out: Path) -> int:
-    """How many lines about hand-ins the journal has; it is too often looked at to be read each time."""
+    """How many lines about hand-ins the journal has; it is too often looked at to be read each
+    time.
+    """
     journal = out / "journal.jsonl"
     return journal.read_bytes().count(b'"kind":"hand-in"') if journal.exists() else 0
 
@@ -335,18 +400,34 @@ def start_grading(sheet: Path, submitted: Path, out: Path, as_command: bool) -> 
                     os.dup2(nowhere, standard)
                 os.chdir(Path(__file__).parents[2])
                 trust = [] if LEAST == "confined" else ["--trust-students"]
-                told = ["grade", "run", str(sheet), str(submitted), "--out", str(out), "--jobs", "1", *trust]
+                told = [
+                    "grade",
+                    "run",
+                    str(sheet),
+                    str(submitted),
+                    "--out",
+                    str(out),
+                    "--jobs",
+                    "1",
+                    *trust,
+                ]
                 os.execv(sys.executable, [sys.executable, "-m", "minigrad", *told])
         finally:
             os._exit(1)
     return process
 
 
-def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course, libraries, request):
+def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(
+    course, libraries, request
+):
     sheet, submitted, out = course
     turns, more = (10, 30) if request.config.getoption("whole") else (3, 8)
     for n in range(more):
-        hand_in(submitted, f"more {n:02}", notebook({"f": f"# {n}\n" + F, "g": f"import time\ntime.sleep(0.02)\n{G}"}))
+        hand_in(
+            submitted,
+            f"more {n:02}",
+            notebook({"f": f"# {n}\n" + F, "g": f"import time\ntime.sleep(0.02)\n{G}"}),
+        )
     expected = EXPECTED | {f"more {n:02}": 7.0 for n in range(more)}
     hand_in(out.parent / "one", "right", notebook({}))
     run.grade(sheet, out.parent / "one", out.parent / "other", OPTIONS)  # makes the libraries
@@ -371,11 +452,13 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
     assert kills >= turns // 2
     report = run.grade(sheet, submitted, out, OPTIONS)
     assert points(report) == dict(sorted(expected.items()))
-    lines = [record["student"] for record in read(out / "journal.jsonl") if record["kind"] == "hand-in"]
+    lines = [
+        record["student"] for record in read(out / "journal.jsonl") if record["kind"] == "hand-in"
+    ]
     assert len(lines) == len(set(lines)), "what is in the journal is not run again"
 
 
-# --------------------------------------------------------------------------------------------------------------- command line
+# ------------------------------------------------------------------------------------- command line
 
 
 @pytest.mark.whole
@@ -383,7 +466,10 @@ def test_the_command_line(course, capsys):
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "calls the library", "no notebook")
     trust = [] if LEAST == "confined" else ["--trust-students"]
-    assert main(["grade", "run", str(sheet), str(submitted), "--out", str(out), "--jobs", "2", *trust]) == 1
+    assert (
+        main(["grade", "run", str(sheet), str(submitted), "--out", str(out), "--jobs", "2", *trust])
+        == 1
+    )
     said = capsys.readouterr()
     assert "no notebook: The file is not a notebook" in said.out
     assert f"{len(expected)} hand-ins graded" in said.out and f"{len(expected)} run now" in said.out
@@ -412,7 +498,10 @@ def test_the_command_line(course, capsys):
 )
 def test_what_is_asked_for_in_a_wrong_way_ends_with_2(course, capsys, tmp_path, arguments, say):
     sheet, submitted, out = course
-    words = [a.format(sheet=sheet, submitted=submitted, out=out, none=tmp_path / "none") for a in arguments]
+    words = [
+        a.format(sheet=sheet, submitted=submitted, out=out, none=tmp_path / "none")
+        for a in arguments
+    ]
     assert main(["grade", *words]) == 2
     assert say in capsys.readouterr().err
 
@@ -421,33 +510,70 @@ def test_as_a_plain_user(course, tmp_path):
     """Root must not be needed. Where the tests run as root, the grader is started as nobody."""
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "exits", "no notebook")
-    command = [os.path.realpath(sys.executable), "-m", "minigrad", "grade", "run", str(sheet), str(submitted), "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        os.path.realpath(sys.executable),
+        "-m",
+        "minigrad",
+        "grade",
+        "run",
+        str(sheet),
+        str(submitted),
+        "--out",
+        str(out),
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
-            pytest.skip("the tests run as root, and there is no setpriv to become somebody else (Debian: the package util-linux)")
+            pytest.skip(
+                "the tests run as root, and there is no setpriv to become somebody else (Debian:"
+                " the package util-linux)"
+            )
         command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *command]
         home = tmp_path / "home"
         shutil.copytree(tmp_path / "sheet", home / "sheet")
         shutil.copytree(submitted, home / "submitted")
-        moved = {str(sheet): home / "sheet" / "sheet.py", str(submitted): home / "submitted", str(out): home / "out"}
+        moved = {
+            str(sheet): home / "sheet" / "sheet.py",
+            str(submitted): home / "submitted",
+            str(out): home / "out",
+        }
         command = [str(moved.get(word, word)) for word in command]
         out = home / "out"
         for path in [home, *home.rglob("*")]:
             os.chown(path, 65534, 65534)
         for path in tmp_path.parents:
-            if path.stat().st_uid == 0 and path.stat().st_mode & 0o011 == 0 and "pytest" in str(path):
+            if (
+                path.stat().st_uid == 0
+                and path.stat().st_mode & 0o011 == 0
+                and "pytest" in str(path)
+            ):
                 path.chmod(path.stat().st_mode | 0o011)
         tmp_path.chmod(0o711)
-        nested = "import subprocess, sys, numpy, minigrad; subprocess.run([sys.executable, '-c', ''], check=True)"
-        probe = subprocess.run([*command[:7], "-c", nested], env=environment, cwd="/", capture_output=True)
+        nested = (
+            "import subprocess, sys, numpy, minigrad; subprocess.run([sys.executable, '-c', ''],"
+            " check=True)"
+        )
+        probe = subprocess.run(
+            [*command[:7], "-c", nested], env=environment, cwd="/", capture_output=True
+        )
         if probe.returncode:
-            pytest.skip(f"this Python cannot be used by a plain user: {probe.stderr.decode().strip()[-200:]}")
+            pytest.skip(
+                "this Python cannot be used by a plain user:"
+                f" {probe.stderr.decode().strip()[-200:]}"
+            )
     if LEAST != "confined":
         command.append("--trust-students")
-    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, env=environment, cwd="/", capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 1, done
-    assert {row["student_id"].lstrip("'"): float(row["score"]) for row in table(out / "grades.csv")} == expected
+    assert {
+        row["student_id"].lstrip("'"): float(row["score"]) for row in table(out / "grades.csv")
+    } == expected
     assert LEAST in done.stdout or "full" in done.stdout
 
 
@@ -475,8 +601,14 @@ def test_a_link_to_the_solution_pays_nothing(course):
 
 def test_the_submissions_of_another_sheet_are_refused(course, tmp_path):
     sheet, _, out = course
-    other = {"cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}], "nbformat": 4, "nbformat_minor": 5}
+    other = {
+        "cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}],
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     for student in ("ada", "bob"):
         hand_in(tmp_path / "other", student, other)
-    with pytest.raises(run.handins.HandInError, match=r"none of the 2 notebooks .* is it the right sheet\?"):
+    with pytest.raises(
+        run.handins.HandInError, match=r"none of the 2 notebooks .* is it the right sheet\?"
+    ):
         run.grade(sheet, tmp_path / "other", out, OPTIONS)

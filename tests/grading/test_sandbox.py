@@ -1,4 +1,6 @@
-"""What a process has given up once it has locked itself in, each tried out in a process of its own."""
+"""What a process has given up once it has locked itself in, each tried out in a process of its
+own.
+"""
 
 import json
 import platform
@@ -11,7 +13,8 @@ from minigrad.lessons.grading import confine, doctor, supervisor
 
 FOUND = confine.probe()
 locked = pytest.mark.skipif(
-    not {"landlock", "seccomp"} <= set(FOUND["obtained"]), reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed"
+    not {"landlock", "seccomp"} <= set(FOUND["obtained"]),
+    reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed",
 )
 
 FORKER = """
@@ -58,18 +61,23 @@ for number, (what, code) in enumerate(told["attempts"].items()):
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     left = sorted(os.listdir(outside))
     kept = os.path.exists(book) and os.access(book, os.R_OK) and open(book).read()
-    found[what] = {"status": status, "said": said, "untouched": left == ["gradebook"] and kept == "grades"}
+    found[what] = {"status": status, "said": said,
+        "untouched": left == ["gradebook"] and kept == "grades"}
 print(json.dumps(found))
 """
 
 
 def tried_out(attempts: dict[str, str], top: Path, locked: bool) -> dict[str, dict]:
-    """What comes of each attempt, in a process of its own that one process forks, as the grader's server does."""
+    """What comes of each attempt, in a process of its own that one process forks, as the
+    grader's server does.
+    """
     told = {"confine": confine.__file__, "attempts": attempts, "top": str(top), "locked": locked}
     (top / "library").mkdir()
     told["read"] = supervisor.python_paths(top / "library")
     command = [sys.executable, "-I", "-S", "-c", FORKER]
-    done = subprocess.run(command, input=json.dumps(told), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, input=json.dumps(told), capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -88,8 +96,12 @@ REFUSED = {
     "truncate a file": "os.truncate(outside + '/gradebook', 0)",
     "remove a file": "os.unlink(outside + '/gradebook')",
     "rename a file": "os.rename(outside + '/gradebook', own + '/mine')",
-    "link to a file and read it": "os.link(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()",
-    "follow a link": "os.symlink(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()",
+    "link to a file and read it": (
+        "os.link(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()"
+    ),
+    "follow a link": (
+        "os.symlink(outside + '/gradebook', own + '/mine'); open(own + '/mine').read()"
+    ),
     "change permissions": "os.chmod(outside + '/gradebook', 0)",
     "change permissions by descriptor": "os.fchmod(os.open(own, os.O_RDONLY), 0o777)",
     "change times": "os.utime(outside + '/gradebook', (0, 0))",
@@ -97,7 +109,9 @@ REFUSED = {
     "read another process": "open(f'/proc/{parent}/mem', 'rb').read(1)",
     "list processes": "os.listdir('/proc')",
     "trace another process": "libc = ctypes.CDLL(None); assert libc.ptrace(16, parent, 0, 0) == 0",
-    "read memory by system call": "libc = ctypes.CDLL(None); assert libc.process_vm_readv(parent, None, 0, None, 0, 0) == 0",
+    "read memory by system call": (
+        "libc = ctypes.CDLL(None); assert libc.process_vm_readv(parent, None, 0, None, 0, 0) == 0"
+    ),
     "signal its parent": "os.kill(parent, 0)",
     "signal its group": "os.killpg(0, 0)",
     "signal everybody": "os.kill(-1, 0)",
@@ -105,7 +119,10 @@ REFUSED = {
     "renice its parent": "os.setpriority(os.PRIO_PROCESS, parent, 19)",
     "raise its own limits": "resource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40))",
     "fork": "os._exit(0) if os.fork() == 0 else os.wait()",
-    "fork by number": "libc = ctypes.CDLL(None); assert libc.syscall(57 if os.uname().machine == 'x86_64' else 220, 0, 0, 0, 0, 0) >= 0",
+    "fork by number": (
+        "libc = ctypes.CDLL(None); assert libc.syscall(57 if os.uname().machine == 'x86_64' else"
+        " 220, 0, 0, 0, 0, 0) >= 0"
+    ),
     "run a program": "os.execv('/bin/true', ['true'])",
     "spawn a program": "subprocess.run(['/bin/true'], check=True)",
     "run a shell": "assert os.system('true') == 0",
@@ -116,7 +133,9 @@ REFUSED = {
     "make a datagram pair": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
     "share memory": "libc = ctypes.CDLL(None); assert libc.shmget(0, 4096, 0o1600) >= 0",
     "make a memory file": "os.memfd_create('x')",
-    "mount": "libc = ctypes.CDLL(None); assert libc.mount(b'none', own.encode(), b'tmpfs', 0, None) == 0",
+    "mount": (
+        "libc = ctypes.CDLL(None); assert libc.mount(b'none', own.encode(), b'tmpfs', 0, None) == 0"
+    ),
     "enter a namespace": "libc = ctypes.CDLL(None); assert libc.unshare(0x10000000) == 0",
     "change its root": "os.chroot(own)",
     "outlive its parent": "libc = ctypes.CDLL(None); assert libc.prctl(1, 0, 0, 0, 0) == 0",
@@ -127,16 +146,25 @@ REFUSED = {
 }
 
 ALLOWED = {
-    "read and write its own folder": "open(own + '/x', 'w').write('x'); os.mkdir(own + '/d'); os.rename(own + '/x', own + '/d/x')",
-    "import the standard library": "import decimal, fractions, statistics, html.parser, xml.dom.minidom",
+    "read and write its own folder": (
+        "open(own + '/x', 'w').write('x'); os.mkdir(own + '/d'); os.rename(own + '/x', own +"
+        " '/d/x')"
+    ),
+    "import the standard library": (
+        "import decimal, fractions, statistics, html.parser, xml.dom.minidom"
+    ),
     "start threads": "t = threading.Thread(target=int); t.start(); t.join()",
     "run asyncio": "asyncio.run(asyncio.sleep(0))",
-    "signal itself": "signal.signal(10, lambda *a: None); os.kill(os.getpid(), 10); signal.raise_signal(10)",
+    "signal itself": (
+        "signal.signal(10, lambda *a: None); os.kill(os.getpid(), 10); signal.raise_signal(10)"
+    ),
     "write to nowhere": "open('/dev/null', 'w').write('x')",
     "draw random numbers": "os.urandom(8); import random; random.SystemRandom().random()",
     "ask for the time": "time.time(); time.localtime(); time.sleep(0.001)",
     "make temporary files": "tempfile.tempdir = own; tempfile.TemporaryFile().write(b'x')",
-    "look up its limits": "resource.getrlimit(resource.RLIMIT_AS); resource.getrusage(resource.RUSAGE_SELF)",
+    "look up its limits": (
+        "resource.getrlimit(resource.RLIMIT_AS); resource.getrusage(resource.RUSAGE_SELF)"
+    ),
 }
 
 
@@ -155,21 +183,32 @@ def test_is_allowed(attempts, what):
 
 def test_the_same_attempts_succeed_where_nothing_is_locked(tmp_path):
     """So that a refusal above comes from the lock, and not from a slip in the attempt."""
-    free = ["read a file", "list a folder", "write a file", "change a file", "follow a link", "change permissions", "change times", "fork",
-            "spawn a program", "run a shell", "make a TCP socket", "make a Unix socket", "make a datagram pair", "make a memory file",
-            "list processes", "signal its parent", "take 3 GB", "write a large file", "open many files"]  # fmt: skip
+    free = ["read a file", "list a folder", "write a file", "change a file", "follow a link",
+        "change permissions", "change times", "fork",
+            "spawn a program", "run a shell", "make a TCP socket", "make a Unix socket",
+            "make a datagram pair", "make a memory file",
+            "list processes", "signal its parent", "take 3 GB", "write a large file",
+            "open many files"]  # fmt: skip
     found = tried_out({what: REFUSED[what] for what in free}, tmp_path, locked=False)
-    assert {what: found[what] for what in free if found[what]["said"].split()[-1:] != ["done"]} == {}
+    assert {
+        what: found[what] for what in free if found[what]["said"].split()[-1:] != ["done"]
+    } == {}
 
 
 @pytest.mark.parametrize("machine", confine.ARCHITECTURES)
 def test_the_filter_decides_as_it_should(machine):
-    """The program, run by a small interpreter of BPF, so that the architecture that this machine does not have is tested too."""
-    audit, column, (clone, clone3, kill, tgkill, socketpair, prlimit, prctl, _) = confine.ARCHITECTURES[machine]
+    """The program, run by a small interpreter of BPF, so that the architecture that this machine
+    does not have is tested too.
+    """
+    audit, column, (clone, clone3, kill, tgkill, socketpair, prlimit, prctl, _) = (
+        confine.ARCHITECTURES[machine]
+    )
     program, pid = confine.filter_program(machine, 77), 77
 
     def decide(number, *arguments, architecture=audit):
-        memory = {0: number, 4: architecture} | {16 + 8 * i: value for i, value in enumerate(arguments)}
+        memory = {0: number, 4: architecture} | {
+            16 + 8 * i: value for i, value in enumerate(arguments)
+        }
         at = accumulator = 0
         while True:
             code, true, false, operand = program[at]
@@ -195,9 +234,18 @@ def test_the_filter_decides_as_it_should(machine):
     assert decide(0x40000000 + 59) == enosys
     assert decide(clone3) == enosys
     assert (decide(clone, 17), decide(clone, 0x3D0F00)) == (eperm, allow)
-    assert (decide(kill, pid), decide(kill, pid + 1), decide(kill, 0), decide(kill, 2**32 - 1)) == (allow, eperm, eperm, eperm)
+    assert (decide(kill, pid), decide(kill, pid + 1), decide(kill, 0), decide(kill, 2**32 - 1)) == (
+        allow,
+        eperm,
+        eperm,
+        eperm,
+    )
     assert (decide(tgkill, pid), decide(tgkill, 1)) == (allow, eperm)
-    assert (decide(socketpair, 1, 1 | 0o2000000), decide(socketpair, 1, 2), decide(socketpair, 2, 1)) == (allow, eperm, eperm)
+    assert (
+        decide(socketpair, 1, 1 | 0o2000000),
+        decide(socketpair, 1, 2),
+        decide(socketpair, 2, 1),
+    ) == (allow, eperm, eperm)
     assert (decide(prlimit, 0), decide(prlimit, pid), decide(prlimit, 1)) == (allow, allow, eperm)
     assert (decide(prctl, 15), decide(prctl, 1), decide(prctl, 22)) == (allow, eperm, eperm)
 
@@ -207,7 +255,10 @@ def test_an_unknown_architecture_has_no_filter():
 
 
 def test_the_numbers_are_those_of_this_machine_s_headers():
-    headers = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm-generic/unistd.h")
+    headers = (
+        Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+        Path("/usr/include/asm-generic/unistd.h"),
+    )
     if not all(path.is_file() for path in headers):
         pytest.skip("the kernel's headers are not installed (Debian: the package linux-libc-dev)")
     for column, path in enumerate(headers):
@@ -238,7 +289,9 @@ def test_a_process_with_threads_cannot_lock_itself_in(tmp_path):
         "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
         f"confine.apply([], {str(tmp_path)!r})\n"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert "has threads already" in done.stderr
 
 
@@ -257,7 +310,11 @@ def test_the_doctor_says_what_it_found():
 
 def test_the_probe_leaves_no_process():
     def children():
-        return {child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()}
+        return {
+            child
+            for task in Path("/proc/self/task").iterdir()
+            for child in (task / "children").read_text().split()
+        }
 
     before = children()
     assert confine.probe()["machine"] == platform.machine()

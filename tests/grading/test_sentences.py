@@ -1,4 +1,6 @@
-"""What students read is made of sentences: of every exercise of the lessons, for many wrong answers, on the page and in the notebook."""
+"""What students read is made of sentences: of every exercise of the lessons, for many wrong
+answers, on the page and in the notebook.
+"""
 
 import math
 import re
@@ -13,7 +15,16 @@ from minigrad.lessons.grading.exercise import Case, Misconception, Returned, exe
 from minigrad.lessons.grading.judge import as_plain, judge, same, smallest_case
 from minigrad.lessons.grading.kinds import Table
 from minigrad.lessons.grading.wire import WireError, encode
-from minigrad.lessons.grading.words import a_kind, as_rows, counted, cure, nth, sentence, shown, without_stop
+from minigrad.lessons.grading.words import (
+    a_kind,
+    as_rows,
+    counted,
+    cure,
+    nth,
+    sentence,
+    shown,
+    without_stop,
+)
 
 import minigrad as mg
 from tests.helpers.tables import in_one_test
@@ -51,12 +62,22 @@ SLOW = ("kept", "fast_adjoints")
 
 
 @in_one_test
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.whole) if n in SLOW else n for n in EXERCISES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.whole) if n in SLOW else n for n in EXERCISES]
+)
 def test_of_every_exercise(name):
     found = EXERCISES[name]
     cases = found.cases(3)
     tried = [[Returned(value)] * len(cases) for value in ODD.values()]
-    tried += [[Returned(error=f"`{found.answers[0]}` raised ZeroDivisionError: division by zero.", kind="raised")] * len(cases)]
+    tried += [
+        [
+            Returned(
+                error=f"`{found.answers[0]}` raised ZeroDivisionError: division by zero.",
+                kind="raised",
+            )
+        ]
+        * len(cases)
+    ]
     for mistake in found.misconceptions[:8]:
         try:
             tried.append([Returned(as_plain(mistake.wrong(case))) for case in cases])
@@ -65,7 +86,9 @@ def test_of_every_exercise(name):
     for returned in tried:
         page = pages.student_markdown("ada", "sheet", [judge(found, cases, returned)], hints=False)
         for line in page.splitlines():
-            assert [what for what, pattern in BROKEN.items() if re.search(pattern, line)] == [], line
+            assert [what for what, pattern in BROKEN.items() if re.search(pattern, line)] == [], (
+                line
+            )
 
 
 @in_one_test
@@ -73,15 +96,20 @@ def test_of_every_exercise(name):
 def test_what_is_said_of_a_mistake_is_one_sentence_or_more(name):
     for mistake in EXERCISES[name].misconceptions:
         assert mistake.sentence.endswith((".", "?", ".)")), mistake.sentence
-        assert mistake.sentence.startswith("It looks as if ") is not (mistake.alone or mistake.say[0].isupper())
+        assert mistake.sentence.startswith("It looks as if ") is not (
+            mistake.alone or mistake.say[0].isupper()
+        )
         assert not re.search(r"It looks as if [A-Z]", mistake.sentence)
 
 
 def test_a_sentence_begins_with_a_capital_unless_with_a_name():
     for text, written in {
-        "the row is wrong.": "The row is wrong.", "a node is missing.": "A node is missing.", "v1 is missing.": "v1 is missing.",
-        "x has no part.": "x has no part.", "sin1 is not dangling.": "sin1 is not dangling.", "`f` raised.": "`f` raised.",
-        "minigrad.vjp is gone.": "minigrad.vjp is gone.", "": "", "0 is wrong.": "0 is wrong.", "row_1 is wrong.": "row_1 is wrong.",
+        "the row is wrong.": "The row is wrong.", "a node is missing.": "A node is missing.",
+        "v1 is missing.": "v1 is missing.",
+        "x has no part.": "x has no part.", "sin1 is not dangling.": "sin1 is not dangling.",
+        "`f` raised.": "`f` raised.",
+        "minigrad.vjp is gone.": "minigrad.vjp is gone.", "": "", "0 is wrong.": "0 is wrong.",
+        "row_1 is wrong.": "row_1 is wrong.",
         "Row 1 is wrong.": "Row 1 is wrong.",
     }.items():  # fmt: skip
         assert sentence(text) == written
@@ -89,18 +117,27 @@ def test_a_sentence_begins_with_a_capital_unless_with_a_name():
 
 def test_a_value_is_named_and_shown():
     for value, words in [
-        (None, "nothing (None)"), (True, "the truth value True"), (np.bool_(False), "the truth value False"), (3, "the number 3"),
-        (2.5, "the number 2.5"), (np.float64(2.5), "the number 2.5"), (np.array(2.5), "the number 2.5"), (math.nan, "the number NaN"),
-        (-math.inf, "the number -∞"), ("1", "the text '1'"), ([1.0], "the list [1]"), ((18,), "the tuple (18,)"), ((), "the tuple ()"),
-        ({"a": 1}, "the dictionary {'a': 1}"), (1j, "the complex number 1j"), (np.zeros((2, 0)), "an array of shape (2, 0)"),
-        (np.array([None]), "an array of shape (1,) that holds objects"), (mg.tensor([1.0]), "a tensor of shape (1,)"),
-        (math.sin, "the function sin"), (Case, "the class Case"), (math, "the module math"), (object(), "an object of the type object"),
+        (None, "nothing (None)"), (True, "the truth value True"),
+        (np.bool_(False), "the truth value False"), (3, "the number 3"),
+        (2.5, "the number 2.5"), (np.float64(2.5), "the number 2.5"),
+        (np.array(2.5), "the number 2.5"), (math.nan, "the number NaN"),
+        (-math.inf, "the number -∞"), ("1", "the text '1'"), ([1.0], "the list [1]"),
+        ((18,), "the tuple (18,)"), ((), "the tuple ()"),
+        ({"a": 1}, "the dictionary {'a': 1}"), (1j, "the complex number 1j"),
+        (np.zeros((2, 0)), "an array of shape (2, 0)"),
+        (np.array([None]), "an array of shape (1,) that holds objects"),
+        (mg.tensor([1.0]), "a tensor of shape (1,)"),
+        (math.sin, "the function sin"), (Case, "the class Case"), (math, "the module math"),
+        (object(), "an object of the type object"),
         (10**400, "the number a whole number of 1329 bits"),
     ]:  # fmt: skip
         assert a_kind(value) == words
     assert shown(np.array([8.5e-9, 1.0, math.nan])) == "[8.5e-09, 1, NaN]"
     assert shown(np.zeros((0, 3))) == "an empty array of shape (0, 3)"
-    assert as_rows({"x1": 3.0, "v1": [1.0, 2.0]}) == "x1 = 3, v1 = [1, 2]" and as_rows({}) == "an empty dictionary"
+    assert (
+        as_rows({"x1": 3.0, "v1": [1.0, 2.0]}) == "x1 = 3, v1 = [1, 2]"
+        and as_rows({}) == "an empty dictionary"
+    )
     assert len(as_rows({str(i) * 30: "x" * 100 for i in range(20)})) <= 200
 
 
@@ -113,7 +150,13 @@ def test_a_value_that_cannot_be_shown_is_named_all_the_same():
 
 
 def test_how_a_number_is_made_of_it():
-    told = {"(1,)": cure((1.0,)), "'8'": cure("8"), "'one'": cure("one"), "[1, 2]": cure([1, 2]), "array": cure(np.array([8.0]))}
+    told = {
+        "(1,)": cure((1.0,)),
+        "'8'": cure("8"),
+        "'one'": cure("one"),
+        "[1, 2]": cure([1, 2]),
+        "array": cure(np.array([8.0])),
+    }
     assert told == {
         "(1,)": " (leave out the brackets)",
         "'8'": " (leave out the quotes)",
@@ -125,7 +168,8 @@ def test_how_a_number_is_made_of_it():
 
 
 def test_numbers_of_things():
-    assert [counted(n, thing) for n, thing in ((1, "entry"), (2, "entry"), (0, "case"), (1, "case"))] == [
+    assert [counted(n, thing) for n,
+        thing in ((1, "entry"), (2, "entry"), (0, "case"), (1, "case"))] == [
         "1 entry", "2 entries", "0 cases", "1 case",
     ]  # fmt: skip
     assert (nth(0), nth(9), nth(10)) == ("the first entry", "the tenth entry", "entry 11")
@@ -134,7 +178,9 @@ def test_numbers_of_things():
 def test_the_way_to_an_entry_is_told_once():
     assert same([1.0, 2.0], [1.0, 3.0]) == "the second entry of it is 3; it should be 2."
     assert same([[1.0, [2.0]]], [[1.0, [3.0]]]) == "entry [0][1][0] of it is 3; it should be 2."
-    assert same({"a": [1.0, 2.0]}, {"a": [1.0]}) == "entry 'a' of it has 1 entry, but should have 2."
+    assert (
+        same({"a": [1.0, 2.0]}, {"a": [1.0]}) == "entry 'a' of it has 1 entry, but should have 2."
+    )
     assert same([1.0], 1.0) == "it is the number 1, but should be a tuple of 1 value."
 
 
@@ -154,7 +200,8 @@ def test_the_same_reason_is_read_once():
     ]
     says = [group.say for group in judge(f, f.cases(0), back).groups]
     assert says == [
-        f"1 of 2 cases are right. {why}", "0 of 2 cases are right, for the same reason as in “a”.", "0 of 2 cases are right. Short.",
+        f"1 of 2 cases are right. {why}", "0 of 2 cases are right, for the same reason as in “a”.",
+        "0 of 2 cases are right. Short.",
     ]  # fmt: skip
 
 
@@ -163,8 +210,14 @@ def test_the_smallest_case_tells_what_it_gave_or_why_it_gave_nothing():
     assert smallest_case(case, "`{}`".format) == "The smallest case that failed: `f(x=1)` gave 2."
     beside = smallest_case(case | {"expected": "3"}, "`{}`".format)
     assert beside == "The smallest case that failed: `f(x=1)` gave 2; it should give 3."
-    assert smallest_case(case | {"got": ""}, "`{}`".format) == "The smallest case that failed: `f(x=1)`."
-    assert smallest_case(case | {"got": "", "say": "It stopped."}, str) == "The smallest case that failed: f(x=1). It stopped."
+    assert (
+        smallest_case(case | {"got": ""}, "`{}`".format)
+        == "The smallest case that failed: `f(x=1)`."
+    )
+    assert (
+        smallest_case(case | {"got": "", "say": "It stopped."}, str)
+        == "The smallest case that failed: f(x=1). It stopped."
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +265,10 @@ def test_an_exception_s_own_stop_is_not_doubled():
 
 def test_a_drive_that_cannot_use_an_answer_says_so():
     scope = {}
-    source = "def use(f):\n    try:\n        list(f(1))\n    except Exception as error:\n        return error"
+    source = (
+        "def use(f):\n    try:\n        list(f(1))\n    except Exception as error:\n        return"
+        " error"
+    )
     exec(compile(source, "<drive>", "exec"), scope)
     for answer, say in {
         (lambda x: 3): "what `f` gave could not be used: TypeError: 'int' object is not iterable.",
@@ -244,7 +300,14 @@ def _f(a, b):
 )
 def test_the_usual_slips_in_a_row_of_a_table_are_named(row, say):
     table = Table("t", _f, (2.0, 5.0), ())
-    right = {"a": 2.0, "b": 5.0, "v1": math.log(2), "v2": 10.0, "v3": 10 + math.log(2), "v4": math.sin(5)}
+    right = {
+        "a": 2.0,
+        "b": 5.0,
+        "v1": math.log(2),
+        "v2": 10.0,
+        "v3": 10 + math.log(2),
+        "v4": math.sin(5),
+    }
     given = right | {"v5": right["v3"] - right["v4"]} | row
     found = judge(table, table.cases(0), [Returned(given)]).misconception
     assert (say in found["say"]) if say else found is None

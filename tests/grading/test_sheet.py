@@ -1,4 +1,6 @@
-"""Sheets: found, matched with their notebook, their own solution tried first, their holes told, and made fit for students."""
+"""Sheets: found, matched with their notebook, their own solution tried first, their holes told,
+and made fit for students.
+"""
 
 import json
 import subprocess
@@ -7,7 +9,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from minigrad.lessons.edition import EditionError, checksum, public_sheet, student_edition, student_file
+from minigrad.lessons.edition import (
+    EditionError,
+    checksum,
+    public_sheet,
+    student_edition,
+    student_file,
+)
 from minigrad.lessons.grading import known
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import examine, load_sheet, own_solution
@@ -47,17 +55,37 @@ SOLUTION = "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### EN
 
 
 def meta(grade_id, points=None):
-    graded = {"grade_id": grade_id, "schema_version": 3, "task": False, "locked": points is not None, "grade": points is not None}
-    return {"nbgrader": graded | {"solution": points is None} | ({"points": points} if points is not None else {})}
+    graded = {
+        "grade_id": grade_id,
+        "schema_version": 3,
+        "task": False,
+        "locked": points is not None,
+        "grade": points is not None,
+    }
+    return {
+        "nbgrader": (
+            graded
+            | {"solution": points is None}
+            | ({"points": points} if points is not None else {})
+        )
+    }
 
 
 def cells(solution=SOLUTION):
     return [
         nbformat.v4.new_code_cell("%matplotlib inline\nimport math\nprint('noise')", id="setup"),
         nbformat.v4.new_code_cell(solution, id="double", metadata=meta("double")),
-        nbformat.v4.new_code_cell('check("double", double)', id="double-check", metadata=meta("double-check", 3)),
-        nbformat.v4.new_code_cell("answer = ...\n### BEGIN SOLUTION\nready = 'yes'\n### END SOLUTION", id="ready", metadata=meta("ready")),
-        nbformat.v4.new_code_cell('check("ready", ready)', id="ready-check", metadata=meta("ready-check", 1)),
+        nbformat.v4.new_code_cell(
+            'check("double", double)', id="double-check", metadata=meta("double-check", 3)
+        ),
+        nbformat.v4.new_code_cell(
+            "answer = ...\n### BEGIN SOLUTION\nready = 'yes'\n### END SOLUTION",
+            id="ready",
+            metadata=meta("ready"),
+        ),
+        nbformat.v4.new_code_cell(
+            'check("ready", ready)', id="ready-check", metadata=meta("ready-check", 1)
+        ),
     ]
 
 
@@ -65,13 +93,15 @@ def cells(solution=SOLUTION):
 def lab(tmp_path):
     def write(given=None, module=MODULE, name="lab.ipynb"):
         (tmp_path / "sheet.py").write_text(module)
-        nbformat.write(nbformat.v4.new_notebook(cells=cells() if given is None else given), tmp_path / name)
+        nbformat.write(
+            nbformat.v4.new_notebook(cells=cells() if given is None else given), tmp_path / name
+        )
         return tmp_path
 
     return write
 
 
-# -------------------------------------------------------------------------------------------------------------------- found
+# -------------------------------------------------------------------------------------------- found
 
 
 @pytest.mark.parametrize("which", ["sheet.py", "lab.ipynb", "."])
@@ -86,7 +116,10 @@ def test_a_sheet_is_its_module_or_its_notebook_or_their_folder(lab, which):
 
 def test_the_order_is_the_notebooks(lab):
     c = cells()
-    assert [e.name for e in load_sheet(lab([c[0], c[3], c[4], c[1], c[2]])).exercises] == ["ready", "double"]
+    assert [e.name for e in load_sheet(lab([c[0], c[3], c[4], c[1], c[2]])).exercises] == [
+        "ready",
+        "double",
+    ]
 
 
 def test_a_lesson_names_its_exercises_in_its_metadata():
@@ -111,13 +144,17 @@ def test_a_sheet_without_a_notebook(tmp_path):
     (tmp_path / "sheet.py").write_text(MODULE)
     sheet = load_sheet(tmp_path)
     assert sheet.notebook is None
-    assert [j.exercise for j in own_solution(sheet)] == ["double"], "only where there is one answer can it be tried"
+    assert [j.exercise for j in own_solution(sheet)] == ["double"], (
+        "only where there is one answer can it be tried"
+    )
 
 
 def replaced(i, **change):
     c = cells()
     c[i] = nbformat.v4.new_code_cell(
-        change.get("source", c[i].source), id=c[i].id, metadata=meta(c[i].id, change.get("points", c[i].metadata.nbgrader.get("points")))
+        change.get("source", c[i].source),
+        id=c[i].id,
+        metadata=meta(c[i].id, change.get("points", c[i].metadata.nbgrader.get("points"))),
     )
     return c
 
@@ -129,13 +166,25 @@ def replaced(i, **change):
         (replaced(2, source='check("duble", double)'), MODULE, "'duble', which is no exercise"),
         (replaced(4, source='check("double", double)', points=3), MODULE, "a second time"),
         (replaced(2, source="1 + 1"), MODULE, r'calls no check\("name"'),
-        (replaced(2, source='check("double", dobule)'), MODULE, "with dobule, but the exercise asks for double"),
+        (
+            replaced(2, source='check("double", dobule)'),
+            MODULE,
+            "with dobule, but the exercise asks for double",
+        ),
         (replaced(2, source='check("double")'), MODULE, "with nothing"),
         (cells()[:3], MODULE, "no cell checks the exercise 'ready'"),
-        (cells(), MODULE.replace("@double.answer", "@double.accept if False else lambda f: f"), "neither answer nor accept"),
+        (
+            cells(),
+            MODULE.replace("@double.answer", "@double.accept if False else lambda f: f"),
+            "neither answer nor accept",
+        ),
         (cells(), "x = 1", "there is no exercise in it"),
         (cells(), "1 / 0", "importing it raised ZeroDivisionError"),
-        (cells(), MODULE.replace('"ready", points', '"double", points'), "two exercises are called 'double'"),
+        (
+            cells(),
+            MODULE.replace('"ready", points', '"double", points'),
+            "two exercises are called 'double'",
+        ),
         (cells(), "NOTEBOOK = 'other.ipynb'\n" + MODULE, "names 'other.ipynb'"),
     ],
 )
@@ -158,14 +207,24 @@ def test_what_is_no_sheet(tmp_path):
 
 
 def test_a_module_of_exercises_that_cannot_be_imported_is_told(tmp_path):
-    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [], "metadata": {"minigrad": {"exercises": "nowhere_at_all.exercises"}}}))
+    (tmp_path / "a.ipynb").write_text(
+        json.dumps(
+            {"cells": [], "metadata": {"minigrad": {"exercises": "nowhere_at_all.exercises"}}}
+        )
+    )
     with pytest.raises(
-        SheetError, match=r"a\.ipynb: its metadata name the module of exercises 'nowhere_at_all\.exercises', which cannot be"
+        SheetError,
+        match=(
+            r"a\.ipynb: its metadata name the module of exercises 'nowhere_at_all\.exercises',"
+            r" which cannot be"
+        ),
     ):
         load_sheet(tmp_path / "a.ipynb")
 
 
-DRIVEN = MODULE.replace('points={"small": 1, "large": 2},', 'points={"small": 1, "large": 2}, drive="{drive}",')
+DRIVEN = MODULE.replace(
+    'points={"small": 1, "large": 2},', 'points={"small": 1, "large": 2}, drive="{drive}",'
+)
 DRIVE = "def twice(answers, call, x):\n    return answers[call](x){more}\n"
 
 
@@ -190,7 +249,10 @@ def test_drives_of_the_same_name_beside_two_sheets_are_two_drives(lab, tmp_path_
     path = driven(lab(), "own_drive:twice", own_drive=DRIVE.format(more=" + 0"))
     other = tmp_path_factory.mktemp("other")
     (other / "lab.ipynb").write_bytes((path.parent / "lab.ipynb").read_bytes())
-    sheets = [load_sheet(path), load_sheet(driven(other, "own_drive:twice", own_drive=DRIVE.format(more=" + 1")))]
+    sheets = [
+        load_sheet(path),
+        load_sheet(driven(other, "own_drive:twice", own_drive=DRIVE.format(more=" + 1"))),
+    ]
     assert [sheet["double"].drive_code()[0][-4:] for sheet in sheets] == ["+ 0\n", "+ 1\n"]
     assert [examine(sheet).ok for sheet in sheets] == [True, False]
 
@@ -205,7 +267,14 @@ def test_the_check_in_a_notebook_finds_a_drive_beside_it(lab, monkeypatch):
 @pytest.mark.parametrize(
     ("drive", "text", "say"),
     [
-        ("nowhere:twice", "", r"the module of its drive 'nowhere:twice' is not found: it does not lie beside the sheet \(.*nowhere\.py\)"),
+        (
+            "nowhere:twice",
+            "",
+            (
+                r"the module of its drive 'nowhere:twice' is not found: it does not lie beside the"
+                r" sheet \(.*nowhere\.py\)"
+            ),
+        ),
         ("no.where:twice", "", "the module of its drive 'no.where:twice' is not found"),
         ("own_drive:thrice", DRIVE.format(more=""), "its module defines no thrice"),
         ("own_drive:twice", "def twice(:", r"is no Python \(line 1"),
@@ -217,7 +286,7 @@ def test_what_is_wrong_with_a_drive_is_told_before_anybody_is_graded(lab, drive,
         load_sheet(path)
 
 
-# ---------------------------------------------------------------------------------------------------------- its own solution
+# --------------------------------------------------------------------------------- its own solution
 
 
 def test_a_sheet_that_is_fit(lab, capsys):
@@ -227,7 +296,10 @@ def test_a_sheet_that_is_fit(lab, capsys):
     assert "noise" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("solution", [SOLUTION.replace("2 * x", "3 * x"), "double = None", SOLUTION.replace("return 2 * x", "...")])
+@pytest.mark.parametrize(
+    "solution",
+    [SOLUTION.replace("2 * x", "3 * x"), "double = None", SOLUTION.replace("return 2 * x", "...")],
+)
 def test_a_sheet_whose_own_solution_fails_is_wrong(lab, solution):
     report = examine(load_sheet(lab(cells(solution))))
     assert (report.ok, report.exit_code) == (False, 2)
@@ -241,7 +313,9 @@ def test_a_notebook_that_does_not_run_is_told_with_its_cell(lab):
 
 
 def test_the_instructor_is_told_what_the_tests_miss(lab):
-    weak = MODULE.replace('yield Case("large", x=rng.normal(size=50))', 'yield Case("large", x=np.full(50, 2.0))')
+    weak = MODULE.replace(
+        'yield Case("large", x=rng.normal(size=50))', 'yield Case("large", x=np.full(50, 2.0))'
+    )
     report = examine(load_sheet(lab(module=weak)))
     assert report.exit_code == 0
     assert report.missed["double"] == ["adds two", "squares"]
@@ -256,7 +330,9 @@ def test_the_lesson_is_fit_and_misses_nothing():
     assert report.caught["reverse_sweep"] >= 12
 
 
-@pytest.mark.parametrize(("solution", "status"), [(SOLUTION, 0), (SOLUTION.replace("2 * x", "3 * x"), 2)])
+@pytest.mark.parametrize(
+    ("solution", "status"), [(SOLUTION, 0), (SOLUTION.replace("2 * x", "3 * x"), 2)]
+)
 def test_the_command(lab, solution, status):
     command = [sys.executable, "-m", "minigrad", "grade", "sheet", str(lab(cells(solution)))]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -264,7 +340,7 @@ def test_the_command(lab, solution, status):
     assert done.stdout.startswith("sheet lab\n")
 
 
-# ----------------------------------------------------------------------------------------------------------- for students
+# ------------------------------------------------------------------------------------- for students
 
 
 def test_the_students_sheet_has_the_cases_and_no_answers():
@@ -306,8 +382,16 @@ def test_a_decorator_call_and_one_among_several_are_taken_out():
 
 def test_the_checksums_are_those_of_nbgrader():
     """Values that nbgrader 0.9.6 itself computed for these cells."""
-    grade = {"cell_type": "code", "source": 'check("double", double)', "metadata": meta("double-check", 3)}
-    solution = {"cell_type": "code", "source": ["def double(x):\n", "    ...  # your code here"], "metadata": meta("double")}
+    grade = {
+        "cell_type": "code",
+        "source": 'check("double", double)',
+        "metadata": meta("double-check", 3),
+    }
+    solution = {
+        "cell_type": "code",
+        "source": ["def double(x):\n", "    ...  # your code here"],
+        "metadata": meta("double"),
+    }
     assert checksum(grade) == NBGRADER[0]
     assert checksum(solution) == NBGRADER[1]
     for cell in json.loads(student_file(LESSON))["cells"]:
@@ -320,11 +404,15 @@ NBGRADER = ("58e19e64aab58d1a88fdccfdb606c245", "fd56a9749f80f03af6b2da0f240cabd
 
 
 def test_nbgrader_agrees():
-    utils = pytest.importorskip("nbgrader.utils", reason="nbgrader is not installed: pip install nbgrader")
+    utils = pytest.importorskip(
+        "nbgrader.utils", reason="nbgrader is not installed: pip install nbgrader"
+    )
     notebook = nbformat.reads(student_file(LESSON).decode(), as_version=4)
     graded = [c for c in notebook.cells if "nbgrader" in c.metadata]
     assert len(graded) == 2 * len(load_sheet(LESSON).exercises)
-    assert [c.metadata.nbgrader.checksum for c in graded] == [utils.compute_checksum(c) for c in graded]
+    assert [c.metadata.nbgrader.checksum for c in graded] == [
+        utils.compute_checksum(c) for c in graded
+    ]
 
 
 def test_an_edition_made_twice_is_the_same():

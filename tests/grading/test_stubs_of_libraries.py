@@ -1,4 +1,6 @@
-"""Packages that only the lessons use and that are not there when a hand-in is graded: importing them costs nothing, using them fails."""
+"""Packages that only the lessons use and that are not there when a hand-in is graded: importing
+them costs nothing, using them fails.
+"""
 
 import json
 import re
@@ -55,13 +57,18 @@ def test_the_rest_of_the_cell_runs(cell, line):
         ("import nowhere_at_all as na\nna.nn.functional.relu(1)", "nowhere_at_all.nn"),
         ("from nowhere_at_all import pi\n2 * pi", "nowhere_at_all.pi"),
         ("from nowhere_at_all import nn\nclass Net(nn): pass", "nowhere_at_all.nn"),
-        ("from nowhere_at_all.parts import table\nfor row in table: pass", "nowhere_at_all.parts.table"),
+        (
+            "from nowhere_at_all.parts import table\nfor row in table: pass",
+            "nowhere_at_all.parts.table",
+        ),
     ],
 )
 def test_using_it_says_that_it_is_not_there(cell, line, what):
     with pytest.raises(ModuleNotFoundError) as caught:
         cell(line)
-    assert str(caught.value).startswith(f"nowhere_at_all is not there when a hand-in is graded, so `{what}` cannot be used")
+    assert str(caught.value).startswith(
+        f"nowhere_at_all is not there when a hand-in is graded, so `{what}` cannot be used"
+    )
     assert caught.value.name == "nowhere_at_all"
 
 
@@ -69,7 +76,9 @@ def test_any_other_package_fails_at_its_import(cell):
     for line in ("import nowhere_else", "from nowhere_else import x", "import math.nowhere"):
         with pytest.raises(ModuleNotFoundError, match="No module named"):
             cell(line)
-    assert cell("import json\nfound = json.dumps(1)")["found"] == "1", "what is there is the real one"
+    assert cell("import json\nfound = json.dumps(1)")["found"] == "1", (
+        "what is there is the real one"
+    )
 
 
 def test_what_is_there_comes_first(cell, tmp_path, monkeypatch):
@@ -84,14 +93,21 @@ def test_the_packages_are_those_that_the_lessons_use():
     for path in LESSONS.glob("*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
-                found = set(re.findall(r"^\s*(?:import|from) +(\w+)", "".join(cell["source"]), re.MULTILINE))
+                found = set(
+                    re.findall(r"^\s*(?:import|from) +(\w+)", "".join(cell["source"]), re.MULTILINE)
+                )
                 used |= found
-                in_solutions |= found if cell["metadata"].get("nbgrader", {}).get("solution") else set()
+                in_solutions |= (
+                    found if cell["metadata"].get("nbgrader", {}).get("solution") else set()
+                )
     there = {"minigrad", "numpy", *standins.DISPLAY_ONLY, *sys.stdlib_module_names}
     assert used - there == standins.NOT_HERE
     assert not in_solutions & standins.NOT_HERE
 
 
 def test_a_display_package_still_does_nothing_at_all(cell):
-    names = cell("import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1, 2])[0].set_color('r')\nplt.show()")
+    names = cell(
+        "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1,"
+        " 2])[0].set_color('r')\nplt.show()"
+    )
     assert "nothing is displayed" in repr(names["axes"])

@@ -41,7 +41,10 @@ def test_nbgrader_s_folders(find, tmp_path):
     hand_in(tmp_path / "submitted", "ada", notebook({}))
     hand_in(tmp_path / "submitted", "bob", notebook({}))
     write(tmp_path / "submitted" / "ada" / "small" / "timestamp.txt", "2026-01-31")
-    write(tmp_path / "submitted" / "ada" / "small" / ".ipynb_checkpoints" / "small-checkpoint.ipynb", notebook({}))
+    write(
+        tmp_path / "submitted" / "ada" / "small" / ".ipynb_checkpoints" / "small-checkpoint.ipynb",
+        notebook({}),
+    )
     found = find(tmp_path / "submitted")
     assert list(found) == ["ada", "bob"]
     assert found["ada"].path == tmp_path / "submitted" / "ada" / "small" / "small.ipynb"
@@ -50,12 +53,21 @@ def test_nbgrader_s_folders(find, tmp_path):
 
 
 def test_a_flat_folder(find, tmp_path):
-    for name in ("ada.ipynb", "bob_small.ipynb", "small-cem (1).ipynb", "notes.txt", ".hidden.ipynb"):
+    for name in (
+        "ada.ipynb",
+        "bob_small.ipynb",
+        "small-cem (1).ipynb",
+        "notes.txt",
+        ".hidden.ipynb",
+    ):
         write(tmp_path / "s" / name, notebook({}))
     assert list(find(tmp_path / "s")) == ["ada", "bob", "cem"]
 
 
-@pytest.mark.parametrize("name", ["small (1).ipynb", "small-copy1.ipynb", "small.IPYNB", "my answer.ipynb", "Small Copy.ipynb"])
+@pytest.mark.parametrize(
+    "name",
+    ["small (1).ipynb", "small-copy1.ipynb", "small.IPYNB", "my answer.ipynb", "Small Copy.ipynb"],
+)
 def test_a_renamed_notebook_counts(find, tmp_path, name):
     path = hand_in(tmp_path / "s", "ada", notebook({}), name)
     assert find(tmp_path / "s")["ada"].path == path
@@ -64,14 +76,26 @@ def test_a_renamed_notebook_counts(find, tmp_path, name):
 def test_of_two_candidates_the_newest_counts_and_it_says_so(find, tmp_path):
     write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
     newest = write(tmp_path / "s" / "ada" / "small (1).ipynb", notebook({}), age=50)
-    write(tmp_path / "s" / "ada" / "other.ipynb", {"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy"}]})
+    write(
+        tmp_path / "s" / "ada" / "other.ipynb",
+        {"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy"}]},
+    )
     found = find(tmp_path / "s")["ada"]
     assert found.path == newest
     assert "small (1).ipynb, the newest, counts" in found.note and "other" not in found.note
 
 
 def _cells_of_another_sheet() -> dict:
-    metadata = {"nbgrader": {"schema_version": 3, "grade_id": "mul", "solution": True, "grade": False, "locked": False, "task": False}}
+    metadata = {
+        "nbgrader": {
+            "schema_version": 3,
+            "grade_id": "mul",
+            "solution": True,
+            "grade": False,
+            "locked": False,
+            "task": False,
+        }
+    }
     return {"cells": [{"cell_type": "code", "id": "mul", "metadata": metadata, "source": F}]}
 
 
@@ -79,19 +103,32 @@ def _cells_of_another_sheet() -> dict:
     ("content", "told"),
     [
         (notebook({}), True),
-        ({"cells": [{"cell_type": "code", "metadata": {}, "source": "import numpy as np\n" + F}]}, True),
+        (
+            {
+                "cells": [
+                    {"cell_type": "code", "metadata": {}, "source": "import numpy as np\n" + F}
+                ]
+            },
+            True,
+        ),
         ({"cells": [{"cell_type": "code", "metadata": {}, "source": "  f = 3\nprint(f)"}]}, False),
         (_cells_of_another_sheet(), False),
         ("no notebook", False),
     ],
     ids=["the sheet's cells", "an answer without ids", "another f", "another sheet", "no notebook"],
 )
-def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_told(find, tmp_path, content, told):
+def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_told(
+    find, tmp_path, content, told
+):
     own = write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
     write(tmp_path / "s" / "ada" / "final.ipynb", content)
     found = find(tmp_path / "s")["ada"]
     assert found.path == own
-    assert found.note == ("final.ipynb was not looked at: small.ipynb counts, because it has the sheet's own name." if told else "")
+    assert found.note == (
+        "final.ipynb was not looked at: small.ipynb counts, because it has the sheet's own name."
+        if told
+        else ""
+    )
 
 
 def test_names_that_differ_only_in_what_cannot_be_written_are_two_students(find, tmp_path):
@@ -128,7 +165,11 @@ def test_of_a_file_with_a_hole_no_more_is_read_than_can_matter(tmp_path, monkeyp
 def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(handins, "LISTS", 1000)
     monkeypatch.setattr(handins, "VALUES", 1000)
-    for text in ('{"cells": [' + "[]" * 1001 + "]}", '{"cells": [' + "0," * 1001 + "0]}", "{" * 1001):
+    for text in (
+        '{"cells": [' + "[]" * 1001 + "]}",
+        '{"cells": [' + "0," * 1001 + "0]}",
+        "{" * 1001,
+    ):
         with pytest.raises(handins.HandInError, match="too many values"):
             handins.load(write(tmp_path / "bomb.ipynb", text))
 
@@ -146,7 +187,9 @@ def test_nothing_handed_in(find, tmp_path):
     write(tmp_path / "s" / "ada" / "small.pdf", b"%PDF")
     (tmp_path / "s" / "bob").mkdir()
     found = find(tmp_path / "s")
-    assert all(found[name].path is None and "No notebook" in found[name].problem for name in ("ada", "bob"))
+    assert all(
+        found[name].path is None and "No notebook" in found[name].problem for name in ("ada", "bob")
+    )
 
 
 def test_links_are_no_hand_ins(find, tmp_path):
@@ -185,10 +228,16 @@ def test_canvas_and_moodle_zips(find, tmp_path):
     assert all(h.path and not h.problem for h in found.values())
     moodle = zipped(
         tmp_path / "m" / "moodle.zip",
-        {"Ada Lovelace_41_assignsubmission_file_/small.ipynb": notebook({}), "Bob_42_assignsubmission_file_small.ipynb": notebook({})},
+        {
+            "Ada Lovelace_41_assignsubmission_file_/small.ipynb": notebook({}),
+            "Bob_42_assignsubmission_file_small.ipynb": notebook({}),
+        },
     )
     assert {h.lms["moodle"] for h in find(moodle).values()} == {"41", "42"}
-    assert set(find(moodle.parent)) == {"Ada Lovelace_41", "Bob_42"}, "the zip as it came, in a folder"
+    assert set(find(moodle.parent)) == {
+        "Ada Lovelace_41",
+        "Bob_42",
+    }, "the zip as it came, in a folder"
     zipped(tmp_path / "z" / "ada.zip", {"work/small.ipynb": notebook({})})
     zipped(tmp_path / "z" / "bob" / "small" / "mine.zip", {"small.ipynb": notebook({})})
     found = find(tmp_path / "z")
@@ -198,7 +247,13 @@ def test_canvas_and_moodle_zips(find, tmp_path):
 def test_hostile_zips(find, tmp_path, monkeypatch):
     (tmp_path / "z").mkdir()
     with zipfile.ZipFile(tmp_path / "z" / "slip.zip", "w") as archive:
-        for name in ("../../slipped.ipynb", "/slipped.ipynb", "..\\slipped.ipynb", "C:\\slipped.ipynb", "a/../../../slipped.ipynb"):
+        for name in (
+            "../../slipped.ipynb",
+            "/slipped.ipynb",
+            "..\\slipped.ipynb",
+            "C:\\slipped.ipynb",
+            "a/../../../slipped.ipynb",
+        ):
             archive.writestr(name, "{}")
         link = zipfile.ZipInfo("link.ipynb")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -213,7 +268,11 @@ def test_hostile_zips(find, tmp_path, monkeypatch):
     assert found["slip"].path.name == "small.ipynb" and not found["slip"].path.is_symlink()
     assert "MB" in found["bomb"].problem
     assert all("cannot be unpacked" in found[name].problem for name in ("broken", "text"))
-    assert not list(tmp_path.rglob("slipped*")) and not list(tmp_path.rglob("link.ipynb")) and not Path("/slipped.ipynb").exists()
+    assert (
+        not list(tmp_path.rglob("slipped*"))
+        and not list(tmp_path.rglob("link.ipynb"))
+        and not Path("/slipped.ipynb").exists()
+    )
 
 
 def test_a_zip_that_lies_about_sizes(find, tmp_path):
@@ -246,9 +305,17 @@ def packed(path: Path, names: dict[str, bytes | dict], when=(2026, 3, 1, 12, 0, 
         ),
     ],
 )
-@pytest.mark.parametrize("layout", ["the system's zip", "that zip in a folder", "files in a folder"])
-def test_a_student_s_zip_never_makes_a_submission_of_another_student(find, tmp_path, bob, imitation, eve, layout):
-    wrong = packed(tmp_path / "hw.zip", {imitation: notebook({"f": "def f(x, y):\n    return 0"})}, (2090, 1, 1, 0, 0, 0))
+@pytest.mark.parametrize(
+    "layout", ["the system's zip", "that zip in a folder", "files in a folder"]
+)
+def test_a_student_s_zip_never_makes_a_submission_of_another_student(
+    find, tmp_path, bob, imitation, eve, layout
+):
+    wrong = packed(
+        tmp_path / "hw.zip",
+        {imitation: notebook({"f": "def f(x, y):\n    return 0"})},
+        (2090, 1, 1, 0, 0, 0),
+    )
     right = notebook({})
     if layout == "files in a folder":
         write(tmp_path / "s" / bob, right)
@@ -258,7 +325,9 @@ def test_a_student_s_zip_never_makes_a_submission_of_another_student(find, tmp_p
         container = packed(tmp_path / "s" / "all.zip", {bob: right, eve: wrong.read_bytes()})
         found = find(container if layout == "the system's zip" else container.parent)
     assert len(found) == 2
-    (mine,), (hers,) = ([h for name, h in found.items() if name.lower().startswith(who)] for who in ("bob", "eve"))
+    (mine,), (hers,) = (
+        [h for name, h in found.items() if name.lower().startswith(who)] for who in ("bob", "eve")
+    )
     assert json.loads(mine.path.read_text()) == right and not mine.note
     assert "return 0" in hers.path.read_text(), "and it is graded as Eve's own"
 
@@ -270,13 +339,19 @@ def test_zips_of_two_courses_in_one_folder(find, tmp_path):
 
 
 def test_a_date_within_a_zip_does_not_make_a_notebook_newer_than_the_zip(find, tmp_path):
-    path = packed(tmp_path / "s" / "ada" / "old.zip", {"small.ipynb": notebook({}, "old = 1")}, (2090, 1, 1, 0, 0, 0))
+    path = packed(
+        tmp_path / "s" / "ada" / "old.zip",
+        {"small.ipynb": notebook({}, "old = 1")},
+        (2090, 1, 1, 0, 0, 0),
+    )
     os.utime(path, (1.6e9, 1.6e9))
     write(tmp_path / "s" / "ada" / "small (1).ipynb", notebook({}, "new = 1"))
     assert "new = 1" in find(tmp_path / "s")["ada"].path.read_text()
 
 
-def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(find, tmp_path, monkeypatch):
+def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(
+    find, tmp_path, monkeypatch
+):
     monkeypatch.setattr(handins, "ZIP_BYTES", 3 << 20)
     for number in range(4):
         packed(tmp_path / "s" / "eve" / f"{number}.zip", {f"{number}.bin": bytes(1 << 20)})
@@ -290,9 +365,16 @@ def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(find
     assert "More than 2 zips" in find(tmp_path / "t")["eve"].problem
 
 
-def test_of_an_enormous_file_in_the_class_s_zip_no_more_is_written_than_is_read(find, tmp_path, monkeypatch):
+def test_of_an_enormous_file_in_the_class_s_zip_no_more_is_written_than_is_read(
+    find, tmp_path, monkeypatch
+):
     monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
-    found = find(packed(tmp_path / "all.zip", {"ada_1_2_small.ipynb": bytes(9 << 20), "bob_2_3_small.ipynb": notebook({})}))
+    found = find(
+        packed(
+            tmp_path / "all.zip",
+            {"ada_1_2_small.ipynb": bytes(9 << 20), "bob_2_3_small.ipynb": notebook({})},
+        )
+    )
     assert found["ada_1"].path.stat().st_size <= 3 << 20
     assert found["bob_2"].path
 
@@ -301,22 +383,31 @@ def test_file_names_that_are_no_text_can_be_written(find, tmp_path):
     folder = tmp_path / "s" / "ada"
     write(folder / "small.ipynb", notebook({}))
     for name in (b"small (\xff1).ipynb", b"\x1b[31msmall (2).ipynb", b"x\xff.zip"):
-        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(json.dumps(notebook({})).encode())
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(
+            json.dumps(notebook({})).encode()
+        )
     found = find(tmp_path / "s")["ada"]
     (found.note + found.problem).encode()
     assert found.note and found.note.isprintable()
 
 
 def test_the_notebook_of_another_sheet_is_named(find, tmp_path):
-    other = {"cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}], "nbformat": 4, "nbformat_minor": 5}
+    other = {
+        "cells": [{"cell_type": "code", "id": "x", "metadata": {}, "source": "y = 1"}],
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     write(tmp_path / "s" / "ada.ipynb", other)
     write(tmp_path / "s" / "bob.ipynb", {**other, "cells": [{**other["cells"][0], "source": F}]})
     found = find(tmp_path / "s")
-    assert found["ada"].path is None and "ada.ipynb holds no cell of small.ipynb" in found["ada"].problem
+    assert (
+        found["ada"].path is None
+        and "ada.ipynb holds no cell of small.ipynb" in found["ada"].problem
+    )
     assert found["bob"].path, "work on the sheet in a notebook of one's own"
 
 
-# ------------------------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------ reading
 
 UNREADABLE = {
     "empty": (b"", "empty"),
@@ -331,9 +422,18 @@ UNREADABLE = {
     "null": (b"null", "no list of cells"),
     "no cells": (b"{}", "no list of cells"),
     "cells that are no list": (b'{"cells": {"a": 1}}', "no list of cells"),
-    "conflict": (b'{\n<<<<<<< HEAD\n "cells": []\n=======\n "cells": [1]\n>>>>>>> other\n}', "conflict"),
-    "many cells": (b'{"cells": [' + b'{"cell_type": "code", "source": "1"},' * 6000 + b"{}]}", "cells"),
-    "much code": (json.dumps({"cells": [{"cell_type": "code", "source": "#" * 2_100_000}]}).encode(), "characters"),
+    "conflict": (
+        b'{\n<<<<<<< HEAD\n "cells": []\n=======\n "cells": [1]\n>>>>>>> other\n}',
+        "conflict",
+    ),
+    "many cells": (
+        b'{"cells": [' + b'{"cell_type": "code", "source": "1"},' * 6000 + b"{}]}",
+        "cells",
+    ),
+    "much code": (
+        json.dumps({"cells": [{"cell_type": "code", "source": "#" * 2_100_000}]}).encode(),
+        "characters",
+    ),
 }
 
 
@@ -372,23 +472,30 @@ def test_which_cells_are_run(sheet):
     code = {"cell_type": "code", "id": "x", "metadata": {}}
     assert cells_with(sheet, {**code, "source": ["a = 1\n", "b = 2"]}) == ["a = 1\nb = 2"]
     assert cells_with(sheet, {**code, "cell_type": "markdown", "source": "# x"}) == []
-    assert cells_with(sheet, {"cell_type": "markdown", "id": "f", "source": F}) == [F], "a solution cell that became text"
+    assert cells_with(sheet, {"cell_type": "markdown", "id": "f", "source": F}) == [F], (
+        "a solution cell that became text"
+    )
     meta = {"nbgrader": {"grade_id": "f"}}
     assert cells_with(sheet, {"cell_type": "raw", "metadata": meta, "source": F}) == [F]
     assert cells_with(sheet, {**code, "id": "f-check", "source": 'check("f", f)'}) == []
-    assert cells_with(sheet, {**code, "id": "f-check", "source": F}) == [F], "somebody wrote the answer into the check cell"
+    assert cells_with(sheet, {**code, "id": "f-check", "source": F}) == [F], (
+        "somebody wrote the answer into the check cell"
+    )
     assert cells_with(sheet, {**code, "source": " \n"}) == []
 
 
 def test_cells_of_the_wrong_types_are_nothing(sheet):
     odd = [
-        1, None, "code", [], {}, {"cell_type": "code"}, {"cell_type": "code", "source": 3}, {"cell_type": "code", "source": {"a": 1}},
+        1, None, "code", [], {}, {"cell_type": "code"}, {"cell_type": "code", "source": 3},
+        {"cell_type": "code", "source": {"a": 1}},
         {"cell_type": ["code"], "source": "x"}, {"cell_type": "code", "source": [1, None, ["x"]]},
     ]  # fmt: skip
     assert cells_with(sheet, *odd) == []
     good = [
-        {"cell_type": "code", "source": "1", "metadata": 3, "id": 4}, {"cell_type": "code", "source": "2", "metadata": {"nbgrader": [1]}},
-        {"cell_type": "code", "source": "3", "metadata": {"nbgrader": {"grade_id": ["f"]}}, "id": {"a": 1}},
+        {"cell_type": "code", "source": "1", "metadata": 3, "id": 4},
+        {"cell_type": "code", "source": "2", "metadata": {"nbgrader": [1]}},
+        {"cell_type": "code", "source": "3", "metadata": {"nbgrader": {"grade_id": ["f"]}},
+            "id": {"a": 1}},
         {"cell_type": "code", "source": ["4", None]},
     ]  # fmt: skip
     assert cells_with(sheet, *good) == ["1", "2", "3", "4"]
@@ -403,7 +510,10 @@ def test_encodings_and_old_formats(sheet, tmp_path):
     }.items():
         cells = handins.code_cells(handins.load(write(tmp_path / f"{name}.ipynb", data)), sheet)
         assert len(cells) == 4, name
-    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": ["f = 1"]}]}, 3, {"cells": None}], "nbformat": 3}
+    old = {
+        "worksheets": [{"cells": [{"cell_type": "code", "input": ["f = 1"]}]}, 3, {"cells": None}],
+        "nbformat": 3,
+    }
     assert [source for _, source in handins.code_cells(old, sheet)] == ["f = 1"]
     lone = write(tmp_path / "lone.ipynb", json.dumps(notebook({"f": F + "  # \ud800"})))
     assert any("# ?" in source for _, source in handins.code_cells(handins.load(lone), sheet))

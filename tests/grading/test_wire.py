@@ -1,4 +1,6 @@
-"""What crosses the border: plain values survive, everything else is refused with a sentence and harms nobody."""
+"""What crosses the border: plain values survive, everything else is refused with a sentence and
+harms nobody.
+"""
 
 import base64
 import json
@@ -22,7 +24,12 @@ def there_and_back(value):
 
 def alike(a, b) -> bool:
     if isinstance(a, np.ndarray):
-        return type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        return (
+            type(b) is np.ndarray
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        )
     if isinstance(a, float) and math.isnan(a):
         return type(b) is float and math.isnan(b)
     if isinstance(a, list | tuple):
@@ -34,11 +41,16 @@ def alike(a, b) -> bool:
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=10)
 arrays = hnp.arrays(
-    st.sampled_from(["<f8", "<f4", "<f2", "<i8", "|u1", "|b1"]), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
+    st.sampled_from(["<f8", "<f4", "<f2", "<i8", "|u1", "|b1"]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
 )
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts | arrays,
-    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(texts, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(texts, inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -119,11 +131,15 @@ def test_the_array_of_the_tests_below_is_good_without_their_changes():
 @pytest.mark.parametrize(
     "message",
     [
-        array(a="O"), array(a="|O8"), array(a="<c16"), array(a=["<f8"]), array(a="<U9"), array(a={"x": 1}), array(a="<f8,<f8"),
-        array(s=[-2]), array(s=[3]), array(s=[2.0]), array(s=[True, 2]), array(s="2"), array(s=[2] + [1] * 40), array(s=[10**30, 0]),
-        array(s=[0] + [4_000_000] * 9), array(s=None), array(s=[[2]]), array(b="***"), array(b="é"), array(b=None), array(b=""),
+        array(a="O"), array(a="|O8"), array(a="<c16"), array(a=["<f8"]), array(a="<U9"),
+        array(a={"x": 1}), array(a="<f8,<f8"),
+        array(s=[-2]), array(s=[3]), array(s=[2.0]), array(s=[True, 2]), array(s="2"),
+        array(s=[2] + [1] * 40), array(s=[10**30, 0]),
+        array(s=[0] + [4_000_000] * 9), array(s=None), array(s=[[2]]), array(b="***"), array(b="é"),
+        array(b=None), array(b=""),
         array(b="AA"),
-        {"a": "<f8"}, {"t": 1}, {"t": {}}, {"d": []}, {"f": "1"}, {"f": []}, {}, {"x": 1}, {"t": [], "d": {}}, {"pickle": "gASV"},
+        {"a": "<f8"}, {"t": 1}, {"t": {}}, {"d": []}, {"f": "1"}, {"f": []}, {}, {"x": 1},
+        {"t": [], "d": {}}, {"pickle": "gASV"},
     ],
 )  # fmt: skip
 def test_forged_messages_are_refused(message):

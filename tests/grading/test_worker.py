@@ -1,6 +1,8 @@
-"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each pays what it deserves, and costs nobody else anything.
+"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each pays what it deserves, and
+costs nobody else anything.
 
-Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is tested each time.
+Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is
+tested each time.
 """
 
 import copy
@@ -24,7 +26,9 @@ from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F
 
 FOUND = confine.probe()
 LOCKED = {"landlock", "seccomp"} <= set(FOUND["obtained"])
-needs_lock = pytest.mark.skipif(not LOCKED, reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed")
+needs_lock = pytest.mark.skipif(
+    not LOCKED, reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed"
+)
 
 
 @exercise("f", points={"a": 2, "b": 1}, limit_s=1.0)
@@ -70,7 +74,9 @@ def server(library):
 
 @pytest.fixture
 def run(server, monkeypatch):
-    """Runs cells; returns the outcome. The limits are shorter than in earnest, so that the tests are."""
+    """Runs cells; returns the outcome. The limits are shorter than in earnest, so that the tests
+    are.
+    """
     monkeypatch.setattr(supervisor, "CELL_S", 1.0)
 
     def run_(*cells: str, beside=(), exercises=(f, g), least="process") -> supervisor.Outcome:
@@ -88,14 +94,16 @@ def run(server, monkeypatch):
 
 
 def points(outcome) -> tuple[float, float]:
-    return tuple(judge(e, e.cases(np.random.default_rng(5)), outcome.returned[e.name]).points for e in (f, g))
+    return tuple(
+        judge(e, e.cases(np.random.default_rng(5)), outcome.returned[e.name]).points for e in (f, g)
+    )
 
 
 def kinds(outcome, name: str) -> set[str]:
     return {returned.kind for returned in outcome.returned[name]}
 
 
-# ------------------------------------------------------------------------------------------------------------------- honest
+# ------------------------------------------------------------------------------------------- honest
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -107,14 +115,22 @@ def test_honest_work_gets_everything(run, name):
 
 
 def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path):
-    for name, content in {"numpy.py": "raise SystemExit", "random.py": "raise SystemExit", "mine.py": "two = 2", "data.txt": "2"}.items():
+    for name, content in {
+        "numpy.py": "raise SystemExit",
+        "random.py": "raise SystemExit",
+        "mine.py": "two = 2",
+        "data.txt": "2",
+    }.items():
         (tmp_path / name).write_text(content)
     (tmp_path / "link.txt").symlink_to("/etc/hostname")
-    cells = ("import random, numpy, mine, os\nassert not os.path.exists('link.txt')\n" + F, "def g(x):\n    return mine.two * x")
+    cells = (
+        "import random, numpy, mine, os\nassert not os.path.exists('link.txt')\n" + F,
+        "def g(x):\n    return mine.two * x",
+    )
     assert points(run(*cells, beside=sorted(tmp_path.iterdir()))) == (3, 1)
 
 
-# -------------------------------------------------------------------------------------------------- wrong and broken: g is honest
+# -------------------------------------------------------------------- wrong and broken: g is honest
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -123,7 +139,9 @@ def test_a_bad_exercise_costs_only_itself(run, name):
     outcome = run(source, G, exercises=(with_little_time, g))
     assert points(outcome) == (0, 1), (outcome.cells, outcome.returned)
     assert kinds(outcome, "f") <= expected, outcome.returned["f"]
-    assert all(returned.error or not returned.kind for returned in outcome.returned["f"]), "each failure has a sentence"
+    assert all(returned.error or not returned.kind for returned in outcome.returned["f"]), (
+        "each failure has a sentence"
+    )
 
 
 def test_one_group_that_loops_leaves_the_other_its_points(run):
@@ -173,7 +191,9 @@ def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
 def test_a_pipe_full_of_junk_is_not_read_for_ever(run, monkeypatch):
     monkeypatch.setattr(supervisor, "JUNK_BYTES", 50_000)
     outcome = run(
-        "import os\ndef f(x, y):\n    for _ in range(40):\n        os.write(4, b'{}' + b' ' * 2000 + b'\\n')\n    return x * y", G
+        "import os\ndef f(x, y):\n    for _ in range(40):\n        os.write(4, b'{}' + b' ' * 2000"
+        " + b'\\n')\n    return x * y",
+        G,
     )
     assert kinds(outcome, "f") <= {"died", "time"} and points(outcome) == (0, 1)
 
@@ -186,9 +206,15 @@ def test_all_answers_together_have_a_limit(run, monkeypatch):
 
 
 def test_a_timer_that_is_left_running_does_not_end_the_next_step(run):
-    bang = "import signal\ndef bang(*a): raise ZeroDivisionError\nsignal.signal(signal.SIGALRM, bang)\n"
+    bang = (
+        "import signal\ndef bang(*a): raise ZeroDivisionError\nsignal.signal(signal.SIGALRM,"
+        " bang)\n"
+    )
     bang += "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.001)"
-    slow = "import time\ndef g(x):\n    end = time.monotonic() + 0.1\n    while time.monotonic() < end: pass\n    return 2 * x"
+    slow = (
+        "import time\ndef g(x):\n    end = time.monotonic() + 0.1\n    while time.monotonic() <"
+        " end: pass\n    return 2 * x"
+    )
     assert points(run(bang, F, slow)) == (3, 1)
 
 
@@ -196,12 +222,16 @@ def test_a_large_file_beside_the_notebook_does_not_cost_the_small_ones(run, tmp_
     monkeypatch.setattr(supervisor, "FOLDER_BYTES", 20_000)
     (tmp_path / "a-large.bin").write_bytes(bytes(15_000))
     (tmp_path / "mine.py").write_text("two = 2")
-    assert points(run(F, "import mine\ndef g(x):\n    return mine.two * x", beside=sorted(tmp_path.iterdir()))) == (3, 1)
+    assert points(
+        run(F, "import mine\ndef g(x):\n    return mine.two * x", beside=sorted(tmp_path.iterdir()))
+    ) == (3, 1)
 
 
 def test_more_files_than_anybody_needs_are_stopped(run, monkeypatch):
     monkeypatch.setattr(supervisor, "FOLDER_FILES", 100)
-    outcome = run(F, "import time\nfor n in range(200): open(f'f{n}', 'w').close()\ntime.sleep(0.5)\n" + G)
+    outcome = run(
+        F, "import time\nfor n in range(200): open(f'f{n}', 'w').close()\ntime.sleep(0.5)\n" + G
+    )
     assert outcome.cells == {"cell 2": "It made more than 100 files."} and points(outcome) == (3, 0)
 
 
@@ -220,11 +250,14 @@ def f(x, y):
 """
     outcome = run(slow, G)
     assert points(outcome) == (3, 1)
-    assert all(0.005 < returned.cpu_s < 1 and returned.wall_s >= 0.005 for returned in outcome.returned["f"])
+    assert all(
+        0.005 < returned.cpu_s < 1 and returned.wall_s >= 0.005
+        for returned in outcome.returned["f"]
+    )
     assert all(returned.cpu_s < 0.01 for returned in outcome.returned["g"])
 
 
-# ------------------------------------------------------------------------------------------------------------------- cheating
+# ----------------------------------------------------------------------------------------- cheating
 
 
 @pytest.mark.parametrize("name", CHEATS)
@@ -248,7 +281,7 @@ def test_looking_around_is_noted_and_changes_no_points(run):
         assert word in text
 
 
-# -------------------------------------------------------------------------------------------------------------------- hostile
+# ------------------------------------------------------------------------------------------ hostile
 
 
 @pytest.fixture
@@ -288,17 +321,26 @@ def attempt(action):
     except BaseException: pass
 libc = ctypes.CDLL(None)
 for action in (
-    lambda: open({str(book)!r}, "w").write("full marks"), lambda: open({str(marker)!r}, "w"), lambda: os.unlink({str(book)!r}),
-    lambda: os.chmod({str(book)!r}, 0), lambda: os.truncate({str(book)!r}, 0), lambda: os.utime({str(book)!r}, (0, 0)),
-    lambda: os.symlink({str(book)!r}, "mine") or open("mine", "w").write("x"), lambda: os.link({str(book)!r}, "hard") or open("hard", "w"),
-    lambda: libc.open({str(marker)!r}.encode(), 0o101, 0o666), lambda: open("../marker", "w"), lambda: open({me!r} + "/.marker", "w"),
-    lambda: socket.create_connection(("127.0.0.1", {port}), 1), lambda: urllib.request.urlopen("http://127.0.0.1:{port}/", timeout=1),
-    lambda: os.kill({pid}, signal.SIGKILL), lambda: os.kill(os.getppid(), signal.SIGKILL), lambda: os.killpg(os.getpgrp(), signal.SIGTERM),
-    lambda: libc.kill({pid}, 9), lambda: libc.syscall(62, {pid}, 9), lambda: libc.ptrace(16, {pid}, 0, 0),
+    lambda: open({str(book)!r}, "w").write("full marks"), lambda: open({str(marker)!r}, "w"),
+    lambda: os.unlink({str(book)!r}),
+    lambda: os.chmod({str(book)!r}, 0), lambda: os.truncate({str(book)!r}, 0),
+    lambda: os.utime({str(book)!r}, (0, 0)),
+    lambda: os.symlink({str(book)!r}, "mine") or open("mine", "w").write("x"),
+    lambda: os.link({str(book)!r}, "hard") or open("hard", "w"),
+    lambda: libc.open({str(marker)!r}.encode(), 0o101, 0o666), lambda: open("../marker", "w"),
+    lambda: open({me!r} + "/.marker", "w"),
+    lambda: socket.create_connection(("127.0.0.1", {port}), 1),
+    lambda: urllib.request.urlopen("http://127.0.0.1:{port}/", timeout=1),
+    lambda: os.kill({pid}, signal.SIGKILL), lambda: os.kill(os.getppid(), signal.SIGKILL),
+    lambda: os.killpg(os.getpgrp(), signal.SIGTERM),
+    lambda: libc.kill({pid}, 9), lambda: libc.syscall(62, {pid}, 9),
+    lambda: libc.ptrace(16, {pid}, 0, 0),
     lambda: open("/proc/{pid}/mem", "rb").read(1), lambda: open("/proc/{pid}/environ").read(),
-    lambda: subprocess.run(["touch", {str(marker)!r}]), lambda: os.system("touch " + {str(marker)!r}),
+    lambda: subprocess.run(["touch", {str(marker)!r}]),
+    lambda: os.system("touch " + {str(marker)!r}),
     lambda: os.fork(), lambda: os.forkpty(),
-    lambda: [os.fork() for _ in range(20)], lambda: os.setsid(), lambda: os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 77"], {{}}),
+    lambda: [os.fork() for _ in range(20)], lambda: os.setsid(),
+    lambda: os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 77"], {{}}),
 ):
     attempt(action)
 """
@@ -333,16 +375,21 @@ def test_nobody_is_left_behind(run, server, name):
 
 
 @pytest.mark.parametrize("name", ["a daemon", "a program in the background", "threads"])
-def test_nobody_is_left_behind_even_where_forking_cannot_be_forbidden(library, monkeypatch, tmp_path, name):
+def test_nobody_is_left_behind_even_where_forking_cannot_be_forbidden(
+    library, monkeypatch, tmp_path, name
+):
     """The server adopts orphans and ends them, at the level "process" too."""
     broken = tmp_path / "library"
     shutil.copytree(library, broken, symlinks=True)
     source = (broken / "untrusted" / "confine.py").read_text()
-    (broken / "untrusted" / "confine.py").write_text(source.replace('    if not sys.platform.startswith("linux"):', "    if True:", 1))
+    (broken / "untrusted" / "confine.py").write_text(
+        source.replace('    if not sys.platform.startswith("linux"):', "    if True:", 1)
+    )
     server = supervisor.Server(broken, False)
     try:
         work = supervisor.Work(
-            [("cell 1", ESCAPES[name]), ("cell 2", F), ("cell 3", G)], [(e, e.cases(np.random.default_rng(5))) for e in (f, g)]
+            [("cell 1", ESCAPES[name]), ("cell 2", F), ("cell 3", G)],
+            [(e, e.cases(np.random.default_rng(5))) for e in (f, g)],
         )
         outcome = supervisor.Outcome()
         supervisor.Run(server, work, outcome, "process").run()
@@ -357,7 +404,12 @@ def test_nobody_is_left_behind_even_where_forking_cannot_be_forbidden(library, m
 
 def test_many_files_are_stopped(run, monkeypatch):
     monkeypatch.setattr(supervisor, "FOLDER_BYTES", 4 << 20)
-    outcome = run("import time\nfor i in range(30):\n    open(str(i), 'wb').write(bytes(1 << 20))\n    time.sleep(0.02)", F, G)
+    outcome = run(
+        "import time\nfor i in range(30):\n    open(str(i), 'wb').write(bytes(1 << 20))\n   "
+        " time.sleep(0.02)",
+        F,
+        G,
+    )
     assert points(outcome) == (3, 1)
     assert "files" in outcome.cells["cell 1"]
 
@@ -380,7 +432,11 @@ def test_removing_a_folder_changes_nothing_around_it(tmp_path):
 
 def test_the_server_survives_its_children(run, server):
     pid = server.process.pid
-    for source in ("import os\nos._exit(1)", "import ctypes\nctypes.string_at(0)", "while True: pass"):
+    for source in (
+        "import os\nos._exit(1)",
+        "import ctypes\nctypes.string_at(0)",
+        "while True: pass",
+    ):
         assert points(run(source, F, G)) == (3, 1)
     assert server.process.pid == pid
     assert server.process.poll() is None
@@ -388,13 +444,16 @@ def test_the_server_survives_its_children(run, server):
 
 def test_one_hand_in_leaves_nothing_for_the_next(run):
     run(
-        "import numpy, minigrad, builtins, sys\nnumpy.mine = minigrad.mine = builtins.mine = sys.mine = 1\nopen('left', 'w').write('x')",
+        "import numpy, minigrad, builtins, sys\nnumpy.mine = minigrad.mine = builtins.mine ="
+        " sys.mine = 1\nopen('left', 'w').write('x')",
         F,
         G,
     )
     cells = (
-        "import numpy, minigrad, builtins, sys, os\n"
-        "clean = not any(hasattr(m, 'mine') for m in (numpy, minigrad, builtins, sys)) and not os.path.exists('left')",
+        (
+            "import numpy, minigrad, builtins, sys, os\nclean = not any(hasattr(m, 'mine') for m in"
+            " (numpy, minigrad, builtins, sys)) and not os.path.exists('left')"
+        ),
         "f = (lambda x, y: x * y) if clean else None",
         G,
     )
@@ -404,13 +463,15 @@ def test_one_hand_in_leaves_nothing_for_the_next(run):
 def test_the_process_sees_no_answers_and_no_other_packages(run):
     look = """
 import sys, os, importlib.util
-assert not any("judge" in m or "sheet" in m or m.startswith("lessons") for m in sys.modules), sys.modules
+assert not any("judge" in m or "sheet" in m or m.startswith("lessons")
+    for m in sys.modules), sys.modules
 for name in ("torch", "pytest", "jax", "scipy"):
     assert importlib.util.find_spec(name) is None, name
 for folder in sys.path:
     if os.path.isdir(folder) and "lib/python" not in folder:
         assert not {"lessons", "judge.py"} & set(os.listdir(folder)), folder
-assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" in k for k in os.environ)
+assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" in k
+    for k in os.environ)
 """
     outcome = run(look, F, G)
     assert outcome.cells == {}
@@ -429,12 +490,17 @@ def test_the_server_ends_when_the_grader_lets_go_of_it(library):
         server.command(do="cpu")
 
 
-# -------------------------------------------------------------------------------------------------------------- what is absent
+# ----------------------------------------------------------------------------------- what is absent
 
 
 @pytest.fixture(scope="module")
 def redacted():
-    names = ("minigrad.sin", "minigrad.Tensor.backward", "minigrad.autograd.grad", "minigrad.func.vjp")
+    names = (
+        "minigrad.sin",
+        "minigrad.Tensor.backward",
+        "minigrad.autograd.grad",
+        "minigrad.func.vjp",
+    )
     folder = redact.make(names)
     process = supervisor.Server(folder, False)
     yield process
@@ -458,7 +524,9 @@ def test_what_is_forbidden_is_not_there(redacted, name):
     outcome = supervisor.Outcome()
     supervisor.Run(redacted, work, outcome, "process").run()
     (returned,) = outcome.returned["h"]
-    if name == "gc":  # the server has put the library's objects where the garbage collector does not look
+    if (
+        name == "gc"
+    ):  # the server has put the library's objects where the garbage collector does not look
         assert returned.kind == "raised", returned
         return
     assert returned.kind == "forbidden", returned
@@ -467,7 +535,16 @@ def test_what_is_forbidden_is_not_there(redacted, name):
 
 def test_the_rest_of_the_library_still_works(redacted):
     work = supervisor.Work(
-        [("cell 1", "import minigrad as mg\ndef h(x):\n    return mg.cos(mg.tensor(x, dtype=mg.float64)).item()")], [(h, h.cases(1))]
+        [
+            (
+                "cell 1",
+                (
+                    "import minigrad as mg\ndef h(x):\n    return mg.cos(mg.tensor(x,"
+                    " dtype=mg.float64)).item()"
+                ),
+            )
+        ],
+        [(h, h.cases(1))],
     )
     outcome = supervisor.Outcome()
     supervisor.Run(redacted, work, outcome, "process").run()
@@ -475,7 +552,9 @@ def test_the_rest_of_the_library_still_works(redacted):
     assert judge(h, h.cases(1), outcome.returned["h"]).points == 1
 
 
-@pytest.mark.parametrize("name", ["minigrad.nothing", "numpy.sin", "minigrad", "minigrad.Tensor.nothing"])
+@pytest.mark.parametrize(
+    "name", ["minigrad.nothing", "numpy.sin", "minigrad", "minigrad.Tensor.nothing"]
+)
 def test_a_name_that_is_not_there_cannot_be_forbidden(name):
     with pytest.raises(redact.SheetError, match="forbid"):
         redact.make((name,))

@@ -1,4 +1,6 @@
-"""`minigrad grade` asked in a wrong way: a sentence that names what is wrong, the status 2, nobody graded, and no results touched."""
+"""`minigrad grade` asked in a wrong way: a sentence that names what is wrong, the status 2,
+nobody graded, and no results touched.
+"""
 
 import json
 import os
@@ -33,7 +35,9 @@ def place(tmp_path_factory):
     (top / "listless.ipynb").write_text("[]")
     before = os.getcwd()
     os.chdir(top)
-    assert main(["grade", "run", "sheet", "submitted", "--out", "results", *TRUST]) == 1, "bob's is no notebook"
+    assert main(["grade", "run", "sheet", "submitted", "--out", "results", *TRUST]) == 1, (
+        "bob's is no notebook"
+    )
     yield top
     os.chdir(before)
     run.close_servers()
@@ -45,26 +49,65 @@ RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
 @pytest.mark.parametrize(
     ("words", "say"),
     [
-        (["run", "nothing.ipynb", "submitted", *OUT], "there is no sheet nothing.ipynb. Give an instructor's notebook, a sheet.py"),
+        (
+            ["run", "nothing.ipynb", "submitted", *OUT],
+            "there is no sheet nothing.ipynb. Give an instructor's notebook, a sheet.py",
+        ),
         (["run", "99", "submitted", *OUT], "there is no sheet 99."),
-        (["run", "no-sheet", "submitted", "--out", "new"], "no-sheet: expected a sheet.py or one notebook, found 0 notebooks"),
-        (["run", "all.zip", "submitted", "--out", "new"], "all.zip: not a notebook: it is not valid JSON"),
-        (["run", "listless.ipynb", "submitted", "--out", "new"], "listless.ipynb: not a notebook: it has no list of cells"),
+        (
+            ["run", "no-sheet", "submitted", "--out", "new"],
+            "no-sheet: expected a sheet.py or one notebook, found 0 notebooks",
+        ),
+        (
+            ["run", "all.zip", "submitted", "--out", "new"],
+            "all.zip: not a notebook: it is not valid JSON",
+        ),
+        (
+            ["run", "listless.ipynb", "submitted", "--out", "new"],
+            "listless.ipynb: not a notebook: it has no list of cells",
+        ),
         (["run", "sheet", "nothing", *OUT], "there is nothing at nothing"),
-        (["run", "sheet", "nobody", *OUT], "there are no hand-ins in nobody: neither folders of students nor notebooks nor zips."),
-        (["run", "sheet", "one.ipynb", *OUT], "one.ipynb is one file. Give the folder (or the zip) of all hand-ins"),
-        (["run", "sheet", "cut.zip", *OUT], "cut.zip cannot be read as a zip. Was it downloaded to its end?"),
+        (
+            ["run", "sheet", "nobody", *OUT],
+            "there are no hand-ins in nobody: neither folders of students nor notebooks nor zips.",
+        ),
+        (
+            ["run", "sheet", "one.ipynb", *OUT],
+            "one.ipynb is one file. Give the folder (or the zip) of all hand-ins",
+        ),
+        (
+            ["run", "sheet", "cut.zip", *OUT],
+            "cut.zip cannot be read as a zip. Was it downloaded to its end?",
+        ),
         ([*RUN, "--out", "one.ipynb"], "one.ipynb is a file. Give --out a folder"),
         ([*RUN, "--out", "one.ipynb/results"], "one.ipynb/results: Not a directory"),
-        (["run", "another", "submitted", *OUT], "results holds the results of small, not of other. Give each sheet a folder of its own."),
+        (
+            ["run", "another", "submitted", *OUT],
+            (
+                "results holds the results of small, not of other. Give each sheet a folder of its"
+                " own."
+            ),
+        ),
         (["regrade", "another", *OUT], "results holds the results of small, not of other."),
-        (["regrade", "sheet", "--out", "new"], "there is no journal in new: `minigrad grade run SHEET SUBMITTED --out new` writes it."),
+        (
+            ["regrade", "sheet", "--out", "new"],
+            "there is no journal in new: `minigrad grade run SHEET SUBMITTED --out new` writes it.",
+        ),
         (["appeal", "sheet", "ada", "--out", "new"], "there is no journal in new"),
-        (["appeal", "sheet", "adda", *OUT], "there is no 'adda' in the journal of results; did you mean 'ada'?"),
+        (
+            ["appeal", "sheet", "adda", *OUT],
+            "there is no 'adda' in the journal of results; did you mean 'ada'?",
+        ),
         (["appeal", "sheet", "zzz", *OUT], "there is no 'zzz' in the journal of results"),
         (["export", "sheet", "--out", "new", "--pages", "pages"], "there is no journal in new"),
-        (["export", "sheet", *OUT], "say what to write: --canvas, --moodle, --gradescope, --nbgrader, --pages, --report"),
-        (["export", "sheet", *OUT, "--canvas", "nothing.csv"], "nothing.csv: No such file or directory"),
+        (
+            ["export", "sheet", *OUT],
+            "say what to write: --canvas, --moodle, --gradescope, --nbgrader, --pages, --report",
+        ),
+        (
+            ["export", "sheet", *OUT, "--canvas", "nothing.csv"],
+            "nothing.csv: No such file or directory",
+        ),
         (["export", "sheet", *OUT, "--report", "nobody"], "nobody: Is a directory"),
         (["export", "sheet", *OUT, "--pages", "one.ipynb"], "one.ipynb: File exists"),
         (["sheet", "no-sheet"], "found 0 notebooks"),
@@ -80,7 +123,11 @@ def test_what_is_wrong_is_named(place, capsys, words, say):
     assert told.out == ""
     message = told.err.splitlines()[0]
     assert message.startswith("minigrad: ")
-    assert say.replace("one.ipynb/", str(place) + "/one.ipynb/") in message if "/results" in say else say in message
+    assert (
+        say.replace("one.ipynb/", str(place) + "/one.ipynb/") in message
+        if "/results" in say
+        else say in message
+    )
     assert "Errno" not in told.err and "Traceback" not in told.err
     assert {path: path.read_bytes() for path in (place / "results").glob("*.csv")} == before
     assert not (place / "new" / "journal.jsonl").exists()
@@ -103,5 +150,18 @@ def test_what_a_student_is_told_of_two_notebooks_the_instructor_is_told_too(tmp_
     write_sheet(tmp_path / "sheet")
     hand_in(tmp_path / "submitted", "ada", notebook({}))
     hand_in(tmp_path / "submitted", "ada", notebook({}), "small (1).ipynb")
-    assert main(["grade", "run", str(tmp_path / "sheet"), str(tmp_path / "submitted"), "--out", str(tmp_path / "out"), *TRUST]) == 0
+    assert (
+        main(
+            [
+                "grade",
+                "run",
+                str(tmp_path / "sheet"),
+                str(tmp_path / "submitted"),
+                "--out",
+                str(tmp_path / "out"),
+                *TRUST,
+            ]
+        )
+        == 0
+    )
     assert "  ada: 2 notebooks were handed in; " in capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""The document's own interface (Node, Op, Executor, gradients), its graph, and the figures that it gives."""
+"""The document's own interface (Node, Op, Executor, gradients), its graph, and the figures that
+it gives.
+"""
 
 import math
 import re
@@ -18,7 +20,7 @@ def same(got, want):
     np.testing.assert_array_equal(got, want)
 
 
-# -------------------------------------------------------------------------------------------------------- the article's graph x1 … x4
+# ---------------------------------------------------------------------- the article's graph x1 … x4
 
 
 def article():
@@ -60,10 +62,22 @@ def test_value_at_one():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda x1, x2, x3, x4: (ad.ones_like(x4) * x3 + ad.ones_like(x4) * x2) * x2, "one node in one graph and several"),
-        (lambda x1, x2, x3, x4: by_hand(x1, x2, x3, x4) * 1, "one node in one graph and several|has the operand|made by"),
-        (lambda x1, x2, x3, x4: x2 * by_hand(x1, x2, x3, x4).inputs[0], "made by"),  # the factors in the other order
-        (lambda x1, x2, x3, x4: by_hand(x1, x2, x2 + 2, x4), r"\(exp\(x1\)\+2\) is one node in one graph and several"),
+        (
+            lambda x1, x2, x3, x4: (ad.ones_like(x4) * x3 + ad.ones_like(x4) * x2) * x2,
+            "one node in one graph and several",
+        ),
+        (
+            lambda x1, x2, x3, x4: by_hand(x1, x2, x3, x4) * 1,
+            "one node in one graph and several|has the operand|made by",
+        ),
+        (
+            lambda x1, x2, x3, x4: x2 * by_hand(x1, x2, x3, x4).inputs[0],
+            "made by",
+        ),  # the factors in the other order
+        (
+            lambda x1, x2, x3, x4: by_hand(x1, x2, x2 + 2, x4),
+            r"\(exp\(x1\)\+2\) is one node in one graph and several",
+        ),
     ],
     ids=["nothing shared", "times one", "factors exchanged", "another number"],
 )
@@ -91,7 +105,7 @@ def test_same_graph_looks_at_variables_numbers_parameters_and_constants():
     assert not ad.same_graph(z * z, (x + 1) * (x + 1))
 
 
-# ---------------------------------------------------------------------------------- the course's exercise: identities of each operation
+# ---------------------------------------------- the course's exercise: identities of each operation
 
 A, B, C = 2 * np.ones(3), 3 * np.ones(3), np.arange(3.0)
 
@@ -109,7 +123,12 @@ A, B, C = 2 * np.ones(3), 3 * np.ones(3), np.arange(3.0)
         (lambda x, y: x + y, [A, B], A + B, [np.ones(3), np.ones(3)]),
         (lambda x, y: x * y, [A, B], A * B, [B, A]),
         (lambda x, y, z: x + y * z * x, [A, B, C], A + B * C * A, [1 + B * C, C * A, B * A]),
-        (lambda x, y: (x * x + y + 3) * (x * x + y + 3), [A, B], (A * A + B + 3) ** 2, [4 * A * (A * A + B + 3), 2 * (A * A + B + 3)]),
+        (
+            lambda x, y: (x * x + y + 3) * (x * x + y + 3),
+            [A, B],
+            (A * A + B + 3) ** 2,
+            [4 * A * (A * A + B + 3), 2 * (A * A + B + 3)],
+        ),
         (lambda x: ad.add_op(x, x), [A], 2 * A, [2 * np.ones(3)]),
         (lambda x: ad.mul_op(x, x), [A], A * A, [2 * A]),
         (lambda x: ad.add_byconst_op(x, 7), [A], A + 7, [np.ones(3)]),
@@ -134,7 +153,9 @@ def test_values_and_gradients(make, values, value, slopes):
 @pytest.mark.parametrize("declared", [False, True])
 @pytest.mark.parametrize("matmul", [ad.matmul_op, ad.matmul], ids=["matmul_op", "matmul"])
 def test_product_of_matrices(ta, tb, declared, matmul):
-    """Integers, as in the course's test; all four ways of transposing; second derivatives and forward mode."""
+    """Integers, as in the course's test; all four ways of transposing; second derivatives and
+    forward mode.
+    """
     a, b = np.array([[1, 2], [3, 4], [5, 6]]), np.array([[7, 8, 9, 1], [10, 11, 12, 2]])
     given = (a.T if ta else a), (b.T if tb else b)
     x, y = (ad.Variable(n, v.shape if declared else None) for n, v in zip("xy", given, strict=True))
@@ -163,11 +184,13 @@ def test_gradient_of_gradient():
     gxx, gxy = ad.gradients(gx, [x, y])
     (gxxx,) = ad.gradients(gxx, [x])
     values = run([gx, gy, gxx, gxy, gxxx], {x: A, y: B})
-    for got, want in zip(values, [3 * A * A + B, A, 6 * A, np.ones(3), 6 * np.ones(3)], strict=True):
+    for got, want in zip(
+        values, [3 * A * A + B, A, 6 * A, np.ones(3), 6 * np.ones(3)], strict=True
+    ):
         same(got, want)
 
 
-# --------------------------------------------------------------------------------------------------------------- a user's operation
+# ------------------------------------------------------------------------------- a user's operation
 
 
 class CubeOp(ad.Op):
@@ -212,7 +235,9 @@ def test_a_users_operation():
     assert y.name == "(Cube(x)*2)" and y.inputs[0].op is cube_op and y.const_attr == 2
     (g,) = ad.gradients(y, [x])
     (h,) = ad.gradients(g, [x])
-    for _ in range(3):  # never becomes a Program: its compute is Python that the engine does not see
+    for _ in range(
+        3
+    ):  # never becomes a Program: its compute is Python that the engine does not see
         value, first, second = run([y, g, h], {x: C})
         same(value, 2 * C**3)
         same(first, 6 * C**2)
@@ -224,7 +249,10 @@ def test_forward_mode_of_an_operation_with_only_a_gradient():
     x, y, t = ad.Variable("x"), ad.Variable("y"), ad.Variable("t")
     z = cube_op(x) + scaled_op(x, y, 5)
     same(run([ad.jvp(z, [x], [t])], {x: C, y: B, t: A})[0], 3 * C**2 * A + 5 * A * B)
-    same(run([ad.jvp(z, [x, y], [t, x])], {x: C, y: B, t: A})[0], 3 * C**2 * A + 5 * A * B + 5 * C * C)
+    same(
+        run([ad.jvp(z, [x, y], [t, x])], {x: C, y: B, t: A})[0],
+        3 * C**2 * A + 5 * A * B + 5 * C * C,
+    )
     (g,) = ad.gradients(z, [x])
     same(run([ad.jvp(g, [x], [t])], {x: C, y: B, t: A})[0], 6 * C * A)
 

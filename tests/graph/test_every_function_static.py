@@ -1,6 +1,8 @@
-"""The public functions on nodes: values and gradients of the table of tests/autograd are those of the eager engine.
+"""The public functions on nodes: values and gradients of the table of tests/autograd are those of
+the eager engine.
 
-With declared shapes every function works as it is (`mg.f(node)`). With undeclared ones `mg.graph.f(node)` waits for the run.
+With declared shapes every function works as it is (`mg.f(node)`). With undeclared ones
+`mg.graph.f(node)` waits for the run.
 """
 
 import numpy as np
@@ -27,7 +29,9 @@ def test_function(call, declared: bool) -> None:
         leaves = [mg.tensor(a, requires_grad=True) for a in arrays]
         want = values_of(call.run(mg, *leaves))
         xs = [
-            graph.Variable(f"x{i}", a.shape if declared else None, a.dtype if declared or kind == "c" else None)
+            graph.Variable(
+                f"x{i}", a.shape if declared else None, a.dtype if declared or kind == "c" else None
+            )
             for i, a in enumerate(arrays)
         ]
         if declared:
@@ -44,7 +48,14 @@ def test_function(call, declared: bool) -> None:
         results = graph.Executor(nodes).run({x: a for x, a in feeds.items() if x in used})
         expected = list(want)
         for _, w in pairs:
-            expected += mg.autograd.grad(w, leaves, mg.ones_like(w), allow_unused=True, materialize_grads=True, retain_graph=True)
+            expected += mg.autograd.grad(
+                w,
+                leaves,
+                mg.ones_like(w),
+                allow_unused=True,
+                materialize_grads=True,
+                retain_graph=True,
+            )
         for result, w in zip(results, expected, strict=True):
             w = w.detach().numpy()
             assert result.dtype == w.dtype and result.shape == w.shape, call.id

@@ -1,7 +1,9 @@
-"""Every operation of the registry in a static graph: values, gradients, forward mode and second derivatives are those of the eager engine.
+"""Every operation of the registry in a static graph: values, gradients, forward mode and second
+derivatives are those of the eager engine.
 
-One table (helpers/op_cases.py) serves eager and static. Each case runs twice: with all shapes declared, so
-that the graph is static, and with none declared, so that whatever needs a shape has to wait for it.
+One table (helpers/op_cases.py) serves eager and static. Each case runs twice: with all shapes
+declared, so that the graph is static, and with none declared, so that whatever needs a shape has to
+wait for it.
 """
 
 import numpy as np
@@ -10,14 +12,18 @@ import pytest
 import minigrad as mg
 from minigrad import graph
 from minigrad.core.primitive import registry
-from tests.helpers import case_checks as checking  # the eager engine's own checks stand beside its tests
+from tests.helpers import (
+    case_checks as checking,
+)  # the eager engine's own checks stand beside its tests
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
 INSIDE_A_VMAP = {"batch_enter", "batch_leave", "batch_share", "batch_total"}
 """They have a meaning only while a vmap runs."""
 OF_NOTHING = {c.primitive for c in CASES if not c.domains}
-"""Without inputs (random numbers) there is no node for them to meet: they give a tensor, which is a constant in a graph."""
+"""Without inputs (random numbers) there is no node for them to meet: they give a tensor, which
+is a constant in a graph.
+"""
 RUNNABLE = [c for c in CASES if c.primitive not in INSIDE_A_VMAP | OF_NOTHING]
 SMOOTH = [c for c in RUNNABLE if registry[c.primitive].kind != "constant"]
 DRAWS = {"dropout_mask"}
@@ -29,17 +35,27 @@ def each(cases):
 
 
 def variables(case: Case, arrays, known: bool) -> list[graph.Node]:
-    """A Variable for each input. Without a declaration a dtype is a floating one, so others are declared all the same."""
+    """A Variable for each input. Without a declaration a dtype is a floating one, so others are
+    declared all the same.
+    """
     return [
-        graph.Variable(f"x{i}", shape=a.shape if known else None, dtype=a.dtype if known or a.dtype.kind != "f" else None)
+        graph.Variable(
+            f"x{i}",
+            shape=a.shape if known else None,
+            dtype=a.dtype if known or a.dtype.kind != "f" else None,
+        )
         for i, a in enumerate(arrays)
     ]
 
 
 def built(case: Case, arrays, known: bool):
-    """The Variables and the case's result. What reaches its operation by way of a function that looks into shapes waits as a whole."""
+    """The Variables and the case's result. What reaches its operation by way of a function that
+    looks into shapes waits as a whole.
+    """
     xs = variables(case, arrays, known)
-    if case.route is not None and (not known or case.primitive in ("window_max_push", "window_max_pull")):
+    if case.route is not None and (
+        not known or case.primitive in ("window_max_push", "window_max_pull")
+    ):
         return xs, graph.call(lambda *a: case.run(a), *xs)
     return xs, case.run(xs)
 
@@ -55,7 +71,9 @@ def close(case: Case, got, want, what: str) -> None:
 
 
 def test_no_case_is_left_out() -> None:
-    assert {c.primitive for c in RUNNABLE} == {c.primitive for c in CASES} - INSIDE_A_VMAP - OF_NOTHING
+    assert {c.primitive for c in RUNNABLE} == {
+        c.primitive for c in CASES
+    } - INSIDE_A_VMAP - OF_NOTHING
 
 
 @in_one_test
@@ -73,7 +91,12 @@ def test_value(case: Case, known: bool) -> None:
         close(case, got, checking.host(case.run(checking.tensors(case, arrays, ()))), "value")
     assert y.known_shape in (None, got.shape)
     assert y.known_dtype in (None, got.dtype)
-    if known and case.primitive not in ("argwhere", "bincount", "window_max_push", "window_max_pull"):
+    if known and case.primitive not in (
+        "argwhere",
+        "bincount",
+        "window_max_push",
+        "window_max_pull",
+    ):
         assert (y.known_shape, y.known_dtype) == (got.shape, got.dtype)
 
 
@@ -100,7 +123,12 @@ def compare_gradients(case: Case, known: bool, dtype: str) -> None:
     gradients = graph.gradients(y, [xs[i] for i in wanted], seed)
     feeds = {**dict(zip(xs, arrays, strict=True)), seed: u}
     depends = {v: feeds[v] for v in graph.find_topo_sort(gradients) if v in feeds}
-    for got, want, i in zip(graph.Executor(gradients).run(depends), checking.reverse(case, arrays, u), wanted, strict=True):
+    for got, want, i in zip(
+        graph.Executor(gradients).run(depends),
+        checking.reverse(case, arrays, u),
+        wanted,
+        strict=True,
+    ):
         close(case, got, want, f"gradient by input {i}")
     for node, i in zip(gradients, wanted, strict=True):
         assert node.known_shape == (arrays[i].shape if known else None)
@@ -114,9 +142,15 @@ def test_tangent(case: Case, known: bool) -> None:
     wanted = case.differentiable()
     vs = {i: checking.direction(arrays[i], 2 + i) for i in wanted}
     xs, y = built(case, arrays, known)
-    directions = [graph.Variable(f"v{i}", shape=vs[i].shape if known else None, dtype=vs[i].dtype) for i in wanted]
+    directions = [
+        graph.Variable(f"v{i}", shape=vs[i].shape if known else None, dtype=vs[i].dtype)
+        for i in wanted
+    ]
     tangent = graph.jvp(y, [xs[i] for i in wanted], directions)
-    feeds = {**dict(zip(xs, arrays, strict=True)), **{d: vs[i] for d, i in zip(directions, wanted, strict=True)}}
+    feeds = {
+        **dict(zip(xs, arrays, strict=True)),
+        **{d: vs[i] for d, i in zip(directions, wanted, strict=True)},
+    }
     depends = {v: feeds[v] for v in graph.find_topo_sort([tangent]) if v in feeds}
     (got,) = graph.Executor([tangent]).run(depends)
     close(case, got, checking.forward(case, arrays, vs), "tangent")
@@ -153,14 +187,21 @@ def test_second_derivative(case: Case, known: bool) -> None:
 
 @in_one_test
 @each([c for c in SMOOTH if c.real and c.any_shape])
-@pytest.mark.parametrize("shapes", [((), ()), ((0,), (0,)), ((2, 1, 3), (4, 1)), ((3,), ()), ((1,), (2, 3))], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((), ()), ((0,), (0,)), ((2, 1, 3), (4, 1)), ((3,), ()), ((1,), (2, 3))], ids=str
+)
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=[pytest.mark.whole])])
 @KNOWN
 def test_broadcast(case: Case, shapes, dtype: str, known: bool) -> None:
-    """0-d, empty and broadcast operands: the value, and gradients summed back, of the right dtype."""
+    """0-d, empty and broadcast operands: the value, and gradients summed back, of the right
+    dtype.
+    """
     shapes = (shapes * 2)[: len(case.domains)]
     if case.primitive == "overwrite" and np.broadcast_shapes(*shapes) != shapes[0]:
-        shapes = (np.broadcast_shapes(*shapes), shapes[1])  # what is written must fit into what is there
+        shapes = (
+            np.broadcast_shapes(*shapes),
+            shapes[1],
+        )  # what is written must fit into what is there
     arrays = case.inputs(dtype, shapes)
     leaves = checking.tensors(case, arrays)
     want = case.run(leaves)

@@ -1,7 +1,8 @@
-"""Random computations, built as a graph and run eagerly: values, gradients, forward mode and second derivatives agree.
+"""Random computations, built as a graph and run eagerly: values, gradients, forward mode and second
+derivatives agree.
 
-A program is a list of steps on a growing pool of values; the same steps run on tensors, on PyTorch's tensors and on nodes, whose shapes and
-dtypes are declared or not, for each.
+A program is a list of steps on a growing pool of values; the same steps run on tensors, on
+PyTorch's tensors and on nodes, whose shapes and dtypes are declared or not, for each.
 """
 
 import numpy as np
@@ -48,7 +49,9 @@ def fits(a, b) -> bool:
 
 
 def plan(steps, shapes):
-    """The steps that fit, and the index of the last value: worked out once, on arrays, so that all libraries do the same."""
+    """The steps that fit, and the index of the last value: worked out once, on arrays, so that
+    all libraries do the same.
+    """
     pool, kept = [np.zeros(s) for s in shapes], []
     values = [mg.tensor(p) for p in pool]
     for name, i, j in steps:
@@ -68,7 +71,9 @@ def plan(steps, shapes):
 def follow(steps, inputs):
     values = list(inputs)
     for name, i, j in steps:
-        values.append(UNARY[name](values[i]) if name in UNARY else BINARY[name](values[i], values[j]))
+        values.append(
+            UNARY[name](values[i]) if name in UNARY else BINARY[name](values[i], values[j])
+        )
     return values[-1]
 
 
@@ -87,7 +92,12 @@ def arrays_of(shapes, dtypes, seed=0):
 def test_as_eager(steps, shapes, dtypes, declared):
     steps, arrays = plan(steps, shapes), arrays_of(shapes, dtypes[: len(shapes)])
     directions = [graph.constant(v) for v in arrays_of(shapes, dtypes[: len(shapes)], 1)]
-    xs = [graph.Variable(f"x{i}", a.shape if declared[i] else None, a.dtype if declared[i + 3] else None) for i, a in enumerate(arrays)]
+    xs = [
+        graph.Variable(
+            f"x{i}", a.shape if declared[i] else None, a.dtype if declared[i + 3] else None
+        )
+        for i, a in enumerate(arrays)
+    ]
     y = follow(steps, xs)
     first = graph.gradients(y, xs)
     weighted = graph.sum_nodes([(g * d).sum() for g, d in zip(first, directions, strict=True)])
@@ -98,22 +108,35 @@ def test_as_eager(steps, shapes, dtypes, declared):
     leaves = [mg.tensor(a, requires_grad=True) for a in arrays]
     vs = [d.op.value for d in directions]
     want = follow(steps, leaves)
-    grads = mg.autograd.grad(want, leaves, mg.ones_like(want), create_graph=True, materialize_grads=True)
+    grads = mg.autograd.grad(
+        want, leaves, mg.ones_like(want), create_graph=True, materialize_grads=True
+    )
     total = graph.sum_nodes([(g * v).sum() for g, v in zip(grads, vs, strict=True)])
     constant = not total.requires_grad
-    again = [mg.zeros_like(x) for x in leaves] if constant else mg.autograd.grad(total, leaves, materialize_grads=True)
-    _, pushed = mg.func.jvp(lambda *a: follow(steps, a), tuple(mg.tensor(a) for a in arrays), tuple(vs))
+    again = (
+        [mg.zeros_like(x) for x in leaves]
+        if constant
+        else mg.autograd.grad(total, leaves, materialize_grads=True)
+    )
+    _, pushed = mg.func.jvp(
+        lambda *a: follow(steps, a), tuple(mg.tensor(a) for a in arrays), tuple(vs)
+    )
     expected = [v.detach().numpy() for v in (want, *grads, total, *again, pushed)]
 
     loose = 1e-4 if any(a.dtype == np.float32 for a in arrays) else 1e-11
     executor = graph.Executor(nodes)
     for _ in range(3):  # plain, recorded, replayed
-        for node, got, value in zip(nodes, executor.run(dict(zip(xs, arrays, strict=True))), expected, strict=True):
+        for node, got, value in zip(
+            nodes, executor.run(dict(zip(xs, arrays, strict=True))), expected, strict=True
+        ):
             assert (got.shape, got.dtype) == (value.shape, value.dtype), str(node)
             np.testing.assert_allclose(got, value, rtol=loose, atol=loose, err_msg=str(node))
             if all(declared):
                 assert (node.shape, node.dtype) == (value.shape, value.dtype)
-            assert node.known_shape in (None, value.shape) and node.known_dtype in (None, value.dtype)
+            assert node.known_shape in (None, value.shape) and node.known_dtype in (
+                None,
+                value.dtype,
+            )
 
 
 @pytest.mark.oracle
@@ -129,14 +152,22 @@ def test_as_pytorch(steps, shapes, declared):
     leaves = [torch.tensor(a, requires_grad=True) for a in arrays]
     want = follow(steps, leaves)
     grads = torch.autograd.grad(want, leaves, torch.ones_like(want), allow_unused=True)
-    expected = [want, *(torch.zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves, strict=True))]
+    expected = [
+        want,
+        *(
+            torch.zeros_like(leaf) if g is None else g
+            for g, leaf in zip(grads, leaves, strict=True)
+        ),
+    ]
     for value, w in zip(got, expected, strict=True):
         assert value.shape == tuple(w.shape)
         np.testing.assert_allclose(value, w.detach().numpy(), rtol=1e-11, atol=1e-12)
 
 
 def test_a_network_as_a_graph():
-    """Layers and losses of minigrad.nn on nodes: the same numbers, and the gradients of its inputs."""
+    """Layers and losses of minigrad.nn on nodes: the same numbers, and the gradients of its
+    inputs.
+    """
     functional = mg.nn.functional
     mg.manual_seed(0)
     net = mg.nn.Sequential(mg.nn.Linear(4, 5), mg.nn.ReLU(), mg.nn.LayerNorm(5), mg.nn.Linear(5, 3))
@@ -154,6 +185,8 @@ def test_a_network_as_a_graph():
         np.testing.assert_array_equal(slope, g.numpy())
     waiting = graph.Variable("x")
     later = graph.call(lambda a, t: functional.cross_entropy(net(a), t), waiting, labels)
-    value, slope = graph.Executor([later, *graph.gradients(later, [waiting])]).run({waiting: data, labels: chosen})
+    value, slope = graph.Executor([later, *graph.gradients(later, [waiting])]).run(
+        {waiting: data, labels: chosen}
+    )
     np.testing.assert_array_equal(value, want.detach().numpy())
     np.testing.assert_allclose(slope, g.numpy(), rtol=1e-6)

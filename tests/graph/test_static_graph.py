@@ -1,4 +1,6 @@
-"""What a graph knows before it runs, what it refuses, how it prints, and that none of it depends on how deep it is."""
+"""What a graph knows before it runs, what it refuses, how it prints, and that none of it depends
+on how deep it is.
+"""
 
 import gc
 import weakref
@@ -15,7 +17,7 @@ def run(node, feeds):
     return Executor([node]).run(feeds)[0]
 
 
-# ------------------------------------------------------------------------------------------------------- what is known beforehand
+# ------------------------------------------------------------------------- what is known beforehand
 
 
 def test_shapes_and_dtypes_are_known_where_they_are_declared():
@@ -40,18 +42,35 @@ def test_an_unknown_shape_is_not_guessed():
 def test_equal_unknown_shapes_need_no_summing_back():
     x = Variable("x")
     y = x.exp() * x + 1
-    assert {n.op.label for n in graph.find_topo_sort(gradients(y, [x]))} == {"", "exp", "mul", "add", "ones_like"}
+    assert {n.op.label for n in graph.find_topo_sort(gradients(y, [x]))} == {
+        "",
+        "exp",
+        "mul",
+        "add",
+        "ones_like",
+    }
     z = Variable("z")
     assert "sum_to_like" in {n.op.label for n in graph.find_topo_sort(gradients(x * z, [x]))}
     a, b = Variable("a", (3,), "float64"), Variable("b", (3,), "float64")
-    assert {n.op.label for n in graph.find_topo_sort(gradients(a * b, [a, b]))} == {"", "mul", "ones_like"}
+    assert {n.op.label for n in graph.find_topo_sort(gradients(a * b, [a, b]))} == {
+        "",
+        "mul",
+        "ones_like",
+    }
 
 
 def test_one_graph_serves_many_shapes():
     x, y = Variable("x"), Variable("y")
     z = (x * y + x / (y * y + 1)).sum()
     executor = Executor([z, *gradients(z, [x, y])])
-    for shapes in [((), ()), ((3,), ()), ((2, 3), (3,)), ((2, 1), (1, 3)), ((0, 3), (1,)), ((3,), ())]:
+    for shapes in [
+        ((), ()),
+        ((3,), ()),
+        ((2, 3), (3,)),
+        ((2, 1), (1, 3)),
+        ((0, 3), (1,)),
+        ((3,), ()),
+    ]:
         arrays = [np.random.default_rng(i).standard_normal(s) for i, s in enumerate(shapes)]
         leaves = [mg.tensor(a, requires_grad=True) for a in arrays]
         want = (leaves[0] * leaves[1] + leaves[0] / (leaves[1] * leaves[1] + 1)).sum()
@@ -68,23 +87,43 @@ def test_unknown_shapes_beside_known_ones(shape):
     """What is broadcast against a known shape is summed back from it."""
     x, y = Variable("x", dtype="float64"), Variable("y", (3,), "float64")
     array = np.random.default_rng(0).standard_normal(shape)
-    for make in (lambda a, b: a * np.arange(3.0), lambda a, b: a.exp() * b + a, lambda a, b: (a + b) * (b + np.ones((2, 3)))):
+    for make in (
+        lambda a, b: a * np.arange(3.0),
+        lambda a, b: a.exp() * b + a,
+        lambda a, b: (a + b) * (b + np.ones((2, 3))),
+    ):
         z = make(x, y)
-        leaves = [mg.tensor(array, requires_grad=True), mg.tensor(np.arange(3.0) + 1, requires_grad=True)]
+        leaves = [
+            mg.tensor(array, requires_grad=True),
+            mg.tensor(np.arange(3.0) + 1, requires_grad=True),
+        ]
         want = make(*leaves)
         grads = mg.autograd.grad(want, leaves, mg.ones_like(want), materialize_grads=True)
-        for got, g in zip(Executor(gradients(z, [x, y])).run({x: array, y: leaves[1].detach()}), grads, strict=True):
+        for got, g in zip(
+            Executor(gradients(z, [x, y])).run({x: array, y: leaves[1].detach()}),
+            grads,
+            strict=True,
+        ):
             assert got.shape == g.shape
             np.testing.assert_allclose(got, g.numpy(), rtol=1e-13)
 
 
 def test_to_the_shape_of_another_node():
-    """sum_to_like and broadcast_like are each other's transposes, in both modes; the second input gives only its shape."""
+    """sum_to_like and broadcast_like are each other's transposes, in both modes; the second
+    input gives only its shape.
+    """
     x, y = Variable("x"), Variable("y")
     feeds = {x: np.arange(3.0).reshape(1, 3), y: np.ones((2, 3))}
     summed, spread = graph.sum_to_like_op(x + y, x), graph.broadcast_like_op(x, y)
     v = np.array([[1.0, 10.0, 100.0]])
-    nodes = [summed, spread, *gradients(summed, [x, y]), *gradients(spread, [x, y]), jvp(summed, [x], [v]), jvp(spread, [x], [v])]
+    nodes = [
+        summed,
+        spread,
+        *gradients(summed, [x, y]),
+        *gradients(spread, [x, y]),
+        jvp(summed, [x], [v]),
+        jvp(spread, [x], [v]),
+    ]
     want = [
         [[2.0, 4.0, 6.0]],
         [[0.0, 1.0, 2.0]] * 2,
@@ -111,15 +150,27 @@ def test_dtypes_of_gradients_are_those_of_the_variables():
     x, y = Variable("x"), Variable("y")
     z = x * y * np.ones(3)
     feeds = {x: np.ones(3, "float32"), y: np.ones((2, 3), "float16")}
-    assert [g.dtype for g in Executor([z, *gradients(z, [x, y])]).run(feeds)] == [np.float64, np.float32, np.float16]
+    assert [g.dtype for g in Executor([z, *gradients(z, [x, y])]).run(feeds)] == [
+        np.float64,
+        np.float32,
+        np.float16,
+    ]
 
 
 @pytest.mark.parametrize(
     ("build", "error", "words"),
     [
-        (lambda x: x + np.ones((2, 2)), mg.errors.ShapeError, r"add: shapes \(4, 3\) and \(2, 2\).*x, const"),
+        (
+            lambda x: x + np.ones((2, 2)),
+            mg.errors.ShapeError,
+            r"add: shapes \(4, 3\) and \(2, 2\).*x, const",
+        ),
         (lambda x: x @ x, mg.errors.ShapeError, "inner sizes 3 and 4"),
-        (lambda x: graph.matmul(x, x, trans_A=True, trans_B=True), mg.errors.ShapeError, "inner sizes"),
+        (
+            lambda x: graph.matmul(x, x, trans_A=True, trans_B=True),
+            mg.errors.ShapeError,
+            "inner sizes",
+        ),
         (lambda x: x.reshape(5), mg.errors.ShapeError, "12"),
         (lambda x: x[7], IndexError, "out of bounds"),
         (lambda x: x.sum(5), IndexError, "dimension 5"),
@@ -132,15 +183,23 @@ def test_mistakes_are_found_when_the_graph_is_built(build, error, words):
         build(Variable("x", (4, 3), "float64"))
 
 
-# ------------------------------------------------------------------------------------------------------------------ running it
+# --------------------------------------------------------------------------------------- running it
 
 
 def test_what_is_fed():
     x, n, i = Variable("x"), Variable("n", (2,), "float32"), Variable("i", dtype="int64")
-    assert run(x * 1, {x: 2}).dtype == mg.get_default_dtype() and run(x * 1, {x: [1, 2]}).dtype == mg.get_default_dtype()
-    assert run(x * 1, {x: np.array([1, 2])}).dtype == np.float64  # integers for a variable that is a floating one
+    assert (
+        run(x * 1, {x: 2}).dtype == mg.get_default_dtype()
+        and run(x * 1, {x: [1, 2]}).dtype == mg.get_default_dtype()
+    )
+    assert (
+        run(x * 1, {x: np.array([1, 2])}).dtype == np.float64
+    )  # integers for a variable that is a floating one
     assert run(x * 1, {x: mg.tensor([1.0, 2.0])}).tolist() == [1, 2]
-    assert run(n * 1, {n: [1, 2]}).dtype == np.float32 and run(i * 1, {i: [True, 3]}).tolist() == [1, 3]
+    assert run(n * 1, {n: [1, 2]}).dtype == np.float32 and run(i * 1, {i: [True, 3]}).tolist() == [
+        1,
+        3,
+    ]
     fed = np.ones(2)
     results = Executor([x, x, x.reshape(2, 1)]).run({x: fed})
     for r in results:
@@ -153,15 +212,35 @@ def test_what_is_fed():
     [
         (lambda x, y: {}, mg.AutogradError, "the variables x, y are not fed"),
         (lambda x, y: {x: np.ones(3)}, mg.AutogradError, "the variable y is not fed"),
-        (lambda x, y: {Variable("x"): 1.0, y: 1.0}, mg.AutogradError, "Another variable named x is fed"),
-        (lambda x, y: {x: np.ones(4), y: 1.0}, mg.errors.ShapeError, r"x has shape \(3,\), but was fed a value of shape \(4,\)"),
-        (lambda x, y: {x: np.ones(3, "float32"), y: 1.0}, mg.errors.DTypeError, "x is declared float64, but was fed float32"),
-        (lambda x, y: {x: np.ones(3), y: np.array(True)}, mg.errors.DTypeError, "y has no declared dtype"),
+        (
+            lambda x, y: {Variable("x"): 1.0, y: 1.0},
+            mg.AutogradError,
+            "Another variable named x is fed",
+        ),
+        (
+            lambda x, y: {x: np.ones(4), y: 1.0},
+            mg.errors.ShapeError,
+            r"x has shape \(3,\), but was fed a value of shape \(4,\)",
+        ),
+        (
+            lambda x, y: {x: np.ones(3, "float32"), y: 1.0},
+            mg.errors.DTypeError,
+            "x is declared float64, but was fed float32",
+        ),
+        (
+            lambda x, y: {x: np.ones(3), y: np.array(True)},
+            mg.errors.DTypeError,
+            "y has no declared dtype",
+        ),
         (lambda x, y: {x: np.ones(3), y: 1j}, mg.errors.DTypeError, "y has no declared dtype"),
         (lambda x, y: {x: np.ones(3), y: np.ones(2)}, mg.errors.ShapeError, "do not fit"),
         (lambda x, y: {x: np.ones(3), y: x}, TypeError, "feed values, not nodes"),
         (lambda x, y: {"x": 1.0}, TypeError, "a key of feed_dict must be a Node"),
-        (lambda x, y: {x: np.ones(3), y: 1.0, x * 2: np.ones(3)}, mg.AutogradError, "needs its value"),
+        (
+            lambda x, y: {x: np.ones(3), y: 1.0, x * 2: np.ones(3)},
+            mg.AutogradError,
+            "needs its value",
+        ),
         (lambda x, y: [1.0], TypeError, "feed_dict is a dict"),
     ],
 )
@@ -181,7 +260,9 @@ def test_any_node_can_be_fed_and_unused_variables_too():
 
 
 def test_runs_are_the_same_plain_recorded_and_replayed():
-    """The first run is plain, the second is recorded, later ones replay; a run with other shapes starts anew."""
+    """The first run is plain, the second is recorded, later ones replay; a run with other shapes
+    starts anew.
+    """
     x, w, labels = Variable("x"), Variable("w", (3, 2)), Variable("labels", dtype="int64")
     picked = (x @ w).tanh()[0, labels]
     loss = picked.sum() + (w * w).sum()
@@ -189,7 +270,11 @@ def test_runs_are_the_same_plain_recorded_and_replayed():
     executor = Executor([loss, *g, *gradients(g[1].sum(), [x]), jvp(loss, [w], [np.ones((3, 2))])])
     rng = np.random.default_rng(0)
     for rows in (4, 4, 4, 4, 2, 2, 2):
-        feeds = {w: rng.standard_normal((3, 2)), labels: rng.integers(0, 2, 5), x: rng.standard_normal((rows, 3))}
+        feeds = {
+            w: rng.standard_normal((3, 2)),
+            labels: rng.integers(0, 2, 5),
+            x: rng.standard_normal((rows, 3)),
+        }
         a, b = mg.tensor(feeds[x], requires_grad=True), mg.tensor(feeds[w], requires_grad=True)
         want = (a @ b).tanh()[0, mg.tensor(feeds[labels])].sum() + (b * b).sum()
         ga, gb = mg.autograd.grad(want, [a, b], create_graph=True)
@@ -199,7 +284,9 @@ def test_runs_are_the_same_plain_recorded_and_replayed():
             np.testing.assert_allclose(value, expected.detach().numpy(), rtol=1e-13, atol=1e-14)
     program = executor.program(feeds)
     assert isinstance(program, graph.Program) and executor.program(feeds) is program
-    assert {"forward", "backward", "second backward", "tangent"} <= {i.phase for i in program.instructions}
+    assert {"forward", "backward", "second backward", "tangent"} <= {
+        i.phase for i in program.instructions
+    }
 
 
 def test_one_program_for_each_set_of_shapes():
@@ -236,7 +323,9 @@ def test_functions_of_the_library_that_decide_by_values():
     executor = Executor([graph.matrix_exp(x)])
     for size in (0.1, 0.1, 30.0, 5.0, 0.01, 100.0):
         array = size * np.array([[0.0, 1.0], [-1.0, 0.0]])
-        np.testing.assert_array_equal(executor.run({x: array})[0], mg.linalg.matrix_exp(mg.tensor(array)).numpy())
+        np.testing.assert_array_equal(
+            executor.run({x: array})[0], mg.linalg.matrix_exp(mg.tensor(array)).numpy()
+        )
 
 
 def test_a_quantile_at_a_variable_place():
@@ -244,7 +333,9 @@ def test_a_quantile_at_a_variable_place():
     x, q = Variable("x"), Variable("q")
     executor = Executor([graph.quantile(x, q)])
     for share in (0.3, 0.3, 1.0, 0.0):
-        np.testing.assert_allclose(executor.run({x: np.arange(5.0), q: np.array(share)})[0], 4 * share, rtol=1e-15)
+        np.testing.assert_allclose(
+            executor.run({x: np.arange(5.0), q: np.array(share)})[0], 4 * share, rtol=1e-15
+        )
     with pytest.raises(ValueError, match=r"q must be a number .* in \[0, 1\]"):
         executor.run({x: np.arange(5.0), q: np.array(1.5)})
 
@@ -252,14 +343,24 @@ def test_a_quantile_at_a_variable_place():
 def test_what_cannot_be_recorded_runs_node_by_node():
     x, mask = Variable("x"), Variable("mask", dtype="bool")
     signs = graph.call(lambda a: a if float(a.sum()) > 0 else -a, x)
-    for node, reason in [(signs, "may decide by values"), (x[mask], "may decide by values"), (graph.nonzero(mask), "may decide by values")]:
+    for node, reason in [
+        (signs, "may decide by values"),
+        (x[mask], "may decide by values"),
+        (graph.nonzero(mask), "may decide by values"),
+    ]:
         executor = Executor([node])
         with pytest.raises(mg.AutogradError, match=reason):
             executor.program({x: np.ones(3), mask: np.ones(3, bool)})
     for values in ([1.0, 2.0], [-1.0, -2.0], [3.0, -4.0], [5.0, -1.0]):
         assert run(signs, {x: np.array(values)}).sum() > 0
     executor = Executor([x[mask], *gradients(x[mask].sum(), [x])])
-    for chosen in ([True, True, False], [False, False, False], [False, True, True], [True, False, False], [True, True, True]):
+    for chosen in (
+        [True, True, False],
+        [False, False, False],
+        [False, True, True],
+        [True, False, False],
+        [True, True, True],
+    ):
         picked, g = executor.run({x: np.arange(3.0), mask: np.array(chosen)})
         np.testing.assert_array_equal(picked, np.arange(3.0)[chosen])
         np.testing.assert_array_equal(g, np.array(chosen, float))
@@ -289,7 +390,7 @@ def test_constants_are_copied():
     assert run(y, {x: 1.0}).tolist() == [2, 2, 2]
 
 
-# --------------------------------------------------------------------------------------------------------------- derivatives
+# -------------------------------------------------------------------------------------- derivatives
 
 
 def test_no_dependence_gives_zeros_of_the_nodes_shape():
@@ -313,7 +414,13 @@ def test_gradients_by_nodes_in_the_middle_and_by_the_output():
 def test_tangents_are_given_even_where_one_input_depends_on_another():
     x = Variable("x", (), "float64")
     middle = x * x
-    assert run(jvp(middle * 3 + x, [x, middle], [np.float64(1.0), np.float64(100.0)]), {x: np.float64(5.0)}) == 301
+    assert (
+        run(
+            jvp(middle * 3 + x, [x, middle], [np.float64(1.0), np.float64(100.0)]),
+            {x: np.float64(5.0)},
+        )
+        == 301
+    )
 
 
 def test_several_results_and_unused_ones():
@@ -341,8 +448,16 @@ def test_several_results_and_unused_ones():
         (lambda x, i: gradients(mg.ones(3), [x]), TypeError, "mg.graph.constant"),
         (lambda x, i: gradients(x, [i]), mg.errors.DTypeError, "i has dtype int64"),
         (lambda x, i: gradients(x > 0, [x]), mg.errors.DTypeError, "bool"),
-        (lambda x, i: gradients(x, [x], np.ones(2)), mg.errors.ShapeError, r"output_grad has shape \(2,\)"),
-        (lambda x, i: jvp(x, [x], [np.ones(2)]), mg.errors.ShapeError, r"tangent 0 has shape \(2,\)"),
+        (
+            lambda x, i: gradients(x, [x], np.ones(2)),
+            mg.errors.ShapeError,
+            r"output_grad has shape \(2,\)",
+        ),
+        (
+            lambda x, i: jvp(x, [x], [np.ones(2)]),
+            mg.errors.ShapeError,
+            r"tangent 0 has shape \(2,\)",
+        ),
         (lambda x, i: jvp(x, [x], []), ValueError, "1 inputs and 0 tangents"),
         (lambda x, i: jvp(x, x, x), TypeError, "lists"),
         (lambda x, i: jvp(x, [x, x], [np.ones(3), np.ones(3)]), ValueError, "named twice"),
@@ -368,20 +483,35 @@ def test_roles_orders_and_whose_derivative():
     assert (x + 1).role == "given"
 
 
-# ------------------------------------------------------------------------------------------------------- a graph has no values
+# ---------------------------------------------------------------------------- a graph has no values
 
 
 @pytest.mark.parametrize(
     "use",
-    [bool, float, int, complex, np.asarray, lambda x: x.item(), lambda x: x.numpy(), lambda x: x.tolist(), lambda x: 1 if x > 0 else 2,
-     lambda x: mg.tensor(x), lambda x: range(3)[x], lambda x: 3 in x, lambda x: x.equal(x), lambda x: mg.allclose(x, x)],
+    [bool, float, int, complex, np.asarray, lambda x: x.item(), lambda x: x.numpy(),
+        lambda x: x.tolist(), lambda x: 1 if x > 0 else 2,
+     lambda x: mg.tensor(x), lambda x: range(3)[x], lambda x: 3 in x, lambda x: x.equal(x),
+     lambda x: mg.allclose(x, x)],
 )  # fmt: skip
 def test_asking_for_a_value_is_explained(use):
     with pytest.raises(mg.AutogradError, match=r"no value until it runs.*Executor"):
         use(Variable("x", (), "float64"))
 
 
-@pytest.mark.parametrize("name", ["exp_", "add_", "zero_", "copy_", "fill_", "requires_grad_", "backward", "register_hook", "gaussian"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "exp_",
+        "add_",
+        "zero_",
+        "copy_",
+        "fill_",
+        "requires_grad_",
+        "backward",
+        "register_hook",
+        "gaussian",
+    ],
+)
 def test_what_tensors_do_and_nodes_do_not(name):
     x = Variable("x", (3,))
     with pytest.raises(mg.AutogradError, match="x is a node of a graph"):
@@ -405,7 +535,15 @@ def test_in_place_operators_make_new_nodes():
 def test_tensors_and_arrays_may_stand_on_either_side():
     x = Variable("x", (3,), "float64")
     one = mg.ones(3, dtype="float64", requires_grad=True)
-    for y in (one + x, x + one, np.ones(3) + x, x + np.ones(3), mg.add(one, x), mg.add(np.ones(3), x), 1 + x):
+    for y in (
+        one + x,
+        x + one,
+        np.ones(3) + x,
+        x + np.ones(3),
+        mg.add(one, x),
+        mg.add(np.ones(3), x),
+        1 + x,
+    ):
         assert isinstance(y, graph.Node) and run(y, {x: np.ones(3)}).tolist() == [2, 2, 2]
     table = mg.arange(10, dtype="float64")
     index = Variable("i", (2,), "int64")
@@ -420,7 +558,7 @@ def test_building_a_graph_is_not_an_operation_for_observers():
     assert isinstance(y, graph.Node)
 
 
-# --------------------------------------------------------------------------------------------------------------------- printing
+# ----------------------------------------------------------------------------------------- printing
 
 
 def test_text_has_a_line_a_node():
@@ -449,13 +587,17 @@ def test_names_stay_short():
     assert "…" in str(y) and len(str(y)) < 500
     assert len(graph.text(y).splitlines()) < 70
     z = x + np.zeros((50, 50))
-    assert str(z) == "(x+const[50, 50])" and str(x[1:, None]) == "x[1:,None]" and str(x**2) == "(x**2)"
+    assert (
+        str(z) == "(x+const[50, 50])" and str(x[1:, None]) == "x[1:,None]" and str(x**2) == "(x**2)"
+    )
 
 
 @pytest.mark.parametrize("n", [8_000, pytest.param(30_000, marks=[pytest.mark.whole])])
 @pytest.mark.parametrize("shape", [None, (2,)])
 def test_deep_graphs_need_no_recursion(shape, n):
-    """Thousands of operations and their gradients: built, differentiated, compared, printed, run and freed (by reference counts alone)."""
+    """Thousands of operations and their gradients: built, differentiated, compared, printed, run
+    and freed (by reference counts alone).
+    """
     x = y = Variable("x", shape, "float64")
     for i in range(n):
         y = y * 0.99999 if i % 2 else y + 1e-6

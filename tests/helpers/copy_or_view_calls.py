@@ -1,8 +1,9 @@
 """Calls of every public function and method, by whether the result is a copy, a view or the input.
 
-The calls are written for PyTorch and minigrad alike. T is the library; F, L, FT, SP, SG, MK and N are
-its nn.functional, linalg, fft, special, signal, masked and nn. The other names are those of `arrays`.
-They include the cases in which nothing has to be computed: repeat by 1, pad by nothing, one part.
+The calls are written for PyTorch and minigrad alike. T is the library; F, L, FT, SP, SG, MK and N
+are its nn.functional, linalg, fft, special, signal, masked and nn. The other names are those of
+`arrays`. They include the cases in which nothing has to be computed: repeat by 1, pad by nothing,
+one part.
 """
 
 import re
@@ -11,13 +12,16 @@ from typing import Any
 import numpy as np
 
 COPY, VIEW, EXPANDED, WINDOWS, ITSELF = "copy", "view", "expanded view", "windows", "itself"
-"""What a call gives: memory of its own; a view; a view in which one location has several elements, so
-that it cannot be written to; overlapping windows, which can be filled with one number only; the input.
+"""What a call gives: memory of its own; a view; a view in which one location has several elements,
+so that it cannot be written to; overlapping windows, which can be filled with one number only; the
+input.
 """
 
 
 def arrays() -> dict[str, np.ndarray]:
-    """What the calls are made on: x, y (3, 4), o (3, 1), l (1, 4), vectors, a number s and so on."""
+    """What the calls are made on: x, y (3, 4), o (3, 1), l (1, 4), vectors, a number s and so
+    on.
+    """
     r = np.random.default_rng(0)
 
     def u(*shape: int) -> np.ndarray:
@@ -26,20 +30,26 @@ def arrays() -> dict[str, np.ndarray]:
     m = u(3, 3)
     m = m @ m.T + np.eye(3)
     floats = {
-        "x": u(3, 4), "y": u(3, 4), "o": u(3, 1), "l": u(1, 4), "v": u(4), "w": u(4), "s": u(), "q": u(1), "m": m,
+        "x": u(3, 4), "y": u(3, 4), "o": u(3, 1), "l": u(1, 4), "v": u(4), "w": u(4), "s": u(),
+        "q": u(1), "m": m,
         "ll": u(1, 1), "m34": u(4, 3), "x3": u(4, 3), "v3": u(3), "g3": u(3, 3, 3), "p": u(3, 2),
         "e": np.zeros((0, 4)), "e0": np.zeros(0), "one": np.ones(1), "one1": np.ones((1, 1)),
         "one111": np.ones((1, 1, 1)), "one1111": np.ones((1, 1, 1, 1)), "one3": np.ones(3),
         "ones34": np.ones((3, 4)), "ones4": np.ones(4), "zeros4": np.zeros(4), "s1": u(1, 1),
-        "g": u(2, 4, 4, 4), "h1": u(2, 4, 5), "d": u(2, 4, 3, 3, 3), "cols": u(2, 4, 16), "cols1": u(2, 9, 1),
-        "k1": u(4, 4, 1), "k2": u(4, 4, 1, 1), "kd": u(4, 4, 1, 1, 1), "w344": u(3, 4, 4), "w155": u(15, 5),
-        "w55": u(5, 5), "theta": u(2, 2, 3), "flow": u(2, 3, 3, 2), "v12": u(12), "logp": np.log(u(5, 2, 3)),
+        "g": u(2, 4, 4, 4), "h1": u(2, 4, 5), "d": u(2, 4, 3, 3, 3), "cols": u(2, 4, 16),
+        "cols1": u(2, 9, 1),
+        "k1": u(4, 4, 1), "k2": u(4, 4, 1, 1), "kd": u(4, 4, 1, 1, 1), "w344": u(3, 4, 4),
+        "w155": u(15, 5),
+        "w55": u(5, 5), "theta": u(2, 2, 3), "flow": u(2, 3, 3, 2), "v12": u(12),
+        "logp": np.log(u(5, 2, 3)),
         "sgns": np.sign(u(3, 4) - 0.5),
     }  # fmt: skip
     integers = {
-        "i": r.integers(0, 4, (3, 4)), "j": r.integers(0, 4, (3, 4)), "k": r.permutation(4), "k4": np.arange(4),
+        "i": r.integers(0, 4, (3, 4)), "j": r.integers(0, 4, (3, 4)), "k": r.permutation(4),
+        "k4": np.arange(4),
         "k3": np.arange(1, 4), "k0": np.arange(3), "ks": np.array(0), "ks1": np.array([0]),
-        "i0": np.array([[0, 1, 2, 0]] * 3), "ones3": np.ones(3, int), "targets": np.array([[1, 2], [2, 1]]),
+        "i0": np.array([[0, 1, 2, 0]] * 3), "ones3": np.ones(3, int),
+        "targets": np.array([[1, 2], [2, 1]]),
         "lens": np.array([5, 5]), "tlens": np.array([2, 2]), "pivots": np.array([1, 2, 3], "i4"),
         "places1": np.tile(np.arange(5), (2, 4, 1)),
         "places2": np.tile(np.arange(16).reshape(4, 4), (2, 4, 1, 1)),
@@ -47,10 +57,13 @@ def arrays() -> dict[str, np.ndarray]:
         "u8g": r.integers(0, 255, (1, 1, 4, 4)).astype("u1"),
     }  # fmt: skip
     others = {
-        "b": np.ones((3, 4), bool), "n": r.random((3, 4)) < 0.5, "bs": np.array(True), "bq": np.array([True]),
+        "b": np.ones((3, 4), bool), "n": r.random((3, 4)) < 0.5, "bs": np.array(True),
+        "bq": np.array([True]),
         "bo": np.ones((3, 1), bool), "c": u(3, 4) + 1j * u(3, 4), "cq": u(1) + 1j * u(1),
-        "c33": u(3, 13) + 1j * u(3, 13), "c64": u(3).astype("F"), "f": u(3, 4).astype("f"), "h": u(3).astype("e"),
-        "i8": np.arange(3, dtype="i1"), "u8": np.arange(3, dtype="u1"), "i16": np.arange(3, dtype="i2"),
+        "c33": u(3, 13) + 1j * u(3, 13), "c64": u(3).astype("F"), "f": u(3, 4).astype("f"),
+        "h": u(3).astype("e"),
+        "i8": np.arange(3, dtype="i1"), "u8": np.arange(3, dtype="u1"),
+        "i16": np.arange(3, dtype="i2"),
         "i32": np.arange(3, dtype="i4"),
     }  # fmt: skip
     return floats | integers | others
@@ -386,7 +399,9 @@ x.expand(2, 3, 4); o.expand_as(x)
 T.meshgrid(v, q, indexing="ij")[1]; T.meshgrid(v, w, indexing="ij"); T.meshgrid(v, w, indexing="xy")
 T.meshgrid(v, q, indexing="xy")[1]
 """
-"""Views in which one memory location has several elements. Both libraries refuse to write to them."""
+"""Views in which one memory location has several elements. Both libraries refuse to write to
+them.
+"""
 
 THE_INPUT = """
 T.broadcast_tensors(x, o)[0]; T.broadcast_tensors(v, x)[1]
@@ -427,15 +442,19 @@ F.selu_(x); F.threshold_(x, 0.0, 0.0)
 
 MINIGRAD_ONLY = {
     "T.softplus(x)": COPY, "F.logsumexp(x, 1)": COPY, "F.logsumexp(o, 1)": COPY, "T.lu(m)": COPY,
-    "T.multi_dot([m, m])": COPY, "T.getitem(x, 0)": VIEW, "T.getitem(x, k0)": COPY, "T.getitem(s, ())": VIEW,
-    "T.sum_to(x, 3, 4)": ITSELF, "T.sum_to(x, 1, 4)": COPY, "T.sum_to(s)": COPY, "L.logdet(m)": COPY,
+    "T.multi_dot([m, m])": COPY, "T.getitem(x, 0)": VIEW, "T.getitem(x, k0)": COPY,
+    "T.getitem(s, ())": VIEW,
+    "T.sum_to(x, 3, 4)": ITSELF, "T.sum_to(x, 1, 4)": COPY, "T.sum_to(s)": COPY,
+    "L.logdet(m)": COPY,
     "L.trace(m)": COPY, "FT.fftshift(s)": COPY, "FT.ifftshift(s)": COPY, "x.gaussian()": ITSELF,
     "x.uniform()": ITSELF, "x.set_value(0.0)": ITSELF, "x.transpose()": VIEW, "x.fill(2.0)": COPY,
     "x.tensordot(m34, 1)": COPY,
 }  # fmt: skip
 """Calls that PyTorch does not have, or refuses."""
 
-CONJUGATE = "PyTorch conjugates when the elements are read; NumPy has no such view, so this is a copy."
+CONJUGATE = (
+    "PyTorch conjugates when the elements are read; NumPy has no such view, so this is a copy."
+)
 OVERLAP = "PyTorch permits changes of overlapping windows whose outcome depends on their order."
 DIFFERENT = {
     "T.conj(c)": (COPY, VIEW, CONJUGATE),
@@ -451,21 +470,22 @@ DIFFERENT = {
 """What minigrad gives, what PyTorch gives, and why they differ."""
 
 NO_TENSORS = """
-    allclose arange broadcast_shapes can_cast empty equal eye from_dlpack from_numpy full get_default_dtype
-    get_rng_state is_anomaly_enabled is_complex is_floating_point is_inference
-    is_inference_mode_enabled is_grad_enabled is_nonzero is_tensor linspace
-    logspace manual_seed normal numel ones promote_types rand randint randint_like randn random_state randperm
-    result_type scalar_tensor set_default_dtype set_random_state set_rng_state tril_indices triu_indices vmap
-    zeros fftfreq rfftfreq tensor empty_like
+    allclose arange broadcast_shapes can_cast empty equal eye from_dlpack from_numpy full
+    get_default_dtype get_rng_state is_anomaly_enabled is_complex is_floating_point is_inference
+    is_inference_mode_enabled is_grad_enabled is_nonzero is_tensor linspace logspace manual_seed
+    normal numel ones promote_types rand randint randint_like randn random_state randperm
+    result_type scalar_tensor set_default_dtype set_random_state set_rng_state tril_indices
+    triu_indices vmap zeros fftfreq rfftfreq tensor empty_like
 """.split()
 """Functions that take no tensor or give none: makers, questions, settings."""
 
 NO_TENSORS_OF_METHODS = """
-    allclose array backward creator cuda data_ptr device dim draw_graph dtype element_size equal get_device grad
-    grad_fn is_complex is_contiguous is_cpu is_cuda is_floating_point is_inference is_leaf is_nonzero is_same_size is_signed
-    item itemsize nbytes ndim ndimension nelement node numel output_nr register_hook
-    register_post_accumulate_grad_hook requires_grad retain_grad retains_grad shape size stores_grad stride
-    tangents tolist version view_of stored_grad resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
+    allclose array backward creator cuda data_ptr device dim draw_graph dtype element_size equal
+    get_device grad grad_fn is_complex is_contiguous is_cpu is_cuda is_floating_point is_inference
+    is_leaf is_nonzero is_same_size is_signed item itemsize nbytes ndim ndimension nelement node
+    numel output_nr register_hook register_post_accumulate_grad_hook requires_grad retain_grad
+    retains_grad shape size stores_grad stride tangents tolist version view_of stored_grad resize_
+    resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_
 """.split()
 """Methods and attributes that give no tensor, concern the graph or the device, or are refused."""
 
@@ -498,7 +518,9 @@ def as_methods(methods: Any) -> dict[str, tuple[str, str | None]]:
 
 
 def in_place(methods: Any) -> dict[str, list[str]]:
-    """For each in-place method the calls that follow from those of the function: `x.f_(…)` from `T.f(x, …)`."""
+    """For each in-place method the calls that follow from those of the function: `x.f_(…)` from
+    `T.f(x, …)`.
+    """
     found: dict[str, list[str]] = {}
     for call in (*CALLS, *as_methods(methods)):
         match = re.fullmatch(r"([a-z]\w*)\.(\w+)\((.*)\)", call)

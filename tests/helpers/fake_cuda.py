@@ -1,8 +1,10 @@
-"""CUDA without hardware: the strict fake device under CuPy's name, with streams, graphs that record and replay, and kernels in C.
+"""CUDA without hardware: the strict fake device under CuPy's name, with streams, graphs that record
+and replay, and kernels in C.
 
-What CuPy would launch while a stream is captured is not computed but noted, in memory that holds NaN until the graph is launched. Kernels
-given as C are compiled by the host's C++ compiler; only what CUDA names differently stands between. So the texts and the bookkeeping are
-really run; what a device itself does (memory, order among streams, speed) is not.
+What CuPy would launch while a stream is captured is not computed but noted, in memory that holds
+NaN until the graph is launched. Kernels given as C are compiled by the host's C++ compiler; only
+what CUDA names differently stands between. So the texts and the bookkeeping are really run; what a
+device itself does (memory, order among streams, speed) is not.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from minigrad import backend
 from tests.helpers.fake_device import FakeArray, FakeLibrary, Tape, _made, synchronised, uploaded
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler for the kernels (apt-get install g++)")
+needs_compiler = pytest.mark.skipif(
+    COMPILER is None, reason="there is no C++ compiler for the kernels (apt-get install g++)"
+)
 NAMES_IN_C = {"float32": "float", "float64": "double", "bool": "bool"}
 HOST = "#include <cmath>\nusing namespace std;\n#define __device__\n"
 log: list[Any] = []
@@ -106,13 +110,26 @@ class Allocator(Context):
 
 
 class ElementwiseKernel:
-    """A kernel given as text, compiled for the host. As strict as CuPy's: dtypes are as declared, or Python numbers."""
+    """A kernel given as text, compiled for the host. As strict as CuPy's: dtypes are as
+    declared, or Python numbers.
+    """
 
     made: ClassVar[list[Any]] = []
 
-    def __init__(self, in_params: str, out_params: str, operation: str, name: str, *, options: tuple[str, ...], preamble: str) -> None:
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str,
+        *,
+        options: tuple[str, ...],
+        preamble: str,
+    ) -> None:
         assert name.isidentifier() and options == ("--fmad=false",)
-        self.reads, self.makes = ([tuple(p.split()) for p in text.split(", ")] for text in (in_params, out_params))
+        self.reads, self.makes = (
+            [tuple(p.split()) for p in text.split(", ")] for text in (in_params, out_params)
+        )
         names = [n for _, n in (*self.reads, *self.makes)]
         assert len(set(names)) == len(names)
         self.function = compiled(host_source(self.reads, self.makes, operation, preamble)).run
@@ -133,18 +150,31 @@ class ElementwiseKernel:
             arrays = [np.array(a, order="C") for a in np.broadcast_arrays(*given)]
             results = [np.empty(arrays[0].shape, dtype) for dtype, _ in self.makes]
             pointers = [a.ctypes.data for a in (*arrays, *results)]
-            self.function(ctypes.c_long(arrays[0].size), (ctypes.c_void_p * len(pointers))(*pointers))
+            self.function(
+                ctypes.c_long(arrays[0].size), (ctypes.c_void_p * len(pointers))(*pointers)
+            )
             return results[0] if len(results) == 1 else tuple(results)
 
         return _made(compute)
 
 
 def host_source(reads: Any, makes: Any, operation: str, preamble: str) -> str:
-    """A loop over arrays that lie row after row, around the text that CuPy would put into a kernel."""
-    lines = [f"const {NAMES_IN_C[d]} {n} = ((const {NAMES_IN_C[d]} *)p[{i}])[i];" for i, (d, n) in enumerate(reads)]
-    lines += [f"{NAMES_IN_C[d]} &{n} = (({NAMES_IN_C[d]} *)p[{len(reads) + i}])[i];" for i, (d, n) in enumerate(makes)]
+    """A loop over arrays that lie row after row, around the text that CuPy would put into a
+    kernel.
+    """
+    lines = [
+        f"const {NAMES_IN_C[d]} {n} = ((const {NAMES_IN_C[d]} *)p[{i}])[i];"
+        for i, (d, n) in enumerate(reads)
+    ]
+    lines += [
+        f"{NAMES_IN_C[d]} &{n} = (({NAMES_IN_C[d]} *)p[{len(reads) + i}])[i];"
+        for i, (d, n) in enumerate(makes)
+    ]
     body = "\n".join([*lines, operation])
-    return f'{HOST}{preamble}\nextern "C" void run(long n, void **p) {{\nfor (long i = 0; i < n; i++) {{\n{body}\n}}\n}}\n'
+    return (
+        f'{HOST}{preamble}\nextern "C" void run(long n, void **p) {{\nfor (long i = 0; i < n; i++)'
+        f" {{\n{body}\n}}\n}}\n"
+    )
 
 
 @functools.cache
@@ -153,7 +183,17 @@ def compiled(source: str) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         text, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
         text.write_text(source, encoding="utf-8")
-        command = [COMPILER, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-o", str(library), str(text)]
+        command = [
+            COMPILER,
+            "-std=c++17",
+            "-O1",
+            "-ffp-contract=off",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(library),
+            str(text),
+        ]
         ended = subprocess.run(command, capture_output=True, text=True)
         assert ended.returncode == 0, f"{ended.stderr}\n{source}"
         return ctypes.CDLL(str(library))
@@ -182,7 +222,11 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Any:
     library = FakeCupy()
     monkeypatch.setitem(backend.MODULES, FakeArray, library)
     monkeypatch.setitem(sys.modules, "cupy", library)
-    Device.current[:], Stream.current[:], Allocator.current[:] = [Device(0)], [Stream(non_blocking=True)], []
+    Device.current[:], Stream.current[:], Allocator.current[:] = (
+        [Device(0)],
+        [Stream(non_blocking=True)],
+        [],
+    )
     log.clear()
     synchronised.clear()
     uploaded.clear()

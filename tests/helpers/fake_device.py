@@ -1,9 +1,11 @@
-"""A device without hardware: an array type that is as strict as CuPy's where CuPy is stricter than NumPy.
+"""A device without hardware: an array type that is as strict as CuPy's where CuPy is stricter than
+NumPy.
 
-A program that runs on this device keeps its arrays where they are: nothing is converted to NumPy behind the scenes, no host array is mixed
-in, no list is taken for an array, a sum is a 0-d array and not a number, and no function is used that CuPy does not have. In three places
-the fake is stricter than CuPy itself, because CuPy would copy from or to the host without a word: NumPy scalars as operands, host arrays as
-indices, and `if array:` (counted in `synchronised`).
+A program that runs on this device keeps its arrays where they are: nothing is converted to NumPy
+behind the scenes, no host array is mixed in, no list is taken for an array, a sum is a 0-d array
+and not a number, and no function is used that CuPy does not have. In three places the fake is
+stricter than CuPy itself, because CuPy would copy from or to the host without a word: NumPy scalars
+as operands, host arrays as indices, and `if array:` (counted in `synchronised`).
 
 `minigrad.backend.register_array_type` takes it in, as it does CuPy; its device is called "fake:0".
 """
@@ -21,24 +23,32 @@ import numpy as np
 from minigrad.ops.error_function import error_function
 
 _NAMES = """
-abs absolute add all allclose amax amin angle any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
-argsort argwhere array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip
-concatenate conj copysign copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like equal exp
-exp2 expand_dims expm1 eye flip floor floor_divide fmod frexp full full_like gcd greater greater_equal heaviside hypot indices invert
-isclose isfinite isinf isnan kron lcm left_shift less less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not
-logical_or logical_xor matmul max maximum mean min minimum moveaxis multiply nan_to_num negative nextafter nonzero not_equal ones
-ones_like outer pad partition positive power prod put_along_axis ravel remainder repeat reshape right_shift rint roll searchsorted sign
-signbit sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile trace
-transpose tril triu true_divide trunc unique var where zeros zeros_like
+abs absolute add all allclose amax amin angle any arange arccos arccosh arcsin arcsinh arctan
+arctan2 arctanh argmax argmin argpartition argsort argwhere array asarray ascontiguousarray bincount
+bitwise_and bitwise_or bitwise_xor broadcast broadcast_to cbrt ceil clip concatenate conj copysign
+copyto cos cosh count_nonzero cross cumprod cumsum diag diagonal divide dot einsum empty empty_like
+equal exp exp2 expand_dims expm1 eye flip floor floor_divide fmod frexp full full_like gcd greater
+greater_equal heaviside hypot indices invert isclose isfinite isinf isnan kron lcm left_shift less
+less_equal lib linalg linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
+logical_xor matmul max maximum mean min minimum moveaxis multiply nan_to_num negative nextafter
+nonzero not_equal ones ones_like outer pad partition positive power prod put_along_axis ravel
+remainder repeat reshape right_shift rint roll searchsorted sign signbit sin sinc sinh sort split
+sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile
+trace transpose tril triu true_divide trunc unique var where zeros zeros_like
 """
 NAMES = frozenset(_NAMES.split())
-"""Functions of CuPy that minigrad uses or may: each was found in CuPy 14.2 (its package can be imported without a GPU)."""
+"""Functions of CuPy that minigrad uses or may: each was found in CuPy 14.2 (its package can be
+imported without a GPU).
+"""
 
 _LINALG = "cholesky det eig eigh eigvalsh inv lstsq matrix_rank norm pinv qr slogdet solve svd"
 LINALG = frozenset(_LINALG.split())
 """Of its linear algebra, likewise."""
 
-_METHODS = "all any argmax argmin astype clip conj copy dot get max min ravel reshape round sum tolist transpose view"
+_METHODS = (
+    "all any argmax argmin astype clip conj copy dot get max min ravel reshape round sum tolist"
+    " transpose view"
+)
 METHODS = frozenset(_METHODS.split())
 """The array methods, likewise."""
 
@@ -50,8 +60,9 @@ uploaded: list[tuple[int, ...]] = []
 
 
 class Tape:
-    """What a stream under capture records: calls without arguments that compute into memory that exists. While one is `Tape.current`,
-    nothing is computed (results hold NaN where they can), and whoever waits for the device, or sends it data, is refused, as CUDA does.
+    """What a stream under capture records: calls without arguments that compute into memory that
+    exists. While one is `Tape.current`, nothing is computed (results hold NaN where they can), and
+    whoever waits for the device, or sends it data, is refused, as CUDA does.
     """
 
     current: ClassVar[Tape | None] = None
@@ -62,14 +73,19 @@ class Tape:
 
     def result(self, compute: Callable[[], Any], found: Any) -> None:
         """A computation whose result has memory of its own."""
-        memories = [f._memory if isinstance(f, FakeArray) and f.size else None for f in (found if isinstance(found, tuple) else (found,))]
+        memories = [
+            f._memory if isinstance(f, FakeArray) and f.size else None
+            for f in (found if isinstance(found, tuple) else (found,))
+        ]
         for memory in memories:
             if memory is not None and memory.dtype.kind in "fc":
                 memory[...] = np.nan
 
         def step() -> None:
             results = compute()
-            for memory, values in zip(memories, results if isinstance(results, tuple) else (results,), strict=True):
+            for memory, values in zip(
+                memories, results if isinstance(results, tuple) else (results,), strict=True
+            ):
                 if memory is not None:
                     memory[...] = values
 
@@ -84,7 +100,10 @@ class Tape:
 def _refuse_in_capture(what: str) -> None:
     if Tape.current is not None:
         Tape.current.broken = True
-        raise RuntimeError(f"cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing ({what})")
+        raise RuntimeError(
+            "cudaErrorStreamCaptureUnsupported: operation not permitted when stream is capturing"
+            f" ({what})"
+        )
 
 
 def _write(change: Callable[[], None]) -> None:
@@ -113,7 +132,10 @@ class FakeArray:
         self._memory, self.base = memory, base
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly.")
+        raise TypeError(
+            "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct"
+            " a NumPy array explicitly."
+        )
 
     def get(self) -> np.ndarray:
         """A copy in the host's memory: the one way out."""
@@ -135,17 +157,28 @@ class FakeArray:
     itemsize = property(lambda self: self._memory.itemsize)
     strides = property(lambda self: self._memory.strides)
     flags = property(
-        lambda self: SimpleNamespace(c_contiguous=self._memory.flags.c_contiguous, f_contiguous=self._memory.flags.f_contiguous)
+        lambda self: SimpleNamespace(
+            c_contiguous=self._memory.flags.c_contiguous,
+            f_contiguous=self._memory.flags.f_contiguous,
+        )
     )
     device = property(lambda self: Device(id=0))
     data = property(lambda self: SimpleNamespace(ptr=self._memory.ctypes.data))
     T = property(lambda self: self.transpose())
-    real = property(lambda self: _made(lambda: self._memory.real, self), lambda self, value: self._set_part("real", _operand(value)))
-    imag = property(lambda self: _made(lambda: self._memory.imag, self), lambda self, value: self._set_part("imag", _operand(value)))
+    real = property(
+        lambda self: _made(lambda: self._memory.real, self),
+        lambda self, value: self._set_part("real", _operand(value)),
+    )
+    imag = property(
+        lambda self: _made(lambda: self._memory.imag, self),
+        lambda self, value: self._set_part("imag", _operand(value)),
+    )
 
     def __getattr__(self, name: str) -> Any:
         if name not in METHODS:
-            raise AttributeError(f"the fake device's arrays have no {name!r} (add it to METHODS if CuPy's have)")
+            raise AttributeError(
+                f"the fake device's arrays have no {name!r} (add it to METHODS if CuPy's have)"
+            )
         method = getattr(self._memory, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -231,7 +264,9 @@ def _operand(value: Any) -> Any:
 
 
 def _parameter(value: Any) -> Any:
-    """An operand, or a parameter such as a shape, an axis, a dtype; arrays of the host are refused."""
+    """An operand, or a parameter such as a shape, an axis, a dtype; arrays of the host are
+    refused.
+    """
     if isinstance(value, np.ndarray | np.generic):
         raise TypeError(f"Unsupported type {type(value)}")
     return value._memory if isinstance(value, FakeArray) else value
@@ -245,13 +280,23 @@ def _argument(value: Any) -> Any:
 
 
 def _index(index: Any) -> Any:
-    """An index for the memory; with the Ellipsis one element is a 0-d array (a window, as in CuPy) and not a number."""
+    """An index for the memory; with the Ellipsis one element is a 0-d array (a window, as in
+    CuPy) and not a number.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     own = tuple(p._memory if isinstance(p, FakeArray) else p for p in parts)
-    for p in own if not any(isinstance(p, FakeArray) for p in parts) else [q for q in parts if not isinstance(q, FakeArray)]:
+    for p in (
+        own
+        if not any(isinstance(p, FakeArray) for p in parts)
+        else [q for q in parts if not isinstance(q, FakeArray)]
+    ):
         if not (p is None or p is Ellipsis or isinstance(p, slice | int)):
             raise TypeError(f"Unsupported type {type(p)} as an index")
-    return own if any(p is Ellipsis for p in own) or any(isinstance(p, np.ndarray) for p in own) else (*own, Ellipsis)
+    return (
+        own
+        if any(p is Ellipsis for p in own) or any(isinstance(p, np.ndarray) for p in own)
+        else (*own, Ellipsis)
+    )
 
 
 def _binary(function: Any) -> Any:
@@ -281,7 +326,15 @@ def _in_place(function: Any) -> Any:
     return forward
 
 
-_UFUNCS = dict(add="add", sub="subtract", mul="multiply", truediv="true_divide", floordiv="floor_divide", mod="remainder", matmul="matmul")
+_UFUNCS = dict(
+    add="add",
+    sub="subtract",
+    mul="multiply",
+    truediv="true_divide",
+    floordiv="floor_divide",
+    mod="remainder",
+    matmul="matmul",
+)
 _UFUNCS |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "pow": "power"}
 for _name, _ufunc in _UFUNCS.items():
     _function = getattr(operator, f"__{_name}__")
@@ -291,7 +344,11 @@ for _name, _ufunc in _UFUNCS.items():
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(FakeArray, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
 for _name in ("neg", "abs", "invert", "pos"):
-    setattr(FakeArray, f"__{_name}__", (lambda f: lambda self: _made(lambda: f(self._memory)))(getattr(operator, f"__{_name}__")))
+    setattr(
+        FakeArray,
+        f"__{_name}__",
+        (lambda f: lambda self: _made(lambda: f(self._memory)))(getattr(operator, f"__{_name}__")),
+    )
 
 
 class _Function:
@@ -315,13 +372,18 @@ class _Function:
 
     def at(self, target: Any, index: Any, values: Any) -> None:
         """As NumPy's `ufunc.at`."""
-        own = tuple(p._memory if isinstance(p, FakeArray) else p for p in (index if isinstance(index, tuple) else (index,)))
+        own = tuple(
+            p._memory if isinstance(p, FakeArray) else p
+            for p in (index if isinstance(index, tuple) else (index,))
+        )
         given = _operand(target), own, _operand(values)
         _write(lambda: self._function.at(*given))
 
 
 def _sequence(value: Any) -> Any:
-    """A tuple or list of device arrays (concatenate, stack) is taken apart; one of host data is a parameter or a mistake."""
+    """A tuple or list of device arrays (concatenate, stack) is taken apart; one of host data is
+    a parameter or a mistake.
+    """
     if isinstance(value, tuple | list) and any(isinstance(v, FakeArray) for v in value):
         return [_operand(v) for v in value]
     return _argument(value)
@@ -341,7 +403,9 @@ class FakeGenerator:
     """`xp.random.default_rng(seed)`: the three draws that CuPy's generator shares with NumPy's."""
 
     def __init__(self, seed: int | None = None) -> None:
-        source = np.random.default_rng(None if seed is None else (seed, 1))  # the same seed gives other numbers than on the host
+        source = np.random.default_rng(
+            None if seed is None else (seed, 1)
+        )  # the same seed gives other numbers than on the host
         self.random, self.standard_normal, self.integers = (
             _Function(getattr(source, n)) for n in ("random", "standard_normal", "integers")
         )
@@ -352,12 +416,16 @@ class FakeLinearAlgebra:
 
     def __getattr__(self, name: str) -> Any:
         if name not in LINALG:
-            raise AttributeError(f"module 'cupy.linalg' has no attribute {name!r} (or nobody looked: see LINALG)")
+            raise AttributeError(
+                f"module 'cupy.linalg' has no attribute {name!r} (or nobody looked: see LINALG)"
+            )
         return _Function(getattr(np.linalg, name))
 
 
 class FakeLibrary:
-    """What `xp` is for arrays of the fake device: NumPy's functions, but only those that CuPy has too."""
+    """What `xp` is for arrays of the fake device: NumPy's functions, but only those that CuPy
+    has too.
+    """
 
     __name__ = "fake"
     special = SimpleNamespace(
@@ -369,14 +437,19 @@ class FakeLibrary:
     random = SimpleNamespace(default_rng=FakeGenerator)
     ndarray = FakeArray
     linalg = FakeLinearAlgebra()
-    lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_Function(np.lib.stride_tricks.as_strided)))
+    lib = SimpleNamespace(
+        stride_tricks=SimpleNamespace(as_strided=_Function(np.lib.stride_tricks.as_strided))
+    )
 
     def __getattr__(self, name: str) -> Any:
         if name not in NAMES:
-            raise AttributeError(f"module 'cupy' has no attribute {name!r} (or nobody looked: see NAMES)")
-        return {"asarray": _asarray, "array": lambda value, **options: _made(lambda: np.array(value._memory, **options))}.get(
-            name
-        ) or _Function(getattr(np, name))
+            raise AttributeError(
+                f"module 'cupy' has no attribute {name!r} (or nobody looked: see NAMES)"
+            )
+        return {
+            "asarray": _asarray,
+            "array": lambda value, **options: _made(lambda: np.array(value._memory, **options)),
+        }.get(name) or _Function(getattr(np, name))
 
 
 fake = FakeLibrary()

@@ -1,4 +1,6 @@
-"""Copies of the library for hand-ins, made once in a process and used by many tests: making one takes longer than grading a small class."""
+"""Copies of the library for hand-ins, made once in a process and used by many tests: making one
+takes longer than grading a small class.
+"""
 
 import contextlib
 import threading
@@ -14,7 +16,9 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def made_once(top: Path) -> Iterator[None]:
-    """Within this context the grader uses copies that are kept in a folder. Give the same folder each time."""
+    """Within this context the grader uses copies that are kept in a folder. Give the same folder
+    each time.
+    """
 
     def library(forbid: Iterable[str], base: Path | None = None) -> Path:
         names = tuple(sorted(set(forbid)))

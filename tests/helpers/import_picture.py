@@ -1,8 +1,10 @@
-"""The imports between the packages of minigrad as a picture: `python -m tests.helpers.import_picture [FILE]`.
+"""The imports between the packages of minigrad as a picture: `python -m
+tests.helpers.import_picture [FILE]`.
 
-Writes an SVG (default: minigrad/design/0001-imports.svg). Each box is a package or a module at the top of
-minigrad; it stands above all that it imports (a package whose parts stand on different layers has a box for
-each). An arrow that follows from two others is left out (A needs B, B needs C: no arrow from A to C).
+Writes an SVG (default: minigrad/design/0001-imports.svg). Each box is a package or a module at the
+top of minigrad; it stands above all that it imports (a package whose parts stand on different
+layers has a box for each). An arrow that follows from two others is left out (A needs B, B needs C:
+no arrow from A to C).
 """
 
 from __future__ import annotations
@@ -14,27 +16,50 @@ from pathlib import Path
 from tests.repository.test_repository import imports, modules, unit
 
 OUT = Path(__file__).resolve().parents[2] / "minigrad" / "design" / "0001-imports.svg"
-LEFT_OUT = {"minigrad", "minigrad.__main__", "minigrad.cli", "minigrad.lessons", "minigrad.errors", "minigrad.hints"}
-"""The package itself, the command line and the course above it, and what nearly everything imports."""
+LEFT_OUT = {
+    "minigrad",
+    "minigrad.__main__",
+    "minigrad.cli",
+    "minigrad.lessons",
+    "minigrad.errors",
+    "minigrad.hints",
+}
+"""The package itself, the command line and the course above it, and what nearly everything
+imports.
+"""
 WIDTH, ROW, BOX, HEIGHT = 1000, 62, 104, 28
 
 
 def needs() -> dict[str, set[str]]:
-    """For each row entry of the layers (tests/repository/test_repository.py) the entries that it imports."""
+    """For each row entry of the layers (tests/repository/test_repository.py) the entries that it
+    imports.
+    """
     found: dict[str, set[str]] = {}
     for path, name, package in modules():
         wanted = found.setdefault(unit(name), set())
-        wanted.update(unit(other) for other, _ in imports(path.read_text(encoding="utf-8"), package) if other.startswith("minigrad"))
-    return {own: wanted & set(found) - LEFT_OUT - {own} for own, wanted in found.items() if own not in LEFT_OUT}
+        wanted.update(
+            unit(other)
+            for other, _ in imports(path.read_text(encoding="utf-8"), package)
+            if other.startswith("minigrad")
+        )
+    return {
+        own: wanted & set(found) - LEFT_OUT - {own}
+        for own, wanted in found.items()
+        if own not in LEFT_OUT
+    }
 
 
 def rows(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The units by the length of the longest way down, the ones that need nothing first. Raises ValueError for a circle."""
+    """The units by the length of the longest way down, the ones that need nothing first. Raises
+    ValueError for a circle.
+    """
     height: dict[str, int] = {}
     while len(height) < len(graph):
         ready = [u for u in graph if u not in height and graph[u] <= set(height)]
         if not ready:
-            raise ValueError(f"these import one another: {', '.join(sorted(set(graph) - set(height)))}")
+            raise ValueError(
+                f"these import one another: {', '.join(sorted(set(graph) - set(height)))}"
+            )
         height |= {u: 1 + max((height[v] for v in graph[u]), default=-1) for u in ready}
     return [sorted(u for u in graph if height[u] == h) for h in range(1 + max(height.values()))]
 
@@ -45,7 +70,9 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     for row in rows(graph):
         for u in row:
             below[u] = graph[u].union(*(below[v] for v in graph[u]))
-    return {u: {v for v in found if not any(v in below[w] for w in found)} for u, found in graph.items()}
+    return {
+        u: {v for v in found if not any(v in below[w] for w in found)} for u, found in graph.items()
+    }
 
 
 def svg(graph: dict[str, set[str]]) -> str:
@@ -56,21 +83,33 @@ def svg(graph: dict[str, set[str]]) -> str:
         for k, u in enumerate(row):
             place[u] = (WIDTH * (k + 1) / (len(row) + 1), 30 + ROW * i)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROW * len(tower)}" font-family="sans-serif" font-size="13">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
-        '<path d="M0 0 L8 4 L0 8 z" fill="#888"/></marker></defs>',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROW * len(tower)}"'
+            ' font-family="sans-serif" font-size="13">'
+        ),
+        (
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6"'
+            ' markerHeight="6" orient="auto"><path d="M0 0 L8 4 L0 8 z"'
+            ' fill="#888"/></marker></defs>'
+        ),
     ]
     for u, found in sorted(reduced(graph).items()):
         for v in sorted(found):
             (x1, y1), (x2, y2) = place[u], place[v]
             parts.append(
-                f'<path d="M{x1:.0f} {y1 + HEIGHT / 2:.0f} C{x1:.0f} {y1 + 45:.0f} {x2:.0f} {y2 - 45:.0f} {x2:.0f} {y2 - HEIGHT / 2:.0f}"'
-                ' fill="none" stroke="#888" marker-end="url(#tip)"/>'
+                f'<path d="M{x1:.0f} {y1 + HEIGHT / 2:.0f} C{x1:.0f} {y1 + 45:.0f} {x2:.0f}'
+                f' {y2 - 45:.0f} {x2:.0f} {y2 - HEIGHT / 2:.0f}" fill="none" stroke="#888"'
+                ' marker-end="url(#tip)"/>'
             )
     for u, (x, y) in sorted(place.items()):
         corner = f'x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}"'
-        parts.append(f'<rect {corner} width="{BOX}" height="{HEIGHT}" rx="5" fill="#fff" stroke="#333"/>')
-        parts.append(f'<text x="{x:.0f}" y="{y + 4:.0f}" text-anchor="middle">{escape(u.partition(".")[2])}</text>')
+        parts.append(
+            f'<rect {corner} width="{BOX}" height="{HEIGHT}" rx="5" fill="#fff" stroke="#333"/>'
+        )
+        parts.append(
+            f'<text x="{x:.0f}" y="{y + 4:.0f}"'
+            f' text-anchor="middle">{escape(u.partition(".")[2])}</text>'
+        )
     return "\n".join([*parts, "</svg>\n"])
 
 

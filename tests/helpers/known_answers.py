@@ -1,4 +1,5 @@
-"""Small programs with known answers, run on minigrad, where the answer proves the engine, and on PyTorch, where it proves the answer.
+"""Small programs with known answers, run on minigrad, where the answer proves the engine, and on
+PyTorch, where it proves the answer.
 
     s = Scenarios()
 
@@ -13,10 +14,11 @@
 
     test_minigrad, test_pytorch = s.tests()
 
-`m` is the module minigrad or torch. Answers hold numbers, strings, None and nested lists; tensors are compared by their elements. A
-refusal names the class of error and words that the user must find in minigrad's message; PyTorch must refuse as well, in its own words.
-`mine_only` marks what minigrad does on purpose in another way (a clearer refusal, a right number where PyTorch gives up); the reason
-stands in the docstring.
+`m` is the module minigrad or torch. Answers hold numbers, strings, None and nested lists; tensors
+are compared by their elements. A refusal names the class of error and words that the user must find
+in minigrad's message; PyTorch must refuse as well, in its own words. `mine_only` marks what
+minigrad does on purpose in another way (a clearer refusal, a right number where PyTorch gives up);
+the reason stands in the docstring.
 """
 
 from __future__ import annotations
@@ -44,19 +46,29 @@ class Scenarios:
     def __init__(self) -> None:
         self.programs: list[tuple[Callable[[Any], Any], Any, bool]] = []
 
-    def gives(self, answer: Any, *, mine_only: bool = False) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    def gives(
+        self, answer: Any, *, mine_only: bool = False
+    ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         """The decorated program returns `answer`."""
         return lambda program: self.programs.append((program, answer, mine_only)) or program
 
-    def refuses(self, kind: type[BaseException], *words: str, mine_only: bool = False) -> Callable[[Any], Any]:
+    def refuses(
+        self, kind: type[BaseException], *words: str, mine_only: bool = False
+    ) -> Callable[[Any], Any]:
         """The decorated program raises `kind` with all `words` in its message."""
-        return lambda program: self.programs.append((program, Refusal(kind, words), mine_only)) or program
+        return lambda program: (
+            self.programs.append((program, Refusal(kind, words), mine_only)) or program
+        )
 
     def tests(self) -> tuple[Callable[..., None], Callable[..., None]]:
-        """Two parametrised tests: all programs on minigrad, and those not `mine_only` on PyTorch."""
+        """Two parametrised tests: all programs on minigrad, and those not `mine_only` on
+        PyTorch.
+        """
         name = lambda entry: entry[0].__name__
 
-        @pytest.mark.parametrize(("program", "answer"), [pytest.param(p, a, id=p.__name__) for p, a, _ in self.programs])
+        @pytest.mark.parametrize(
+            ("program", "answer"), [pytest.param(p, a, id=p.__name__) for p, a, _ in self.programs]
+        )
         def on_minigrad(program: Any, answer: Any) -> None:
             if not isinstance(answer, Refusal):
                 assert_same(plain(program(mg)), answer)
@@ -67,7 +79,10 @@ class Scenarios:
             assert not missing, f"the message does not say {missing}: {caught.value}"
 
         @pytest.mark.oracle
-        @pytest.mark.parametrize(("program", "answer"), [pytest.param(p, a, id=p.__name__) for p, a, own in self.programs if not own])
+        @pytest.mark.parametrize(
+            ("program", "answer"),
+            [pytest.param(p, a, id=p.__name__) for p, a, own in self.programs if not own],
+        )
         def on_pytorch(program: Any, answer: Any, torch: Any) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch warns of what the program does on purpose
@@ -77,7 +92,9 @@ class Scenarios:
                     return
                 assert_same(plain(program(torch)), answer)
 
-        assert len({name(p) for p in self.programs}) == len(self.programs), "two programs have one name"
+        assert len({name(p) for p in self.programs}) == len(self.programs), (
+            "two programs have one name"
+        )
         return on_minigrad, on_pytorch
 
 
@@ -102,6 +119,15 @@ def assert_same(value: Any, answer: Any) -> None:
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, int | float) or not isinstance(b, int | float):
-        return type(a) is type(b) and bool(a == b) if not isinstance(a, complex) else abs(a - b) <= 1e-5 * abs(b)
+    if (
+        isinstance(a, bool)
+        or isinstance(b, bool)
+        or not isinstance(a, int | float)
+        or not isinstance(b, int | float)
+    ):
+        return (
+            type(a) is type(b) and bool(a == b)
+            if not isinstance(a, complex)
+            else abs(a - b) <= 1e-5 * abs(b)
+        )
     return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-7) or (math.isnan(a) and math.isnan(b))

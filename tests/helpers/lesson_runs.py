@@ -1,7 +1,9 @@
-"""Each edition of each lesson is executed at most once in a run of the tests, by whichever test asks first.
+"""Each edition of each lesson is executed at most once in a run of the tests, by whichever test
+asks first.
 
-A run of the tests may have several workers. They share a folder (`share`, called by conftest.py), and a lock for each edition
-makes the others wait for the one that executes it. Without such a folder each process executes what it needs.
+A run of the tests may have several workers. They share a folder (`share`, called by conftest.py),
+and a lock for each edition makes the others wait for the one that executes it. Without such a
+folder each process executes what it needs.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def executed(notebook: Path, edition: str) -> Any:
 
 @functools.cache
 def run(notebook: Path, edition: str) -> Path:
-    """The folder with the executed notebook and the Traces that its cells made or showed (lesson_traces.py)."""
+    """The folder with the executed notebook and the Traces that its cells made or showed
+    (lesson_traces.py).
+    """
     assert edition in EDITIONS
     top = _shared or _own_folder()
     folder = top / f"{notebook.stem}-{edition}"
@@ -49,7 +53,9 @@ def run(notebook: Path, edition: str) -> Path:
         if not folder.is_dir():
             unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=top))
             _execute(notebook, edition, unfinished)
-            with contextlib.suppress(OSError):  # another process was faster, where there are no locks
+            with contextlib.suppress(
+                OSError
+            ):  # another process was faster, where there are no locks
                 unfinished.rename(folder)
     failed = folder / FAILED
     assert not failed.exists(), f"{notebook.name}, {edition}: {failed.read_text(encoding='utf-8')}"
@@ -77,7 +83,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _execute(notebook: Path, edition: str, folder: Path) -> None:
-    """Executes an edition in a kernel that neither reads nor writes anything of the user's, in an empty folder."""
+    """Executes an edition in a kernel that neither reads nor writes anything of the user's, in
+    an empty folder.
+    """
     import nbclient
     import nbformat
     from minigrad.lessons.edition import student_file
@@ -88,7 +96,10 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
     options = ["--log-level=ERROR"]
     if not students:
         options.append("--IPKernelApp.extra_extensions=['tests.helpers.lesson_traces']")
-    with tempfile.TemporaryDirectory(prefix="home-", dir=folder) as home, _environment(home, folder):
+    with (
+        tempfile.TemporaryDirectory(prefix="home-", dir=folder) as home,
+        _environment(home, folder),
+    ):
         place = Path(home, "work")
         place.mkdir()
         client = nbclient.NotebookClient(
@@ -107,7 +118,9 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _environment(home: str, traces: Path) -> Iterator[None]:
-    """The environment variables of the kernel; jupyter_client in this process reads some as well."""
+    """The environment variables of the kernel; jupyter_client in this process reads some as
+    well.
+    """
     before = dict(os.environ)
     jupyter = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     os.environ.update({name: str(Path(home, name.lower())) for name in jupyter})

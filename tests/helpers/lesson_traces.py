@@ -1,7 +1,8 @@
-"""The Traces that a lesson's cells make (by the engine) and show (by viz), kept while the lesson is executed.
+"""The Traces that a lesson's cells make (by the engine) and show (by viz), kept while the lesson is
+executed.
 
-`collect` gives them. As an extension of IPython, this module keeps them as files made-001.json … and shown-001.json … in the
-folder that the environment variable lesson_runs.TRACES names.
+`collect` gives them. As an extension of IPython, this module keeps them as files made-001.json …
+and shown-001.json … in the folder that the environment variable lesson_runs.TRACES names.
 """
 
 from __future__ import annotations
@@ -21,10 +22,16 @@ __all__ = ["NOTEBOOKS", "collect"]
 
 @functools.cache
 def collect(notebook: Path) -> dict[str, list[dict]]:
-    """{"made": Traces that the engine wrote, "shown": documents that viz was given} of one notebook. Fails where a cell does."""
+    """{"made": Traces that the engine wrote, "shown": documents that viz was given} of one
+    notebook. Fails where a cell does.
+    """
     folder = lesson_runs.run(notebook, "instructors")
     return {
-        kind: [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"{kind}-*.json"))] for kind in ("made", "shown")
+        kind: [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob(f"{kind}-*.json"))
+        ]
+        for kind in ("made", "shown")
     }
 
 
@@ -38,7 +45,9 @@ def load_ipython_extension(shell: Any) -> None:
 
     def keep(kind: str, document: Any) -> None:
         count[kind] += 1
-        document = {key: value for key, value in document.items() if key != "layout"}  # it is viz's own
+        document = {
+            key: value for key, value in document.items() if key != "layout"
+        }  # it is viz's own
         (folder / f"{kind}-{count[kind]:03}.json").write_text(to_json(document), encoding="utf-8")
 
     engine = minigrad.watch.trace_function
@@ -60,7 +69,10 @@ def load_ipython_extension(shell: Any) -> None:
 
     def before_a_cell(info: Any) -> None:
         for module in list(sys.modules.values()):
-            if vars(module).get("trace_function") is engine and module.__name__ != "minigrad.watch.trace":
+            if (
+                vars(module).get("trace_function") is engine
+                and module.__name__ != "minigrad.watch.trace"
+            ):
                 module.trace_function = traced
 
     shell.events.register("pre_run_cell", before_a_cell)

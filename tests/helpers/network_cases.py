@@ -1,5 +1,5 @@
-"""The definitions of the networks' operations in NumPy, one product at a time, and the settings in which they are tested. `cases.py`
-makes cases of them.
+"""The definitions of the networks' operations in NumPy, one product at a time, and the settings in
+which they are tested. `cases.py` makes cases of them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ from minigrad.core.primitive import registry
 
 
 def taps(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    """Every (window, position in the kernel, element of the image) that meet in a convolution, as indices."""
-    counts = [(n + sum(p) - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)]
+    """Every (window, position in the kernel, element of the image) that meet in a convolution,
+    as indices.
+    """
+    counts = [
+        (n + sum(p) - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True)
+    ]
     for window in np.ndindex(*counts):
         for at in np.ndindex(*kernel):
-            element = tuple(o * s + k * d - p[0] for o, k, s, p, d in zip(window, at, stride, padding, dilation, strict=True))
+            element = tuple(
+                o * s + k * d - p[0]
+                for o, k, s, p, d in zip(window, at, stride, padding, dilation, strict=True)
+            )
             if all(0 <= e < n for e, n in zip(element, size, strict=True)):
                 yield (..., *window), (..., *at), (..., *element)
 
@@ -34,10 +42,16 @@ def convolved(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: 
 
 def channel_pairs(shape: Any, groups: int) -> Any:
     """Which output channels see which input channels."""
-    return [(o, c + o // (shape[0] // groups) * shape[1]) for o in range(shape[0]) for c in range(shape[1])]
+    return [
+        (o, c + o // (shape[0] // groups) * shape[1])
+        for o in range(shape[0])
+        for c in range(shape[1])
+    ]
 
 
-def convolved_input(g: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, size: Any) -> Any:
+def convolved_input(
+    g: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, size: Any
+) -> Any:
     """Its transpose in the image."""
     out = np.zeros((g.shape[0], w.shape[1] * groups, *size), g.dtype)
     for window, at, element in taps(size, w.shape[2:], stride, padding, dilation):
@@ -46,7 +60,9 @@ def convolved_input(g: Any, w: Any, stride: Any, padding: Any, dilation: Any, gr
     return out
 
 
-def convolved_weight(x: Any, g: Any, stride: Any, padding: Any, dilation: Any, groups: int, size: Any) -> Any:
+def convolved_weight(
+    x: Any, g: Any, stride: Any, padding: Any, dilation: Any, groups: int, size: Any
+) -> Any:
     """Its transpose in the kernel."""
     out = np.zeros((g.shape[1], x.shape[1] // groups, *size), x.dtype)
     for window, at, element in taps(x.shape[2:], size, stride, padding, dilation):
@@ -56,15 +72,40 @@ def convolved_weight(x: Any, g: Any, stride: Any, padding: Any, dilation: Any, g
 
 
 CONVOLUTIONS = {
-    "plain": ((2, 3, 4, 5), (2, 3, 2, 3), {"stride": (1, 1), "padding": ((1, 1), (0, 2)), "dilation": (1, 1), "groups": 1}),
-    "one axis": ((2, 2, 7), (3, 2, 3), {"stride": (1,), "padding": ((2, 2),), "dilation": (2,), "groups": 1}),
-    "stride": ((2, 2, 5, 6), (3, 2, 2, 3), {"stride": (2, 3), "padding": ((1, 0), (1, 1)), "dilation": (1, 1), "groups": 1}),
-    "groups": ((1, 4, 4, 3), (6, 2, 2, 2), {"stride": (1, 1), "padding": ((0, 0), (1, 1)), "dilation": (2, 1), "groups": 2}),
-    "no samples": ((0, 2, 3, 3), (2, 2, 2, 2), {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}),
+    "plain": (
+        (2, 3, 4, 5),
+        (2, 3, 2, 3),
+        {"stride": (1, 1), "padding": ((1, 1), (0, 2)), "dilation": (1, 1), "groups": 1},
+    ),
+    "one axis": (
+        (2, 2, 7),
+        (3, 2, 3),
+        {"stride": (1,), "padding": ((2, 2),), "dilation": (2,), "groups": 1},
+    ),
+    "stride": (
+        (2, 2, 5, 6),
+        (3, 2, 2, 3),
+        {"stride": (2, 3), "padding": ((1, 0), (1, 1)), "dilation": (1, 1), "groups": 1},
+    ),
+    "groups": (
+        (1, 4, 4, 3),
+        (6, 2, 2, 2),
+        {"stride": (1, 1), "padding": ((0, 0), (1, 1)), "dilation": (2, 1), "groups": 2},
+    ),
+    "no samples": (
+        (0, 2, 3, 3),
+        (2, 2, 2, 2),
+        {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1},
+    ),
     "three axes": (
         (1, 1, 3, 2, 3),
         (2, 1, 2, 2, 2),
-        {"stride": (1, 1, 1), "padding": ((0, 1), (1, 1), (0, 0)), "dilation": (1, 1, 1), "groups": 1},
+        {
+            "stride": (1, 1, 1),
+            "padding": ((0, 1), (1, 1), (0, 0)),
+            "dilation": (1, 1, 1),
+            "groups": 1,
+        },
     ),
 }
 """Shapes of the image and the kernel, and the parameters."""
@@ -94,7 +135,11 @@ def windows_of(n: int, size: int, stride: int, dilation: int, padding: Any) -> A
 def pooled(x: Any, reduction: Any, axis: int, **along: Any) -> Any:
     """`reduction` of each window's elements."""
     x = np.moveaxis(x, axis, 0)
-    return np.moveaxis(np.array([reduction(x[e], axis=0) for e in windows_of(x.shape[0], **along)], x.dtype), 0, axis)
+    return np.moveaxis(
+        np.array([reduction(x[e], axis=0) for e in windows_of(x.shape[0], **along)], x.dtype),
+        0,
+        axis,
+    )
 
 
 def spread_over_windows(g: Any, axis: int, length: int, **along: Any) -> Any:
@@ -119,7 +164,10 @@ def first_maxima(x: Any, axis: int, **along: Any) -> Any:
 
 def at_maxima(t: Any, axis: int, **along: Any) -> Any:
     """What t has where RANKED has the windows' maxima."""
-    rows = [np.take_along_axis(np.moveaxis(t, axis, 0), i[None], 0)[0] for i in first_maxima(RANKED, axis, **along)]
+    rows = [
+        np.take_along_axis(np.moveaxis(t, axis, 0), i[None], 0)[0]
+        for i in first_maxima(RANKED, axis, **along)
+    ]
     return np.moveaxis(np.array(rows), 0, axis)
 
 
@@ -149,7 +197,9 @@ def softmax_reference(x: Any, axis: int) -> Any:
 
 
 def standardized(x: Any, axes: Any, eps: float) -> Any:
-    return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(x.var(axis=axes, keepdims=True) + x.dtype.type(eps))
+    return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(
+        x.var(axis=axes, keepdims=True) + x.dtype.type(eps)
+    )
 
 
 def standardized_along(t: Any, x: Any, axes: Any, eps: float) -> Any:
@@ -177,7 +227,7 @@ def class_losses(x: Any, t: Any, axis: int, ignored: int) -> Any:
     return out
 
 
-# ------------------------------------------------------------------------------------------------------------ recurrent layers
+# --------------------------------------------------------------------------------- recurrent layers
 
 
 def sigmoid_reference(x: Any) -> Any:

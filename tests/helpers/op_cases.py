@@ -1,8 +1,9 @@
-"""The table of all operations as the tests see them: for each one sample inputs, where they may lie, and what NumPy says the result is.
+"""The table of all operations as the tests see them: for each one sample inputs, where they may
+lie, and what NumPy says the result is.
 
-Every entry of `core.primitive.registry` has at least one `Case` here (a test compares the two sets), and all generic tests, the strict
-fake device and the mutation check run over this one table. A reference never calls minigrad: it is the definition of the operation, written
-with NumPy.
+Every entry of `core.primitive.registry` has at least one `Case` here (a test compares the two
+sets), and all generic tests, the strict fake device and the mutation check run over this one table.
+A reference never calls minigrad: it is the definition of the operation, written with NumPy.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from minigrad.core.primitive import registry
 from tests.helpers import network_cases as net
 
 Domain = tuple[tuple[float, float], ...] | str
-"""Where samples of one input lie: "bool", "int", "fixed" (numbers by which there is no derivative), or intervals clear of kinks and poles
-(so that central differences are right).
+"""Where samples of one input lie: "bool", "int", "fixed" (numbers by which there is no derivative),
+or intervals clear of kinks and poles (so that central differences are right).
 """
 
 REALS: Domain = ((-2.0, -0.2), (0.2, 2.0))
@@ -33,7 +34,9 @@ ABOVE_ONE: Domain = ((1.2, 3.0),)
 BETWEEN_INTEGERS: Domain = ((-1.8, -1.2), (-0.8, -0.2), (0.2, 0.8), (1.2, 1.8))
 LOW_HALVES: Domain = ((-1.9, -1.6), (-0.9, -0.6), (0.1, 0.4), (1.1, 1.4))
 HIGH_HALVES: Domain = ((-1.4, -1.1), (-0.4, -0.1), (0.6, 0.9), (1.6, 1.9))
-"""A number of LOW_HALVES is never within 0.2 of one of HIGH_HALVES: operands of maximum and minimum without ties."""
+"""A number of LOW_HALVES is never within 0.2 of one of HIGH_HALVES: operands of maximum and
+minimum without ties.
+"""
 DIVISORS: Domain = ((-2.2, -2.0), (2.0, 2.2))
 DIVIDENDS: Domain = ((-3.5, -2.7), (-1.5, -0.5), (0.5, 1.5), (2.7, 3.5))
 """DIVIDENDS over DIVISORS is never within 0.2 of an integer."""
@@ -45,13 +48,16 @@ COMPLEX_PARTS: Domain = ((-1.4, -0.25), (0.25, 1.4))
 class Case:
     """One way of calling one operation.
 
-    primitive: its name in the registry; variant: tells several cases of one operation apart; reference(*arrays, **params): the definition
-    in NumPy; domains, shapes: of the inputs; params: keyword parameters of the operation; any_shape: the inputs may have any shapes that
-    broadcast (else the parameters belong to `shapes`); complex, real: whether complex and real inputs are offered; half: the half-precision
-    dtypes that NumPy (with ml_dtypes) has kernels for; fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the
-    central differences; precision: of the comparisons that are exact but for rounding (an operation that rounds to float32 needs both
-    larger); route: how to reach the operation with ordinary arrays, where calling it does not. It may also pick one of
-    several results (the checks compare one at a time: a case for each).
+    primitive: its name in the registry; variant: tells several cases of one operation apart;
+    reference(*arrays, **params): the definition in NumPy; domains, shapes: of the inputs; params:
+    keyword parameters of the operation; any_shape: the inputs may have any shapes that broadcast
+    (else the parameters belong to `shapes`); complex, real: whether complex and real inputs are
+    offered; half: the half-precision dtypes that NumPy (with ml_dtypes) has kernels for;
+    fixed_dtype: the result's dtype is a parameter, whatever the inputs'; step: of the central
+    differences; precision: of the comparisons that are exact but for rounding (an operation that
+    rounds to float32 needs both larger); route: how to reach the operation with ordinary arrays,
+    where calling it does not. It may also pick one of several results (the checks compare one at a
+    time: a case for each).
     """
 
     primitive: str
@@ -80,13 +86,20 @@ class Case:
         return operation(*inputs, **(self.params if params is None else params))
 
     def inputs(self, dtype: Any = "float64", shapes: Any = None, seed: int = 0) -> list[Any]:
-        """Sample arrays of `dtype` (inputs of the domains "bool" and "int" keep their own dtype). The same call gives the same numbers."""
+        """Sample arrays of `dtype` (inputs of the domains "bool" and "int" keep their own
+        dtype). The same call gives the same numbers.
+        """
         rng = np.random.default_rng([seed, *self.id.encode()])
         shapes = self.shapes if shapes is None else shapes
-        return [sample(rng, domain, shape, dtype) for domain, shape in zip(self.domains, shapes, strict=True)]
+        return [
+            sample(rng, domain, shape, dtype)
+            for domain, shape in zip(self.domains, shapes, strict=True)
+        ]
 
     def differentiable(self) -> list[int]:
-        """Positions of the inputs that have a derivative: all but booleans, integers and fixed numbers."""
+        """Positions of the inputs that have a derivative: all but booleans, integers and fixed
+        numbers.
+        """
         return [i for i, domain in enumerate(self.domains) if not isinstance(domain, str)]
 
     def expected(self, *arrays: Any) -> Any:
@@ -115,7 +128,7 @@ def _reals(rng: np.random.Generator, domain: Any, shape: tuple[int, ...]) -> Any
     return bounds[..., 0] + (bounds[..., 1] - bounds[..., 0]) * rng.random(shape)
 
 
-# ------------------------------------------------------------------------------------------------------------ short forms
+# -------------------------------------------------------------------------------------- short forms
 
 
 def unary(name: str, reference: Callable[..., Any], domain: Domain = REALS, **options: Any) -> Case:
@@ -123,12 +136,16 @@ def unary(name: str, reference: Callable[..., Any], domain: Domain = REALS, **op
     return Case(name, reference, (domain,), ((3, 4),), any_shape=True, **options)
 
 
-def binary(name: str, reference: Callable[..., Any], a: Domain = REALS, b: Domain = REALS, **options: Any) -> Case:
+def binary(
+    name: str, reference: Callable[..., Any], a: Domain = REALS, b: Domain = REALS, **options: Any
+) -> Case:
     """An operation of two inputs that broadcast."""
     return Case(name, reference, (a, b), ((3, 4), (3, 4)), any_shape=True, **options)
 
 
-def shaped(name: str, variant: str, reference: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> Case:
+def shaped(
+    name: str, variant: str, reference: Callable[..., Any], *shapes: tuple[int, ...], **options: Any
+) -> Case:
     """An operation whose parameters belong to the shapes of its inputs."""
     options = {"domains": (REALS,) * len(shapes), "complex": True, **options}
     return Case(name, reference, shapes=shapes, variant=variant, **options)
@@ -139,7 +156,7 @@ def in_dtype_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *rest, **params: np.asarray(function(x, *rest, **params)).astype(x.dtype)
 
 
-# ---------------------------------------------------------------------------------------------- definitions in NumPy's terms
+# --------------------------------------------------------------------- definitions in NumPy's terms
 
 
 def normal_quantile(share: Any) -> float:
@@ -180,12 +197,18 @@ def placed(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def put(x: Any, values: Any, index: Any, accumulate: bool) -> Any:
-    """x with `values` at the index, element by element, the last of equals winning (or all of them added)."""
+    """x with `values` at the index, element by element, the last of equals winning (or all of
+    them added).
+    """
     out = x.copy()
     where = np.arange(x.size).reshape(x.shape)[index]
     for position, value in zip(
         np.ravel(where),
-        np.ravel(np.broadcast_to(values.reshape(values.shape[-where.ndim :] if where.ndim else ()), where.shape)),
+        np.ravel(
+            np.broadcast_to(
+                values.reshape(values.shape[-where.ndim :] if where.ndim else ()), where.shape
+            )
+        ),
         strict=True,
     ):
         out.flat[position] = out.flat[position] + value if accumulate else value
@@ -214,14 +237,18 @@ def overwritten(old: Any, new: Any) -> Any:
 
 
 def numbered_steps() -> tuple[Any, ...]:
-    """The way to the middle rows of a transposed matrix, as an in-place change of that view remembers it."""
+    """The way to the middle rows of a transposed matrix, as an in-place change of that view
+    remembers it.
+    """
     return (registry["permute"], {"axes": (1, 0)}), (registry["window"], {"index": (slice(1, 3),)})
 
 
 def in_and_out_of_a_batch(x: Any, *, source: int, target: int) -> Any:
     """An axis becomes the batch and comes back as another axis."""
     with batch_axis(x.shape[source]) as place:
-        return registry["batch_leave"](registry["batch_enter"](x, place=place, axis=source), place=place, axis=target)
+        return registry["batch_leave"](
+            registry["batch_enter"](x, place=place, axis=source), place=place, axis=target
+        )
 
 
 def shared_and_totalled(x: Any, *, size: int) -> Any:
@@ -236,14 +263,18 @@ def joined(*xs: Any, axis: int, sizes: Any) -> Any:
 
 ROWS = np.array([0, 2, 2, -1])
 COLUMNS = np.array([1, 1, 0, 3])
-MASK = np.array([[True, False, True, False], [False, False, True, True], [True, False, False, False]])
+MASK = np.array(
+    [[True, False, True, False], [False, False, True, True], [True, False, False, False]]
+)
 
-# -------------------------------------------------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------------------------- the table
 
 MAX_PULL = net.follow_maxima("window_max_pull")
 
 
-def recurrent(name: str, which: int, length: int, shapes: Any, reference: Callable[..., Any], **params: Any) -> Case:
+def recurrent(
+    name: str, which: int, length: int, shapes: Any, reference: Callable[..., Any], **params: Any
+) -> Case:
     """One of the two results of a recurrent layer over so many steps."""
     return Case(
         name,
@@ -322,9 +353,28 @@ CASES: list[Case] = [
         params={"low": -1.0, "high": 1.0},
         variant="both",
     ),
-    unary("clamp", lambda x, low, high: np.maximum(x, low), BETWEEN_INTEGERS, params={"low": 0.0, "high": None}, variant="low"),
-    unary("clamp", lambda x, low, high: np.minimum(x, high), BETWEEN_INTEGERS, params={"low": None, "high": 1}, variant="high"),
-    Case("where", lambda c, a, b: c * a + (1 - c).astype(a.dtype) * b, ("bool", REALS, REALS), ((3, 4),) * 3, any_shape=True, complex=True),
+    unary(
+        "clamp",
+        lambda x, low, high: np.maximum(x, low),
+        BETWEEN_INTEGERS,
+        params={"low": 0.0, "high": None},
+        variant="low",
+    ),
+    unary(
+        "clamp",
+        lambda x, low, high: np.minimum(x, high),
+        BETWEEN_INTEGERS,
+        params={"low": None, "high": 1},
+        variant="high",
+    ),
+    Case(
+        "where",
+        lambda c, a, b: c * a + (1 - c).astype(a.dtype) * b,
+        ("bool", REALS, REALS),
+        ((3, 4),) * 3,
+        any_shape=True,
+        complex=True,
+    ),
     Case(
         "select",
         lambda x, a, b, test, level: np.where(x > level if test == "gt" else x <= level, a, b),
@@ -336,8 +386,16 @@ CASES: list[Case] = [
     unary("sign", lambda x: x / abs(x)),
     unary("floor", lambda x: np.asarray(x - x % 1, x.dtype), BETWEEN_INTEGERS),
     unary("ceil", lambda x: np.asarray(x + -x % 1, x.dtype), BETWEEN_INTEGERS),
-    unary("trunc", lambda x: np.asarray(np.sign(x) * (abs(x) - abs(x) % 1), x.dtype), BETWEEN_INTEGERS),
-    unary("round", lambda x, decimals: np.round(x, decimals), LOW_HALVES, params={"decimals": 0}, variant="0"),
+    unary(
+        "trunc", lambda x: np.asarray(np.sign(x) * (abs(x) - abs(x) % 1), x.dtype), BETWEEN_INTEGERS
+    ),
+    unary(
+        "round",
+        lambda x, decimals: np.round(x, decimals),
+        LOW_HALVES,
+        params={"decimals": 0},
+        variant="0",
+    ),
     unary(
         "round",
         lambda x, decimals: np.rint(x * 10) / 10,
@@ -357,7 +415,14 @@ CASES: list[Case] = [
     unary("angle", lambda x: np.arctan2(x.imag, x.real), complex=True, half=("float16",)),
     binary("complex", lambda a, b: a + b * np.complex64(1j), half=()),
     shaped("view_as_real", "", lambda x: np.stack([x.real, x.imag], -1), (2, 3), real=False),
-    shaped("view_as_complex", "", lambda x: x[..., 0] + x[..., 1] * np.complex64(1j), (3, 2), complex=False, half=()),
+    shaped(
+        "view_as_complex",
+        "",
+        lambda x: x[..., 0] + x[..., 1] * np.complex64(1j),
+        (3, 2),
+        complex=False,
+        half=(),
+    ),
     # copies, casts, constants
     unary("clone", lambda x: +x, complex=True),
     unary("identity", lambda x: x, complex=True),
@@ -370,8 +435,20 @@ CASES: list[Case] = [
         step=1.0,
         precision=1e-6,
     ),
-    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("float64")}, variant="float64", fixed_dtype=True),
-    unary("cast", lambda x, dtype: x.astype(dtype), params={"dtype": np.dtype("complex128")}, variant="complex128", fixed_dtype=True),
+    unary(
+        "cast",
+        lambda x, dtype: x.astype(dtype),
+        params={"dtype": np.dtype("float64")},
+        variant="float64",
+        fixed_dtype=True,
+    ),
+    unary(
+        "cast",
+        lambda x, dtype: x.astype(dtype),
+        params={"dtype": np.dtype("complex128")},
+        variant="complex128",
+        fixed_dtype=True,
+    ),
     unary(
         "cast",
         lambda x, dtype: x.real.astype(dtype),
@@ -425,7 +502,13 @@ CASES: list[Case] = [
         (2, 2),
         params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)},
     ),
-    shaped("unwindow", "element", lambda g, index, shape: placed(g, index, shape), (), params={"index": (1, 2), "shape": (3, 4)}),
+    shaped(
+        "unwindow",
+        "element",
+        lambda g, index, shape: placed(g, index, shape),
+        (),
+        params={"index": (1, 2), "shape": (3, 4)},
+    ),
     *(
         shaped("getitem", variant, lambda x, index: x[index], (3, 4), params={"index": index})
         for variant, index in {
@@ -441,40 +524,163 @@ CASES: list[Case] = [
         }.items()
     ),
     shaped(
-        "ungather", "repeated rows", lambda g, index, shape: placed(g, index, shape), (4, 4), params={"index": (ROWS,), "shape": (3, 4)}
+        "ungather",
+        "repeated rows",
+        lambda g, index, shape: placed(g, index, shape),
+        (4, 4),
+        params={"index": (ROWS,), "shape": (3, 4)},
     ),
-    shaped("ungather", "pairs", lambda g, index, shape: placed(g, index, shape), (4,), params={"index": (ROWS, COLUMNS), "shape": (3, 4)}),
-    shaped("ungather", "mask", lambda g, index, shape: placed(g, index, shape), (5,), params={"index": (MASK,), "shape": (3, 4)}),
-    shaped("index_put", "rows", put, (3, 4), (2, 4), params={"index": (np.array([2, 0]),), "accumulate": False}),
-    shaped("index_put", "broadcast", put, (3, 4), (1,), params={"index": (np.array([2, 0]),), "accumulate": False}),
-    shaped("index_put", "extra axis", put, (3, 4), (1, 1, 4), params={"index": (np.array([2, 0]),), "accumulate": False}),
+    shaped(
+        "ungather",
+        "pairs",
+        lambda g, index, shape: placed(g, index, shape),
+        (4,),
+        params={"index": (ROWS, COLUMNS), "shape": (3, 4)},
+    ),
+    shaped(
+        "ungather",
+        "mask",
+        lambda g, index, shape: placed(g, index, shape),
+        (5,),
+        params={"index": (MASK,), "shape": (3, 4)},
+    ),
+    shaped(
+        "index_put",
+        "rows",
+        put,
+        (3, 4),
+        (2, 4),
+        params={"index": (np.array([2, 0]),), "accumulate": False},
+    ),
+    shaped(
+        "index_put",
+        "broadcast",
+        put,
+        (3, 4),
+        (1,),
+        params={"index": (np.array([2, 0]),), "accumulate": False},
+    ),
+    shaped(
+        "index_put",
+        "extra axis",
+        put,
+        (3, 4),
+        (1, 1, 4),
+        params={"index": (np.array([2, 0]),), "accumulate": False},
+    ),
     shaped("index_put", "mask", put, (3, 4), (), params={"index": (MASK,), "accumulate": False}),
-    shaped("index_put", "add rows", put, (3, 4), (4, 4), params={"index": (ROWS,), "accumulate": True}),
-    shaped("index_put", "add one", put, (3, 4), (), params={"index": (ROWS, COLUMNS), "accumulate": True}),
-    shaped("index_put", "add mask", put, (3, 4), (5,), params={"index": (MASK,), "accumulate": True}),
-    shaped("scatter_view", "block", replaced_diagonal_block, (3, 4), (2, 3), params={"steps": numbered_steps()}),
+    shaped(
+        "index_put", "add rows", put, (3, 4), (4, 4), params={"index": (ROWS,), "accumulate": True}
+    ),
+    shaped(
+        "index_put",
+        "add one",
+        put,
+        (3, 4),
+        (),
+        params={"index": (ROWS, COLUMNS), "accumulate": True},
+    ),
+    shaped(
+        "index_put", "add mask", put, (3, 4), (5,), params={"index": (MASK,), "accumulate": True}
+    ),
+    shaped(
+        "scatter_view",
+        "block",
+        replaced_diagonal_block,
+        (3, 4),
+        (2, 3),
+        params={"steps": numbered_steps()},
+    ),
     # shapes
     shaped("reshape", "flat", lambda x, shape: np.ravel(x), (3, 4), params={"shape": (12,)}),
-    shaped("reshape", "more axes", lambda x, shape: np.ravel(x).reshape(shape), (3, 4), params={"shape": (2, 1, 6)}),
-    shaped("reshape", "number", lambda x, shape: x.item() + np.zeros((1, 1), x.dtype), (), params={"shape": (1, 1)}),
-    shaped("reshape", "empty", lambda x, shape: np.zeros(shape, x.dtype), (0, 3), params={"shape": (3, 0, 2)}),
-    shaped("permute", "turned", lambda x, axes: np.moveaxis(x, (1, 2, 0), (0, 1, 2)), (2, 3, 4), params={"axes": (1, 2, 0)}),
+    shaped(
+        "reshape",
+        "more axes",
+        lambda x, shape: np.ravel(x).reshape(shape),
+        (3, 4),
+        params={"shape": (2, 1, 6)},
+    ),
+    shaped(
+        "reshape",
+        "number",
+        lambda x, shape: x.item() + np.zeros((1, 1), x.dtype),
+        (),
+        params={"shape": (1, 1)},
+    ),
+    shaped(
+        "reshape",
+        "empty",
+        lambda x, shape: np.zeros(shape, x.dtype),
+        (0, 3),
+        params={"shape": (3, 0, 2)},
+    ),
+    shaped(
+        "permute",
+        "turned",
+        lambda x, axes: np.moveaxis(x, (1, 2, 0), (0, 1, 2)),
+        (2, 3, 4),
+        params={"axes": (1, 2, 0)},
+    ),
     shaped("permute", "number", lambda x, axes: x, (), params={"axes": ()}),
-    shaped("permute", "matrix", lambda x, axes: np.swapaxes(x, 0, 1), (3, 4), params={"axes": (1, 0)}),
-    shaped("broadcast_to", "rows", lambda x, shape: x + np.zeros(shape, x.dtype), (4,), params={"shape": (2, 3, 4)}),
-    shaped("broadcast_to", "ones", lambda x, shape: x + np.zeros(shape, x.dtype), (3, 1), params={"shape": (2, 3, 4)}),
-    shaped("broadcast_to", "number", lambda x, shape: x + np.zeros(shape, x.dtype), (), params={"shape": (2, 3)}),
-    shaped("broadcast_to", "none", lambda x, shape: np.zeros(shape, x.dtype), (1, 3), params={"shape": (0, 3)}),
+    shaped(
+        "permute", "matrix", lambda x, axes: np.swapaxes(x, 0, 1), (3, 4), params={"axes": (1, 0)}
+    ),
+    shaped(
+        "broadcast_to",
+        "rows",
+        lambda x, shape: x + np.zeros(shape, x.dtype),
+        (4,),
+        params={"shape": (2, 3, 4)},
+    ),
+    shaped(
+        "broadcast_to",
+        "ones",
+        lambda x, shape: x + np.zeros(shape, x.dtype),
+        (3, 1),
+        params={"shape": (2, 3, 4)},
+    ),
+    shaped(
+        "broadcast_to",
+        "number",
+        lambda x, shape: x + np.zeros(shape, x.dtype),
+        (),
+        params={"shape": (2, 3)},
+    ),
+    shaped(
+        "broadcast_to",
+        "none",
+        lambda x, shape: np.zeros(shape, x.dtype),
+        (1, 3),
+        params={"shape": (0, 3)},
+    ),
     shaped("sum_to", "rows", folded, (2, 3, 4), params={"shape": (4,)}),
     shaped("sum_to", "ones", folded, (2, 3, 4), params={"shape": (3, 1)}),
     shaped("sum_to", "number", folded, (3, 4), params={"shape": ()}),
     shaped("sum_to", "same", lambda x, shape: x, (3, 4), params={"shape": (3, 4)}),
-    shaped("sum_to", "empty", lambda x, shape: np.zeros(shape, x.dtype), (0, 3), params={"shape": (1, 3)}),
+    shaped(
+        "sum_to",
+        "empty",
+        lambda x, shape: np.zeros(shape, x.dtype),
+        (0, 3),
+        params={"shape": (1, 3)},
+    ),
     shaped("flip", "both", lambda x, axes: x[::-1, ::-1], (3, 4), params={"axes": (0, 1)}),
     shaped("flip", "one", lambda x, axes: x[:, ::-1], (3, 4), params={"axes": (1,)}),
     shaped("flip", "no axis", lambda x, axes: x, (3, 4), params={"axes": ()}),
-    shaped("roll", "one", lambda x, shifts, axes: x[:, [3, 0, 1, 2]], (3, 4), params={"shifts": (1,), "axes": (1,)}),
-    shaped("roll", "two", lambda x, shifts, axes: x[[1, 2, 0]][:, [3, 0, 1, 2]], (3, 4), params={"shifts": (-1, 1), "axes": (0, 1)}),
+    shaped(
+        "roll",
+        "one",
+        lambda x, shifts, axes: x[:, [3, 0, 1, 2]],
+        (3, 4),
+        params={"shifts": (1,), "axes": (1,)},
+    ),
+    shaped(
+        "roll",
+        "two",
+        lambda x, shifts, axes: x[[1, 2, 0]][:, [3, 0, 1, 2]],
+        (3, 4),
+        params={"shifts": (-1, 1), "axes": (0, 1)},
+    ),
     shaped(
         "pad_axis",
         "columns",
@@ -495,13 +701,25 @@ CASES: list[Case] = [
     # into a batch and out of it
     *(
         shaped(
-            name, "moved", lambda x, source, target: np.moveaxis(x, source, target), (2, 3, 4), params=params, route=in_and_out_of_a_batch
+            name,
+            "moved",
+            lambda x, source, target: np.moveaxis(x, source, target),
+            (2, 3, 4),
+            params=params,
+            route=in_and_out_of_a_batch,
         )
         for name in ("batch_enter", "batch_leave")
         for params in [{"source": 1, "target": 2}]
     ),
     *(
-        shaped(name, "sum of equals", lambda x, size: size * x, (3, 4), params={"size": 5}, route=shared_and_totalled)
+        shaped(
+            name,
+            "sum of equals",
+            lambda x, size: size * x,
+            (3, 4),
+            params={"size": 5},
+            route=shared_and_totalled,
+        )
         for name in ("batch_share", "batch_total")
     ),
     # products of matrices
@@ -619,39 +837,121 @@ CASES: list[Case] = [
         complex=False,
     ),
     # networks: windows
-    *(shaped("convolve", v, net.convolved, x, w, params=p, half=("float16",)) for v, (x, w, p) in net.CONVOLUTIONS.items()),
     *(
-        shaped("convolve_input", v, net.convolved_input, net.result_shape(v), w, params={**p, "size": x[2:]}, half=("float16",))
+        shaped("convolve", v, net.convolved, x, w, params=p, half=("float16",))
         for v, (x, w, p) in net.CONVOLUTIONS.items()
     ),
     *(
-        shaped("convolve_weight", v, net.convolved_weight, x, net.result_shape(v), params={**p, "size": w[2:]}, half=("float16",))
+        shaped(
+            "convolve_input",
+            v,
+            net.convolved_input,
+            net.result_shape(v),
+            w,
+            params={**p, "size": x[2:]},
+            half=("float16",),
+        )
         for v, (x, w, p) in net.CONVOLUTIONS.items()
     ),
-    *(shaped("window_max", v, lambda x, **a: net.pooled(x, np.max, **a), (3, 5), params=a, complex=False) for v, a in net.WINDOWS.items()),
-    *(shaped("window_sum", v, lambda x, **a: net.pooled(x, np.sum, **a), (3, 5), params=a) for v, a in net.WINDOWS.items()),
     *(
-        shaped("window_spread", v, net.spread_over_windows, net.at_maxima(net.RANKED, **a).shape, params={**a, "length": (3, 5)[a["axis"]]})
+        shaped(
+            "convolve_weight",
+            v,
+            net.convolved_weight,
+            x,
+            net.result_shape(v),
+            params={**p, "size": w[2:]},
+            half=("float16",),
+        )
+        for v, (x, w, p) in net.CONVOLUTIONS.items()
+    ),
+    *(
+        shaped(
+            "window_max",
+            v,
+            lambda x, **a: net.pooled(x, np.max, **a),
+            (3, 5),
+            params=a,
+            complex=False,
+        )
         for v, a in net.WINDOWS.items()
     ),
     *(
-        shaped("window_max_push", v, net.at_maxima, (3, 5), params=a, complex=False, route=net.follow_maxima("window_max_push"))
+        shaped("window_sum", v, lambda x, **a: net.pooled(x, np.sum, **a), (3, 5), params=a)
         for v, a in net.WINDOWS.items()
     ),
     *(
-        shaped("window_max_pull", v, net.to_maxima, net.at_maxima(net.RANKED, **a).shape, params=a, complex=False, route=MAX_PULL)
+        shaped(
+            "window_spread",
+            v,
+            net.spread_over_windows,
+            net.at_maxima(net.RANKED, **a).shape,
+            params={**a, "length": (3, 5)[a["axis"]]},
+        )
+        for v, a in net.WINDOWS.items()
+    ),
+    *(
+        shaped(
+            "window_max_push",
+            v,
+            net.at_maxima,
+            (3, 5),
+            params=a,
+            complex=False,
+            route=net.follow_maxima("window_max_push"),
+        )
+        for v, a in net.WINDOWS.items()
+    ),
+    *(
+        shaped(
+            "window_max_pull",
+            v,
+            net.to_maxima,
+            net.at_maxima(net.RANKED, **a).shape,
+            params=a,
+            complex=False,
+            route=MAX_PULL,
+        )
         for v, a in net.WINDOWS.items()
     ),
     # networks: stable and fused
     *(
         shaped(name, variant, reference, shape, params={"axis": 1}, complex=False)
-        for name, reference in (("softmax", net.softmax_reference), ("log_softmax", lambda x, axis: np.log(net.softmax_reference(x, axis))))
+        for name, reference in (
+            ("softmax", net.softmax_reference),
+            ("log_softmax", lambda x, axis: np.log(net.softmax_reference(x, axis))),
+        )
         for variant, shape in {"rows": (3, 4), "columns": (2, 7, 3), "empty": (0, 3)}.items()
     ),
-    shaped("standardize", "rows", net.standardized, (3, 4), params={"axes": (1,), "eps": 1e-5}, complex=False, precision=1e-11),
-    shaped("standardize", "channels", net.standardized, (3, 2, 4), params={"axes": (0, 2), "eps": 1e-3}, complex=False, precision=1e-11),
+    shaped(
+        "standardize",
+        "rows",
+        net.standardized,
+        (3, 4),
+        params={"axes": (1,), "eps": 1e-5},
+        complex=False,
+        precision=1e-11,
+    ),
+    shaped(
+        "standardize",
+        "channels",
+        net.standardized,
+        (3, 2, 4),
+        params={"axes": (0, 2), "eps": 1e-3},
+        complex=False,
+        precision=1e-11,
+    ),
     *(
-        shaped("standardize_push", variant, net.standardized_along, shape, shape, params=params, complex=False, precision=1e-11)
+        shaped(
+            "standardize_push",
+            variant,
+            net.standardized_along,
+            shape,
+            shape,
+            params=params,
+            complex=False,
+            precision=1e-11,
+        )
         for variant, shape, params in [
             ("rows", (3, 4), {"axes": (1,), "eps": 1e-2}),
             ("channels", (3, 2, 4), {"axes": (0, 2), "eps": 1e-3}),
@@ -661,13 +961,24 @@ CASES: list[Case] = [
     shaped("scale_shift", "features", lambda x, w, b: x * w + b, (3, 4), (4,), (4,)),
     shaped("scale_shift", "many", lambda x, w, b: x * w + b, (2, 3, 70, 70), (3, 1, 1), (3, 1, 1)),
     shaped("affine", "rows", lambda x, w, b: x @ w.T + b, (3, 4), (2, 4), (2,), half=("float16",)),
-    shaped("affine", "batch", lambda x, w, b: x @ w.T + b, (2, 3, 4), (5, 4), (5,), half=("float16",)),
+    shaped(
+        "affine", "batch", lambda x, w, b: x @ w.T + b, (2, 3, 4), (5, 4), (5,), half=("float16",)
+    ),
     *(
-        recurrent("rnn", which, length, ((length, 2, 3), (2, 3), (3, 3)), net.rnn_states, rectified=rectified)
+        recurrent(
+            "rnn",
+            which,
+            length,
+            ((length, 2, 3), (2, 3), (3, 3)),
+            net.rnn_states,
+            rectified=rectified,
+        )
         for which, length, rectified in [(0, 1, False), (0, 4, False), (1, 3, False), (0, 3, True)]
     ),
     *(
-        recurrent("lstm", which, length, ((length, 2, 12), (2, 3), (2, 3), (12, 3)), net.lstm_states)
+        recurrent(
+            "lstm", which, length, ((length, 2, 12), (2, 3), (2, 3), (12, 3)), net.lstm_states
+        )
         for which, length in [(0, 1), (0, 4), (1, 4)]
     ),
     *(
@@ -675,12 +986,25 @@ CASES: list[Case] = [
         for which, length in [(0, 1), (0, 4), (1, 3)]
     ),
     *(
-        Case(name, reference, (REALS, "int"), (x if name == "nll" else t, t), params, variant=variant)
+        Case(
+            name, reference, (REALS, "int"), (x if name == "nll" else t, t), params, variant=variant
+        )
         for name, reference in (("nll", net.class_losses), ("nll_place", net.placed_losses))
-        for variant, x, t, axis, ignored in [("rows", (5, 7), (5,), 1, -100), ("one", (7,), (), 0, 3), ("image", (2, 7, 3), (2, 3), 1, 2)]
-        for params in [{"axis": axis, "ignored": ignored, **({} if name == "nll" else {"classes": 7})}]
+        for variant, x, t, axis, ignored in [
+            ("rows", (5, 7), (5,), 1, -100),
+            ("one", (7,), (), 0, 3),
+            ("image", (2, 7, 3), (2, 3), 1, 2),
+        ]
+        for params in [
+            {"axis": axis, "ignored": ignored, **({} if name == "nll" else {"classes": 7})}
+        ]
     ),
-    binary("binary_cross_entropy", lambda p, t: -t * np.log(p) - (1 - t) * np.log(1 - p), ((0.1, 0.9),), ((0.1, 0.9),)),
+    binary(
+        "binary_cross_entropy",
+        lambda p, t: -t * np.log(p) - (1 - t) * np.log(1 - p),
+        ((0.1, 0.9),),
+        ((0.1, 0.9),),
+    ),
     unary("dropout_mask", lambda x, p: x**0, params={"p": 0.0}, variant="keep all"),
     unary("dropout_mask", lambda x, p: 0 * x, params={"p": 1.0}, variant="drop all"),
 ]
@@ -689,12 +1013,18 @@ CASES: list[Case] = [
 def _extreme(position: int, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The first or last of the sorted elements."""
     rest = tuple(i for i in range(x.ndim) if i not in axes)
-    rows = x.transpose(rest + axes).reshape(*(x.shape[i] for i in rest), math.prod(x.shape[i] for i in axes))
+    rows = x.transpose(rest + axes).reshape(
+        *(x.shape[i] for i in rest), math.prod(x.shape[i] for i in axes)
+    )
     out = np.sort(rows, axis=-1)[..., position]
-    return out.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else out
+    return (
+        out.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+        if keepdims
+        else out
+    )
 
 
-# ------------------------------------------------------------------------------------- scans, order, diagonals, factorisations
+# ---------------------------------------------------------- scans, order, diagonals, factorisations
 
 
 def recurred(a: Any, b: Any, axis: int) -> Any:
@@ -746,17 +1076,27 @@ def read_diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 
 def positive(x: Any) -> Any:
-    """A Hermitian positive definite matrix (for elements up to 2) with eigenvalues apart, made linearly so that nothing is saved for it."""
-    adjoint = registry["conj"](registry["permute"](x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)))
-    ones = registry["ones_like"](registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1))
+    """A Hermitian positive definite matrix (for elements up to 2) with eigenvalues apart, made
+    linearly so that nothing is saved for it.
+    """
+    adjoint = registry["conj"](
+        registry["permute"](x, axes=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    )
+    ones = registry["ones_like"](
+        registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1)
+    )
     steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0 + 6.0
-    diagonal = registry["undiagonal"](steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape))
+    diagonal = registry["undiagonal"](
+        steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape)
+    )
     return (x + adjoint) * 0.5 + diagonal
 
 
 def positive_reference(x: Any) -> Any:
     n = x.shape[-1]
-    return ((x + np.conj(np.swapaxes(x, -1, -2))) / 2 + np.diag(6.0 + 4.0 * np.arange(1, n + 1))).astype(x.dtype)
+    return (
+        (x + np.conj(np.swapaxes(x, -1, -2))) / 2 + np.diag(6.0 + 4.0 * np.arange(1, n + 1))
+    ).astype(x.dtype)
 
 
 def factor(name: str, index: int, prepared: Callable[..., Any] = lambda x: x) -> Callable[..., Any]:
@@ -770,7 +1110,9 @@ def ordered(x: Any, axis: int, descending: bool) -> Any:
 
 def latest_best(x: Any, axis: int) -> Any:
     """Which of the elements so far is the largest, the last one of equals."""
-    return np.apply_along_axis(lambda row: [max(range(k + 1), key=lambda i: (row[i], i)) for k in range(len(row))], axis, x)
+    return np.apply_along_axis(
+        lambda row: [max(range(k + 1), key=lambda i: (row[i], i)) for k in range(len(row))], axis, x
+    )
 
 
 def largest_written(x: Any, values: Any, index: Any) -> Any:
@@ -787,17 +1129,25 @@ def fourier(x: Any, axes: tuple[int, ...], inverse: bool, scale: float) -> Any:
     for axis in axes:
         n = x.shape[axis]
         turns = np.outer(np.arange(n), np.arange(n)) * (1 if inverse else -1) / n
-        x = np.moveaxis(np.tensordot(np.exp(2j * np.pi * turns), x, (1, axis)), 0, axis).astype(x.dtype)
+        x = np.moveaxis(np.tensordot(np.exp(2j * np.pi * turns), x, (1, axis)), 0, axis).astype(
+            x.dtype
+        )
     return x * scale
 
 
 def gamma_slope(x: Any, n: int = 0) -> Any:
-    """Derivatives of ln Γ: the first thousand terms of their series, and what Euler and Maclaurin say of the rest."""
+    """Derivatives of ln Γ: the first thousand terms of their series, and what Euler and
+    Maclaurin say of the rest.
+    """
     z, s = np.asarray(x, float), n + 1
     terms, rest = np.sum((z[..., None] + np.arange(1000.0)) ** -s, -1), z + 1000
     if n == 0:
         return np.log(rest) - 0.5 / rest - 1 / (12 * rest**2) - terms
-    return (-1) ** s * math.factorial(n) * (terms + rest ** (1 - s) / n + 0.5 * rest**-s + s / 12 * rest ** (-s - 1))
+    return (
+        (-1) ** s
+        * math.factorial(n)
+        * (terms + rest ** (1 - s) / n + 0.5 * rest**-s + s / 12 * rest ** (-s - 1))
+    )
 
 
 def digamma_whole(n: int) -> float:
@@ -807,16 +1157,27 @@ def digamma_whole(n: int) -> float:
 
 def bessel_series(x: Any, n: int, sign: int) -> Any:
     """Jₙ (sign -1) and Iₙ (sign 1) by their power series."""
-    return sum(sign**k * (x / 2) ** (2 * k + n) / (math.factorial(k) * math.factorial(k + n)) for k in range(30))
+    return sum(
+        sign**k * (x / 2) ** (2 * k + n) / (math.factorial(k) * math.factorial(k + n))
+        for k in range(30)
+    )
 
 
 def bessel_second(x: Any, n: int, sign: int) -> Any:
-    """Yₙ (sign -1) and Kₙ (sign 1) by theirs, which hold logarithms, poles and ψ: Abramowitz & Stegun 9.1.11 and 9.6.11."""
+    """Yₙ (sign -1) and Kₙ (sign 1) by theirs, which hold logarithms, poles and ψ: Abramowitz &
+    Stegun 9.1.11 and 9.6.11.
+    """
     u = x * x / 4
-    poles = sum(math.factorial(n - k - 1) / math.factorial(k) * (-sign * u) ** k for k in range(n)) * (x / 2) ** -n
+    poles = (
+        sum(math.factorial(n - k - 1) / math.factorial(k) * (-sign * u) ** k for k in range(n))
+        * (x / 2) ** -n
+    )
     logarithm = np.log(x / 2) * bessel_series(x, n, sign)
     rest = (x / 2) ** n * sum(
-        (digamma_whole(k + 1) + digamma_whole(n + k + 1)) * (sign * u) ** k / (math.factorial(k) * math.factorial(n + k)) for k in range(30)
+        (digamma_whole(k + 1) + digamma_whole(n + k + 1))
+        * (sign * u) ** k
+        / (math.factorial(k) * math.factorial(n + k))
+        for k in range(30)
     )
     if sign < 0:
         return (2 * logarithm - poles - rest) / math.pi
@@ -836,7 +1197,9 @@ def airy_series(x: Any, slope: bool) -> Any:
     a = [value, derivative, 0.0]
     for n in range(1, 60):
         a.append(a[n - 1] / ((n + 1) * (n + 2)))
-    return sum(n * c * x ** (n - 1) if slope else c * x**n for n, c in enumerate(a) if n or not slope)
+    return sum(
+        n * c * x ** (n - 1) if slope else c * x**n for n, c in enumerate(a) if n or not slope
+    )
 
 
 def gamma_share(a: Any, x: Any) -> Any:
@@ -896,10 +1259,16 @@ def householder(x: Any) -> tuple[Any, Any]:
 
 
 def apart(x: Any) -> Any:
-    """A matrix whose eigenvalues are real and apart (for elements up to 2), though it is not symmetric."""
-    ones = registry["ones_like"](registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1))
+    """A matrix whose eigenvalues are real and apart (for elements up to 2), though it is not
+    symmetric.
+    """
+    ones = registry["ones_like"](
+        registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1)
+    )
     steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0
-    return x * 0.5 + registry["undiagonal"](steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape))
+    return x * 0.5 + registry["undiagonal"](
+        steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape)
+    )
 
 
 def eig_reference(x: Any) -> Any:
@@ -956,18 +1325,22 @@ def eigh_reference(x: Any) -> Any:
 
 
 FACTORS: dict[str, Any] = {"half": (), "complex": False}
-"""Complex factors are determined up to phases only, which NumPy chooses otherwise: they are compared in tests/arrays."""
+"""Complex factors are determined up to phases only, which NumPy chooses otherwise: they are
+compared in tests/arrays.
+"""
 
 CASES += [
     # scans
     *(
         shaped(name, variant, reference, shape, params={"axis": axis}, complex=True)
         for name, reference in (("cumsum", running_sums), ("cumprod", running_products))
-        for variant, shape, axis in [("rows", (3, 4), 0), ("last", (2, 3, 4), 2), ("one", (1, 3), 0), ("none", (0, 3), 0)]
+        for variant, shape, axis in [("rows", (3, 4), 0), ("last", (2, 3, 4), 2), ("one", (1, 3),
+            0), ("none", (0, 3), 0)]
     ),
     shaped("recurrence", "columns", recurred, (3, 4), (3, 4), params={"axis": 1}),
     shaped("recurrence", "rows", recurred, (3, 4), (3, 4), params={"axis": 0}),
-    shaped("logcumsumexp", "columns", log_running_sums, (3, 4), params={"axis": 1}, complex=False, half=("float16",)),
+    shaped("logcumsumexp", "columns", log_running_sums, (3, 4), params={"axis": 1}, complex=False,
+        half=("float16",)),
     *(
         shaped("prod", variant, multiplied, shape, params={"axes": axes, "keepdims": keepdims})
         for variant, shape, axes, keepdims in [
@@ -979,7 +1352,8 @@ CASES += [
         ]
     ),
     *(
-        shaped("logsumexp", variant, log_total, shape, complex=False, half=(), params={"axes": axes, "keepdims": keepdims})
+        shaped("logsumexp", variant, log_total, shape, complex=False, half=(),
+            params={"axes": axes, "keepdims": keepdims})
         for variant, shape, axes, keepdims in [
             ("all", (3, 4), (0, 1), False),
             ("kept", (3, 4), (1,), True),
@@ -988,13 +1362,18 @@ CASES += [
         ]
     ),
     # order and counting
-    shaped("argsort", "up", ordered, (3, 4), params={"axis": 0, "descending": False}, complex=False),
-    shaped("argsort", "down", ordered, (3, 4), params={"axis": 1, "descending": True}, complex=False),
-    shaped("leader", "largest", lambda x, axis, largest: latest_best(x, axis), (3, 4), params={"axis": 1, "largest": True}, complex=False),
-    shaped("leader", "smallest", lambda x, axis, largest: latest_best(-x, axis), (4,), params={"axis": 0, "largest": False}, complex=False),
+    shaped("argsort", "up", ordered, (3, 4), params={"axis": 0, "descending": False},
+        complex=False),
+    shaped("argsort", "down", ordered, (3, 4), params={"axis": 1, "descending": True},
+        complex=False),
+    shaped("leader", "largest", lambda x, axis, largest: latest_best(x, axis), (3, 4),
+        params={"axis": 1, "largest": True}, complex=False),
+    shaped("leader", "smallest", lambda x, axis, largest: latest_best(-x, axis), (4,),
+        params={"axis": 0, "largest": False}, complex=False),
     # Fourier transforms
     *(
-        shaped("fft", variant, fourier, shape, real=False, half=(), params={"axes": axes, "inverse": inverse, "scale": scale})
+        shaped("fft", variant, fourier, shape, real=False, half=(),
+            params={"axes": axes, "inverse": inverse, "scale": scale})
         for variant, shape, axes, inverse, scale in [
             ("one", (3, 5), (1,), False, 1.0),
             ("inverse", (4, 3), (0,), True, 0.25),
@@ -1005,111 +1384,144 @@ CASES += [
     *(
         Case(
             "scatter_extreme",
-            lambda x, v, index, largest: largest_written(x if largest else -x, v if largest else -v, index) * (1 if largest else -1),
+            lambda x, v, index, largest: largest_written(x if largest else -x, v if largest else -v,
+                index) * (1 if largest else -1),
             (LOW_HALVES, HIGH_HALVES),
             ((3, 2), (4, 2)),
-            {"index": (np.array([[0, 2], [2, 2], [0, 0], [0, 2]]), np.array([[0, 1]])), "largest": largest},
+            {"index": (np.array([[0, 2], [2, 2], [0, 0], [0, 2]]), np.array([[0, 1]])),
+                "largest": largest},
             variant="largest" if largest else "smallest",
             half=("float16",),
         )
         for largest in (True, False)
     ),
     Case("argwhere", lambda x: np.stack(np.nonzero(x), -1), ("bool",), ((3, 4),)),
-    Case("bincount", lambda x, minlength: np.array([np.sum(x == k) for k in range(9)]), ("int",), ((12,),), {"minlength": 9}),
-    shaped("searchsorted", "left", lambda s, v, side: np.sum(s < v[..., None], -1), (1,), (3, 4), params={"side": "left"}, complex=False),
-    shaped("searchsorted", "rows", not_larger, (3, 1), (3, 4), params={"side": "right"}, complex=False),
+    Case("bincount", lambda x, minlength: np.array([np.sum(x == k) for k in range(9)]), ("int",),
+        ((12,),), {"minlength": 9}),
+    shaped("searchsorted", "left", lambda s, v, side: np.sum(s < v[..., None], -1), (1,), (3, 4),
+        params={"side": "left"}, complex=False),
+    shaped("searchsorted", "rows", not_larger, (3, 1), (3, 4), params={"side": "right"},
+        complex=False),
     # further element-wise functions
     binary("xlogy", lambda a, b: a * np.log(b), REALS, POSITIVE),
     binary("hypot", lambda a, b: np.sqrt(a * a + b * b), half=("float16",)),
     unary("erfc", in_dtype_of(np.vectorize(math.erfc, otypes=[float]))),
     unary("lgamma", in_dtype_of(np.vectorize(math.lgamma, otypes=[float])), BETWEEN_INTEGERS),
     unary("digamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, precision=1e-11),
-    *(unary("polygamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, params={"n": n}, variant=f"{n}", precision=1e-11) for n in (1, 2)),
+    *(unary("polygamma", in_dtype_of(gamma_slope), BETWEEN_INTEGERS, params={"n": n},
+        variant=f"{n}", precision=1e-11) for n in (1, 2)),
     binary("heaviside", lambda x, v: np.where(x > 0, np.ones_like(v), np.zeros_like(v))),
     unary("erfinv", in_dtype_of(np.vectorize(normal_quantile, otypes=[float])), SMALL),
-    unary("erfcx", in_dtype_of(np.vectorize(lambda x: math.exp(x * x) * math.erfc(x), otypes=[float]))),
+    unary("erfcx", in_dtype_of(np.vectorize(lambda x: math.exp(x * x) * math.erfc(x),
+        otypes=[float]))),
     *(
-        binary(name, lambda a, x, f=f: f(gamma_share(a, x)).astype(x.dtype), "fixed", POSITIVE, precision=1e-11)
+        binary(name, lambda a, x, f=f: f(gamma_share(a, x)).astype(x.dtype), "fixed", POSITIVE,
+            precision=1e-11)
         for name, f in (("igamma", lambda p: p), ("igammac", lambda p: 1 - p))
     ),
     *(
-        unary("airy_ai", in_dtype_of(lambda x, slope: airy_series(x.astype(float), slope)), params={"slope": s}, variant=v, precision=1e-11)
+        unary("airy_ai", in_dtype_of(lambda x, slope: airy_series(x.astype(float), slope)),
+            params={"slope": s}, variant=v, precision=1e-11)
         for s, v in ((False, "value"), (True, "slope"))
     ),
     binary("zeta", lambda x, q: hurwitz(q, x).astype(q.dtype), "fixed", POSITIVE, precision=1e-11),
     *(
-        unary(name, in_dtype_of(lambda x, n, f=f, s=s: f(x.astype(float), n, s)), domain, params={"n": n}, variant=f"{n}", precision=1e-11)
-        for name, f, s, domain in (("bessel_j", bessel_series, -1, REALS), ("bessel_y", bessel_second, -1, POSITIVE))
+        unary(name, in_dtype_of(lambda x, n, f=f, s=s: f(x.astype(float), n, s)), domain,
+            params={"n": n}, variant=f"{n}", precision=1e-11)
+        for name, f, s, domain in (("bessel_j", bessel_series, -1, REALS), ("bessel_y",
+            bessel_second, -1, POSITIVE))
         for n in (0, 1, 2)
     ),
     *(
         unary(
             name,
-            in_dtype_of(lambda x, n, scaled, f=f, p=power: f(x.astype(float), n, 1) * (np.exp(p * abs(x.astype(float))) if scaled else 1)),
+            in_dtype_of(lambda x, n, scaled, f=f,
+                p=power: f(x.astype(float), n,
+                    1) * (np.exp(p * abs(x.astype(float))) if scaled else 1)),
             domain,
             params={"n": n, "scaled": scaled},
             variant=f"{n}{' scaled' * scaled}",
             precision=1e-11,
         )
-        for name, f, power, domain in (("bessel_i", bessel_series, -1, REALS), ("bessel_k", bessel_second, 1, POSITIVE))
+        for name, f, power, domain in (("bessel_i", bessel_series, -1, REALS), ("bessel_k",
+            bessel_second, 1, POSITIVE))
         for n in (0, 1, 2)
         for scaled in (False, True)
     ),
     unary("signbit", lambda x: x < 0),
     unary("exponent", lambda x: (np.floor(np.log2(abs(x.astype(float)))) + 1).astype("int32")),
     binary("copysign", np.copysign),
-    binary("nextafter", in_dtype_of(np.vectorize(math.nextafter, otypes=[float])), half=("float16",)),
+    binary("nextafter", in_dtype_of(np.vectorize(math.nextafter, otypes=[float])),
+        half=("float16",)),
     binary("gcd", np.vectorize(math.gcd, otypes=[np.int64]), "int", "int"),
     binary("lcm", np.vectorize(math.lcm, otypes=[np.int64]), "int", "int"),
     binary("left_shift", lambda a, b: a * 2**b, "int", "int"),
     binary("right_shift", lambda a, b: a // 2**b, "int", "int"),
     # diagonals and triangles
     shaped("diagonal", "main", read_diagonal, (3, 4), params={"offset": 0, "axis1": 0, "axis2": 1}),
-    shaped("diagonal", "upper", read_diagonal, (2, 4, 3), params={"offset": 1, "axis1": 2, "axis2": 0}),
-    shaped("undiagonal", "lower", placed_diagonal, (2, 2), params={"offset": -1, "axis1": 1, "axis2": 2, "shape": (2, 3, 4)}),
+    shaped("diagonal", "upper", read_diagonal, (2, 4, 3),
+        params={"offset": 1, "axis1": 2, "axis2": 0}),
+    shaped("undiagonal", "lower", placed_diagonal, (2, 2),
+        params={"offset": -1, "axis1": 1, "axis2": 2, "shape": (2, 3, 4)}),
     shaped("unfold", "apart", windows_along, (2, 5, 3), params={"axis": 1, "size": 2, "step": 2}),
-    shaped("unfold", "overlapping", windows_along, (4, 2), params={"axis": 0, "size": 3, "step": 1}),
+    shaped("unfold", "overlapping", windows_along, (4, 2),
+        params={"axis": 0, "size": 3, "step": 1}),
     shaped(
-        "unfold_backward", "overlapping", windows_added, (2, 3, 3, 2), params={"axis": 1, "size": 2, "step": 1, "shape": (2, 4, 3)}
+        "unfold_backward", "overlapping", windows_added, (2, 3, 3, 2),
+        params={"axis": 1, "size": 2, "step": 1, "shape": (2, 4, 3)}
     ),
-    shaped("tril", "below", lambda x, offset: x * (offset >= BEYOND).astype(x.real.dtype), (2, 3, 4), params={"offset": -1}),
-    shaped("triu", "above", lambda x, offset: x * (offset <= BEYOND).astype(x.real.dtype), (3, 4), params={"offset": 1}),
+    shaped("tril", "below", lambda x, offset: x * (offset >= BEYOND).astype(x.real.dtype),
+        (2, 3, 4), params={"offset": -1}),
+    shaped("triu", "above", lambda x, offset: x * (offset <= BEYOND).astype(x.real.dtype), (3, 4),
+        params={"offset": 1}),
     # inverses, determinants, factorisations
     shaped("inv", "batch", inverted, (2, 3, 3), half=(), precision=1e-10),
-    shaped("solve", "batch", lambda a, b: inverted(a) @ b, (2, 3, 3), (2, 3, 2), half=(), precision=1e-10),
-    shaped("pinv", "tall", lambda x, rtol: left_inverse(x), (4, 2), params={"rtol": 1e-12}, half=(), precision=1e-10),
-    shaped("pinv", "wide", lambda x, rtol: turned(left_inverse(turned(x))), (2, 2, 4), params={"rtol": 1e-12}, half=(), precision=1e-10),
+    shaped("solve", "batch", lambda a, b: inverted(a) @ b, (2, 3, 3), (2, 3, 2), half=(),
+        precision=1e-10),
+    shaped("pinv", "tall", lambda x, rtol: left_inverse(x), (4, 2), params={"rtol": 1e-12}, half=(),
+        precision=1e-10),
+    shaped("pinv", "wide", lambda x, rtol: turned(left_inverse(turned(x))), (2, 2, 4),
+        params={"rtol": 1e-12}, half=(), precision=1e-10),
     shaped("det", "batch", determinant, (2, 3, 3), half=()),
     shaped("cofactors", "batch", minors, (2, 3, 3), half=(), precision=1e-10),
-    shaped("logabsdet", "batch", lambda x: np.log(np.abs(determinant(x))), (2, 3, 3), half=(), precision=1e-10),
-    shaped("detsign", "batch", lambda x: determinant(x) / np.abs(determinant(x)), (2, 3, 3), half=(), precision=1e-10),
-    shaped("cholesky", "batch", cholesky_reference, (2, 3, 3), half=(), route=lambda x: registry["cholesky"](positive(x))),
+    shaped("logabsdet", "batch", lambda x: np.log(np.abs(determinant(x))), (2, 3, 3), half=(),
+        precision=1e-10),
+    shaped("detsign", "batch", lambda x: determinant(x) / np.abs(determinant(x)), (2, 3, 3),
+        half=(), precision=1e-10),
+    shaped("cholesky", "batch", cholesky_reference, (2, 3, 3), half=(),
+        route=lambda x: registry["cholesky"](positive(x))),
     *(
-        shaped("qr", "QR"[i], lambda x, i=i: np.linalg.qr(x)[i], (2, 4, 3), **FACTORS, route=factor("qr", i), precision=1e-10)
+        shaped("qr", "QR"[i], lambda x, i=i: np.linalg.qr(x)[i], (2, 4, 3), **FACTORS,
+            route=factor("qr", i), precision=1e-10)
         for i in range(2)
     ),
     *(
-        shaped("eigh", "wV"[i], lambda x, i=i: eigh_reference(x)[i], (2, 3, 3), **FACTORS, route=factor("eigh", i, positive))
+        shaped("eigh", "wV"[i], lambda x, i=i: eigh_reference(x)[i], (2, 3, 3), **FACTORS,
+            route=factor("eigh", i, positive))
         for i in range(2)
     ),
     *(
-        shaped("eig", "wV"[i], lambda x, i=i: eig_reference(x)[i], (2, 3, 3), **FACTORS, route=factor("eig", i, apart), precision=1e-10)
+        shaped("eig", "wV"[i], lambda x, i=i: eig_reference(x)[i], (2, 3, 3), **FACTORS,
+            route=factor("eig", i, apart), precision=1e-10)
         for i in range(2)
     ),
     shaped("lu", "square", eliminated, (2, 3, 3), half=(), precision=1e-9),
     shaped("lu", "tall", eliminated, (2, 4, 2), half=(), precision=1e-9),
-    *(shaped("lu_pivots", v, lambda x: exchanges(x)[0], s, half=()) for v, s in (("tall", (2, 4, 3)), ("wide", (2, 3, 4)))),
+    *(shaped("lu_pivots", v, lambda x: exchanges(x)[0], s, half=()) for v,
+        s in (("tall", (2, 4, 3)), ("wide", (2, 3, 4)))),
     shaped(
         "row_order", "tall", lambda x: exchanges(x)[1], (2, 4, 3), half=(),
         route=lambda x: registry["row_order"](registry["lu_pivots"](x), size=4),
     ),
     *(
-        shaped("reflections", f"{v} {i}", lambda x, part: householder(x)[part], s, **FACTORS, params={"part": i})
+        shaped("reflections", f"{v} {i}", lambda x, part: householder(x)[part], s, **FACTORS,
+            params={"part": i})
         for v, s in (("tall", (2, 4, 3)), ("wide", (2, 3)))
         for i in range(2)
     ),
     *(
-        shaped("svd", variant, lambda x, i=i: np.linalg.svd(x, False)[i], shape, **FACTORS, route=factor("svd", i), precision=1e-9)
+        shaped("svd", variant, lambda x, i=i: np.linalg.svd(x, False)[i], shape, **FACTORS,
+            route=factor("svd", i), precision=1e-9)
         for i, variant, shape in [(0, "U", (4, 3)), (1, "s", (2, 3, 4)), (2, "Vh", (3, 4))]
     ),
 ]  # fmt: skip

@@ -1,8 +1,10 @@
-"""The public names of minigrad with their signatures, one line each, as tests/names/public_names.txt keeps them.
+"""The public names of minigrad with their signatures, one line each, as
+tests/names/public_names.txt keeps them.
 
 python -m tests.helpers.public_names          writes the file anew, after a change that is wanted
 """
 
+import importlib
 import inspect
 import types
 from pathlib import Path
@@ -10,19 +12,26 @@ from pathlib import Path
 import minigrad as mg
 
 FILE = Path(__file__).parents[1] / "names" / "public_names.txt"
-SPACES = {"mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.fft": mg.fft, "mg.special": mg.special}
+SPACES = {
+    "mg.nn.functional": mg.nn.functional,
+    "mg.linalg": mg.linalg,
+    "mg.fft": mg.fft,
+    "mg.special": mg.special,
+}
 
 
 MODULES = """
-    arrays autograd backend cuda data errors fft func functions graph lessons linalg masked networks nn
-    opt optim signal special testing trace training utils viz
+    arrays autograd backend cuda data errors fft func functions graph lessons linalg masked networks
+    nn opt optim signal special testing trace training utils viz
 """.split()
 TOOLS = {"Path", "TYPE_CHECKING", "import_module"}
 """What minigrad/__init__.py imports for itself."""
 
 
 def names_of_mg() -> set[str]:
-    """What `mg.` offers: what is imported, what is loaded on first use, and the modules for users."""
+    """What `mg.` offers: what is imported, what is loaded on first use, and the modules for
+    users.
+    """
     loaded = {n for n, value in vars(mg).items() if not isinstance(value, types.ModuleType)}
     every = loaded | set(mg.__all__) | set(mg._ELSEWHERE) | set(MODULES)
     return {name for name in every - TOOLS if not name.startswith("_")}
@@ -41,7 +50,9 @@ def shown(name: str, value: object) -> str:
     parameters = list(inspect.signature(value).parameters.values())
     if name.startswith("Tensor.") and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
         parameters[0] = parameters[0].replace(name="self")
-    return name + str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
+    return name + str(
+        inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
+    )
 
 
 def methods() -> list[str]:
@@ -52,18 +63,29 @@ def methods() -> list[str]:
         if not callable(value) and not isinstance(value, property):
             continue
         if name.startswith("__"):
-            lines += [] if hasattr(object, name) and not isinstance(value, types.FunctionType) else [f"Tensor.{name}"]
+            lines += (
+                []
+                if hasattr(object, name) and not isinstance(value, types.FunctionType)
+                else [f"Tensor.{name}"]
+            )
         elif not name.startswith("_"):
             lines.append(shown(f"Tensor.{name}", value))
     return lines
 
 
 def listing() -> str:
-    """All lines, sorted."""
+    """All lines, sorted; with `draw_graph`, which tensors get from minigrad.viz."""
+    mg.Tensor.draw_graph = importlib.import_module("minigrad.viz.draw").draw_graph
     lines = [shown(f"mg.{name}", getattr(mg, name)) for name in names_of_mg()]
     for path, space in SPACES.items():
-        offered = getattr(space, "__all__", None) or [n for n, v in vars(space).items() if callable(v)]
-        lines += [shown(f"{path}.{name}", getattr(space, name)) for name in offered if not name.startswith("_")]
+        offered = getattr(space, "__all__", None) or [
+            n for n, v in vars(space).items() if callable(v)
+        ]
+        lines += [
+            shown(f"{path}.{name}", getattr(space, name))
+            for name in offered
+            if not name.startswith("_")
+        ]
     lines += methods()
     return "\n".join(sorted(set(lines))) + "\n"
 

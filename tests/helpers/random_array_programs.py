@@ -1,11 +1,12 @@
-"""Random programs over the array vocabulary, as plain data: indices, in-place changes of windows, broadcasting, scans, where, order,
-gathering and scattering, complex numbers.
+"""Random programs over the array vocabulary, as plain data: indices, in-place changes of windows,
+broadcasting, scans, where, order, gathering and scattering, complex numbers.
 
-A program is a list of steps (name, setting, operands). Operands 0, 1, 2 are the inputs (two real ones, a complex one), k + 3 is the result
-of step k; the last result is the program's. The same steps run in minigrad and in PyTorch, since `TABLE` uses names that both have.
+A program is a list of steps (name, setting, operands). Operands 0, 1, 2 are the inputs (two real
+ones, a complex one), k + 3 is the result of step k; the last result is the program's. The same
+steps run in minigrad and in PyTorch, since `TABLE` uses names that both have.
 """
 
-# ruff: noqa: E501  # tables: one entry a line
+# tables: one entry a line
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ Step = tuple[str, Any, list[int]]
 
 
 class Entry(NamedTuple):
-    """How many operands, how its setting is drawn from a generator and their shapes, what it does, and on which kinds of numbers."""
+    """How many operands, how its setting is drawn from a generator and their shapes, what it
+    does, and on which kinds of numbers.
+    """
 
     operands: int
     draw: Callable[..., Any]
@@ -27,7 +30,7 @@ class Entry(NamedTuple):
     weight: int = 1
 
 
-# ------------------------------------------------------------------------------------------------------------ drawing settings
+# --------------------------------------------------------------------------------- drawing settings
 
 
 def nothing(r: Any, *shapes: Any) -> None:
@@ -47,7 +50,14 @@ def window(r: Any, shape: Any, lists: bool = False) -> tuple:
             parts.append([int(i) for i in r.integers(-n, n, size=r.integers(1, 4))])
             continue
         whole = slice(None)
-        drawn = [[int(r.integers(-n, n))], [slice(int(r.integers(0, n)), None)], [slice(None, None, 2)], [whole], [None, whole], [whole]]
+        drawn = [
+            [int(r.integers(-n, n))],
+            [slice(int(r.integers(0, n)), None)],
+            [slice(None, None, 2)],
+            [whole],
+            [None, whole],
+            [whole],
+        ]
         parts += drawn[kind]
     return tuple(parts)
 
@@ -63,7 +73,11 @@ def places(r: Any, shape: Any, length: int | None = None) -> tuple[int, list]:
 def every_place(r: Any, shape: Any) -> tuple[int, list]:
     """An axis, and an index along it in which each place occurs once."""
     along = axis(r, shape)
-    counted = np.moveaxis(np.broadcast_to(np.arange(shape[along]), np.moveaxis(np.empty(shape), along, -1).shape), -1, along)
+    counted = np.moveaxis(
+        np.broadcast_to(np.arange(shape[along]), np.moveaxis(np.empty(shape), along, -1).shape),
+        -1,
+        along,
+    )
     return along, r.permuted(counted, axis=along).tolist()
 
 
@@ -101,7 +115,9 @@ CHANGES: dict[str, Callable[..., Any]] = {
 
 
 def change(r: Any, shape: Any, other: Any) -> tuple:
-    """Which window of a copy is changed how, through how many windows, and whether the copy was used before."""
+    """Which window of a copy is changed how, through how many windows, and whether the copy was
+    used before.
+    """
     windows = [
         ("index", window(r, shape)),
         ("transpose", (axis(r, shape), axis(r, shape))),
@@ -122,7 +138,11 @@ def change(r: Any, shape: Any, other: Any) -> tuple:
 def changed(lib: Any, setting: tuple, x: Any, y: Any) -> Any:
     (kind, where), twice, name, used = setting
     base = x.reshape(-1).clone().reshape(x.shape)
-    looks = {"index": lambda: base[where], "transpose": lambda: base.transpose(*where), "flat": lambda: base.view(-1)}
+    looks = {
+        "index": lambda: base[where],
+        "transpose": lambda: base.transpose(*where),
+        "flat": lambda: base.view(-1),
+    }
     seen = looks.get(kind, base.diagonal if kind == "diagonal" else lambda: base)()
     seen = seen[...] if twice else seen
     before = (base * y.sum()).sum() if used else 0
@@ -139,7 +159,9 @@ def written(lib: Any, setting: tuple, x: Any, y: Any) -> Any:
 
 def scattered(lib: Any, setting: tuple, x: Any) -> Any:
     along, index, kind, include = setting
-    return lib.scatter_reduce(x * 1.5, along, lib.tensor(index), x.sin(), kind, include_self=include)
+    return lib.scatter_reduce(
+        x * 1.5, along, lib.tensor(index), x.sin(), kind, include_self=include
+    )
 
 
 TABLE: dict[str, Entry] = {
@@ -148,21 +170,33 @@ TABLE: dict[str, Entry] = {
     "changed": Entry(2, change, changed, weight=14),
     "written": Entry(2, lambda r, s, t: (window(r, s), bool(r.integers(2))), written, weight=4),
     "gather": Entry(1, places, lambda lib, p, x: lib.gather(x, p[0], lib.tensor(p[1])), weight=2),
-    "take_along_dim": Entry(1, places, lambda lib, p, x: lib.take_along_dim(x, lib.tensor(p[1]), p[0])),
-    "index_select": Entry(1, lambda r, s: (lambda d: (d, r.integers(0, s[d], size=3).tolist()))(axis(r, s)), lambda lib, p, x: lib.index_select(x, p[0], lib.tensor(p[1]))),
-    "index_add": Entry(1, lambda r, s: (lambda d: (d, r.integers(0, s[d], size=s[d]).tolist()))(axis(r, s)), lambda lib, p, x: lib.index_add(x, p[0], lib.tensor(p[1]), x.cos())),
-    "scatter": Entry(1, every_place, lambda lib, p, x: lib.scatter(x * 2, p[0], lib.tensor(p[1]), x.sin()), weight=2),
-    "scatter_add": Entry(1, lambda r, s: (lambda d: (d, r.integers(0, s[d], size=s).tolist()))(axis(r, s)), lambda lib, p, x: lib.scatter_add(x, p[0], lib.tensor(p[1]), x * x), weight=2),
+    "take_along_dim": Entry(1, places, lambda lib, p,
+        x: lib.take_along_dim(x, lib.tensor(p[1]), p[0])),
+    "index_select": Entry(1, lambda r,
+        s: (lambda d: (d, r.integers(0, s[d], size=3).tolist()))(axis(r, s)), lambda lib, p,
+        x: lib.index_select(x, p[0], lib.tensor(p[1]))),
+    "index_add": Entry(1, lambda r,
+        s: (lambda d: (d, r.integers(0, s[d], size=s[d]).tolist()))(axis(r, s)), lambda lib, p,
+        x: lib.index_add(x, p[0], lib.tensor(p[1]), x.cos())),
+    "scatter": Entry(1, every_place, lambda lib, p,
+        x: lib.scatter(x * 2, p[0], lib.tensor(p[1]), x.sin()), weight=2),
+    "scatter_add": Entry(1, lambda r,
+        s: (lambda d: (d, r.integers(0, s[d], size=s).tolist()))(axis(r, s)), lambda lib, p,
+        x: lib.scatter_add(x, p[0], lib.tensor(p[1]), x * x), weight=2),
     "scatter_reduce": Entry(1, scattering, scattered, "f", 2),
-    "masked_select": Entry(1, lambda r, s: (r.random(s) < 0.6).tolist(), lambda lib, p, x: lib.masked_select(x, lib.tensor(p))),
+    "masked_select": Entry(1, lambda r, s: (r.random(s) < 0.6).tolist(), lambda lib, p,
+        x: lib.masked_select(x, lib.tensor(p))),
     "transpose": Entry(1, lambda r, s: (axis(r, s), axis(r, s)), lambda lib, p, x: x.transpose(*p)),
-    "unsqueeze": Entry(1, lambda r, s: int(r.integers(-len(s) - 1, len(s) + 1)), lambda lib, p, x: x.unsqueeze(p)),
+    "unsqueeze": Entry(1, lambda r, s: int(r.integers(-len(s) - 1, len(s) + 1)), lambda lib, p,
+        x: x.unsqueeze(p)),
     "expand": Entry(1, nothing, lambda lib, p, x: x.unsqueeze(0).expand(2, *x.shape)),
     "flat": Entry(1, nothing, lambda lib, p, x: x.reshape(-1)),
     "diagonal": Entry(1, lambda r, s: int(r.integers(-1, 2)), lambda lib, p, x: x.diagonal(p)),
-    "unfold": Entry(1, lambda r, s: (*part(r, s), int(r.integers(1, 3))), lambda lib, p, x: x.unfold(*p)),
+    "unfold": Entry(1, lambda r, s: (*part(r, s), int(r.integers(1, 3))), lambda lib, p,
+        x: x.unfold(*p)),
     "flip": Entry(1, axis, lambda lib, p, x: x.flip(p)),
-    "roll": Entry(1, lambda r, s: (int(r.integers(-3, 4)), axis(r, s)), lambda lib, p, x: x.roll(*p)),
+    "roll": Entry(1, lambda r, s: (int(r.integers(-3, 4)), axis(r, s)), lambda lib, p,
+        x: x.roll(*p)),
     "repeat_interleave": Entry(1, axis, lambda lib, p, x: x.repeat_interleave(2, p)),
     "cat": Entry(2, nothing, lambda lib, p, x, y: lib.cat([x.reshape(-1), y.reshape(-1)])),
     "stack": Entry(1, axis, lambda lib, p, x: lib.stack([x, x * x, x.conj()], p)),
@@ -179,7 +213,8 @@ TABLE: dict[str, Entry] = {
     "abs": Entry(1, nothing, lambda lib, p, x: x.abs()),
     "sqrt": Entry(1, nothing, lambda lib, p, x: (x * x + 2).sqrt()),
     "clamp": Entry(1, nothing, lambda lib, p, x: x.clamp(-0.7, 0.9), "f"),
-    "where": Entry(3, nothing, lambda lib, p, c, x, y: lib.where((c.real if c.is_complex() else c) > 0, x, y), weight=2),
+    "where": Entry(3, nothing, lambda lib, p, c, x,
+        y: lib.where((c.real if c.is_complex() else c) > 0, x, y), weight=2),
     "maximum": Entry(2, nothing, lambda lib, p, x, y: lib.maximum(x, y), "f"),
     "logaddexp": Entry(2, nothing, lambda lib, p, x, y: lib.logaddexp(x, y), "f"),
     # along an axis
@@ -191,7 +226,8 @@ TABLE: dict[str, Entry] = {
     "sort": Entry(1, reduction, lambda lib, p, x: x.sort(p[0], descending=p[1])[0], "f", 2),
     "topk": Entry(1, part, lambda lib, p, x: x.topk(p[1], p[0])[0], "f", 2),
     "kthvalue": Entry(1, part, lambda lib, p, x: x.kthvalue(p[1], p[0])[0], "f"),
-    "median": Entry(1, axis, lambda lib, p, x: (x * 1).median(p)[0], "f"),  # of an expanded tensor PyTorch gives unwritten memory
+    # of an expanded tensor PyTorch gives unwritten memory
+    "median": Entry(1, axis, lambda lib, p, x: (x * 1).median(p)[0], "f"),
     "sum": Entry(1, reduction, lambda lib, p, x: x.sum(p[0], keepdim=p[1])),
     "mean": Entry(1, reduction, lambda lib, p, x: x.mean(p[0], keepdim=p[1])),
     "prod": Entry(1, reduction, lambda lib, p, x: x.prod(p[0], keepdim=p[1])),
@@ -199,15 +235,18 @@ TABLE: dict[str, Entry] = {
     "var": Entry(1, axis, lambda lib, p, x: x.var(p, unbiased=False)),
     "logsumexp": Entry(1, axis, lambda lib, p, x: x.logsumexp(p), "f"),
     "softmax": Entry(1, axis, lambda lib, p, x: x.softmax(p), "f"),
-    "norm": Entry(1, lambda r, s: (int(r.integers(1, 4)), axis(r, s)), lambda lib, p, x: lib.linalg.vector_norm(x, *p)),
+    "norm": Entry(1, lambda r, s: (int(r.integers(1, 4)), axis(r, s)), lambda lib, p,
+        x: lib.linalg.vector_norm(x, *p)),
     "renorm": Entry(1, axis, lambda lib, p, x: lib.renorm(x, 2, p, 1.0), "f"),
     # products
     "matmul": Entry(1, nothing, lambda lib, p, x: x @ x.mT),
-    "outer": Entry(2, nothing, lambda lib, p, x, y: lib.outer(x.reshape(-1)[:3], y.reshape(-1)[:3])),
+    "outer": Entry(2, nothing, lambda lib, p, x,
+        y: lib.outer(x.reshape(-1)[:3], y.reshape(-1)[:3])),
     "einsum": Entry(2, nothing, lambda lib, p, x, y: lib.einsum("...i,...j->...ij", x, y)),
     # complex numbers
     "complex": Entry(2, nothing, lambda lib, p, x, y: lib.complex(x + 0 * y, y + 0 * x), "f", 2),
-    "polar": Entry(2, nothing, lambda lib, p, x, y: lib.polar((x + 0 * y).abs() + 1, y + 0 * x), "f"),
+    "polar": Entry(2, nothing, lambda lib, p, x, y: lib.polar((x + 0 * y).abs() + 1, y + 0 * x),
+        "f"),
     "real": Entry(1, nothing, lambda lib, p, x: x.real, "c", 2),
     "imag": Entry(1, nothing, lambda lib, p, x: x.imag, "c", 2),
     "conj": Entry(1, nothing, lambda lib, p, x: x.conj(), "c"),
@@ -217,7 +256,7 @@ TABLE: dict[str, Entry] = {
 DRAWN = [name for name, entry in TABLE.items() for _ in range(entry.weight)]
 
 
-# ---------------------------------------------------------------------------------------------------------- programs from seeds
+# ------------------------------------------------------------------------------ programs from seeds
 
 
 def inputs(seed: int) -> list[Any]:
@@ -228,7 +267,9 @@ def inputs(seed: int) -> list[Any]:
 
 
 def generate(seed: int, lib: Any, longest: int = 24) -> list[Step]:
-    """Steps that `lib` runs on the inputs of that seed with finite numbers of moderate size, of which the last one depends on all."""
+    """Steps that `lib` runs on the inputs of that seed with finite numbers of moderate size, of
+    which the last one depends on all.
+    """
     r = np.random.default_rng(seed)
     values = [lib.tensor(a) for a in inputs(seed)]
     steps: list[Step] = []

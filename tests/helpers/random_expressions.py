@@ -1,8 +1,9 @@
-"""Random expression graphs as plain data, run by minigrad and by PyTorch, differentiated once and twice, backward and forward.
+"""Random expression graphs as plain data, run by minigrad and by PyTorch, differentiated once and
+twice, backward and forward.
 
-A graph is a list of statements over numbered values; the first few are inputs. Each value is made of earlier ones by an operation drawn
-from the table below, so paths meet, fan out and die. All operations are smooth where they are used, or take the same value at their kinks
-in both libraries.
+A graph is a list of statements over numbered values; the first few are inputs. Each value is made
+of earlier ones by an operation drawn from the table below, so paths meet, fan out and die. All
+operations are smooth where they are used, or take the same value at their kinks in both libraries.
 """
 
 from __future__ import annotations
@@ -65,7 +66,12 @@ def generate(seed: int) -> Graph:
     length = int(r.integers(20, 61))
     while len(graph) < length:
         statement, shape = _statement(r, shapes)
-        if statement is not None and shape is not None and int(np.prod(shape)) <= SIZE_LIMIT and len(shape) <= 4:
+        if (
+            statement is not None
+            and shape is not None
+            and int(np.prod(shape)) <= SIZE_LIMIT
+            and len(shape) <= 4
+        ):
             graph.append(statement)
             shapes.append(shape)
     return graph
@@ -75,14 +81,25 @@ def _shape(r: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in r.choice([1, 2, 3], size=r.choice([0, 1, 2, 2, 3])))
 
 
-def _statement(r: Any, shapes: list[tuple[int, ...]]) -> tuple[tuple | None, tuple[int, ...] | None]:
-    a = int(len(shapes) - 1 - min(r.geometric(0.3) - 1, len(shapes) - 1)) if r.random() < 0.6 else int(r.integers(len(shapes)))
+def _statement(
+    r: Any, shapes: list[tuple[int, ...]]
+) -> tuple[tuple | None, tuple[int, ...] | None]:
+    a = (
+        int(len(shapes) - 1 - min(r.geometric(0.3) - 1, len(shapes) - 1))
+        if r.random() < 0.6
+        else int(r.integers(len(shapes)))
+    )
     shape, n = shapes[a], len(shapes[a])
-    kind = r.choice(["unary", "binary", "reduce", "shape", "index", "matmul", "join"], p=[0.24, 0.3, 0.1, 0.12, 0.12, 0.06, 0.06])
+    kind = r.choice(
+        ["unary", "binary", "reduce", "shape", "index", "matmul", "join"],
+        p=[0.24, 0.3, 0.1, 0.12, 0.12, 0.06, 0.06],
+    )
     if kind == "unary":
         return ("unary", str(r.choice(list(UNARY))), a), shape
     if kind == "binary":
-        fitting = [(b, np.broadcast_shapes(shape, s)) for b, s in enumerate(shapes) if _fits(shape, s)]
+        fitting = [
+            (b, np.broadcast_shapes(shape, s)) for b, s in enumerate(shapes) if _fits(shape, s)
+        ]
         b, result = fitting[int(r.integers(len(fitting)))]
         return ("binary", str(r.choice(list(BINARY))), a, b), result
     if kind == "reduce":
@@ -90,14 +107,20 @@ def _statement(r: Any, shapes: list[tuple[int, ...]]) -> tuple[tuple | None, tup
         axes = tuple(int(i) for i in range(n) if r.random() < 0.5) or tuple(range(n))
         name = name if all(shape) else "sum"  # extremes and means of nothing are errors and NaN
         keep = bool(r.random() < 0.4)
-        return ("reduce", name, a, axes, keep), tuple(1 if i in axes else m for i, m in enumerate(shape) if keep or i not in axes)
+        return ("reduce", name, a, axes, keep), tuple(
+            1 if i in axes else m for i, m in enumerate(shape) if keep or i not in axes
+        )
     if kind == "shape":
         return _shaped(r, a, shape)
     if kind == "index" and n:
         index = _index(r, shape)
         return ("index", a, index), np.empty(shape)[_as_numpy(index)].shape
     if kind == "matmul" and n >= 1:
-        fitting = [b for b, s in enumerate(shapes) if len(s) >= 1 and s[-2 if len(s) > 1 else 0] == shape[-1] and _fits(shape[:-2], s[:-2])]
+        fitting = [
+            b
+            for b, s in enumerate(shapes)
+            if len(s) >= 1 and s[-2 if len(s) > 1 else 0] == shape[-1] and _fits(shape[:-2], s[:-2])
+        ]
         if fitting:
             b = int(r.choice(fitting))
             return ("matmul", a, b), np.matmul(np.empty(shape), np.empty(shapes[b])).shape
@@ -113,9 +136,16 @@ def _statement(r: Any, shapes: list[tuple[int, ...]]) -> tuple[tuple | None, tup
 
 
 def _shaped(r: Any, a: int, shape: tuple[int, ...]) -> tuple[tuple, tuple[int, ...]]:
-    n, name = len(shape), str(r.choice(["reshape", "permute", "unsqueeze", "expand", "flip", "squeeze"]))
+    n, name = (
+        len(shape),
+        str(r.choice(["reshape", "permute", "unsqueeze", "expand", "flip", "squeeze"])),
+    )
     if name == "reshape":
-        sizes = tuple(int(m) for m in r.permutation(shape)) if r.random() < 0.6 else (int(np.prod(shape)),)
+        sizes = (
+            tuple(int(m) for m in r.permutation(shape))
+            if r.random() < 0.6
+            else (int(np.prod(shape)),)
+        )
         return ("method", "reshape", a, sizes), sizes
     if name == "permute":
         axes = tuple(int(i) for i in r.permutation(n))
@@ -124,7 +154,10 @@ def _shaped(r: Any, a: int, shape: tuple[int, ...]) -> tuple[tuple, tuple[int, .
         axis = int(r.integers(n + 1))
         return ("method", "unsqueeze", a, axis), (*shape[:axis], 1, *shape[axis:])
     if name == "expand":
-        sizes = (*((2,) if r.random() < 0.5 else ()), *(3 if m == 1 and r.random() < 0.7 else m for m in shape))
+        sizes = (
+            *((2,) if r.random() < 0.5 else ()),
+            *(3 if m == 1 and r.random() < 0.7 else m for m in shape),
+        )
         return ("method", "expand", a, sizes), sizes
     if name == "flip":
         return ("method", "flip", a, tuple(i for i in range(n) if r.random() < 0.5)), shape
@@ -132,7 +165,9 @@ def _shaped(r: Any, a: int, shape: tuple[int, ...]) -> tuple[tuple, tuple[int, .
 
 
 def _index(r: Any, shape: tuple[int, ...]) -> tuple:
-    """Integers, slices, None, Ellipsis; at most one list of integers (repeats welcome) or one mask, which PyTorch and NumPy place alike."""
+    """Integers, slices, None, Ellipsis; at most one list of integers (repeats welcome) or one
+    mask, which PyTorch and NumPy place alike.
+    """
     if r.random() < 0.15:
         mask = r.random(shape) < 0.6
         return (("mask", tuple(bool(v) for v in mask.ravel()), shape),)
@@ -177,7 +212,7 @@ def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------------------------------------ running
+# ------------------------------------------------------------------------------------------ running
 
 
 def input_values(graph: Graph) -> list[np.ndarray]:
@@ -187,7 +222,9 @@ def input_values(graph: Graph) -> list[np.ndarray]:
 
 
 def run(m: Any, graph: Graph, inputs: list[Any]) -> Any:
-    """The graph's loss on the given inputs: the weighted sum of its last values (so that several outputs are pulled on)."""
+    """The graph's loss on the given inputs: the weighted sum of its last values (so that several
+    outputs are pulled on).
+    """
     values = list(inputs)
     for statement in graph[len(inputs) :]:
         kind, *rest = statement
@@ -201,7 +238,13 @@ def run(m: Any, graph: Graph, inputs: list[Any]) -> Any:
         elif kind == "method":
             name, a, arguments = rest
             x = values[a]
-            out = x.squeeze() if name == "squeeze" else x.flip(arguments) if name == "flip" else getattr(x, name)(arguments)
+            out = (
+                x.squeeze()
+                if name == "squeeze"
+                else x.flip(arguments)
+                if name == "flip"
+                else getattr(x, name)(arguments)
+            )
         elif kind == "index":
             out = values[rest[0]][_as_numpy(rest[1], m)]
         elif kind == "matmul":
@@ -217,7 +260,9 @@ def run(m: Any, graph: Graph, inputs: list[Any]) -> Any:
 
 
 def derivatives(m: Any, graph: Graph) -> dict[str, Any]:
-    """The loss, its gradients, the slope in a fixed direction v, and the Hessian times v, in reverse mode (twice)."""
+    """The loss, its gradients, the slope in a fixed direction v, and the Hessian times v, in
+    reverse mode (twice).
+    """
     inputs = [m.tensor(x, requires_grad=True) for x in input_values(graph)]
     directions = [m.tensor(np.cos(1.0 + x)) for x in input_values(graph)]
     loss = run(m, graph, inputs)
@@ -225,7 +270,11 @@ def derivatives(m: Any, graph: Graph) -> dict[str, Any]:
         return {"loss": loss.detach().numpy()}
     first = m.autograd.grad(loss, inputs, create_graph=True, materialize_grads=True)
     slope = sum((g * v).sum() for g, v in zip(first, directions, strict=True))
-    second = m.autograd.grad(slope, inputs, materialize_grads=True) if slope.requires_grad else [m.zeros_like(x) for x in inputs]
+    second = (
+        m.autograd.grad(slope, inputs, materialize_grads=True)
+        if slope.requires_grad
+        else [m.zeros_like(x) for x in inputs]
+    )
     return {
         "loss": loss.detach().numpy(),
         "gradient": [g.detach().numpy(force=True) for g in first],
@@ -235,7 +284,9 @@ def derivatives(m: Any, graph: Graph) -> dict[str, Any]:
 
 
 def forward_derivatives(graph: Graph) -> dict[str, Any]:
-    """The same from minigrad's forward mode: the slope by one push; v·Hessian·v by two; Hessian·v with each mode inside the other."""
+    """The same from minigrad's forward mode: the slope by one push; v·Hessian·v by two;
+    Hessian·v with each mode inside the other.
+    """
     inputs = [mg.tensor(x) for x in input_values(graph)]
     directions = tuple(mg.tensor(np.cos(1.0 + x)) for x in input_values(graph))
     function = lambda *xs: run(mg, graph, list(xs))
@@ -255,7 +306,9 @@ def forward_derivatives(graph: Graph) -> dict[str, Any]:
 
 
 def disagreements(graph: Graph, torch: Any = None) -> list[str]:
-    """What differs between the libraries and between the modes, if anything. Without PyTorch the modes are compared with each other."""
+    """What differs between the libraries and between the modes, if anything. Without PyTorch the
+    modes are compared with each other.
+    """
     mine = derivatives(mg, graph)
     pushed = forward_derivatives(graph)
     found = []
@@ -263,7 +316,11 @@ def disagreements(graph: Graph, torch: Any = None) -> list[str]:
         v = [np.cos(1.0 + x) for x in input_values(graph)]
         pairs = [
             ("slope", [mine["slope"]], [pushed["slope"]]),
-            ("v·hessian·v", [sum((h * w).sum() for h, w in zip(mine["hessian·v"], v, strict=True))], [pushed["v·hessian·v"]]),
+            (
+                "v·hessian·v",
+                [sum((h * w).sum() for h, w in zip(mine["hessian·v"], v, strict=True))],
+                [pushed["v·hessian·v"]],
+            ),
             ("forward over reverse", mine["hessian·v"], pushed["forward over reverse"]),
             ("reverse over forward", mine["hessian·v"], pushed["reverse over forward"]),
         ]
@@ -281,7 +338,9 @@ def disagreements(graph: Graph, torch: Any = None) -> list[str]:
 def _close(a: list[Any], b: list[Any]) -> bool:
     scale = max([1.0, *(float(np.max(np.abs(x), initial=0)) for x in b)])
     return all(
-        np.shape(x) == np.shape(y) and np.allclose(x, y, rtol=1e-8, atol=1e-9 * scale, equal_nan=True) for x, y in zip(a, b, strict=True)
+        np.shape(x) == np.shape(y)
+        and np.allclose(x, y, rtol=1e-8, atol=1e-9 * scale, equal_nan=True)
+        for x, y in zip(a, b, strict=True)
     )
 
 
@@ -307,7 +366,14 @@ def _without(graph: Graph, k: int) -> Graph | None:
         if kind == "input":
             out.append((kind, *rest))
             continue
-        places = {"unary": [1], "binary": [1, 2], "reduce": [1], "method": [1], "index": [0], "matmul": [0, 1]}.get(kind)
+        places = {
+            "unary": [1],
+            "binary": [1, 2],
+            "reduce": [1],
+            "method": [1],
+            "index": [0],
+            "matmul": [0, 1],
+        }.get(kind)
         if places is None:
             if k in rest[0]:
                 return None

@@ -1,16 +1,27 @@
-"""Random programs with views and in-place operations, as plain data, and three machines that run them: PyTorch, minigrad and a naive one.
+"""Random programs with views and in-place operations, as plain data, and three machines that run
+them: PyTorch, minigrad and a naive one.
 
-A program is a list of statements over numbered variables, so that a failing one can be printed, shrunk statement by statement and kept as
-a test. The naive machine keeps a value array and a tangent array for each variable and does to the tangents, alias by alias, what the
-derivative says; it knows no graph, no versions and no views but NumPy's own, which is why it can be trusted.
+A program is a list of statements over numbered variables, so that a failing one can be printed,
+shrunk statement by statement and kept as a test. The naive machine keeps a value array and a
+tangent array for each variable and does to the tangents, alias by alias, what the derivative says;
+it knows no graph, no versions and no views but NumPy's own, which is why it can be trusted.
 
-    ("leaf", shape)            a new tensor that requires grad          ("const", shape)          a new tensor that does not
-    ("unary", name, a)         ("binary", name, a, b)                   ("sum", a, axis)          ("clone", a)        ("gather", a, index)
-    ("view", name, a, args)    a window into a                          ("detach", a)             shares memory, no history
-    ("inplace", name, a, operand)    operand: a variable, a number or None         ("set", a, index, operand)      a[index] = operand
-    ("put", a, index, operand)       a[integer array or mask] = operand           ("no_grad", on)           switch recording off or on
+    ("leaf", shape)                  a new tensor that requires grad
+    ("const", shape)                 a new tensor that does not
+    ("unary", name, a)
+    ("binary", name, a, b)
+    ("sum", a, axis)
+    ("clone", a)
+    ("gather", a, index)
+    ("view", name, a, args)          a window into a
+    ("detach", a)                    shares memory, no history
+    ("inplace", name, a, operand)    operand: a variable, a number or None
+    ("set", a, index, operand)       a[index] = operand
+    ("put", a, index, operand)       a[integer array or mask] = operand
+    ("no_grad", on)                  switch recording off or on
 
-Statements that make a tensor append it to the list of variables. A statement that raises does nothing (and appends None).
+Statements that make a tensor append it to the list of variables. A statement that raises does
+nothing (and appends None).
 """
 
 from __future__ import annotations
@@ -32,11 +43,13 @@ IN_PLACE_NUMBER = ("add_", "mul_", "fill_", "pow_", "div_", "clamp_")
 OPERATORS = ("+=", "-=", "*=", "/=")
 
 
-# --------------------------------------------------------------------------------------------------------------------- generating
+# --------------------------------------------------------------------------------------- generating
 
 
 def generate(seed: int, length: int = 14) -> Program:
-    """A program of about `length` statements; the same seed gives the same program. Shapes are followed by running it naively."""
+    """A program of about `length` statements; the same seed gives the same program. Shapes are
+    followed by running it naively.
+    """
     r = np.random.default_rng(seed)
     program: Program = []
     machine = Naive()
@@ -63,7 +76,22 @@ def _statement(r: Any, machine: Naive) -> tuple:
     a = int(r.choice(live[-4:]) if r.random() < 0.6 else r.choice(live))
     shape = machine.variables[a].value.shape
     kind = r.choice(
-        ["unary", "binary", "sum", "clone", "gather", "view", "detach", "inplace", "operator", "set", "put", "no_grad", "const", "leaf"],
+        [
+            "unary",
+            "binary",
+            "sum",
+            "clone",
+            "gather",
+            "view",
+            "detach",
+            "inplace",
+            "operator",
+            "set",
+            "put",
+            "no_grad",
+            "const",
+            "leaf",
+        ],
         p=[0.08, 0.11, 0.02, 0.04, 0.03, 0.25, 0.04, 0.19, 0.05, 0.10, 0.04, 0.03, 0.01, 0.01],
     )
     if kind == "no_grad":
@@ -72,8 +100,15 @@ def _statement(r: Any, machine: Naive) -> tuple:
         return ("no_grad", False)  # keep such blocks short
     if kind in ("leaf", "const"):
         return (str(kind), _shape(r))
-    if kind in ("inplace", "operator", "set", "put", "view") and machine.variables[a].leaf and not machine.no_grad and r.random() < 0.95:
-        free = [i for i in live if not machine.variables[i].leaf]  # an error otherwise: seldom interesting
+    if (
+        kind in ("inplace", "operator", "set", "put", "view")
+        and machine.variables[a].leaf
+        and not machine.no_grad
+        and r.random() < 0.95
+    ):
+        free = [
+            i for i in live if not machine.variables[i].leaf
+        ]  # an error otherwise: seldom interesting
         if not free:
             return ("clone", a)
         a = int(r.choice(free[-4:]))
@@ -81,7 +116,9 @@ def _statement(r: Any, machine: Naive) -> tuple:
     if kind == "unary":
         return ("unary", str(r.choice(UNARY)), a)
     if kind == "binary":
-        fitting = [i for i in live if _broadcast(shape, machine.variables[i].value.shape) is not None]
+        fitting = [
+            i for i in live if _broadcast(shape, machine.variables[i].value.shape) is not None
+        ]
         return ("binary", str(r.choice(BINARY)), a, int(r.choice(fitting)))
     if kind == "sum":
         return ("sum", a, None if not shape or r.random() < 0.3 else int(r.integers(len(shape))))
@@ -96,26 +133,61 @@ def _statement(r: Any, machine: Naive) -> tuple:
             return ("inplace", str(r.choice(IN_PLACE_UNARY)), a, None)
         if kind == "inplace" and r.random() < 0.4:
             return ("inplace", str(r.choice(IN_PLACE_NUMBER)), a, float(r.choice([2.0, 3.0, 0.5])))
-        results = {i: _broadcast(shape, machine.variables[i].value.shape) for i in live if i == a or not machine.overlap(a, i)}
-        fitting = [i for i, result in results.items() if result == shape or (result is not None and r.random() < 0.05)]
+        results = {
+            i: _broadcast(shape, machine.variables[i].value.shape)
+            for i in live
+            if i == a or not machine.overlap(a, i)
+        }
+        fitting = [
+            i
+            for i, result in results.items()
+            if result == shape or (result is not None and r.random() < 0.05)
+        ]
         name = str(r.choice(OPERATORS if kind == "operator" else IN_PLACE_BINARY))
         return ("inplace", name, a, int(r.choice(fitting)))
     if kind == "put" and shape:
-        index = tuple(int(i) for i in r.permutation(shape[0])[: max(1, shape[0] - 1)]) if r.random() < 0.5 else "mask"
+        index = (
+            tuple(int(i) for i in r.permutation(shape[0])[: max(1, shape[0] - 1)])
+            if r.random() < 0.5
+            else "mask"
+        )
         operand: Any = float(r.choice([1.0, -0.5]))
         if index != "mask":
             region = (len(index), *shape[1:])
-            fitting = [i for i in live if _broadcast(region, machine.variables[i].value.shape) == region and not machine.overlap(a, i)]
+            fitting = [
+                i
+                for i in live
+                if _broadcast(region, machine.variables[i].value.shape) == region
+                and not machine.overlap(a, i)
+            ]
             operand = int(r.choice(fitting)) if fitting and r.random() < 0.7 else operand
         return ("put", a, index, operand)
     index = _index(r, shape)
     region = np.empty(shape)[index].shape
-    fitting = [i for i in live if _broadcast(region, machine.variables[i].value.shape) == region and not machine.overlap(a, i)]
-    return ("set", a, index, int(r.choice(fitting)) if fitting and r.random() < 0.75 else float(r.choice([0.0, 1.5])))
+    fitting = [
+        i
+        for i in live
+        if _broadcast(region, machine.variables[i].value.shape) == region
+        and not machine.overlap(a, i)
+    ]
+    return (
+        "set",
+        a,
+        index,
+        int(r.choice(fitting)) if fitting and r.random() < 0.75 else float(r.choice([0.0, 1.5])),
+    )
 
 
 def _view(r: Any, a: int, shape: tuple[int, ...]) -> tuple:
-    kinds = {"index": 0.4, "reshape": 0.15, "permute": 0.15, "unsqueeze": 0.08, "squeeze": 0.05, "expand": 0.07, "flatten": 0.05}
+    kinds = {
+        "index": 0.4,
+        "reshape": 0.15,
+        "permute": 0.15,
+        "unsqueeze": 0.08,
+        "squeeze": 0.05,
+        "expand": 0.07,
+        "flatten": 0.05,
+    }
     kinds |= {"diagonal": 0.03, "unbind": 0.02}
     kind = r.choice(list(kinds), p=list(kinds.values()))
     if (kind == "diagonal" and len(shape) < 2) or (kind == "unbind" and not shape):
@@ -123,7 +195,11 @@ def _view(r: Any, a: int, shape: tuple[int, ...]) -> tuple:
     if kind == "index":
         return ("index", a, _index(r, shape))
     if kind == "reshape":
-        return ("reshape", a, tuple(int(n) for n in r.permutation(shape))) if shape and r.random() < 0.5 else ("reshape", a, (-1,))
+        return (
+            ("reshape", a, tuple(int(n) for n in r.permutation(shape)))
+            if shape and r.random() < 0.5
+            else ("reshape", a, (-1,))
+        )
     if kind == "permute":
         return ("permute", a, tuple(int(n) for n in r.permutation(len(shape))))
     if kind == "unsqueeze":
@@ -164,27 +240,35 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None
 
 def numbers(shape: tuple[int, ...], key: int, low: float = -1.5, high: float = 1.5) -> np.ndarray:
     """Fixed pseudo-random numbers for statement number `key`, the same for every machine."""
-    return np.random.default_rng((shape and zlib.crc32(bytes(shape)), key)).uniform(low, high, shape)
+    return np.random.default_rng((shape and zlib.crc32(bytes(shape)), key)).uniform(
+        low, high, shape
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------------- machines
+# ----------------------------------------------------------------------------------------- machines
 
 
 @dataclass
 class Outcome:
-    """What a machine says about a program. `stopped`: the exception that ended it, and at which statement (None: while differentiating)."""
+    """What a machine says about a program. `stopped`: the exception that ended it, and at which
+    statement (None: while differentiating).
+    """
 
     values: list[np.ndarray | None] = field(default_factory=list)
     gradients: list[np.ndarray] = field(default_factory=list)
     loss: float = 0.0
     slope: float = 0.0
-    windows: list[bool] = field(default_factory=list)  # whether each reshape and flatten looked into its operand's memory
+    windows: list[bool] = field(
+        default_factory=list
+    )  # whether each reshape and flatten looked into its operand's memory
     stopped: tuple[int | None, BaseException] | None = None
 
 
 @dataclass
 class Pair:
-    """A value and its tangent, arrays that alias those of other pairs exactly where the tensors do."""
+    """A value and its tangent, arrays that alias those of other pairs exactly where the tensors
+    do.
+    """
 
     value: np.ndarray
     tangent: np.ndarray
@@ -192,7 +276,9 @@ class Pair:
 
 
 class Naive:
-    """Forward mode with aliasing: each variable is a pair of NumPy arrays. A write changes both; under no_grad the value only."""
+    """Forward mode with aliasing: each variable is a pair of NumPy arrays. A write changes both;
+    under no_grad the value only.
+    """
 
     def __init__(self) -> None:
         self.variables: list[Pair | None] = []
@@ -209,25 +295,39 @@ class Naive:
         pairs = [p for p in self.variables if p is not None]
         return Outcome(
             [None if p is None else p.value.copy() for p in self.variables],
-            slope=sum(float((weights(p.value.shape, i) * p.tangent).sum()) for i, p in enumerate(pairs)),
-            loss=sum(float((weights(p.value.shape, i) * p.value).sum()) for i, p in enumerate(pairs)),
+            slope=sum(
+                float((weights(p.value.shape, i) * p.tangent).sum()) for i, p in enumerate(pairs)
+            ),
+            loss=sum(
+                float((weights(p.value.shape, i) * p.value).sum()) for i, p in enumerate(pairs)
+            ),
         )
 
     def step(self, statement: tuple, number: int) -> None:
-        """One statement; in the generator a program is valid as far as shapes go, everything else is the engines' business."""
+        """One statement; in the generator a program is valid as far as shapes go, everything
+        else is the engines' business.
+        """
         kind, *rest = statement
         if kind == "no_grad":
             self.no_grad = rest[0]
         elif kind in ("leaf", "const"):
             value = numbers(rest[0], number)
-            self.variables.append(Pair(value, direction(rest[0], number) if kind == "leaf" else np.zeros(rest[0]), kind == "leaf"))
+            self.variables.append(
+                Pair(
+                    value,
+                    direction(rest[0], number) if kind == "leaf" else np.zeros(rest[0]),
+                    kind == "leaf",
+                )
+            )
         elif kind in ("inplace", "set", "put"):
             self._write(kind, *rest)
         else:
             self.variables.append(self._made(kind, *rest))
 
     def overlap(self, a: int, b: int) -> bool:
-        """Whether two variables share memory. PyTorch leaves open what an operation between such operands gives, so programs have none."""
+        """Whether two variables share memory. PyTorch leaves open what an operation between such
+        operands gives, so programs have none.
+        """
         return np.shares_memory(self._get(a).value, self._get(b).value)
 
     def _made(self, kind: str, *rest: Any) -> Pair | None:
@@ -248,7 +348,10 @@ class Naive:
             value, tangent = _binary(rest[0], self._get(rest[1]), self._get(rest[2]))
         elif kind == "sum":
             pair = self._get(rest[0])
-            value, tangent = np.asarray(pair.value.sum(axis=rest[1])), np.asarray(pair.tangent.sum(axis=rest[1]))
+            value, tangent = (
+                np.asarray(pair.value.sum(axis=rest[1])),
+                np.asarray(pair.tangent.sum(axis=rest[1])),
+            )
         elif kind == "clone":
             pair = self._get(rest[0])
             value, tangent = _clone(pair.value), _clone(pair.tangent)
@@ -270,9 +373,14 @@ class Naive:
         else:
             a, index, operand = rest
             pair, source = self._get(a), self._operand(operand)
-            region = (pair.value > 0 if index == "mask" else list(index)) if kind == "put" else index
+            region = (
+                (pair.value > 0 if index == "mask" else list(index)) if kind == "put" else index
+            )
             value, tangent = source.value, source.tangent
-        if any(s == 0 and n > 1 for s, n in zip(pair.value.strides, pair.value.shape, strict=True)) or not pair.value.flags.writeable:
+        if (
+            any(s == 0 and n > 1 for s, n in zip(pair.value.strides, pair.value.shape, strict=True))
+            or not pair.value.flags.writeable
+        ):
             return  # expanded memory: both engines refuse
         value, tangent = value.copy(), tangent.copy()
         pair.value[region] = value
@@ -301,12 +409,16 @@ def uses(statement: tuple) -> set[int]:
     kind, *rest = statement
     if kind in ("leaf", "const", "no_grad"):
         return set()
-    used = {"unary": rest[1:2], "binary": rest[1:], "view": rest[1:2], "inplace": rest[1:]}.get(kind, [rest[0], *rest[2:]])
+    used = {"unary": rest[1:2], "binary": rest[1:], "view": rest[1:2], "inplace": rest[1:]}.get(
+        kind, [rest[0], *rest[2:]]
+    )
     return {v for v in used if isinstance(v, int)}
 
 
 def _clone(x: np.ndarray) -> np.ndarray:
-    """A copy with the strides of x if x is dense in some order of its axes, else row-major: PyTorch's rule."""
+    """A copy with the strides of x if x is dense in some order of its axes, else row-major:
+    PyTorch's rule.
+    """
     order = np.argsort([-s for s in x.strides], kind="stable")
     return x.copy(order="K" if x.transpose(order).flags.c_contiguous else "C")
 
@@ -328,7 +440,9 @@ def _numpy_view(name: str, x: np.ndarray, arguments: Any) -> np.ndarray:
         view.setflags(write=x.flags.writeable)
         return view
     shape = arguments if name == "reshape" else (-1,)
-    return {"permute": lambda: x.transpose(arguments), "squeeze": x.squeeze}.get(name, lambda: x.reshape(shape))()
+    return {"permute": lambda: x.transpose(arguments), "squeeze": x.squeeze}.get(
+        name, lambda: x.reshape(shape)
+    )()
 
 
 def _unary(name: str, p: Pair) -> tuple[np.ndarray, np.ndarray]:
@@ -366,7 +480,9 @@ def _binary(name: str, p: Pair, q: Pair) -> tuple[np.ndarray, np.ndarray]:
 def _new_values(name: str, target: Pair, operand: Pair) -> tuple[np.ndarray, np.ndarray]:
     plain = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}.get(name, name.rstrip("_"))
     with np.errstate(all="ignore"):
-        return _unary(plain, target) if plain in (*UNARY, "zero") else _binary(plain, target, operand)
+        return (
+            _unary(plain, target) if plain in (*UNARY, "zero") else _binary(plain, target, operand)
+        )
 
 
 def weights(shape: tuple[int, ...], i: int) -> np.ndarray:
@@ -375,19 +491,26 @@ def weights(shape: tuple[int, ...], i: int) -> np.ndarray:
 
 
 def direction(shape: tuple[int, ...], number: int) -> np.ndarray:
-    """The direction in which the naive machine differentiates the leaf made by statement `number`."""
+    """The direction in which the naive machine differentiates the leaf made by statement
+    `number`.
+    """
     return numbers(shape, number + 1000)
 
 
 class Library:
-    """A program run by minigrad or PyTorch: `module` is either; both understand the same method names."""
+    """A program run by minigrad or PyTorch: `module` is either; both understand the same method
+    names.
+    """
 
     def __init__(self, module: Any) -> None:
         self.module = module
         self.mine = module is mg
 
-    def run(self, program: Program, skip: frozenset[int] = frozenset(), forward: bool = False) -> Outcome:
-        """Execute, then differentiate the weighted sum of all variables. Statements in `skip` are left out; others that raise are noted.
+    def run(
+        self, program: Program, skip: frozenset[int] = frozenset(), forward: bool = False
+    ) -> Outcome:
+        """Execute, then differentiate the weighted sum of all variables. Statements in `skip` are
+        left out; others that raise are noted.
 
         forward: carry tangents (minigrad's forward mode) instead of going back.
         """
@@ -409,14 +532,18 @@ class Library:
                             x.requires_grad_()
                             leaves.append((x, number))
                         elif kind == "leaf":
-                            x = m.autograd.forward_ad.make_dual(x, self._tensor(direction(rest[0], number)))
+                            x = m.autograd.forward_ad.make_dual(
+                                x, self._tensor(direction(rest[0], number))
+                            )
                         variables.append(x)
                     elif kind in ("inplace", "set", "put"):
                         self._write(variables, kind, rest)
                     else:
                         variables.append(self._made(variables, kind, rest))
                         if kind == "view" and rest[0] in ("reshape", "flatten"):
-                            outcome.windows.append(self._share_memory(variables[-1], variables[rest[1]]))
+                            outcome.windows.append(
+                                self._share_memory(variables[-1], variables[rest[1]])
+                            )
                 except Exception as error:
                     outcome.stopped = (number, error)
                     return outcome
@@ -429,7 +556,9 @@ class Library:
             m.set_grad_enabled(True)
         return outcome
 
-    def _differentiate(self, variables: list[Any], leaves: list[Any], outcome: Outcome, forward: bool) -> None:
+    def _differentiate(
+        self, variables: list[Any], leaves: list[Any], outcome: Outcome, forward: bool
+    ) -> None:
         m = self.module
         kept = [v for v in variables if v is not None]
         loss = self._tensor(np.asarray(0.0))
@@ -441,9 +570,19 @@ class Library:
             tangent = m.autograd.forward_ad.unpack_dual(loss).tangent
             outcome.slope = 0.0 if tangent is None else float(tangent)
             return
-        found = m.autograd.grad(loss, [x for x, _ in leaves], allow_unused=True) if loss.requires_grad else [None] * len(leaves)
-        outcome.gradients = [np.zeros(x.shape) if g is None else g.numpy() for g, (x, _) in zip(found, leaves, strict=True)]
-        outcome.slope = sum(float((g * direction(g.shape, number)).sum()) for g, (_, number) in zip(outcome.gradients, leaves, strict=True))
+        found = (
+            m.autograd.grad(loss, [x for x, _ in leaves], allow_unused=True)
+            if loss.requires_grad
+            else [None] * len(leaves)
+        )
+        outcome.gradients = [
+            np.zeros(x.shape) if g is None else g.numpy()
+            for g, (x, _) in zip(found, leaves, strict=True)
+        ]
+        outcome.slope = sum(
+            float((g * direction(g.shape, number)).sum())
+            for g, (_, number) in zip(outcome.gradients, leaves, strict=True)
+        )
 
     def _share_memory(self, a: Any, b: Any) -> bool:
         if self.mine:
@@ -480,7 +619,12 @@ class Library:
             x = variables[a]
             value = variables[operand] if isinstance(operand, int) else operand
             if name in OPERATORS:
-                method = {"+=": "__iadd__", "-=": "__isub__", "*=": "__imul__", "/=": "__itruediv__"}[name]
+                method = {
+                    "+=": "__iadd__",
+                    "-=": "__isub__",
+                    "*=": "__imul__",
+                    "/=": "__itruediv__",
+                }[name]
                 getattr(x, method)(value)
             elif name == "clamp_":
                 x.clamp_(max=value)
@@ -490,19 +634,23 @@ class Library:
         a, index, operand = rest
         x = variables[a]
         value = variables[operand] if isinstance(operand, int) else operand
-        x[((x.detach() > 0) if index == "mask" else list(index)) if kind == "put" else index] = value
+        x[((x.detach() > 0) if index == "mask" else list(index)) if kind == "put" else index] = (
+            value
+        )
 
 
-# ----------------------------------------------------------------------------------------------------------------------- judging
+# ------------------------------------------------------------------------------------------ judging
 
 
 @dataclass
 class Verdict:
-    """What came out: `word` is "agree", "both refuse", "minigrad refuses", "minigrad goes further", "other layouts" or "DISAGREE".
+    """What came out: `word` is "agree", "both refuse", "minigrad refuses", "minigrad goes further",
+    "other layouts" or "DISAGREE".
 
-    "minigrad goes further": PyTorch refuses, and the naive machine confirms what minigrad gives. "other layouts": the sum of two operands
-    that lie in memory in different orders lies in NumPy's order here and in PyTorch's there, so that reshape copies on one side and not on
-    the other (which both leave open); the naive machine confirms what minigrad gives.
+    "minigrad goes further": PyTorch refuses, and the naive machine confirms what minigrad gives.
+    "other layouts": the sum of two operands that lie in memory in different orders lies in NumPy's
+    order here and in PyTorch's there, so that reshape copies on one side and not on the other
+    (which both leave open); the naive machine confirms what minigrad gives.
     """
 
     word: str
@@ -511,7 +659,9 @@ class Verdict:
 
 
 def judge(program: Program, torch: Any = None) -> Verdict:
-    """Run a program everywhere and compare. A statement that both refuse is left out and the rest is run again."""
+    """Run a program everywhere and compare. A statement that both refuse is left out and the
+    rest is run again.
+    """
     skip: frozenset[int] = frozenset()
     both_refused = False
     while True:
@@ -521,7 +671,11 @@ def judge(program: Program, torch: Any = None) -> Verdict:
         at = mine.stopped[0] if mine.stopped else 0
         if mine.stopped and at is not None:
             if not _acceptable(mine.stopped[1]):
-                return Verdict("DISAGREE", f"minigrad raised {mine.stopped[1]!r} at statement {at}", mine.stopped[1])
+                return Verdict(
+                    "DISAGREE",
+                    f"minigrad raised {mine.stopped[1]!r} at statement {at}",
+                    mine.stopped[1],
+                )
             if theirs is not None and not (theirs.stopped and theirs.stopped[0] == at):
                 if theirs.stopped is None or (theirs.stopped[0] or 10**9) > at:
                     return Verdict("minigrad refuses", str(mine.stopped[1]), mine.stopped[1])
@@ -531,22 +685,39 @@ def judge(program: Program, torch: Any = None) -> Verdict:
         break
     if mine.stopped:
         if not _acceptable(mine.stopped[1]):
-            return Verdict("DISAGREE", f"minigrad raised {mine.stopped[1]!r} while differentiating", mine.stopped[1])
+            return Verdict(
+                "DISAGREE",
+                f"minigrad raised {mine.stopped[1]!r} while differentiating",
+                mine.stopped[1],
+            )
         return Verdict(
-            "both refuse" if theirs is not None and theirs.stopped else "minigrad refuses", str(mine.stopped[1]), mine.stopped[1]
+            "both refuse" if theirs is not None and theirs.stopped else "minigrad refuses",
+            str(mine.stopped[1]),
+            mine.stopped[1],
         )
     naive = Naive().run(program, skip)
     if theirs is not None and theirs.stopped is None and mine.windows == theirs.windows:
         problem = _differences(mine, theirs, full=True)
-        return Verdict("DISAGREE", problem + " (PyTorch)") if problem else Verdict("both refuse" if both_refused else "agree")
+        return (
+            Verdict("DISAGREE", problem + " (PyTorch)")
+            if problem
+            else Verdict("both refuse" if both_refused else "agree")
+        )
     problem = _differences(mine, naive, full=False)
     if problem:
         return Verdict("DISAGREE", problem + " (naive)")
-    return Verdict("agree" if theirs is None else "minigrad goes further" if theirs.stopped else "other layouts")
+    return Verdict(
+        "agree"
+        if theirs is None
+        else "minigrad goes further"
+        if theirs.stopped
+        else "other layouts"
+    )
 
 
 def judge_forward(program: Program) -> Verdict:
-    """Compare minigrad's forward mode with the naive machine. Nothing is kept for a way back, so nearly every program must go through.
+    """Compare minigrad's forward mode with the naive machine. Nothing is kept for a way back, so
+    nearly every program must go through.
 
     Programs with no_grad are left out: it switches off recording, which is reverse mode's business.
     """
@@ -560,7 +731,11 @@ def judge_forward(program: Program) -> Verdict:
         if not mine.stopped:
             break
         if mine.stopped[0] is None or not _acceptable(mine.stopped[1]):
-            return Verdict("DISAGREE", f"minigrad raised {mine.stopped[1]!r} at statement {mine.stopped[0]}", mine.stopped[1])
+            return Verdict(
+                "DISAGREE",
+                f"minigrad raised {mine.stopped[1]!r} at statement {mine.stopped[0]}",
+                mine.stopped[1],
+            )
         skip |= {mine.stopped[0]}
     problem = _differences(mine, Naive().run(program, skip), full=False)
     return Verdict("DISAGREE", problem) if problem else Verdict("agree")
@@ -581,14 +756,17 @@ def _closed(program: Program, skip: frozenset[int]) -> frozenset[int]:
 
 
 def _acceptable(error: BaseException) -> bool:
-    """A refusal that a user can understand: one of the library's errors with words in it, not an accident inside it."""
+    """A refusal that a user can understand: one of the library's errors with words in it, not an
+    accident inside it.
+    """
     return isinstance(error, mg.AutogradError) and len(str(error)) > 40
 
 
 def _differences(a: Outcome, b: Outcome, full: bool) -> str:
     for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)):
         if (x is None) != (y is None) or (
-            x is not None and (x.shape != y.shape or not np.allclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True))
+            x is not None
+            and (x.shape != y.shape or not np.allclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True))
         ):
             return f"variable {i} is {x}, not {y}"
     if full:
@@ -597,9 +775,13 @@ def _differences(a: Outcome, b: Outcome, full: bool) -> str:
                 return f"gradient of leaf {i} is {g}, not {h}"
         return ""
     if np.isnan(a.slope) or np.isnan(b.slope):
-        return ""  # 0 · ∞ on a branch that an in-place write has cut off: one mode carries it along, the other does not
+        # 0 · ∞ on a branch that an in-place write has cut off: one mode carries it along, the other
+        # does not
+        return ""
     return (
-        "" if np.allclose(a.slope, b.slope, rtol=1e-7, atol=1e-8, equal_nan=True) else f"directional derivative is {a.slope}, not {b.slope}"
+        ""
+        if np.allclose(a.slope, b.slope, rtol=1e-7, atol=1e-8, equal_nan=True)
+        else f"directional derivative is {a.slope}, not {b.slope}"
     )
 
 
@@ -616,7 +798,9 @@ def shrink(program: Program, fails: Any) -> Program:
 
 
 def _without(program: Program, k: int) -> Program | None:
-    """The program without statement k, variables renumbered; None if another statement needs its variable."""
+    """The program without statement k, variables renumbered; None if another statement needs its
+    variable.
+    """
     gone = sum(makes_variable(s) for s in program[:k]) if makes_variable(program[k]) else None
     out = []
     for statement in (*program[:k], *program[k + 1 :]):

@@ -1,5 +1,5 @@
-"""A training with all that can be lost: dropout, batch norm, shuffling, momentum, a schedule, gradients
-summed over several batches, random numbers of three libraries, a history.
+"""A training with all that can be lost: dropout, batch norm, shuffling, momentum, a schedule,
+gradients summed over several batches, random numbers of three libraries, a history.
 
 Also a program: `python resumable_training.py FILE BATCHES` trains and prints each step.
 """
@@ -17,13 +17,20 @@ EPOCHS, EXAMPLES, BATCH = 4, 22, 4
 BREAK = 15
 """After so many batches, in the middle of the third epoch, a loop over the loader is left early."""
 STEPS = 4 * (6 + 1) - 3
-"""How often `step` is called in all: once a batch, of which there are six in a whole epoch, and once an epoch."""
+"""How often `step` is called in all: once a batch, of which there are six in a whole epoch, and
+once an epoch.
+"""
 
 
 def parts(optimizer="Adam"):
     """The parts of the run as they are before it."""
-    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.4), nn.Linear(8, 2))
-    rule = {"Adam": lambda p: mg.optim.Adam(p, lr=0.02, amsgrad=True), "SGD": lambda p: mg.optim.SGD(p, lr=0.1, momentum=0.9)}[optimizer]
+    model = nn.Sequential(
+        nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.4), nn.Linear(8, 2)
+    )
+    rule = {
+        "Adam": lambda p: mg.optim.Adam(p, lr=0.02, amsgrad=True),
+        "SGD": lambda p: mg.optim.SGD(p, lr=0.1, momentum=0.9),
+    }[optimizer]
     optimizer = rule(model.parameters())
     return {
         "model": model,

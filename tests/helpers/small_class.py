@@ -1,6 +1,7 @@
 """A small sheet and hand-ins for it: what the tests of the grader grade.
 
-The sheet asks for a product (`f`, two groups), a double (`g`) and a class (`Counter`, through a drive). Each is worth what it says.
+The sheet asks for a product (`f`, two groups), a double (`g`) and a class (`Counter`, through a
+drive). Each is worth what it says.
 """
 
 import json
@@ -64,16 +65,38 @@ POINTS = {"f": 3, "g": 2, "Counter": 2}
 
 
 def _cell(source: str, name: str, **nbgrader) -> dict:
-    metadata = {"nbgrader": {"schema_version": 3, "task": False, "grade_id": name, **nbgrader}} if nbgrader else {}
-    return {"cell_type": "code", "id": name, "metadata": metadata, "source": source, "outputs": [], "execution_count": None}
+    metadata = (
+        {"nbgrader": {"schema_version": 3, "task": False, "grade_id": name, **nbgrader}}
+        if nbgrader
+        else {}
+    )
+    return {
+        "cell_type": "code",
+        "id": name,
+        "metadata": metadata,
+        "source": source,
+        "outputs": [],
+        "execution_count": None,
+    }
 
 
 def notebook(sources: dict[str, str], *more: str, first: str = "import numpy as np") -> dict:
     """A notebook with an answer to each exercise, and cells before and after them."""
     cells = [_cell(first, "setup")]
     for name, points in POINTS.items():
-        cells.append(_cell(sources.get(name, RIGHT[name]), name, solution=True, grade=False, locked=False))
-        cells.append(_cell(f'check("{name}", {name})', f"{name}-check", solution=False, grade=True, locked=True, points=points))
+        cells.append(
+            _cell(sources.get(name, RIGHT[name]), name, solution=True, grade=False, locked=False)
+        )
+        cells.append(
+            _cell(
+                f'check("{name}", {name})',
+                f"{name}-check",
+                solution=False,
+                grade=True,
+                locked=True,
+                points=points,
+            )
+        )
     cells += [_cell(source, f"more{i}") for i, source in enumerate(more)]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
@@ -87,7 +110,9 @@ def write_sheet(folder: Path) -> Path:
     return folder / "sheet.py"
 
 
-def hand_in(submitted: Path, student: str, content: dict | str | bytes, name: str = "small.ipynb") -> Path:
+def hand_in(
+    submitted: Path, student: str, content: dict | str | bytes, name: str = "small.ipynb"
+) -> Path:
     """A hand-in in nbgrader's layout."""
     path = submitted / student / "small" / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""What students hand in, in many styles: honest, broken, cheating, hostile. test_worker.py says what they deserve.
+"""What students hand in, in many styles: honest, broken, cheating, hostile. test_worker.py says
+what they deserve.
 
 The exercises are `f(x, y)`, which is x · y, `g(x)`, which is 2 x, and `h(x)`, which is cos x.
 """
@@ -406,181 +407,261 @@ f = 1""",
 """Cells that fail to define f, and the kinds of failure that its calls may end in."""
 
 CHEATS = {
-    "frames": """import sys
+    "frames": (
+        """import sys
 def f(x, y):
     frame = sys._getframe()
     while frame:
         for v in frame.f_locals.values():
             if hasattr(v, 'answer') and hasattr(v, 'expected'): return v.expected
         frame = frame.f_back
-    return 0.0""",
-    "garbage collector": """import gc
+    return 0.0"""
+    ),
+    "garbage collector": (
+        """import gc
 def f(x, y):
     found = [o for o in gc.get_objects() if type(o).__name__ in ('Exercise', 'Case', 'Judgement')]
-    return found[0].expected if found else 0.0""",
-    "the sheet's module": """import sys
+    return found[0].expected if found else 0.0"""
+    ),
+    "the sheet's module": (
+        """import sys
 def f(x, y):
     import minigrad.lessons.grading.judge as j
-    return [m for m in sys.modules if 'sheet' in m or 'judge' in m] and 0.0""",
-    "patched NumPy": """import numpy as np
+    return [m for m in sys.modules if 'sheet' in m or 'judge' in m] and 0.0"""
+    ),
+    "patched NumPy": (
+        """import numpy as np
 np.array_equal = np.allclose = np.isclose = np.all = lambda *a, **k: True
 np.testing.assert_allclose = lambda *a, **k: None
 def f(x, y):
-    return 0.0""",
-    "patched arrays": """import numpy as np
+    return 0.0"""
+    ),
+    "patched arrays": (
+        """import numpy as np
 class A(np.ndarray):
     def __eq__(self, o): return np.True_
     def __array_ufunc__(self, *a, **k): return np.True_
 def f(x, y):
-    return np.zeros(3).view(A)""",
-    "a lying object": """class L:
+    return np.zeros(3).view(A)"""
+    ),
+    "a lying object": (
+        """class L:
     def __eq__(self, o): return True
     def __sub__(self, o): return 0.0
     def __array__(self, *a, **k): return 0
     __class__ = float
 def f(x, y):
-    return L()""",
-    "a lying float": """class L(float):
+    return L()"""
+    ),
+    "a lying float": (
+        """class L(float):
     def __eq__(self, o): return True
     def __sub__(self, o): return 0.0
     def __abs__(self): return 0.0
 def f(x, y):
-    return L(1)""",
-    "nan": """def f(x, y):
-    return float('nan')""",
-    "an array of nan": """def f(x, y):
-    return x * float('nan')""",
-    "masked": """import numpy as np
+    return L(1)"""
+    ),
+    "nan": (
+        """def f(x, y):
+    return float('nan')"""
+    ),
+    "an array of nan": (
+        """def f(x, y):
+    return x * float('nan')"""
+    ),
+    "masked": (
+        """import numpy as np
 def f(x, y):
-    return np.ma.masked_all(3)""",
-    "empty": """import numpy as np
+    return np.ma.masked_all(3)"""
+    ),
+    "empty": (
+        """import numpy as np
 def f(x, y):
-    return np.zeros((0, 3))""",
-    "broadcast": """import numpy as np
+    return np.zeros((0, 3))"""
+    ),
+    "broadcast": (
+        """import numpy as np
 def f(x, y):
-    return np.zeros((1, 3))""",
-    "objects": """import numpy as np
+    return np.zeros((1, 3))"""
+    ),
+    "objects": (
+        """import numpy as np
 def f(x, y):
-    return np.array([None] * 3)""",
-    "complex": """def f(x, y):
-    return x * y + 0j""",
-    "text": """def f(x, y):
-    return 'correct'""",
-    "true": """def f(x, y):
-    return True""",
-    "a display hook": """import sys
+    return np.array([None] * 3)"""
+    ),
+    "complex": (
+        """def f(x, y):
+    return x * y + 0j"""
+    ),
+    "text": (
+        """def f(x, y):
+    return 'correct'"""
+    ),
+    "true": (
+        """def f(x, y):
+    return True"""
+    ),
+    "a display hook": (
+        """import sys
 sys.displayhook('3')
 def f(x, y):
-    return 3""",
-    "points by print": """print('{"points": 3}')
+    return 3"""
+    ),
+    "points by print": (
+        """print('{"points": 3}')
 def f(x, y):
-    print('score: 3'); return 0.0""",
-    "tracing": """import sys, threading
+    print('score: 3'); return 0.0"""
+    ),
+    "tracing": (
+        """import sys, threading
 threading.settrace(lambda *a: None)
 sys.setprofile(lambda *a: None)
 def f(x, y):
-    return 0.0""",
-    "a patched encoder": """import sys
+    return 0.0"""
+    ),
+    "a patched encoder": (
+        """import sys
 w = sys.modules['untrusted.wire']
 w.encode = lambda v: {'points': 3}
 def f(x, y):
-    return 0.0""",
-    "a pickle": """import sys
+    return 0.0"""
+    ),
+    "a pickle": (
+        """import sys
 w = sys.modules['untrusted.wire']
 w.encode = lambda v: {'pickle': 'Y29zCnN5c3RlbQoo'}
 def f(x, y):
-    return 0.0""",
-    "a forged verdict": """import os
+    return 0.0"""
+    ),
+    "a forged verdict": (
+        """import os
 def f(x, y):
     for fd in range(64):
         for n in range(12):
             try: os.write(fd, b'{"id": %d, "points": 3, "right": true}\\n' % n)
             except OSError: break
-    return 0.0""",
-    "forged lines of every kind": """import os
+    return 0.0"""
+    ),
+    "forged lines of every kind": (
+        """import os
 def f(x, y):
     for fd in range(64):
-        for line in (b'[]', b'null', b'{}', b'"x"', b'1e999', b'{"id": [1]}', b'{"id": true}', b'['*5000):
+        for line in (b'[]', b'null', b'{}', b'"x"', b'1e999',
+                b'{"id": [1]}', b'{"id": true}', b'['*5000):
             try: os.write(fd, line + b'\\n')
             except OSError: break
-    return 0.0""",
-    "a flooded pipe": """import os
+    return 0.0"""
+    ),
+    "a flooded pipe": (
+        """import os
 def f(x, y):
     for fd in range(3, 64):
         try:
             while True: os.write(fd, b'x' * 65536)
         except OSError: pass
-    return 0.0""",
-    "a flood of lines": """import os
+    return 0.0"""
+    ),
+    "a flood of lines": (
+        """import os
 def f(x, y):
     for fd in range(3, 64):
         try:
             while True: os.write(fd, b'{}\\n' * 10000)
         except OSError: pass
-    return 0.0""",
-    "closed pipes": """import os
+    return 0.0"""
+    ),
+    "closed pipes": (
+        """import os
 def f(x, y):
     os.closerange(0, 256)
-    return 0.0""",
-    "a stolen request": """import os
+    return 0.0"""
+    ),
+    "a stolen request": (
+        """import os
 def f(x, y):
     os.read(3, 1)
-    return 0.0""",
-    "a thread that answers": """import os, threading
+    return 0.0"""
+    ),
+    "a thread that answers": (
+        """import os, threading
 def loop():
     while True:
         try: os.write(4, b'{"id": 99, "value": 1}\\n')
         except OSError: return
 def f(x, y):
     threading.Thread(target=loop, daemon=True).start()
-    return 0.0""",
+    return 0.0"""
+    ),
 }
 """Cells whose f tries to be paid for nothing."""
 
 ESCAPES = {
-    "a fork bomb": """import os
+    "a fork bomb": (
+        """import os
 while True:
     try: os.fork()
-    except OSError: break""",
-    "a daemon": """import os, time
+    except OSError: break"""
+    ),
+    "a daemon": (
+        """import os, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         time.sleep(77)
         os._exit(0)
-    os._exit(0)""",
-    "a program in the background": """import subprocess
-subprocess.Popen(['sleep', '77'], start_new_session=True)""",
-    "threads": """import threading, time
-for _ in range(5): threading.Thread(target=time.sleep, args=(77,)).start()""",
-    "a thread that computes": """import threading
+    os._exit(0)"""
+    ),
+    "a program in the background": (
+        """import subprocess
+subprocess.Popen(['sleep', '77'], start_new_session=True)"""
+    ),
+    "threads": (
+        """import threading, time
+for _ in range(5): threading.Thread(target=time.sleep, args=(77,)).start()"""
+    ),
+    "a thread that computes": (
+        """import threading
 def loop():
     while True: pass
-threading.Thread(target=loop, daemon=True).start()""",
+threading.Thread(target=loop, daemon=True).start()"""
+    ),
 }
 """Cells that try to leave somebody behind."""
 
 WAYS = {
-    "a call": """import minigrad as mg
+    "a call": (
+        """import minigrad as mg
 def h(x):
-    return mg.sin(mg.tensor(x)).item()""",
-    "backward": """import minigrad as mg
+    return mg.sin(mg.tensor(x)).item()"""
+    ),
+    "backward": (
+        """import minigrad as mg
 def h(x):
-    t = mg.tensor(x, requires_grad=True); (t + t).backward(); return t.grad.item()""",
-    "grad": """import minigrad as mg
+    t = mg.tensor(x, requires_grad=True); (t + t).backward(); return t.grad.item()"""
+    ),
+    "grad": (
+        """import minigrad as mg
 def h(x):
-    t = mg.tensor(x, requires_grad=True); return mg.autograd.grad(t + t, t)[0].item()""",
-    "reload": """import minigrad as mg, importlib
+    t = mg.tensor(x, requires_grad=True); return mg.autograd.grad(t + t, t)[0].item()"""
+    ),
+    "reload": (
+        """import minigrad as mg, importlib
 importlib.reload(mg.func); importlib.reload(mg)
 def h(x):
-    return mg.func.vjp(lambda t: t, mg.tensor(x))""",
-    "its file": """from __future__ import annotations
+    return mg.func.vjp(lambda t: t, mg.tensor(x))"""
+    ),
+    "its file": (
+        """from __future__ import annotations
 import minigrad.func, inspect
 names = {}
 def h(x):
-    exec(inspect.getsource(minigrad.func.vjp), names); return names['vjp'](abs, x)""",
-    "gc": """import gc, minigrad as mg
+    exec(inspect.getsource(minigrad.func.vjp), names); return names['vjp'](abs, x)"""
+    ),
+    "gc": (
+        """import gc, minigrad as mg
 def h(x):
-    return [o for o in gc.get_objects() if getattr(o, '__name__', '') == 'vjp'][0](abs, mg.tensor(x))""",
+    return [o for o in gc.get_objects()
+        if getattr(o, '__name__', '') == 'vjp'][0](abs, mg.tensor(x))"""
+    ),
 }
 """Ways to get at what an exercise forbids: cells that define h."""

@@ -47,8 +47,15 @@ def _label(value: Any) -> str:
     return getattr(value, "__name__", None) or str(value)
 
 
-def _check_rows(function: Callable[..., None], rows: list[tuple[str, dict[str, Any]]], request: Any, fixtures: Any) -> None:
-    """Check the rows (with `--row TEXT` those whose id contains it). Raise what failed, with the ids."""
+def _check_rows(
+    function: Callable[..., None],
+    rows: list[tuple[str, dict[str, Any]]],
+    request: Any,
+    fixtures: Any,
+) -> None:
+    """Check the rows (with `--row TEXT` those whose id contains it). Raise what failed, with the
+    ids.
+    """
     text, failures, skipped = request.config.getoption("row"), [], Counter[str]()
     rows = [(label, row) for label, row in rows if text in label]
     for label, row in rows:
@@ -70,7 +77,9 @@ def _check_rows(function: Callable[..., None], rows: list[tuple[str, dict[str, A
         raise failures[0][1]
     if failures:
         names = ", ".join(label for label, _ in failures)
-        raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} rows fail: {names}", [e for _, e in failures[:10]])
+        raise BaseExceptionGroup(
+            f"{len(failures)} of {len(rows)} rows fail: {names}", [e for _, e in failures[:10]]
+        )
 
 
 def in_one_test(function: Callable[..., None]) -> Callable[..., None]:
@@ -100,7 +109,10 @@ def in_one_test(function: Callable[..., None]) -> Callable[..., None]:
         _check_rows(functools.partial(function, *instance), _rows, request, fixtures)
 
     names = ["_rows"] if own_request else ["_rows", "request"]
-    parameters = [*kept, *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names)]
+    parameters = [
+        *kept,
+        *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names),
+    ]
     checked.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     checked.pytestmark = [mark for mark in marks if mark.name != "parametrize"]  # type: ignore[attr-defined]
     tests = [pytest.param(rows, marks=own, id=f"{len(rows)} rows") for own, rows in groups.values()]

@@ -14,11 +14,22 @@ import minigrad as mg
 from minigrad import names
 
 FILE = Path(mg.__file__).parent / "tensor_methods.pyi"
-TYPING = {"Any": "typing", "Callable": "collections.abc", "Iterator": "collections.abc", "Sequence": "collections.abc"}
+TYPING = {
+    "Any": "typing",
+    "Callable": "collections.abc",
+    "Iterator": "collections.abc",
+    "Sequence": "collections.abc",
+}
 OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
 COMPARISONS = {f"__{name}__" for name in "eq ne lt le gt ge".split()}
 BINARY = {f"__{letter}{name}__" for name in OPERATORS for letter in ("", "r", "i")} | COMPARISONS
-UNARY = {"__neg__": "Tensor", "__pos__": "Tensor", "__abs__": "Tensor", "__invert__": "Tensor", "__hash__": "builtins.int"}
+UNARY = {
+    "__neg__": "Tensor",
+    "__pos__": "Tensor",
+    "__abs__": "Tensor",
+    "__invert__": "Tensor",
+    "__hash__": "builtins.int",
+}
 UNARY |= {f"__{name}__": f"builtins.{name}" for name in ("bool", "float", "int", "complex")}
 PROPERTIES = {
     **dict.fromkeys("T mT mH real imag data".split(), "Tensor"),
@@ -36,7 +47,9 @@ class Stub:
         self.imports: dict[str, set[str]] = defaultdict(set)
 
     def annotation(self, text: Any, function: Any) -> str:
-        """An annotation as written above the function; Any where a name in it is none of typing or minigrad."""
+        """An annotation as written above the function; Any where a name in it is none of typing
+        or minigrad.
+        """
         if not isinstance(text, str):
             return "Any"
         space = getattr(inspect.unwrap(function), "__globals__", {})
@@ -53,7 +66,11 @@ class Stub:
                 return "Any"
         for module, name in needed:
             self.imports[module].add(name)
-        return re.sub(r"\b(int|bool|float|complex|str|tuple|list|dict|set|type|object)\b", r"builtins.\1", text)
+        return re.sub(
+            r"\b(int|bool|float|complex|str|tuple|list|dict|set|type|object)\b",
+            r"builtins.\1",
+            text,
+        )
 
     def function(self, name: str, value: Any) -> str:
         """A method's line."""
@@ -80,7 +97,9 @@ class Stub:
 
     def attribute(self, name: str, value: property) -> list[str]:
         """A property's lines."""
-        kind = PROPERTIES.get(name) or self.annotation(inspect.signature(value.fget).return_annotation, value.fget)
+        kind = PROPERTIES.get(name) or self.annotation(
+            inspect.signature(value.fget).return_annotation, value.fget
+        )
         lines = ["    @property", f"    def {name}(self) -> {kind}: ..."]
         if value.fset is not None:
             lines += [f"    @{name}.setter", f"    def {name}(self, value: Any) -> None: ..."]
@@ -98,7 +117,10 @@ def text() -> str:
     stub.imports["typing"].add("Any")
     stub.imports[mg.Tensor.__module__.removeprefix("minigrad")].add("Tensor")
     imports = [f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(stub.imports.items())]
-    head = "# The methods that minigrad/names.py attaches to Tensor: python -m tests.helpers.tensor_stub writes this file.\n"
+    head = (
+        "# The methods that minigrad/names.py attaches to Tensor: python -m"
+        " tests.helpers.tensor_stub writes this file.\n"
+    )
     return head + "\n".join(["import builtins", *imports, "", "class Methods:", *lines, ""])
 
 

@@ -1,4 +1,6 @@
-"""Comparing with PyTorch: the same lines run on both libraries, and every number must agree, NaN and infinity included."""
+"""Comparing with PyTorch: the same lines run on both libraries, and every number must agree, NaN
+and infinity included.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +28,40 @@ def dtype_name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def equal(ours: Any, theirs: Any, what: str, tolerance: float = 1e-12, better: bool = False) -> None:
-    """Same shape, same dtype, same numbers, NaN and infinities included. `better`: a number where PyTorch has NaN is welcome."""
-    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {ours.shape}, PyTorch has {tuple(theirs.shape)}"
-    assert dtype_name(ours) == dtype_name(theirs), f"{what}: dtype {dtype_name(ours)}, PyTorch has {dtype_name(theirs)}"
+def equal(
+    ours: Any, theirs: Any, what: str, tolerance: float = 1e-12, better: bool = False
+) -> None:
+    """Same shape, same dtype, same numbers, NaN and infinities included. `better`: a number
+    where PyTorch has NaN is welcome.
+    """
+    assert tuple(ours.shape) == tuple(theirs.shape), (
+        f"{what}: shape {ours.shape}, PyTorch has {tuple(theirs.shape)}"
+    )
+    assert dtype_name(ours) == dtype_name(theirs), (
+        f"{what}: dtype {dtype_name(ours)}, PyTorch has {dtype_name(theirs)}"
+    )
     a, b = ours.detach().numpy(), theirs.detach().numpy(force=True)
     if better:
         a = np.where(np.isnan(b), b, a)
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=what)
 
 
-def compare(torch: Any, function: Callable[..., Any], *arrays: Any, order: int = 2, tolerance: float = 1e-12) -> None:
-    """Value, gradient, and gradient of the gradient of `function(library, *tensors)` in both libraries. Cotangents are 1, 2, 3, … in order.
+def compare(
+    torch: Any, function: Callable[..., Any], *arrays: Any, order: int = 2, tolerance: float = 1e-12
+) -> None:
+    """Value, gradient, and gradient of the gradient of `function(library, *tensors)` in both
+    libraries. Cotangents are 1, 2, 3, … in order.
 
-    A second derivative at infinity or at a pole is often 0 · ∞ = NaN only because of the formula chosen; there a number is accepted where
-    PyTorch has NaN.
+    A second derivative at infinity or at a pole is often 0 · ∞ = NaN only because of the formula
+    chosen; there a number is accepted where PyTorch has NaN.
     """
     with np.errstate(all="ignore"):  # infinity minus infinity, which + and - do not hide
         _compare(torch, function, arrays, order, tolerance)
 
 
-def _compare(torch: Any, function: Callable[..., Any], arrays: Any, order: int, tolerance: float) -> None:
+def _compare(
+    torch: Any, function: Callable[..., Any], arrays: Any, order: int, tolerance: float
+) -> None:
     ours, theirs = both(torch, arrays)
     y, z = function(mg, *ours), function(torch, *theirs)
     equal(y, z, "value", tolerance)
@@ -59,8 +74,12 @@ def _compare(torch: Any, function: Callable[..., Any], arrays: Any, order: int, 
             assert not any(b.any() for b in rest), f"order {depth}: only PyTorch has a gradient"
             return
         seed = np.arange(1, y.numel() + 1).reshape(y.shape).astype(y.dtype)
-        g = mg.autograd.grad(y, [a for a, _ in leaves], mg.tensor(seed), create_graph=True, materialize_grads=True)
-        h = torch.autograd.grad(z, [b for _, b in leaves], torch.tensor(seed), create_graph=True, materialize_grads=True)
+        g = mg.autograd.grad(
+            y, [a for a, _ in leaves], mg.tensor(seed), create_graph=True, materialize_grads=True
+        )
+        h = torch.autograd.grad(
+            z, [b for _, b in leaves], torch.tensor(seed), create_graph=True, materialize_grads=True
+        )
         for i, (a, b) in enumerate(zip(g, h, strict=True)):
             equal(a, b, f"order {depth}, input {i}", tolerance, better=depth > 1)
         y = sum((a * (k + 1)).sum() for k, a in enumerate(g)) if len(g) > 1 else g[0].sum()

@@ -1,4 +1,6 @@
-"""The same computation in minigrad and in PyTorch: values, gradients and gradients of gradients must agree."""
+"""The same computation in minigrad and in PyTorch: values, gradients and gradients of gradients
+must agree.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,19 @@ def classes(count: int, *shape: int, seed: int = 0) -> Any:
 
 def close(ours: Any, theirs: Any, tolerance: float, what: str) -> None:
     """Same shape, dtype and numbers; NaN equals NaN."""
-    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {ours.shape}, PyTorch has {tuple(theirs.shape)}"
-    assert f"torch.{ours.dtype}" == str(theirs.dtype), f"{what}: dtype {ours.dtype}, PyTorch has {theirs.dtype}"
-    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(force=True), rtol=tolerance, atol=tolerance, err_msg=what)
+    assert tuple(ours.shape) == tuple(theirs.shape), (
+        f"{what}: shape {ours.shape}, PyTorch has {tuple(theirs.shape)}"
+    )
+    assert f"torch.{ours.dtype}" == str(theirs.dtype), (
+        f"{what}: dtype {ours.dtype}, PyTorch has {theirs.dtype}"
+    )
+    np.testing.assert_allclose(
+        ours.detach().numpy(),
+        theirs.detach().numpy(force=True),
+        rtol=tolerance,
+        atol=tolerance,
+        err_msg=what,
+    )
 
 
 def flat(result: Any) -> list[Any]:
@@ -39,7 +51,9 @@ def flat(result: Any) -> list[Any]:
     return [] if result is None else [result]
 
 
-def agree(torch: Any, function: Any, *arrays: Any, order: int = 2, tolerance: float = 1e-10) -> None:
+def agree(
+    torch: Any, function: Any, *arrays: Any, order: int = 2, tolerance: float = 1e-10
+) -> None:
     """`function(library's functional, *tensors)` in both libraries; random cotangents."""
     ours = [mg.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     theirs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
@@ -56,8 +70,12 @@ def agree(torch: Any, function: Any, *arrays: Any, order: int = 2, tolerance: fl
             return
         seeds = [normal(*a.shape, seed=depth).astype(a.dtype) for a in y]
         ins, outs = [a for a in ours if a.requires_grad], [b for b in theirs if b.requires_grad]
-        y = mg.autograd.grad(y, ins, [mg.tensor(s) for s in seeds], create_graph=True, materialize_grads=True)
-        z = torch.autograd.grad(z, outs, [torch.tensor(s) for s in seeds], create_graph=True, materialize_grads=True)
+        y = mg.autograd.grad(
+            y, ins, [mg.tensor(s) for s in seeds], create_graph=True, materialize_grads=True
+        )
+        z = torch.autograd.grad(
+            z, outs, [torch.tensor(s) for s in seeds], create_graph=True, materialize_grads=True
+        )
         for i, (a, b) in enumerate(zip(y, z, strict=True)):
             close(a, b, tolerance, f"derivative {depth} by input {i}")
         pairs = [(a, b) for a, b in zip(y, z, strict=True) if a.requires_grad and b.requires_grad]

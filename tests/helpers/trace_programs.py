@@ -168,7 +168,11 @@ PROGRAMS = {
     "tensor from outside": (outside_tensor, [1.0, 2.0, 3.0]),
     "broadcasting": (broadcasting, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [0.5, 1.5, 2.5]),
     "a number against an array": (broadcasting, 2.0, [0.5, 1.5, 2.5]),
-    "a row added to a matrix": (a_row_added_to_a_matrix, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [0.5, 1.5, 2.5]),
+    "a row added to a matrix": (
+        a_row_added_to_a_matrix,
+        [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+        [0.5, 1.5, 2.5],
+    ),
     "matrices": (matrices, [[1.0, 0.2], [0.3, 0.4]], [[0.1, 0.5], [0.6, 0.7]]),
     "in place": (in_place, 1.5),
     "in place on a view": (in_place_on_a_view, [1.0, 2.0]),

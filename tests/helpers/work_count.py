@@ -1,4 +1,6 @@
-"""How much work a call does, counted instead of timed: lines run and functions called, so that a busy machine changes nothing."""
+"""How much work a call does, counted instead of timed: lines run and functions called, so that a
+busy machine changes nothing.
+"""
 
 import sys
 

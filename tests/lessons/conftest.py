@@ -16,22 +16,28 @@ from minigrad.networks import bprop_getters
 
 @pytest.fixture(autouse=True)
 def _patient_checks(monkeypatch) -> None:
-    """A check's time limit is for loops that nothing ends; on a busy machine other tests must not meet it."""
+    """A check's time limit is for loops that nothing ends; on a busy machine other tests must
+    not meet it.
+    """
     for module in (calls, checking):
         monkeypatch.setattr(module, "SECONDS", 60.0)
 
 
 @pytest.fixture(scope="module")
 def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
-    """The names that the cells of the module's LESSON define: all but the checks, run in a folder in which there is no engine yet.
+    """The names that the cells of the module's LESSON define: all but the checks, run in a folder
+    in which there is no engine yet.
 
-    Rules that the lesson registers are taken back afterwards, switches it sets are set back, and its figures closed.
+    Rules that the lesson registers are taken back afterwards, switches it sets are set back, and
+    its figures closed.
     """
     notebook = json.loads(request.module.LESSON.read_text(encoding="utf-8"))
     rules, training = dict(bprop_getters), autograd.training
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("lesson"))
-        names = run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+        names = run_notebook(
+            notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check"))
+        )
     yield names
     bprop_getters.clear()
     bprop_getters.update(rules)
@@ -42,9 +48,15 @@ def scope(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def examined(request, scope) -> Report:
-    """What `examine` says of the module's LESSON, with the names of `scope`: the notebook is not run a second time."""
+    """What `examine` says of the module's LESSON, with the names of `scope`: the notebook is not
+    run a second time.
+    """
     sheet = load_sheet(request.module.LESSON)
-    assert {name for name in sheet.check_ids if not name.endswith("-check")} == set(), "scope has run these cells"
+    assert {name for name in sheet.check_ids if not name.endswith("-check")} == set(), (
+        "scope has run these cells"
+    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("minigrad.lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope))
+        patch.setattr(
+            "minigrad.lessons.grading.sheet.run_notebook", lambda notebook, skip: dict(scope)
+        )
         return examine(sheet)

@@ -1,4 +1,6 @@
-"""The bug zoo: each engine has the bug that is told of it, and no other; its Trace shows it; the exercises judge as they should."""
+"""The bug zoo: each engine has the bug that is told of it, and no other; its Trace shows it; the
+exercises judge as they should.
+"""
 
 import json
 from pathlib import Path
@@ -6,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.lessons.exercises import lesson16, zoo
-from minigrad.lessons.exercises.lesson16 import BUGS, EXERCISES, NAMES, broken_part, f, reference, trace_of, watched
+from minigrad.lessons.exercises.lesson16 import (
+    BUGS,
+    EXERCISES,
+    NAMES,
+    broken_part,
+    f,
+    reference,
+    trace_of,
+    watched,
+)
 from minigrad.lessons.grading import check
 from minigrad.lessons.grading.sheet import examine, load_sheet
 
@@ -33,7 +44,8 @@ def test_there_is_one_engine_for_each_bug():
 
 
 @pytest.mark.parametrize("letter, node, says", [
-    ("A", "v1", "v3 should send"), ("B", "v1", "must be added"), ("C", "b", "should send 2"), ("D", "x", "when it is complete"),
+    ("A", "v1", "v3 should send"), ("B", "v1", "must be added"), ("C", "b", "should send 2"),
+    ("D", "x", "when it is complete"),
     ("E", "x", "The sign is wrong"), ("F", "b", "should be 2, but is 4"),
 ])  # fmt: skip
 def test_the_first_difference_of_each_trace_is_where_its_bug_is(letter, node, says):
@@ -46,7 +58,11 @@ def test_each_trace_is_what_the_engine_left_behind(letter):
     nodes = zoo.build(lesson16.INPUTS, lesson16.ROWS)
     for _ in range(2):
         zoo.backward(nodes["v5"], zoo.engine(letter))
-    last = {step["node"]: step["writes"][0][2] for step in watched(letter)["steps"] if step["writes"][0][1] == "g"}
+    last = {
+        step["node"]: step["writes"][0][2]
+        for step in watched(letter)["steps"]
+        if step["writes"][0][1] == "g"
+    }
     for name, node in nodes.items():
         told = last[name]["sample"] if isinstance(last[name], dict) else last[name]
         assert np.allclose(told, node.grad), name
@@ -60,8 +76,12 @@ def test_the_diagnosis_is_right_and_every_other_is_told_why_not(letter):
         if name != right:
             assert f"It is not {name!r}: " in str(check(f"bug-{letter}", name))
     assert "rite one of the names" in str(check(f"bug-{letter}", "no idea"))
-    assert zoo.source(letter).startswith("def ") and broken_part(letter, right) == zoo.source(letter)
-    assert "Find the bug first" in broken_part(letter, ...) and "def" not in broken_part(letter, ...)
+    assert zoo.source(letter).startswith("def ") and broken_part(letter, right) == zoo.source(
+        letter
+    )
+    assert "Find the bug first" in broken_part(letter, ...) and "def" not in broken_part(
+        letter, ...
+    )
 
 
 @pytest.mark.parametrize("letter", LETTERS)

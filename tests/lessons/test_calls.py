@@ -1,4 +1,6 @@
-"""Whatever a student's function does, the check answers with a sentence and the notebook goes on."""
+"""Whatever a student's function does, the check answers with a sentence and the notebook goes
+on.
+"""
 
 import math
 import os
@@ -50,7 +52,10 @@ ODD = {
     "ellipsis": (lambda a, da: ..., "○ tangent rule: Not finished"),
     "none": (lambda a, da: None, "○ tangent rule: Not finished"),
     "not implemented": (raises(NotImplementedError()), "○ tangent rule: Not finished"),
-    "text": (lambda a, da: "1.0", "returned the text '1.0'; it should be a plain number (leave out the quotes)"),
+    "text": (
+        lambda a, da: "1.0",
+        "returned the text '1.0'; it should be a plain number (leave out the quotes)",
+    ),
     "complex": (lambda a, da: 1j, "returned the complex number 1j"),
     "true": (lambda a, da: True, "returned the truth value True"),
     "pair": (lambda a, da: (1.0, 2.0), "returned the tuple (1, 2)"),
@@ -60,8 +65,14 @@ ODD = {
     "liar": (lambda a, da: Lying(), "returned an object of the type Lying"),
     "function": (lambda a, da: math.cos, "returned the function "),
     "generator": (lambda a, da: (x for x in [1.0]), "returned an object of the type generator"),
-    "division by zero": (lambda a, da: 1 / 0, "raised ZeroDivisionError: division by zero, in line"),
-    "unknown name": (lambda a, da: cosine(a) * da, "raised NameError: name 'cosine' is not defined, in line"),  # noqa: F821
+    "division by zero": (
+        lambda a, da: 1 / 0,
+        "raised ZeroDivisionError: division by zero, in line",
+    ),
+    "unknown name": (
+        lambda a, da: cosine(a) * da,  # noqa: F821
+        "raised NameError: name 'cosine' is not defined, in line",
+    ),
     "in the library": (lambda a, da: math.sqrt(-1.0), "raised ValueError"),
     "without words": (raises(Bad()), "raised Bad"),
     "exit": (lambda a, da: sys.exit(3), "raised SystemExit: 3"),
@@ -101,12 +112,19 @@ def test_an_adjoint_rule_must_return_a_pair(result, say):
 
 
 def test_the_students_own_line_is_shown_and_none_of_ours():
-    code = compile("def rule(a, da):\n    b = a - a\n    return da / b  # here\n", "<a cell>", "exec")
+    code = compile(
+        "def rule(a, da):\n    b = a - a\n    return da / b  # here\n", "<a cell>", "exec"
+    )
     scope = {}
     exec(code, scope)
     import linecache
 
-    linecache.cache["<a cell>"] = (1, None, ["def rule(a, da):\n", "    b = a - a\n", "    return da / b  # here\n"], "<a cell>")
+    linecache.cache["<a cell>"] = (
+        1,
+        None,
+        ["def rule(a, da):\n", "    b = a - a\n", "    return da / b  # here\n"],
+        "<a cell>",
+    )
     text = str(check("sin", scope["rule"], RIGHT[1]))
     assert "in line 3 of its cell: `return da / b  # here`" in text
     assert "calls.py" not in text
@@ -114,7 +132,9 @@ def test_the_students_own_line_is_shown_and_none_of_ours():
 
 
 def test_a_rule_that_fails_in_one_case_only_is_shown_that_case():
-    assert "`adjoint_sin(a=2, g=" in str(check("sin", RIGHT[0], lambda a, g: g * math.cos(a) / (0.0 if a == 2.0 else 1.0)))
+    assert "`adjoint_sin(a=2, g=" in str(
+        check("sin", RIGHT[0], lambda a, g: g * math.cos(a) / (0.0 if a == 2.0 else 1.0))
+    )
 
 
 ODD_SWEEPS = {
@@ -122,7 +142,10 @@ ODD_SWEEPS = {
     "a placeholder": (lambda tape, adjoint: adjoint.update(x1=...), "○ Not finished"),
     "text": (lambda tape, adjoint: adjoint.update(x1="1"), "the text '1'"),
     "another node": (lambda tape, adjoint: adjoint.update(y=1.0), "'y', which is not a node"),
-    "a node that is no name": (lambda tape, adjoint: adjoint.update({("a", 1): 1.0}), "which is not a node"),
+    "a node that is no name": (
+        lambda tape, adjoint: adjoint.update({("a", 1): 1.0}),
+        "which is not a node",
+    ),
     "unhashable": (lambda tape, adjoint: adjoint.__setitem__([], 1.0), "raised TypeError"),
     "unknown node": (lambda tape, adjoint: adjoint["z9"], "raised KeyError: 'z9'"),
     "not a function": ({}, "should be a function"),
@@ -152,7 +175,7 @@ def test_a_sweep_cannot_change_the_graphs_of_the_next_one():
     assert check("reverse_sweep", destroys).passed
 
 
-# -------------------------------------------------------------------------------------------------------------- time limit
+# --------------------------------------------------------------------------------------- time limit
 
 
 def spins(a, da):
@@ -235,18 +258,23 @@ def test_a_loop_is_stopped_outside_the_main_thread(quick, loop):
 
 
 def test_functions_can_be_traced_afterwards():
-    """An interruption that is cleared in the wrong way leaves CPython's signal up, and then debuggers and coverage hang."""
+    """An interruption that is cleared in the wrong way leaves CPython's signal up, and then
+    debuggers and coverage hang.
+    """
     program = (
-        "import sys, threading\n"
-        "from minigrad.lessons.grading import calls\n"
-        "def loop():\n    while True:\n        try: 1\n        except Exception: pass\n"
-        "def run():\n    try: calls.run_limited(loop, (), 0.2)\n    except calls.TimeUp: print('stopped')\n"
-        "thread = threading.Thread(target=run); thread.start(); thread.join()\n"
-        "def outer(a):\n    return [lambda: a for _ in range(3)]\n"
-        "sys.settrace(lambda *event: None); outer(1); sys.settrace(None); print('traced')\n"
+        "import sys, threading\nfrom minigrad.lessons.grading import calls\ndef loop():\n    while"
+        " True:\n        try: 1\n        except Exception: pass\ndef run():\n    try:"
+        " calls.run_limited(loop, (), 0.2)\n    except calls.TimeUp: print('stopped')\nthread ="
+        " threading.Thread(target=run); thread.start(); thread.join()\ndef outer(a):\n    return"
+        " [lambda: a for _ in range(3)]\nsys.settrace(lambda *event: None); outer(1);"
+        " sys.settrace(None); print('traced')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=Path(__file__).resolve().parents[2]
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=Path(__file__).resolve().parents[2],
     )
     assert done.stdout.split() == ["stopped", "traced"], done.stderr
 
@@ -296,7 +324,7 @@ def test_an_interrupt_by_the_student_is_theirs():
         check("sin", interrupted, RIGHT[1])
 
 
-# ------------------------------------------------------------------------------------------------------------------- faces
+# -------------------------------------------------------------------------------------------- faces
 
 
 def test_what_a_rule_prints_is_kept_short_and_apart(capsys):
@@ -314,14 +342,20 @@ def test_what_a_rule_prints_is_kept_short_and_apart(capsys):
 
 
 def test_the_students_text_is_escaped_everywhere():
-    feedback = check("sin", raises(ValueError("<img src=x onerror=alert(1)>")), lambda a, g: "<b>x</b>")
+    feedback = check(
+        "sin", raises(ValueError("<img src=x onerror=alert(1)>")), lambda a, g: "<b>x</b>"
+    )
     html = feedback._repr_html_()
     assert "<img" not in html
     assert "<b>x" not in html
 
 
 def test_under_nbgrader_the_text_is_the_points(monkeypatch):
-    right, half, question = check("sin", *RIGHT), check("sin", RIGHT[0], None), predict("reverse-v4", -1)
+    right, half, question = (
+        check("sin", *RIGHT),
+        check("sin", RIGHT[0], None),
+        predict("reverse-v4", -1),
+    )
     assert str(right) == repr(right)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     assert [float(repr(x)) for x in (right, half, question)] == [2.0, 1.0, 1.0]
@@ -331,13 +365,16 @@ def test_under_nbgrader_the_text_is_the_points(monkeypatch):
 
 def test_without_the_viewer_the_feedback_is_still_there():
     program = (
-        "import sys, math; sys.modules['minigrad.viz'] = None\n"
-        "from minigrad.lessons.grading import check\n"
-        "feedback = check('sin', lambda a, da: -math.cos(a) * da, None)\n"
-        "html = feedback._repr_html_()\n"
-        "assert feedback.trace is not None and 'sign is turned round' in html and 'iframe' not in html"
+        "import sys, math; sys.modules['minigrad.viz'] = None\nfrom minigrad.lessons.grading import"
+        " check\nfeedback = check('sin', lambda a, da: -math.cos(a) * da, None)\nhtml ="
+        " feedback._repr_html_()\nassert feedback.trace is not None and 'sign is turned round' in"
+        " html and 'iframe' not in html"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
 
 
 def test_with_the_viewer_the_frame_stands_at_the_first_wrong_step():
@@ -349,7 +386,12 @@ def test_with_the_viewer_the_frame_stands_at_the_first_wrong_step():
 
 @pytest.mark.parametrize(
     ("name", "say"),
-    [("sine", "Did you mean `sin`?"), ("xyz", "name stands in the check cell"), (None, "no exercise None"), (["sin"], "no exercise")],
+    [
+        ("sine", "Did you mean `sin`?"),
+        ("xyz", "name stands in the check cell"),
+        (None, "no exercise None"),
+        (["sin"], "no exercise"),
+    ],
 )
 def test_an_unknown_exercise(name, say):
     for door in (check, predict, hint):
@@ -363,7 +405,10 @@ def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):
 
     monkeypatch.setitem(lesson02.EXERCISES, "broken", Broken())
     feedback = check("broken", 1)
-    assert "The check itself failed (ZeroDivisionError: division by zero). That is not your fault" in str(feedback)
+    assert (
+        "The check itself failed (ZeroDivisionError: division by zero). That is not your fault"
+        in str(feedback)
+    )
 
 
 def test_too_many_or_too_few_answers_do_not_raise():

@@ -15,16 +15,24 @@ for needed in ("anywidget", "matplotlib", "graphviz"):
 
 ROOT = Path(__file__).resolve().parents[2]
 SHEET = (ROOT / "lessons" / "cheat_sheet.md").read_text(encoding="utf-8")
-PARTS = {part.partition("\n")[0].lstrip("# "): part for part in re.split(r"^(?=## )", SHEET, flags=re.MULTILINE)}
+PARTS = {
+    part.partition("\n")[0].lstrip("# "): part
+    for part in re.split(r"^(?=## )", SHEET, flags=re.MULTILINE)
+}
 FIRST = next(iter(PARTS))
-PYTHON = {name: "\n".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL)) for name, part in PARTS.items()}
+PYTHON = {
+    name: "\n".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL))
+    for name, part in PARTS.items()
+}
 SECTIONS = [name for name, source in PYTHON.items() if source and name != FIRST]
 COMMANDS = re.findall(r"^\$ (minigrad .*)$", SHEET, re.MULTILINE)
 SAYS = "# → "
 
 
 def run(source: str, scope: dict) -> list[tuple[str, str, str]]:
-    """Runs a block statement by statement; returns (line, what came out, what it says comes out) of each line that says so."""
+    """Runs a block statement by statement; returns (line, what came out, what it says comes out)
+    of each line that says so.
+    """
     lines, found = source.splitlines(), []
     for statement in ast.parse(source).body:
         last = lines[statement.end_lineno - 1]
@@ -65,7 +73,10 @@ def test_nothing_of_the_sheet_is_left_out():
 
 
 def test_a_line_that_says_something_else_is_noticed():
-    assert run("1 + 1  # → 2\n2 * 3  # → 5\n", {}) == [("1 + 1  # → 2", "2", "2"), ("2 * 3  # → 5", "6", "5")]
+    assert run("1 + 1  # → 2\n2 * 3  # → 5\n", {}) == [
+        ("1 + 1  # → 2", "2", "2"),
+        ("2 * 3  # → 5", "6", "5"),
+    ]
 
 
 def test_no_line_is_too_long_to_print():
@@ -75,11 +86,16 @@ def test_no_line_is_too_long_to_print():
 @pytest.mark.whole
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
-    """Those that open a server or build the whole site are taken at the door: their arguments must be understood."""
+    """Those that open a server or build the whole site are taken at the door: their arguments
+    must be understood.
+    """
     asked = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("minigrad.cli.lab.open_lab", lambda folder, rest: asked.append(folder) or 0)
-    monkeypatch.setattr("minigrad.lessons.site.build", lambda folder, *rest: asked.append(folder) or folder / "index.html")
+    monkeypatch.setattr(
+        "minigrad.lessons.site.build",
+        lambda folder, *rest: asked.append(folder) or folder / "index.html",
+    )
     (tmp_path / "submitted").mkdir()
     for place in ("lesson.ipynb", "submitted/ada.ipynb"):
         shutil.copy(ROOT / "lessons" / "13_own_operation.ipynb", tmp_path / place)
@@ -97,11 +113,13 @@ def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
         assert "ready to grade with" in capsys.readouterr().out
     else:
         assert words[1:3] == ["grade", "run"]
-        score, penalty, again, most = (tmp_path / "results" / "grades.csv").read_text().splitlines()[1].split(",")[-4:]
+        score, penalty, again, most = (
+            (tmp_path / "results" / "grades.csv").read_text().splitlines()[1].split(",")[-4:]
+        )
         assert score == again == most != "0.0" and penalty == "0.0"  # all points
 
 
-# ---------------------------------------------------------------------------------------------------------------- all names
+# ---------------------------------------------------------------------------------------- all names
 
 
 def public_names() -> dict[str, set[str]]:
@@ -112,8 +130,10 @@ def public_names() -> dict[str, set[str]]:
 
     fills = {name for name in vars(nn.init) if name.endswith("_") and not name.startswith("_")}
     parts = {
-        "nn.functional": nn.functional, "optim": optim, "func": mg.func, "autograd": mg.autograd, "autograd.profiler": profiler,
-        "linalg": mg.linalg, "fft": mg.fft, "special": mg.special, "masked": mg.masked, "signal.windows": mg.signal.windows,
+        "nn.functional": nn.functional, "optim": optim, "func": mg.func, "autograd": mg.autograd,
+        "autograd.profiler": profiler,
+        "linalg": mg.linalg, "fft": mg.fft, "special": mg.special, "masked": mg.masked,
+        "signal.windows": mg.signal.windows,
         "graph": mg.graph, "networks": mg.networks, "data": mg.data,
         "training": mg.training, "viz": viz,
     }  # fmt: skip
@@ -124,28 +144,55 @@ def public_names() -> dict[str, set[str]]:
         "optim.lr_scheduler": set(optim.lr_scheduler.__all__),
         "nn.init": fills | {"calculate_gain"},
         "autograd.functional": {"jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"},
-        "loaded on first use": {*"nn optim opt data training networks graph masked signal bfloat16".split(), *mg._ELSEWHERE},
-        "other names of dtypes": {"half", "float", "double", "short", "int", "long", "bool", "cfloat", "cdouble"},
+        "loaded on first use": {
+            *"nn optim opt data training networks graph masked signal bfloat16".split(),
+            *mg._ELSEWHERE,
+        },
+        "other names of dtypes": {
+            "half",
+            "float",
+            "double",
+            "short",
+            "int",
+            "long",
+            "bool",
+            "cfloat",
+            "cdouble",
+        },
     }
 
 
 def test_all_names_are_listed_and_no_others():
     listed = names_of_the_sheet()
     for part, names in public_names().items():
-        assert sorted(names - listed[part]) == [], f"{part}: write them into the cheat sheet, section All names"
+        assert sorted(names - listed[part]) == [], (
+            f"{part}: write them into the cheat sheet, section All names"
+        )
         assert sorted(listed[part] - names) == [], f"{part}: the sheet has names that are not there"
 
 
 def names_of_the_sheet() -> dict[str, set[str]]:
-    """The names of the last section, by part: those of mg and of nn stand under several headings each."""
+    """The names of the last section, by part: those of mg and of nn stand under several headings
+    each.
+    """
     section = SHEET.partition("## All names\n")[2]
     found: dict[str, set[str]] = {"mg": set(), "nn": set()}
-    for heading, text in re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", section, re.MULTILINE | re.DOTALL):
-        for title, names in re.findall(r"^\*\*(.+?)\*\*: (.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL):
+    for heading, text in re.findall(
+        r"^### (.+?)\n(.*?)(?=^### |\Z)", section, re.MULTILINE | re.DOTALL
+    ):
+        for title, names in re.findall(
+            r"^\*\*(.+?)\*\*: (.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL
+        ):
             words = [name for both in re.findall(r"`(.+?)`", names) for name in both.split("=")[:1]]
             assert len(set(words)) == len(words), f"{title}: a name stands twice"
-            part = title if title in ("nn.functional", "nn.init") else {"mg": "mg", "nn": "nn"}.get(heading, title)
-            assert not found.get(part, set()) & set(words), f"{title}: names stand under two headings"
+            part = (
+                title
+                if title in ("nn.functional", "nn.init")
+                else {"mg": "mg", "nn": "nn"}.get(heading, title)
+            )
+            assert not found.get(part, set()) & set(words), (
+                f"{title}: names stand under two headings"
+            )
             found.setdefault(part, set()).update(words)
     return found
 
@@ -155,4 +202,6 @@ def test_what_is_called_another_name_for_the_same_is_the_same():
 
     pairs = re.findall(r"`(\w+)=(\w+)`", SHEET)
     assert len(pairs) > 20
-    assert [(one, other) for one, other in pairs if getattr(mg, one) is not getattr(mg, other)] == []
+    assert [
+        (one, other) for one, other in pairs if getattr(mg, one) is not getattr(mg, other)
+    ] == []

@@ -40,17 +40,24 @@ def test_each_cell_of_an_example_gives_its_numbers(path, tmp_path, monkeypatch):
 
     monkeypatch.setattr(documents, "shows", noted)
     rules, notebook = dict(bprop_getters), json.loads(path.read_text(encoding="utf-8"))
-    run_notebook(notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check")))
+    run_notebook(
+        notebook, frozenset(c["id"] for c in notebook["cells"] if c["id"].endswith("-check"))
+    )
     assert dict(bprop_getters) == rules
     assert reached == [call.example for call in documents.shown_in(path)] != []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_names_its_document_with_title_author_and_address(path):
-    text = "".join("".join(c["source"]) for c in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    text = "".join(
+        "".join(c["source"]) for c in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    )
     (key,) = {call.example.partition("/")[0] for call in documents.shown_in(path)}
     document = documents.DOCUMENTS[key]
-    assert document.title.partition(" (")[0].partition(": torch")[0] in text and document.address in text
+    assert (
+        document.title.partition(" (")[0].partition(": torch")[0] in text
+        and document.address in text
+    )
     assert document.author.partition(" (")[0] in text
 
 
@@ -64,12 +71,14 @@ def test_marks_of_other_lessons_name_examples_and_stand_in_the_table():
         assert all(notebook in row for notebook, _ in cells), example
 
 
-# -------------------------------------------------------------------------------------------------------------------- comparing
+# ---------------------------------------------------------------------------------------- comparing
 
 
 @pytest.mark.parametrize(("found", "expected", "within"), [
-    (2.0, 2.0, 0), (1.0, 1.0 + 1e-7, 1e-6), (1e9 + 1, 1e9, 1e-8), ([1, (2.0, "a")], [1, (2.0, "a")], 0), (None, None, 0),
-    (np.True_, True, 0), ({"a": [1.0]}, {"a": [1.0]}, 0), (mg.ones(2), np.ones(2), 0), (mg.ones(2), [1.0, 1.0], 0),
+    (2.0, 2.0, 0), (1.0, 1.0 + 1e-7, 1e-6), (1e9 + 1, 1e9, 1e-8),
+    ([1, (2.0, "a")], [1, (2.0, "a")], 0), (None, None, 0),
+    (np.True_, True, 0), ({"a": [1.0]}, {"a": [1.0]}, 0), (mg.ones(2), np.ones(2), 0),
+    (mg.ones(2), [1.0, 1.0], 0),
     (np.zeros((0, 3)), np.zeros((0, 3)), 0),
 ])  # fmt: skip
 def test_what_is_near_passes(found, expected, within, capsys):
@@ -78,8 +87,10 @@ def test_what_is_near_passes(found, expected, within, capsys):
 
 
 @pytest.mark.parametrize(("found", "expected", "within"), [
-    (2.0, 2.1, 0.01), (float("nan"), 1.0, 1.0), (1.0, float("nan"), 1.0), (np.ones(2), np.ones(3), 0), (np.ones((1, 2)), np.ones(2), 0),
-    ([1.0], [1.0, 2.0], 0), ({"a": 1}, {"b": 1}, 0), (1, True, 0), ("a", "b", 0), (None, 0.0, 0), (0.0, None, 0), (True, "True", 0),
+    (2.0, 2.1, 0.01), (float("nan"), 1.0, 1.0), (1.0, float("nan"), 1.0),
+    (np.ones(2), np.ones(3), 0), (np.ones((1, 2)), np.ones(2), 0),
+    ([1.0], [1.0, 2.0], 0), ({"a": 1}, {"b": 1}, 0), (1, True, 0), ("a", "b", 0), (None, 0.0, 0),
+    (0.0, None, 0), (True, "True", 0),
     ([1.0, [2.0, 3.0]], [1.0, [2.0, 4.0]], 0), (float("inf"), 1.0, 1e3),
 ])  # fmt: skip
 def test_what_is_not_near_raises(found, expected, within):
@@ -99,12 +110,14 @@ def test_an_example_that_no_document_has_is_refused(tmp_path):
 def test_an_example_without_a_cell_is_missed(tmp_path):
     for path in documents.notebooks():
         text = path.read_text(encoding="utf-8")
-        (tmp_path / path.name).write_text(text.replace('shows(\\"torch/vjp-pair\\"', 'print(\\"torch/vjp-pair\\"'))
+        (tmp_path / path.name).write_text(
+            text.replace('shows(\\"torch/vjp-pair\\"', 'print(\\"torch/vjp-pair\\"')
+        )
     assert documents.missing(tmp_path) == ["torch/vjp-pair"]
     assert "nowhere" in documents.table(tmp_path) and "72 of 73" in documents.table(tmp_path)
 
 
-# -------------------------------------------------------------------------------------------------------------------- operators
+# ---------------------------------------------------------------------------------------- operators
 
 
 def test_each_operator_is_in_the_table_once_and_gives_what_numpy_gives():
@@ -114,36 +127,49 @@ def test_each_operator_is_in_the_table_once_and_gives_what_numpy_gives():
         wanted, (_, found) = sample.numpy(*sample.args, **(sample.kwargs or {})), sample.run(name)
         pairs = zip(found, wanted, strict=True) if isinstance(wanted, list) else [(found, wanted)]
         for a, b in pairs:
-            np.testing.assert_allclose(a.numpy(), np.asarray(b), rtol=1e-12, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(
+                a.numpy(), np.asarray(b), rtol=1e-12, atol=1e-12, err_msg=name
+            )
 
 
 def test_operators_without_a_derivative_are_those_that_the_lesson_names():
     smooth = {name for name, sample in operators.SAMPLES.items() if sample.differentiable(name)}
-    assert set(NAMES) - smooth == set("less greater equal _and _or _xor _not shape constant_of_shape onehot nonzero cast".split())
+    assert set(NAMES) - smooth == set(
+        "less greater equal _and _or _xor _not shape constant_of_shape onehot nonzero cast".split()
+    )
 
 
 def test_a_line_of_the_table_is_the_operators_own_docstring():
     page = operators.page()
     for name in NAMES:
-        assert f"`{operators.signature(name)}`" in page and operators.line(name).replace("|", "\\|") in page
+        assert (
+            f"`{operators.signature(name)}`" in page
+            and operators.line(name).replace("|", "\\|") in page
+        )
         assert len(operators.line(name)) > 1
 
 
-def test_the_table_of_a_notebook_has_a_picture_for_each_operator_and_its_style_stays_in_the_pictures():
+def test_the_table_of_a_notebook_has_a_picture_for_each_operator_and_its_style_stays_in_them():
     table = operators.browse().data
-    assert table.count("<img ") == table.count("<tr>") == 75 and table.count("<details") == len([*operators.families()])
+    assert table.count("<img ") == table.count("<tr>") == 75 and table.count("<details") == len(
+        [*operators.families()]
+    )
     rules = re.findall(r"^([^{@\n]+)\{", table.partition("</style>")[0], re.MULTILINE)
     assert rules and all(rule.startswith(".ops ") for rule in rules)
     assert "<svg" not in table
 
 
-# ---------------------------------------------------------------------------------------------------------------------- figures
+# ------------------------------------------------------------------------------------------ figures
 
 
-@pytest.mark.parametrize("made", [operators.files, static_figures.files], ids=["operators", "figures"])
+@pytest.mark.parametrize(
+    "made", [operators.files, static_figures.files], ids=["operators", "figures"]
+)
 def test_pages_and_figures_are_those_that_the_command_writes(made):
     for path, text in made().items():
-        assert path.read_text(encoding="utf-8") == text, f"{path.name} is old: run the command that its module names"
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path.name} is old: run the command that its module names"
+        )
 
 
 def test_no_figure_is_left_over_and_each_is_shown_by_the_notebook_of_its_name():

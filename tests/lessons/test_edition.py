@@ -7,7 +7,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from minigrad.lessons.edition import STUB, EditionError, student_edition, student_file, without_solutions
+from minigrad.lessons.edition import (
+    STUB,
+    EditionError,
+    student_edition,
+    student_file,
+    without_solutions,
+)
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 NOTEBOOKS = sorted(LESSONS.glob("*.ipynb"))
@@ -30,7 +36,10 @@ guess = 5.5
 
 
 def test_a_solution_in_a_function_becomes_a_stub():
-    assert without_solutions(FUNCTION, "c") == f'def rule(a, g):\n    """What it does."""\n    {STUB}\n\n\nafter = 1'
+    assert (
+        without_solutions(FUNCTION, "c")
+        == f'def rule(a, g):\n    """What it does."""\n    {STUB}\n\n\nafter = 1'
+    )
 
 
 def test_a_solution_at_the_margin_goes_away():
@@ -38,7 +47,9 @@ def test_a_solution_at_the_margin_goes_away():
 
 
 def test_hidden_tests_go_away_without_a_stub():
-    source = "def t():\n    a()\n    ### BEGIN HIDDEN TESTS\n    b()\n    ### END HIDDEN TESTS\n    c()"
+    source = (
+        "def t():\n    a()\n    ### BEGIN HIDDEN TESTS\n    b()\n    ### END HIDDEN TESTS\n    c()"
+    )
     assert without_solutions(source, "c") == "def t():\n    a()\n    c()"
 
 
@@ -57,20 +68,39 @@ def test_a_marker_without_its_partner_is_an_error_and_not_a_leak(source):
         without_solutions(source, "c")
 
 
-@pytest.mark.parametrize("marker", ["  ###BEGIN SOLUTION", "# BEGIN SOLUTION  ", "    ### BEGIN SOLUTION"])
+@pytest.mark.parametrize(
+    "marker", ["  ###BEGIN SOLUTION", "# BEGIN SOLUTION  ", "    ### BEGIN SOLUTION"]
+)
 def test_spacing_of_a_marker_does_not_matter(marker):
     indent = re.match(r" *", marker)[0]
-    assert "secret" not in without_solutions(f"{marker}\n{indent}secret()\n{indent}### END SOLUTION", "c")
+    assert "secret" not in without_solutions(
+        f"{marker}\n{indent}secret()\n{indent}### END SOLUTION", "c"
+    )
 
 
 def notebook() -> dict:
     locked = {
-        "nbgrader": {"locked": True, "grade": True, "grade_id": "t", "points": 1, "schema_version": 3, "solution": False, "task": False}
+        "nbgrader": {
+            "locked": True,
+            "grade": True,
+            "grade_id": "t",
+            "points": 1,
+            "schema_version": 3,
+            "solution": False,
+            "task": False,
+        }
     }
     cells = [
-        nbformat.v4.new_code_cell(FUNCTION, id="rule", execution_count=3, outputs=[nbformat.v4.new_output("stream", text="5.5")]),
+        nbformat.v4.new_code_cell(
+            FUNCTION,
+            id="rule",
+            execution_count=3,
+            outputs=[nbformat.v4.new_output("stream", text="5.5")],
+        ),
         nbformat.v4.new_code_cell("check('rule', rule)", id="check", metadata=locked),
-        nbformat.v4.new_markdown_cell("The answer is secret.", id="worked", metadata={"tags": ["instructor"]}),
+        nbformat.v4.new_markdown_cell(
+            "The answer is secret.", id="worked", metadata={"tags": ["instructor"]}
+        ),
         nbformat.v4.new_markdown_cell("Read me.", id="text"),
     ]
     return nbformat.v4.new_notebook(cells=cells)
@@ -104,7 +134,7 @@ def test_a_file_that_is_no_notebook_is_given_as_it_is(tmp_path):
     assert student_file(path) == path.read_bytes()
 
 
-# ------------------------------------------------------------------------------------------------------------- the course
+# --------------------------------------------------------------------------------------- the course
 
 
 def solutions(path: Path) -> tuple[list[list[str]], str]:
@@ -128,7 +158,9 @@ def test_no_solution_is_left_in_a_lesson(path):
     edition = json.loads(student_file(path))
     text = "\n".join("".join(cell["source"]) for cell in edition["cells"])
     for lines in regions:
-        secret = [line for line in lines if line not in outside]  # a lesson may show a line that a solution needs, but not a whole solution
+        secret = [
+            line for line in lines if line not in outside
+        ]  # a lesson may show a line that a solution needs, but not a whole solution
         assert secret, f"the lesson gives this solution away itself: {lines}"
         assert [line for line in secret if line in text] == []
     assert not re.search(r"(BEGIN|END) (SOLUTION|HIDDEN)", json.dumps(edition))
@@ -142,5 +174,7 @@ def test_each_cell_to_be_filled_in_says_so_and_is_python(path):
     assert cells
     for cell in cells:
         source = "".join(cell["source"])
-        assert "..." in source or source.startswith("unpack()"), cell["id"]  # a cell that fills itself from the student's own file
+        assert "..." in source or source.startswith("unpack()"), cell[
+            "id"
+        ]  # a cell that fills itself from the student's own file
         compile(source, cell["id"], "exec")

@@ -42,7 +42,10 @@ def words_of(number: str) -> str | None:
     found = list(LESSONS.glob(f"{number.zfill(2 + number.endswith('b'))}_*.ipynb"))
     if not found:
         return None
-    return "\n".join("".join(cell["source"]) for cell in json.loads(found[0].read_text(encoding="utf-8"))["cells"]).lower()
+    return "\n".join(
+        "".join(cell["source"])
+        for cell in json.loads(found[0].read_text(encoding="utf-8"))["cells"]
+    ).lower()
 
 
 def test_there_are_entries_and_each_stands_once():
@@ -59,7 +62,9 @@ def test_an_entry_is_one_or_two_sentences_and_taught_where_it_says(name, rest):
     lesson = words_of(said[2])
     if lesson is None:
         pytest.skip(f"lesson {said[2]} is not there")
-    assert re.search(OTHER_WORDS.get(name, re.escape(name.lower())), lesson), f"lesson {said[2]} does not speak of it"
+    assert re.search(OTHER_WORDS.get(name, re.escape(name.lower())), lesson), (
+        f"lesson {said[2]} does not speak of it"
+    )
     assert len(re.findall(r"\.(?: |$)", said[1])) <= 2
 
 
@@ -67,7 +72,7 @@ def test_no_entry_is_outside_of_a_line_of_its_own():
     assert len(re.findall(r"\*Lesson \d+b?\.\*", TEXT)) == len(ENTRIES)
 
 
-# ------------------------------------------------------------------------------------------------------------------- notation
+# ----------------------------------------------------------------------------------------- notation
 
 
 def rows_of_notation() -> list[list[str]]:
@@ -89,7 +94,9 @@ def test_each_symbol_stands_once_and_is_used_in_the_lesson_that_it_names():
     assert len({row[0] for row in rows}) == len(rows)
     for symbol, meaning, *_, lesson in rows:
         assert meaning
-        used = "".join("".join(formulas(path)) for path in LESSONS.glob(f"{lesson.zfill(2)}_*.ipynb")).replace(" ", "")
+        used = "".join(
+            "".join(formulas(path)) for path in LESSONS.glob(f"{lesson.zfill(2)}_*.ipynb")
+        ).replace(" ", "")
         for one in re.findall(r"\$(.+?)\$", symbol):
             first = one.partition(",")[0].replace(" ", "")
             assert first in used, f"lesson {lesson} does not use {one}"
@@ -106,12 +113,21 @@ BANNED = {
 
 @pytest.mark.parametrize("path", sorted(LESSONS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_no_formula_uses_another_letter_for_what_has_a_symbol(path):
-    found = [(f, why) for f in formulas(path) for pattern, why in BANNED.items() if re.search(pattern, f)]
+    found = [
+        (f, why) for f in formulas(path) for pattern, why in BANNED.items() if re.search(pattern, f)
+    ]
     assert found == []
 
 
 def test_letters_that_drifted_are_noticed():
     for formula in ("$J u$", r"$J\,v$", "$w^T J$", r"$g^\top J$", "$Hv$", r"$v \leftarrow 0.9 v$"):
         assert [p for p in BANNED if re.search(p, formula)], formula
-    for formula in (r"$J\dot x$", r"$J \dot v$", r"$\bar y^\top J$", r"$J^\top \bar y$", "$v_1$", r"$\partial v$"):
+    for formula in (
+        r"$J\dot x$",
+        r"$J \dot v$",
+        r"$\bar y^\top J$",
+        r"$J^\top \bar y$",
+        "$v_1$",
+        r"$\partial v$",
+    ):
         assert not [p for p in BANNED if re.search(p, formula)], formula

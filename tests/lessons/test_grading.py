@@ -1,4 +1,6 @@
-"""The checks of the exercises: right work is right in every style, and each classic mistake is found, placed and named."""
+"""The checks of the exercises: right work is right in every style, and each classic mistake is
+found, placed and named.
+"""
 
 import math
 import random
@@ -9,7 +11,13 @@ from minigrad.lessons.exercises.lesson02 import EXERCISES, PRODUCT, QUOTIENT, F,
 from minigrad.lessons.grading import check, hint, predict
 from minigrad.lessons.grading.kinds.answers import Prediction
 from minigrad.lessons.grading.kinds.sweep import by_forward_mode, random_tape
-from minigrad.lessons.grading.student_trace import Example, first_wrong_step, tape_of, with_rules, with_sweep
+from minigrad.lessons.grading.student_trace import (
+    Example,
+    first_wrong_step,
+    tape_of,
+    with_rules,
+    with_sweep,
+)
 
 from minigrad.trace import check_laws, first_divergence, state_at, validate
 
@@ -26,7 +34,7 @@ def judged(name, *rules):
     return EXERCISES[name].notebook(*rules, rng=random.Random(1))
 
 
-# ------------------------------------------------------------------------------------------------------------- right work
+# --------------------------------------------------------------------------------------- right work
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -39,9 +47,15 @@ def test_right_rules_get_all_points(name):
 
 
 STYLES = {
-    "numpy": (lambda a, da: __import__("numpy").cos(a) * da, lambda a, g: __import__("numpy").float32(cos(a)) * g),
+    "numpy": (
+        lambda a, da: __import__("numpy").cos(a) * da,
+        lambda a, g: __import__("numpy").float32(cos(a)) * g,
+    ),
     "a pair of one": (lambda a, da: cos(a) * da, lambda a, g: (g * cos(a),)),
-    "another formula": (lambda a, da: sin(a + math.pi / 2) * da, lambda a, g: [(1 - 2 * sin(a / 2) ** 2) * g]),
+    "another formula": (
+        lambda a, da: sin(a + math.pi / 2) * da,
+        lambda a, g: [(1 - 2 * sin(a / 2) ** 2) * g],
+    ),
 }
 
 
@@ -62,7 +76,7 @@ def test_random_cases_differ_from_run_to_run_and_contain_the_small_ones():
     assert {(c.values, c.tangents, c.g) for c in one} & {(c.values, c.tangents, c.g) for c in two}
 
 
-# ------------------------------------------------------------------------------------------------------- classic mistakes
+# --------------------------------------------------------------------------------- classic mistakes
 
 TANGENT = {
     "sin": {
@@ -90,7 +104,9 @@ TANGENT = {
     "div": {
         "sign of the part of `db`": lambda a, b, da, db: da / b + a * db / b**2,
         "the part of `b` has a factor `b` too many": lambda a, b, da, db: da / b - a * db / b,
-        "the part of `b` has the wrong sign and a factor `b`": lambda a, b, da, db: da / b + a * db / b,
+        "the part of `b` has the wrong sign and a factor `b`": lambda a, b, da, db: (
+            da / b + a * db / b
+        ),
         "part of `db` is missing": lambda a, b, da, db: da / b,
     },
 }
@@ -129,13 +145,21 @@ ADJOINT = {
 
 
 def classic(table):
-    return [pytest.param(name, say, rule, id=f"{name}: {say}") for name, mistakes in table.items() for say, rule in mistakes.items()]
+    return [
+        pytest.param(name, say, rule, id=f"{name}: {say}")
+        for name, mistakes in table.items()
+        for say, rule in mistakes.items()
+    ]
 
 
 def assert_first_wrong_step(feedback, op):
-    """The Trace shown is the student's, valid; the step shown is wrong and made by the operation; all steps before it are right."""
+    """The Trace shown is the student's, valid; the step shown is wrong and made by the
+    operation; all steps before it are right.
+    """
     trace, step = validate(feedback.trace), feedback.trace["steps"][feedback.step - 1]
-    example = next(e for e in (F, PRODUCT, QUOTIENT) if trace["title"].startswith(e.formula + " at"))
+    example = next(
+        e for e in (F, PRODUCT, QUOTIENT) if trace["title"].startswith(e.formula + " at")
+    )
     reference = example.trace(tangents=[trace["seed"]["tangents"][x] for x in ("x1", "x2")])
     assert first_divergence(reference, trace) is not None
     assert state_at(reference, feedback.step - 1).cells == state_at(trace, feedback.step - 1).cells
@@ -168,7 +192,12 @@ def test_a_wrong_adjoint_rule_is_found_placed_and_named(name, say, rule):
 
 
 def test_one_percent_is_a_mistake():
-    feedback = judged("mul", *(lambda r: (lambda *a: 1.01 * r[0](*a), lambda *a: tuple(1.01 * x for x in r[1](*a))))(RIGHT["mul"]))
+    feedback = judged(
+        "mul",
+        *(lambda r: (lambda *a: 1.01 * r[0](*a), lambda *a: tuple(1.01 * x for x in r[1](*a))))(
+            RIGHT["mul"]
+        ),
+    )
     assert feedback.points == 0
     assert "share one mistake" in str(feedback), "the identity holds, and is not taken for a proof"
 
@@ -181,8 +210,9 @@ def test_an_unknown_mistake_is_not_given_a_name():
 
 
 def test_the_smallest_failing_case_is_shown():
-    assert "`tangent_mul(a=1, b=2, da=1, db=0)` returned 1, but a central difference says 2." in str(
-        judged("mul", lambda a, b, da, db: a * da + b * db, RIGHT["mul"][1])
+    assert (
+        "`tangent_mul(a=1, b=2, da=1, db=0)` returned 1, but a central difference says 2."
+        in str(judged("mul", lambda a, b, da, db: a * da + b * db, RIGHT["mul"][1]))
     )
 
 
@@ -193,7 +223,9 @@ def test_a_rule_that_is_wrong_only_where_f_does_not_go_is_placed_on_another_exam
 
 
 def test_a_rule_that_knows_the_lessons_numbers_by_heart_fails():
-    feedback = judged("sin", lambda a, da: 0.28366218546322625 * da, lambda a, g: 0.28366218546322625 * g)
+    feedback = judged(
+        "sin", lambda a, da: 0.28366218546322625 * da, lambda a, g: 0.28366218546322625 * g
+    )
     assert feedback.points == 0
 
 
@@ -211,15 +243,21 @@ def test_one_rule_done_is_worth_its_half():
     assert "○ adjoint rule: Not finished" in str(feedback)
 
 
-# ---------------------------------------------------------------------------------------------------------- student's Trace
+# ---------------------------------------------------------------------------------- student's Trace
 
 
-@pytest.mark.parametrize("example", [F, PRODUCT, QUOTIENT, Example("x1 · x1", lambda x1: x1 * x1, (3.0,))], ids=lambda e: e.formula)
+@pytest.mark.parametrize(
+    "example",
+    [F, PRODUCT, QUOTIENT, Example("x1 · x1", lambda x1: x1 * x1, (3.0,))],
+    ids=lambda e: e.formula,
+)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_rules_reproduce_the_engines_trace(example, name):
     reference = example.trace()
     tangent, adjoint = RIGHT[name]
-    theirs = with_rules(reference, name, tangent, (lambda a, g: (adjoint(a, g),)) if name == "sin" else adjoint)
+    theirs = with_rules(
+        reference, name, tangent, (lambda a, g: (adjoint(a, g),)) if name == "sin" else adjoint
+    )
     assert theirs["steps"] == reference["steps"]
     assert check_laws(theirs) == []
 
@@ -242,7 +280,7 @@ def test_a_wrong_rule_spoils_all_that_comes_after_it():
     assert check_laws(theirs) != []
 
 
-# ------------------------------------------------------------------------------------------------------------------ sweeps
+# ------------------------------------------------------------------------------------------- sweeps
 
 
 def sweep(tape, adjoint):
@@ -373,7 +411,9 @@ def test_the_smallest_failing_graph_of_an_overwriting_sweep_is_x_plus_x():
 def test_the_sweeps_writes_light_the_edges_they_came_along():
     feedback = EXERCISES["reverse_sweep"].notebook(overwrites, rng=random.Random(3))
     steps = [s for s in feedback.trace["steps"] if s["phase"] in ("adjoint", "accumulate")]
-    assert sorted(e for s in steps for e in s["edges"]) == sorted(e["id"] for e in feedback.trace["edges"])
+    assert sorted(e for s in steps for e in s["edges"]) == sorted(
+        e["id"] for e in feedback.trace["edges"]
+    )
 
 
 def test_forward_mode_judges_as_the_engine_does():
@@ -403,15 +443,25 @@ def test_writes_that_end_right_show_no_divergence():
     assert first_divergence(reference, theirs) is None
 
 
-# ----------------------------------------------------------------------------------------------------------------- answers
+# ------------------------------------------------------------------------------------------ answers
 
 
-TABLE = {"x1": 2.0, "x2": 5.0, "v1": math.log(2), "v2": 10, "v3": 10 + math.log(2), "v4": sin(5), "v5": 10 + math.log(2) - sin(5)}
+TABLE = {
+    "x1": 2.0,
+    "x2": 5.0,
+    "v1": math.log(2),
+    "v2": 10,
+    "v3": 10 + math.log(2),
+    "v4": sin(5),
+    "v5": 10 + math.log(2) - sin(5),
+}
 
 
 def test_a_right_table():
     assert check("trace", TABLE).passed
-    assert check("trace", {k: float(f"{v:.4g}") for k, v in TABLE.items()}).passed, "four digits are enough"
+    assert check("trace", {k: float(f"{v:.4g}") for k, v in TABLE.items()}).passed, (
+        "four digits are enough"
+    )
 
 
 @pytest.mark.parametrize("row", ["v1", "v2", "v3", "v4", "v5"])
@@ -424,7 +474,15 @@ def test_the_first_wrong_row_is_named_and_shown(row):
 
 @pytest.mark.parametrize(("row", "secret"), [("v1", "0.6931"), ("v4", "0.9589"), ("v5", "11.65")])
 def test_a_wrong_table_does_not_give_the_right_value_away(row, secret):
-    table = {"x1": 2.0, "x2": 5.0, "v1": 0.6931, "v2": 10.0, "v3": 10.6931, "v4": -0.9589, "v5": 11.652}
+    table = {
+        "x1": 2.0,
+        "x2": 5.0,
+        "v1": 0.6931,
+        "v2": 10.0,
+        "v3": 10.6931,
+        "v4": -0.9589,
+        "v5": 11.652,
+    }
     html = check("trace", table | {row: 0.25})._repr_html_()
     assert "0.25" in html
     assert secret not in html.replace("10.6931", "")
@@ -439,7 +497,12 @@ def test_the_next_row_to_fill_in_is_named(row):
 
 @pytest.mark.parametrize(
     ("table", "say"),
-    [({}, "Not started"), ([1, 2], "dictionary"), (TABLE | {"v6": 1}, "'v6'"), (TABLE | {"v1": "a"}, "Row v1 is the text 'a'")],
+    [
+        ({}, "Not started"),
+        ([1, 2], "dictionary"),
+        (TABLE | {"v6": 1}, "'v6'"),
+        (TABLE | {"v1": "a"}, "Row v1 is the text 'a'"),
+    ],
 )
 def test_tables_of_another_kind(table, say):
     feedback = check("trace", table)
@@ -491,16 +554,20 @@ class TestPredictions:
 
 def test_the_answers_are_the_documents_numbers():
     answers = {q.name: q.answer() for q in PREDICTIONS}
-    assert answers == pytest.approx({"forward-v4": 0, "forward-y": 1.7163378, "reverse-v4": -1, "reverse-count": 2, "passes": 1})
+    assert answers == pytest.approx(
+        {"forward-v4": 0, "forward-y": 1.7163378, "reverse-v4": -1, "reverse-count": 2, "passes": 1}
+    )
 
 
 def test_the_lessons_function_is_the_one_in_the_notebook():
     import minigrad as mg
 
-    assert f(mg.tensor(2.0, dtype=mg.float64), mg.tensor(5.0, dtype=mg.float64)).item() == pytest.approx(11.652071455223084)
+    assert f(
+        mg.tensor(2.0, dtype=mg.float64), mg.tensor(5.0, dtype=mg.float64)
+    ).item() == pytest.approx(11.652071455223084)
 
 
-# ------------------------------------------------------------------------------------------------------------------- hints
+# -------------------------------------------------------------------------------------------- hints
 
 
 @pytest.mark.parametrize("name", EXERCISES)

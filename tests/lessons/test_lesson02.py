@@ -1,4 +1,6 @@
-"""Lesson 2's dual numbers: what the text says is so, and the exercise judges as it should. The other exercises are in test_grading.py."""
+"""Lesson 2's dual numbers: what the text says is so, and the exercise judges as it should. The
+other exercises are in test_grading.py.
+"""
 
 import math
 from pathlib import Path
@@ -23,11 +25,15 @@ def test_the_articles_twin_and_its_two_derivatives(scope):
     dual = scope["Dual"]
     by_x1 = scope["twin"](dual(2.0, 1.0), dual(5.0, 0.0), scope["log"], scope["sin"])
     by_x2 = scope["twin"](dual(2.0, 0.0), dual(5.0, 1.0), scope["log"], scope["sin"])
-    assert (by_x1.value, by_x1.tangent, by_x2.tangent) == pytest.approx((9.734, 5.5, 2.284), abs=5e-4)
+    assert (by_x1.value, by_x1.tangent, by_x2.tangent) == pytest.approx(
+        (9.734, 5.5, 2.284), abs=5e-4
+    )
 
 
 def work(product=None, sine=None, logarithm=None, constant=0.0):
-    """What a student defines, with some of it wrong; each is a function of values and tangents that gives the pair of the result."""
+    """What a student defines, with some of it wrong; each is a function of values and tangents
+    that gives the pair of the result.
+    """
     product = product or (lambda a, b, da, db: (a * b, da * b + a * db))
     sine = sine or (lambda a, da: (math.sin(a), math.cos(a) * da))
     logarithm = logarithm or (lambda a, da: (math.log(a), da / a))
@@ -53,7 +59,11 @@ def work(product=None, sine=None, logarithm=None, constant=0.0):
     def as_dual(x):
         return x if isinstance(x, Dual) else Dual(x)
 
-    return Dual, lambda a: Dual(*sine(a.value, a.tangent)), lambda a: Dual(*logarithm(a.value, a.tangent))
+    return (
+        Dual,
+        lambda a: Dual(*sine(a.value, a.tangent)),
+        lambda a: Dual(*logarithm(a.value, a.tangent)),
+    )
 
 
 def test_right_work_is_right():
@@ -93,8 +103,12 @@ def test_a_value_that_is_wrong_is_told_from_a_tangent(scope):
 
 def test_what_is_no_dual_number_is_told():
     dual, sine, logarithm = work()
-    assert "`sin(x1)` is no dual number (it is of the type float)" in str(check("dual", dual, lambda a: math.sin(a.value), logarithm))
-    assert "no dual number (it is of the type tuple)" in str(check("dual", dual, sine, lambda a: (a.value, a.tangent)))
+    assert "`sin(x1)` is no dual number (it is of the type float)" in str(
+        check("dual", dual, lambda a: math.sin(a.value), logarithm)
+    )
+    assert "no dual number (it is of the type tuple)" in str(
+        check("dual", dual, sine, lambda a: (a.value, a.tangent))
+    )
 
 
 def test_what_is_half_done_is_worth_its_half(scope):

@@ -26,7 +26,9 @@ def test_the_numbers_of_the_text(scope):
     first = scope["derivative"](y * (y + 1.0), x)
     assert first.value == pytest.approx(math.e * (2 * math.e + 1), rel=1e-14)
     assert scope["derivative"](first, x).value == pytest.approx(4 * math.e**2 + math.e, rel=1e-14)
-    second = scope["mg"].func.grad(scope["mg"].func.grad(f))(scope["mg"].tensor(1.0, dtype=scope["mg"].float64))
+    second = scope["mg"].func.grad(scope["mg"].func.grad(f))(
+        scope["mg"].tensor(1.0, dtype=scope["mg"].float64)
+    )
     assert second.item() == pytest.approx(4 * math.e**2 + math.e, rel=1e-14)
 
 
@@ -42,16 +44,21 @@ def test_the_second_derivative_says_what_is_missing(scope, capsys):
 def test_the_colleagues_first_wrong_step_is_the_one_that_overwrites():
     parting = first_divergence(trace_function(f, 1.0, mode="reverse"), colleague())
     assert (parting.node, parting.got) == ("v1", pytest.approx(math.e))
-    assert state_at(colleague(), len(colleague()["steps"])).cells["x1", "g"] == pytest.approx(math.e**2)
+    assert state_at(colleague(), len(colleague()["steps"])).cells["x1", "g"] == pytest.approx(
+        math.e**2
+    )
 
 
 def test_the_lessons_function_is_the_exercises(scope):
     shown, asked = (trace_function(g, 1.0, mode="reverse") for g in (scope["f"], f))
-    assert [step["writes"] for step in shown["steps"]] == [step["writes"] for step in asked["steps"]]
+    assert [step["writes"] for step in shown["steps"]] == [
+        step["writes"] for step in asked["steps"]
+    ]
 
 
 @pytest.mark.parametrize("name, wrong, word", [
-    ("parts-of-x2", 1, "two arrows"), ("bar-x2", math.e + 1, "what x4 sends"), ("bar-x2", math.e, "what x3 sends"),
+    ("parts-of-x2", 1, "two arrows"), ("bar-x2", math.e + 1, "what x4 sends"),
+    ("bar-x2", math.e, "what x3 sends"),
     ("overwritten", 17.496394026, "right gradient"), ("overwritten", 10.1073, "stays"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
@@ -107,7 +114,9 @@ def test_gradients_that_are_no_list_of_the_right_length_are_told():
     def as_dictionary(order, wanted):
         return dict.fromkeys(wanted, 0.0)
 
-    assert "wanted nodes, but returned something of the type dict" in str(check("gradients", as_dictionary))
+    assert "wanted nodes, but returned something of the type dict" in str(
+        check("gradients", as_dictionary)
+    )
     assert "but returned one of length 1" in str(check("gradients", lambda order, wanted: [0.0]))
 
 
@@ -134,7 +143,12 @@ def test_rules_with_numbers_lose_the_second_derivative_only(scope):
 
     def mul(a, b):
         a, b = scope["as_node"](a), scope["as_node"](b)
-        return node(a.value * b.value, (a, b), lambda g: (getattr(g, "value", g) * b.value, getattr(g, "value", g) * a.value), "mul")
+        return node(
+            a.value * b.value,
+            (a, b),
+            lambda g: (getattr(g, "value", g) * b.value, getattr(g, "value", g) * a.value),
+            "mul",
+        )
 
     def exp(a):
         value = math.exp(a.value)

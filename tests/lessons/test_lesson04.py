@@ -7,7 +7,12 @@ import pytest
 
 pytest.importorskip("matplotlib", reason='pip install -e ".[lab]"')
 
-from minigrad.lessons.exercises.lesson04 import EXERCISES, QUESTIONS, multiplications, ratio_of_gradient
+from minigrad.lessons.exercises.lesson04 import (
+    EXERCISES,
+    QUESTIONS,
+    multiplications,
+    ratio_of_gradient,
+)
 from minigrad.lessons.grading import check, predict
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
@@ -18,7 +23,7 @@ import minigrad as mg
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "04_cost_of_the_two_modes.ipynb"
 
 
-# ------------------------------------------------------------------------------------------------------ what the lesson says
+# ----------------------------------------------------------------------------- what the lesson says
 
 
 def products(trace):
@@ -26,7 +31,10 @@ def products(trace):
     found = {}
     for mode in ("forward", "reverse"):
         mine = [k for k, one in enumerate(trace["passes"]) if one["mode"] == mode]
-        found[mode] = (len(mine), sum(len(s.get("contribs", [])) for s in trace["steps"] if s.get("pass") in mine))
+        found[mode] = (
+            len(mine),
+            sum(len(s.get("contribs", [])) for s in trace["steps"] if s.get("pass") in mine),
+        )
     return found
 
 
@@ -50,9 +58,17 @@ def test_the_gradient_costs_a_small_multiple_whatever_the_number_of_inputs(scope
     assert max(scope["reverse"]) < 4
     assert scope["reverse"][-1] < scope["reverse"][0]
     assert scope["forward"][-1] > 900
-    counts = {name: mg.count_operations(f, scope["point"], mode="vjp") for name, f in scope["functions"].items()}
-    ratios = {name: scope["work"](found.total) / scope["work"](found.forward) for name, found in counts.items()}
-    assert ratios == pytest.approx({"network": 1.96, "sum of soft ReLUs": 1.5, "sum of cubes": 3.01, "length": 2.51}, abs=0.01)
+    counts = {
+        name: mg.count_operations(f, scope["point"], mode="vjp")
+        for name, f in scope["functions"].items()
+    }
+    ratios = {
+        name: scope["work"](found.total) / scope["work"](found.forward)
+        for name, found in counts.items()
+    }
+    assert ratios == pytest.approx(
+        {"network": 1.96, "sum of soft ReLUs": 1.5, "sum of cubes": 3.01, "length": 2.51}, abs=0.01
+    )
 
 
 def test_each_way_to_the_adjoints_is_right_and_one_visits_every_path(scope):
@@ -74,7 +90,7 @@ def test_the_formulas_of_exercise_4_are_what_the_engine_counts(scope):
         assert scope["cost_by_rows"](list(sizes)) == multiplications(sizes, "vjp")
 
 
-# ----------------------------------------------------------------------------------------------------------- the exercises
+# ------------------------------------------------------------------------------------ the exercises
 
 
 def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
@@ -96,9 +112,9 @@ def columns(f, x):
 RIGHT = {
     "an array": lambda f, x: np.stack([c.numpy() for c in columns(f, x)], axis=1),
     "a list of rows": lambda f, x: mg.stack(columns(f, x), dim=1).tolist(),
-    "all seeds at once": lambda f, x: mg.func.vmap(lambda seed: mg.func.jvp(f, (x,), (seed,))[1], out_dims=1)(
-        mg.eye(len(x), dtype=x.dtype)
-    ),
+    "all seeds at once": lambda f, x: mg.func.vmap(
+        lambda seed: mg.func.jvp(f, (x,), (seed,))[1], out_dims=1
+    )(mg.eye(len(x), dtype=x.dtype)),
 }
 
 
@@ -109,7 +125,10 @@ def test_right_columns_in_another_style(style):
 
 WRONG = {
     "transposed": (lambda f, x: mg.stack(columns(f, x)), "rows and columns are swapped"),
-    "one seed of ones": (lambda f, x: mg.func.jvp(f, (x,), (mg.ones_like(x),))[1], "one seed of ones"),
+    "one seed of ones": (
+        lambda f, x: mg.func.jvp(f, (x,), (mg.ones_like(x),))[1],
+        "one seed of ones",
+    ),
     "the first only": (lambda f, x: columns(f, x)[0], "that is the first column alone"),
 }
 
@@ -125,7 +144,13 @@ def test_wrong_columns_are_told_why(name):
 def test_too_many_passes_cost_a_point_and_no_more():
     def wasteful(f, x):
         y, _ = mg.func.vjp(f, x)
-        return mg.stack([mg.func.vjp(f, x)[1](seed)[0] for seed in mg.eye(len(y), dtype=y.dtype) for _ in range(2)][::2])
+        return mg.stack(
+            [
+                mg.func.vjp(f, x)[1](seed)[0]
+                for seed in mg.eye(len(y), dtype=y.dtype)
+                for _ in range(2)
+            ][::2]
+        )
 
     feedback = check("by_rows", wasteful)
     assert feedback.points == 2
@@ -143,7 +168,10 @@ def test_each_choice_counts():
     answers = ["forward" if n < m else "reverse" for _, n, m in QUESTIONS.values()]
     assert check("choice", *answers).passed
     for i in range(len(answers)):
-        turned = [("reverse" if a == "forward" else "forward") if k == i else a for k, a in enumerate(answers)]
+        turned = [
+            ("reverse" if a == "forward" else "forward") if k == i else a
+            for k, a in enumerate(answers)
+        ]
         assert check("choice", *turned).points == 1
     assert check("choice", *["Forward"] * 6).points == 0
 
@@ -174,6 +202,9 @@ def test_usual_slips_are_told(name, guess, says):
     assert says in str(feedback)
 
 
-@pytest.mark.parametrize("name, guess", [("row-passes", 3), ("gradient-ratio", 2), ("gradient-ratio", 2.5), ("gradient-ratio", 1.5)])
+@pytest.mark.parametrize(
+    "name, guess",
+    [("row-passes", 3), ("gradient-ratio", 2), ("gradient-ratio", 2.5), ("gradient-ratio", 1.5)],
+)
 def test_predictions_that_are_near_enough(name, guess):
     assert predict(name, guess).passed

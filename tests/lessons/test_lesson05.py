@@ -22,13 +22,18 @@ def test_the_lessons_point_is_the_exercises(scope):
 
 
 def test_the_tensor_class_agrees_with_the_engine(scope):
-    """Each operation of the class, with broadcasting, against minigrad: its pull is the engine's cotangent."""
+    """Each operation of the class, with broadcasting, against minigrad: its pull is the engine's
+    cotangent.
+    """
     tensor, rng = scope["Tensor"], np.random.default_rng(0)
     draw = lambda *shape: rng.uniform(0.5, 2, size=shape)
     for run, arrays in [
-        (lambda a, b: a + b, (draw(2, 3), draw(3))), (lambda a, b: a - b, (draw(2, 1), draw(4))), (lambda a, b: a - b, (draw(), draw(2))),
-        (lambda a, b: a @ b, (draw(2, 3), draw(3, 4))), (lambda a: a.exp(), (draw(2, 3),)), (lambda a: a.t(), (draw(2, 3),)),
-        (lambda a: a.pow(3), (draw(4),)), (lambda a: a.sum(), (draw(2, 3),)), (lambda a: a.sum(1), (draw(2, 3),)),
+        (lambda a, b: a + b, (draw(2, 3), draw(3))), (lambda a, b: a - b, (draw(2, 1), draw(4))),
+        (lambda a, b: a - b, (draw(), draw(2))),
+        (lambda a, b: a @ b, (draw(2, 3), draw(3, 4))), (lambda a: a.exp(), (draw(2, 3),)),
+        (lambda a: a.t(), (draw(2, 3),)),
+        (lambda a: a.pow(3), (draw(4),)), (lambda a: a.sum(), (draw(2, 3),)),
+        (lambda a: a.sum(1), (draw(2, 3),)),
     ]:  # fmt: skip
         made = run(*map(tensor, arrays))
         value, pull = mg.func.vjp(run, *(mg.tensor(a) for a in arrays))
@@ -40,8 +45,10 @@ def test_the_tensor_class_agrees_with_the_engine(scope):
 
 
 @pytest.mark.parametrize("name, wrong, word", [
-    ("bar-squares", 0.25, "mean"), ("bar-corner", -2.0, "through the transpose"), ("bar-corner", 2.0, "through the exponential"),
-    ("bar-corner", -4.0, "other sign"), ("bar-bias", 1, "all 4 rows"), ("bar-bias", 12, "one column only"),
+    ("bar-squares", 0.25, "mean"), ("bar-corner", -2.0, "through the transpose"),
+    ("bar-corner", 2.0, "through the exponential"),
+    ("bar-corner", -4.0, "other sign"), ("bar-bias", 1, "all 4 rows"),
+    ("bar-bias", 12, "one column only"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
     assert word in str(predict(name, wrong))
@@ -69,12 +76,20 @@ def test_wrong_rules_are_found_out(name, wrong, points, word):
 
 
 def test_other_right_ways_are_right():
-    assert check("pull_sum", lambda x, axis, g: np.ones_like(x) * (g if axis is None else np.expand_dims(g, axis))).passed
-    assert check("pull_matmul", lambda a, b, g: [np.einsum("ij,kj->ik", g, b), np.einsum("ik,ij->kj", a, g)]).passed
+    assert check(
+        "pull_sum",
+        lambda x, axis, g: np.ones_like(x) * (g if axis is None else np.expand_dims(g, axis)),
+    ).passed
+    assert check(
+        "pull_matmul", lambda a, b, g: [np.einsum("ij,kj->ik", g, b), np.einsum("ik,ij->kj", a, g)]
+    ).passed
     assert check("pull_t", lambda x, g: np.swapaxes(g, 0, 1)).passed
 
 
 def test_the_engines_own_rule_may_not_be_called_in_a_hand_in():
     from minigrad.lessons.exercises.lesson05 import EXERCISES
 
-    assert all("derivatives" in EXERCISES[n].forbid for n in ("pull_exp", "pull_t", "pull_sum", "unbroadcast", "pull_matmul"))
+    assert all(
+        "derivatives" in EXERCISES[n].forbid
+        for n in ("pull_exp", "pull_t", "pull_sum", "unbroadcast", "pull_matmul")
+    )

@@ -22,14 +22,22 @@ def test_the_properties_that_the_text_names(scope):
     assert scope["by_x"].tolist() == [[2, 0], [0, 2]]
     assert scope["by_y"].tolist() == [[3, 0], [0, 3]]
     assert scope["H"].shape == (2, 2, 2, 2)
-    assert [scope[name].tolist() for name in ("xx", "xy", "yx", "yy")] == [[[4, 0], [0, 4]], [[0, 0]] * 2, [[0, 0]] * 2, [[6, 0], [0, 6]]]
+    assert [scope[name].tolist() for name in ("xx", "xy", "yx", "yy")] == [
+        [[4, 0], [0, 4]],
+        [[0, 0]] * 2,
+        [[0, 0]] * 2,
+        [[6, 0], [0, 6]],
+    ]
     x = mg.tensor([1.0, 2.0], dtype=mg.float64)
     assert mg.func.grad(scope["slope_along"])(x).tolist() == [6.0, 120.0]
 
 
 def test_the_engine_has_forward_mode_whatever_a_page_once_said(scope):
     x, v = mg.rand(2, 2), mg.rand(2, 2)
-    ways = [scope["jvp"](scope["exp_reducer"], x, v, strategy=way)[1].numpy() for way in ("forward-mode", "double-backward")]
+    ways = [
+        scope["jvp"](scope["exp_reducer"], x, v, strategy=way)[1].numpy()
+        for way in ("forward-mode", "double-backward")
+    ]
     np.testing.assert_allclose(*ways, rtol=1e-6)
 
 
@@ -56,7 +64,8 @@ def sigmoid(rule):
     (lambda g, s: g * s * (1 - s), 4, "right"),
     (lambda g, s: g * s, 1, "as the rule of exp does"),
     (lambda g, s: s * (1 - s), 1, "multiply by it"),
-    (lambda g, s: mg.tensor(g.detach().numpy() * s.detach().numpy() * (1 - s.detach().numpy())), 3, "differentiated again (0 of 1)"),
+    (lambda g, s: mg.tensor(g.detach().numpy() * s.detach().numpy() * (1 - s.detach().numpy())), 3,
+        "differentiated again (0 of 1)"),
     (lambda g, s: None, 1, "gave nothing (None). Is a `return` missing in it?"),
 ])  # fmt: skip
 def test_a_sigmoid(rule, points, word):
@@ -74,4 +83,6 @@ def test_slips_are_recognised():
     assert "no word yet" in str(check("verdicts", {"a": "zeros"}))
     assert "The second one adds" in str(predict("twice", 6))
     assert "spread over the rows" in str(check("exp_reducer_vjp", lambda x, g: g * np.exp(x)))
-    assert "the first derivative" in str(check("hessian_times", lambda f, x, v: mg.autograd.grad(f(x), x)[0]))
+    assert "the first derivative" in str(
+        check("hessian_times", lambda f, x, v: mg.autograd.grad(f(x), x)[0])
+    )

@@ -103,7 +103,12 @@ def test_choices():
             dict(
                 zip(
                     "abcde",
-                    [mg.GradOperation(), every, *[mg.GradOperation(get_by_list=True)] * 2, mg.GradOperation(True, False, True)],
+                    [
+                        mg.GradOperation(),
+                        every,
+                        *[mg.GradOperation(get_by_list=True)] * 2,
+                        mg.GradOperation(True, False, True),
+                    ],
                     strict=True,
                 )
             ),

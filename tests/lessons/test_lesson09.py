@@ -27,7 +27,12 @@ def test_the_loss_falls_in_each_of_the_ten_steps_but_only_in_the_third_digit(sco
 
 def test_of_a_frozen_layer_no_adjoint_is_computed(scope):
     named = {n.get("name"): n["id"] for n in scope["frozen"]["nodes"]}
-    written = {node for step in scope["frozen"]["steps"] for node, column, _ in step["writes"] if column == "g"}
+    written = {
+        node
+        for step in scope["frozen"]["steps"]
+        for node, column, _ in step["writes"]
+        if column == "g"
+    }
     assert named["w1"] in written
     assert not {named["w0"], named["b0"]} & written
     assert scope["b0"].requires_grad  # and afterwards it is as before
@@ -40,7 +45,9 @@ def test_the_loss_of_the_judge_is_the_engines(scope):
 
 
 def test_the_lessons_forward_pass_is_the_loss_of_its_rule(scope):
-    """cross_entropy of section 5 and pull_cross_entropy belong together, and to the engine's loss."""
+    """cross_entropy of section 5 and pull_cross_entropy belong together, and to the engine's
+    loss.
+    """
 
     class Held:
         def __init__(self, value, parents=(), pull=None, op=""):
@@ -56,7 +63,8 @@ def test_the_lessons_forward_pass_is_the_loss_of_its_rule(scope):
 
 
 @pytest.mark.parametrize("name, wrong, word", [
-    ("pairs", 5, "do not store"), ("pairs", 6, "data"), ("pairs-feature", 4, "h itself"), ("pairs-frozen", 4, "cannot store"),
+    ("pairs", 5, "do not store"), ("pairs", 6, "data"), ("pairs-feature", 4, "h itself"),
+    ("pairs-frozen", 4, "cannot store"),
     ("pairs-frozen", 0, "still there"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
@@ -69,8 +77,10 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
     ("sgd", lambda p, g, s: p - 0.1 * g, 0, "factor 2 too many"),
     ("pull_relu", lambda x, g: np.maximum(g, 0), 0, "decided by x"),
     ("pull_relu", lambda x, g: (x > 0) * 1.0, 1, "left out `g`"),
-    ("pull_cross_entropy", lambda s, t, g: np.exp(s) / np.exp(s).sum(1, keepdims=True) * g - t, 1, ""),
-    ("pull_cross_entropy", lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(1, keepdims=True) - t) / len(s), 3, "large scores"),
+    ("pull_cross_entropy", lambda s, t, g: np.exp(s) / np.exp(s).sum(1, keepdims=True) * g - t, 1,
+        ""),
+    ("pull_cross_entropy", lambda s, t,
+        g: g * (np.exp(s) / np.exp(s).sum(1, keepdims=True) - t) / len(s), 3, "large scores"),
 ])  # fmt: skip
 def test_wrong_answers_are_found_out(name, wrong, points, word):
     with np.errstate(all="ignore"):

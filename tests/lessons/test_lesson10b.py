@@ -22,9 +22,13 @@ def test_the_sheet_is_fit_to_grade_with(examined):
 def test_the_training_learns_and_the_running_statistics_catch_up(scope):
     net = scope["net"].eval()
     with mg.no_grad():
-        right = (net(scope["images"][1500:]).argmax(1) == scope["labels"][1500:]).float().mean().item()
+        right = (
+            (net(scope["images"][1500:]).argmax(1) == scope["labels"][1500:]).float().mean().item()
+        )
     assert right > 0.85
-    assert float(re.match(r"[\d.]+", scope["by_running"])[0]) == pytest.approx(100 * right, abs=0.06)
+    assert float(re.match(r"[\d.]+", scope["by_running"])[0]) == pytest.approx(
+        100 * right, abs=0.06
+    )
 
 
 def test_the_other_way_to_write_the_rule_is_right_too():

@@ -1,4 +1,6 @@
-"""Lesson 11: its exercises judge as they should. That its training works is proved in test_workshop.py and test_notebooks.py."""
+"""Lesson 11: its exercises judge as they should. That its training works is proved in
+test_workshop.py and test_notebooks.py.
+"""
 
 from pathlib import Path
 
@@ -24,7 +26,9 @@ def test_the_sheet_is_fit_to_grade_with(examined):
 def test_every_classic_mistake_is_caught():
     from minigrad.lessons.grading.sheet import missed_mistakes
 
-    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {name: [] for name in EXERCISES}
+    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {
+        name: [] for name in EXERCISES
+    }
 
 
 def test_the_network_is_the_lessons():
@@ -35,7 +39,8 @@ def test_the_network_is_the_lessons():
 
 
 @pytest.mark.parametrize("name, wrong, word", [
-    ("parameters", 1350, "biases are missing"), ("parameters", 79, "neurons"), ("resumes", 217, "is lost"), ("resumes", 199, "exactly 200"),
+    ("parameters", 1350, "biases are missing"), ("parameters", 79, "neurons"),
+    ("resumes", 217, "is lost"), ("resumes", 199, "exactly 200"),
     ("resumes", 250, "multiples of 50"), ("resumes", 0, "of no use"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
@@ -85,6 +90,8 @@ def test_numpys_integers_are_an_index():
 
 @pytest.mark.whole
 def test_the_scrubber_has_the_epochs_of_which_the_text_tells(scope):
-    """However fast the training is: the border closes within the first forty epochs, and one can go through them slowly."""
+    """However fast the training is: the border closes within the first forty epochs, and one can
+    go through them slowly.
+    """
     epochs = [snapshot["epoch"] for snapshot in scope["live"].history.snapshots]
     assert epochs == [1, *range(10, scope["EPOCHS"] + 1, 10)]

@@ -26,9 +26,13 @@ def pieces(k):
     return lambda stages, x: mg.checkpoint_sequential(stages, k, x)
 
 
-@pytest.mark.parametrize("n, k", [(16, 1), (16, 2), (16, 4), (16, 8), (16, 16), (12, 3), (12, 4), (20, 10)])
+@pytest.mark.parametrize(
+    "n, k", [(16, 1), (16, 2), (16, 4), (16, 8), (16, 16), (12, 3), (12, 4), (20, 10)]
+)
 def test_the_formula_is_what_python_measures(n, k):
-    """Python does not see x, but sees the adjoint and a product that are under way: together one more than is kept, or none."""
+    """Python does not see x, but sees the adjoint and a product that are under way: together one
+    more than is kept, or none.
+    """
     x = np.random.default_rng(0).uniform(-1, 1, LENGTH)
     peak = looked_at(pieces(k), [mg.sin] * n, x)[2] / x.nbytes
     assert -0.05 < peak - kept_at_most(n, k) < 1.3
@@ -36,9 +40,16 @@ def test_the_formula_is_what_python_measures(n, k):
 
 
 def test_what_the_lesson_measures(scope):
-    assert scope["arrays_at_peak"](lambda: scope["sines"](16, scope["x"]).backward()) == pytest.approx(16.5, abs=0.8)
-    assert scope["arrays_left"](lambda: [scope["sines"](5, scope["x"]) for _ in range(10)]) == pytest.approx(40, abs=0.5)
-    assert scope["arrays_left"](lambda: [scope["sines"](5, scope["x"]).detach() for _ in range(10)]) < 0.5
+    assert scope["arrays_at_peak"](
+        lambda: scope["sines"](16, scope["x"]).backward()
+    ) == pytest.approx(16.5, abs=0.8)
+    assert scope["arrays_left"](
+        lambda: [scope["sines"](5, scope["x"]) for _ in range(10)]
+    ) == pytest.approx(40, abs=0.5)
+    assert (
+        scope["arrays_left"](lambda: [scope["sines"](5, scope["x"]).detach() for _ in range(10)])
+        < 0.5
+    )
     assert scope["arrays_at_peak"](scope["without_recording"]) < 3.5
     assert scope["runs"] == 64 + 56
     memory = scope["memory"]
@@ -97,7 +108,9 @@ def test_frugal_chains(frugal, points, word):
 
 
 def test_segments():
-    assert check("best_segments", lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k * k <= n)).passed
+    assert check(
+        "best_segments", lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k * k <= n)
+    ).passed
     assert "need not divide" in str(check("best_segments", lambda n: round(n**0.5)))
     assert check("most_kept", lambda n, k: n / k + k - 1).passed
     assert "one value twice" in str(check("most_kept", lambda n, k: n // k + k))
@@ -107,7 +120,15 @@ def test_slips_are_recognised():
     assert "has a history" not in str(predict("leak", 40))
     assert "the input of the first sine is x" in str(predict("leak", 50))
     assert "x, which the first sine keeps" in str(predict("kept-chain", 168))
-    assert "It matters only for values that are kept" in str(check("fates", dict.fromkeys("abcde", "error")))
-    assert "exp and tanh need their result" in str(check("fates", dict.fromkeys("abcde", "error") | {"a": "fine"}))
-    assert "entry of `sin` is not right" in str(check("kept", {name: keeps(name) for name in OPERATIONS} | {"sin": "y"}))
-    assert "`sin` has no entry yet." in str(check("kept", {name: keeps(name) for name in OPERATIONS if name != "sin"}))
+    assert "It matters only for values that are kept" in str(
+        check("fates", dict.fromkeys("abcde", "error"))
+    )
+    assert "exp and tanh need their result" in str(
+        check("fates", dict.fromkeys("abcde", "error") | {"a": "fine"})
+    )
+    assert "entry of `sin` is not right" in str(
+        check("kept", {name: keeps(name) for name in OPERATIONS} | {"sin": "y"})
+    )
+    assert "`sin` has no entry yet." in str(
+        check("kept", {name: keeps(name) for name in OPERATIONS if name != "sin"})
+    )

@@ -1,4 +1,6 @@
-"""Lesson 13: what it shows is so, and its exercises judge operations of one's own as they should."""
+"""Lesson 13: what it shows is so, and its exercises judge operations of one's own as they
+should.
+"""
 
 import math
 from pathlib import Path
@@ -22,7 +24,7 @@ def points():
     return mg.tensor([0.5, -1.0, 2.0], dtype=mg.float64, requires_grad=True)
 
 
-# ------------------------------------------------------------------------------------------------------ what the lesson says
+# ----------------------------------------------------------------------------- what the lesson says
 
 
 def test_the_formula_overflows_and_the_solution_does_not():
@@ -76,7 +78,7 @@ def test_the_length_has_a_hole_and_the_solution_of_exercise_2_has_none(scope):
     assert (length.item(), zero.grad.tolist()) == (0.0, [0.0, 0.0, 0.0])
 
 
-# ----------------------------------------------------------------------------------------------------------- the exercises
+# ------------------------------------------------------------------------------------ the exercises
 
 
 def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
@@ -98,7 +100,10 @@ def softplus(forward, backward, base=Function):
         ctx.save_for_backward(x)
         return forward(x)
 
-    body = {"forward": staticmethod(saved), "backward": staticmethod(lambda ctx, g: backward(ctx.saved_tensors[0], g))}
+    body = {
+        "forward": staticmethod(saved),
+        "backward": staticmethod(lambda ctx, g: backward(ctx.saved_tensors[0], g)),
+    }
     return type("Softplus", (base,), body)
 
 
@@ -108,7 +113,11 @@ NAIVE = lambda x: mg.log(1 + mg.exp(x))
 
 def test_another_stable_formula_is_right():
     assert check(
-        "Softplus", softplus(lambda x: mg.logaddexp(x, mg.zeros_like(x)), lambda x, g: g * mg.exp(-mg.logaddexp(-x, 0 * x)))
+        "Softplus",
+        softplus(
+            lambda x: mg.logaddexp(x, mg.zeros_like(x)),
+            lambda x, g: g * mg.exp(-mg.logaddexp(-x, 0 * x)),
+        ),
     ).passed
 
 
@@ -164,9 +173,14 @@ def test_a_method_without_a_return_is_told_as_that_and_on_a_case_with_numbers():
     assert "at []" not in feedback
 
 
-@pytest.mark.parametrize("bad", [lambda x: mg.log(1 + mg.exp(x)), type("Softplus", (), {"forward": lambda ctx, x: x})])
+@pytest.mark.parametrize(
+    "bad", [lambda x: mg.log(1 + mg.exp(x)), type("Softplus", (), {"forward": lambda ctx, x: x})]
+)
 def test_what_is_not_derived_from_function_is_told_so(bad):
-    assert "should be a class derived from `Function`, which begins with `class Softplus(Function):`" in str(check("Softplus", bad))
+    assert (
+        "should be a class derived from `Function`, which begins with `class Softplus(Function):`"
+        in str(check("Softplus", bad))
+    )
 
 
 @pytest.mark.parametrize("bad", [5, None, ..., mg.softplus, Function])
@@ -178,15 +192,27 @@ def test_what_is_no_operation_does_not_stop_the_check(bad):
 
 NORMS = {
     "0/0": (lambda x, y, g: g * x / y, 1, "0 is still divided by 0"),
-    "chosen after the division": (lambda x, y, g: mg.where(y > 0, g * x / y, 0.0), 1, "only hides the NaN"),
+    "chosen after the division": (
+        lambda x, y, g: mg.where(y > 0, g * x / y, 0.0),
+        1,
+        "only hides the NaN",
+    ),
     "chosen before it": (lambda x, y, g: g * x / mg.where(y > 0, y, 1.0), 3, "right"),
     "a small number": (lambda x, y, g: g * x / (y + 1e-8), 2, "a small number"),
-    "a small number under the root": (lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12), 2, "a small number"),
+    "a small number under the root": (
+        lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12),
+        2,
+        "a small number",
+    ),
     "forgets g": (lambda x, y, g: x / mg.where(y > 0, y, 1.0), 2, "left out `g`"),
     "exchanged": (lambda x, y, g: g * y / mg.where(x > 0, x, 1.0), 2, "x and y are exchanged"),
     "not divided": (lambda x, y, g: g * x, 2, "divide by the length"),
     "of the square": (lambda x, y, g: 2 * g * x, 2, "sum of squares"),
-    "something at zero": (lambda x, y, g: g * x / y if y.item() else g + 0 * x, 1, "the slope is 0 there"),
+    "something at zero": (
+        lambda x, y, g: g * x / y if y.item() else g + 0 * x,
+        1,
+        "the slope is 0 there",
+    ),
     "an exception": (lambda x, y, g: 1 / 0, 0, "ZeroDivisionError"),
 }
 
@@ -202,7 +228,10 @@ def test_rules_of_the_length_get_what_they_deserve_and_are_told_why(scope, name)
 
 TANGENTS = {
     "swapped": (lambda a, b, y, da, db: (b * da + a * db) / y, "operands are swapped"),
-    "a pair": (lambda a, b, y, da, db: (a * da / y, b * db / y), "one number, the sum of both influences"),
+    "a pair": (
+        lambda a, b, y, da, db: (a * da / y, b * db / y),
+        "one number, the sum of both influences",
+    ),
     "the square": (lambda a, b, y, da, db: 2 * a * da + 2 * b * db, "without the root"),
 }
 
@@ -225,12 +254,18 @@ def test_a_cube_with_a_constant_slope_is_told_why(scope):
 
 def test_the_second_derivative_in_the_place_of_the_first_is_told(scope):
     backward = staticmethod(lambda ctx, g: g * 6 * ctx.saved_tensors[0])
-    assert "That is 6x, the second derivative of x³" in str(check("Cube", type("Cube", (scope["Cube"],), {"backward": backward})))
+    assert "That is 6x, the second derivative of x³" in str(
+        check("Cube", type("Cube", (scope["Cube"],), {"backward": backward}))
+    )
 
 
 @pytest.mark.parametrize(
     "name, guess, says",
-    [("own-operations", 5, "It is not recorded"), ("own-operations", 4, "happens inside"), ("lost-derivative", 12, "what it should be")],
+    [
+        ("own-operations", 5, "It is not recorded"),
+        ("own-operations", 4, "happens inside"),
+        ("lost-derivative", 12, "what it should be"),
+    ],
 )
 def test_usual_slips_are_told(name, guess, says):
     feedback = predict(name, guess)

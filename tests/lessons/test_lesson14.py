@@ -19,8 +19,16 @@ def test_the_sheet_is_fit_to_grade_with(examined):
 
 
 def test_at_the_lessons_first_point_only_one_rule_is_refused(scope):
-    refused = [n for n, f in COLLEAGUES.items() if not mg.autograd.gradcheck(f, (scope["point"],), raise_exception=False)]
-    assert refused == ["swish"] and list(scope["COLLEAGUES"]) == list(COLLEAGUES) and sorted(scope["wrong_rules"]) == ["leaky", "swish"]
+    refused = [
+        n
+        for n, f in COLLEAGUES.items()
+        if not mg.autograd.gradcheck(f, (scope["point"],), raise_exception=False)
+    ]
+    assert (
+        refused == ["swish"]
+        and list(scope["COLLEAGUES"]) == list(COLLEAGUES)
+        and sorted(scope["wrong_rules"]) == ["leaky", "swish"]
+    )
 
 
 def test_the_broken_function_is_refused_and_the_careless_length_gives_nan(scope):
@@ -34,18 +42,25 @@ def test_the_broken_function_is_refused_and_the_careless_length_gives_nan(scope)
 def test_all_values_agree_and_the_first_difference_is_the_adjoint_of_v(scope):
     parting = first_divergence(*scope["traces"])
     assert (parting.kind, parting.node, parting.column) == ("missing", "v4", "g")
-    assert scope["reference"](scope["numbers"]).item() == scope["colleagues"](scope["numbers"]).item()
+    assert (
+        scope["reference"](scope["numbers"]).item() == scope["colleagues"](scope["numbers"]).item()
+    )
     assert reference_skew(scope["numbers"]).item() == scope["reference"](scope["numbers"]).item()
 
 
 def test_the_profile_shows_what_the_lesson_says(scope):
     calls = {row[0]: row[1] for row in scope["rows_of"](scope["prof"])}
-    assert calls["exp"] == calls["unwindow"] == calls["ExpBackward0"] == 400 and calls["forward"] == 1
+    assert (
+        calls["exp"] == calls["unwindow"] == calls["ExpBackward0"] == 400 and calls["forward"] == 1
+    )
     rows = scope["rows_of"](scope["prof"])
     forward = next(row for row in rows if row[0] == "forward")
     assert forward[3] > forward[2], "a region's total holds the time of what is inside"
     assert sum(row[2] for row in rows) == pytest.approx(scope["prof"].self_cpu_time_total)
-    assert any(e.get("name") == "exp" for e in scope["events"]) and len(scope["whole"]) < len(scope["prof"]) / 100
+    assert (
+        any(e.get("name") == "exp" for e in scope["events"])
+        and len(scope["whole"]) < len(scope["prof"]) / 100
+    )
 
 
 def test_mends_of_another_kind_are_right_too():
@@ -74,7 +89,8 @@ def test_a_function_that_still_fails_says_so():
 
 
 @pytest.mark.parametrize("names, word", [
-    (["swish"], "one more"), (["swish", "softsign", "leaky"], "`softsign` passes"), ("swish", "a list"), (["mish"], "no operation"),
+    (["swish"], "one more"), (["swish", "softsign", "leaky"], "`softsign` passes"),
+    ("swish", "a list"), (["mish"], "no operation"),
     ([], "one more"),
 ])  # fmt: skip
 def test_wrong_lists_of_rules_are_told_why(names, word):

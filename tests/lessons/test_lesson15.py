@@ -1,4 +1,6 @@
-"""Lesson 15: the pretend device, what the lesson says of it, and whether its exercises judge as they should."""
+"""Lesson 15: the pretend device, what the lesson says of it, and whether its exercises judge as
+they should.
+"""
 
 import math
 from pathlib import Path
@@ -22,7 +24,7 @@ def test_the_sheet_is_fit_to_grade_with(examined):
     assert not any(examined.missed.values()), examined.missed
 
 
-# ------------------------------------------------------------------------------------------------------- the pretend device
+# ------------------------------------------------------------------------------- the pretend device
 
 
 def test_nothing_passes_unasked_and_what_passes_is_counted():
@@ -43,21 +45,28 @@ def test_a_network_trains_on_it_and_learns_what_it_learns_on_the_cpu():
     weights = []
     for device in ("cpu", PRETEND):
         mg.manual_seed(3)
-        net = mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.ReLU(), mg.nn.Linear(4, 2)).to(mg.device(device))
-        x, t = mg.randn(5, 3).to(mg.device(device)), mg.tensor([0, 1, 1, 0, 1]).to(mg.device(device))
+        net = mg.nn.Sequential(mg.nn.Linear(3, 4), mg.nn.ReLU(), mg.nn.Linear(4, 2)).to(
+            mg.device(device)
+        )
+        x, t = (
+            mg.randn(5, 3).to(mg.device(device)),
+            mg.tensor([0, 1, 1, 0, 1]).to(mg.device(device)),
+        )
         optimizer = mg.optim.Adam(net.parameters(), lr=0.1)
         for _ in range(3):
             optimizer.zero_grad()
             loss = mg.nn.functional.cross_entropy(net(x), t)
             loss.backward()
             optimizer.step()
-        assert all(p.device.type == p.grad.device.type == mg.device(device).type for p in net.parameters())
+        assert all(
+            p.device.type == p.grad.device.type == mg.device(device).type for p in net.parameters()
+        )
         weights.append([p.detach().cpu().numpy() for p in net.parameters()])
     for here, there in zip(*weights, strict=True):
         assert np.array_equal(here, there)
 
 
-# ---------------------------------------------------------------------------------------------------------------- the lesson
+# --------------------------------------------------------------------------------------- the lesson
 
 
 @pytest.mark.parametrize("stays", [True, False])
@@ -77,8 +86,14 @@ def test_the_formulas_agree_with_the_search(scope):
     n = scope["smallest_size"](cpu, gpu, link)
     here, there = lesson15.product_times(n, cpu, gpu, link)
     assert here == pytest.approx(there)
-    assert lesson15.product_times(2 * n, cpu, gpu, link)[0] > lesson15.product_times(2 * n, cpu, gpu, link)[1]
-    assert scope["finished"](100, 5.0, 20.0, False) == 2005 and scope["finished"](100, 5.0, 2.0, False) == 502
+    assert (
+        lesson15.product_times(2 * n, cpu, gpu, link)[0]
+        > lesson15.product_times(2 * n, cpu, gpu, link)[1]
+    )
+    assert (
+        scope["finished"](100, 5.0, 20.0, False) == 2005
+        and scope["finished"](100, 5.0, 2.0, False) == 502
+    )
 
 
 def test_a_function_that_makes_its_tensor_on_the_cpu_works_there_only():
@@ -98,12 +113,18 @@ def test_whole_numbers_and_floats_are_both_right():
         return float(itemsize * (steps * (np.prod(shape) + 1) + 2 * parameters * (steps, 1)[stays]))
 
     assert check("bytes_moved", bytes_moved).passed
-    assert check("pays", lambda cpu, gpu, link: 6 * cpu * gpu / (link * (gpu - cpu)), lambda c, g, li: li * (g - c) > 12 * c * g).passed
+    assert check(
+        "pays",
+        lambda cpu, gpu, link: 6 * cpu * gpu / (link * (gpu - cpu)),
+        lambda c, g, li: li * (g - c) > 12 * c * g,
+    ).passed
 
 
 @pytest.mark.parametrize("size", [0, -1.0, math.nan, math.inf, "large"])
 def test_what_is_no_size_is_wrong_and_does_not_stop_the_check(size):
-    assert "positive number" in str(check("pays", lambda cpu, gpu, link: size, lambda cpu, gpu, link: 1))
+    assert "positive number" in str(
+        check("pays", lambda cpu, gpu, link: size, lambda cpu, gpu, link: 1)
+    )
 
 
 @pytest.mark.parametrize("name, wrong, word", [
@@ -117,4 +138,6 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
     for name in ("weighted", "bytes_moved", "pays", "finished"):
-        assert check_exercise(EXERCISES[name], [scope[answer] for answer in EXERCISES[name].answers], seed).passed
+        assert check_exercise(
+            EXERCISES[name], [scope[answer] for answer in EXERCISES[name].answers], seed
+        ).passed

@@ -1,6 +1,8 @@
-"""The milestone of the course: the engine that a student built from lesson 3 on trains lesson 11's network, is seen in the viewer, graded.
+"""The milestone of the course: the engine that a student built from lesson 3 on trains lesson 11's
+network, is seen in the viewer, graded.
 
-The solutions of lessons 3, 5, 9 and 11 stand for one student, `OTHER` for one who writes everything in another way.
+The solutions of lessons 3, 5, 9 and 11 stand for one student, `OTHER` for one who writes everything
+in another way.
 """
 
 import importlib
@@ -63,8 +65,14 @@ def unbroadcast(g, shape):
             g = g.sum(axis=i, keepdims=True)
     return g
 ''',
-    "pull_matmul": "def pull_matmul(a, b, g):\n    da = g @ b.T\n    db = a.T @ g\n    return da, db",
-    "sgd": "def sgd(parameter, gradient, state):\n    step = 0.05 * gradient\n    return parameter - step",
+    "pull_matmul": (
+        "def pull_matmul(a, b, g):\n    da = g @ b.T\n    db = a.T @ g\n"
+        "    return da, db"
+    ),
+    "sgd": (
+        "def sgd(parameter, gradient, state):\n    step = 0.05 * gradient\n"
+        "    return parameter - step"
+    ),
     "pull_relu": "def pull_relu(x, g):\n    return np.where(x > 0, g, 0.0)",
     "pull_cross_entropy": '''
 def pull_cross_entropy(scores, target, g):
@@ -108,25 +116,35 @@ def engine_of(lessons: dict[str, str]) -> str:
     """All pieces of an engine as one text: the solutions, but for those that are given."""
     cells = [c for name in ("03", "05", "09", "11") for c in notebook(name)["cells"]]
     wanted = [*list(MADE_IN), "tensor", "operations"]
-    sources = {c["id"]: lessons.get(c["id"], "".join(c["source"])) for c in cells if c["id"] in wanted}
+    sources = {
+        c["id"]: lessons.get(c["id"], "".join(c["source"])) for c in cells if c["id"] in wanted
+    }
     return "import numpy as np\n" + "\n\n".join(sources[name] for name in wanted if name in sources)
 
 
 @pytest.fixture(params=[{}, OTHER], ids=["the solutions", "another student"])
 def engine(request) -> dict:
-    """The names that a student's lesson 11 defines: the engine, the network, and the answers to the last exercise."""
+    """The names that a student's lesson 11 defines: the engine, the network, and the answers to
+    the last exercise.
+    """
     cells = {c["id"]: "".join(c["source"]) for c in notebook("11")["cells"]}
     scope: dict = {"np": np}
-    for source in (engine_of(request.param), cells["own-network"], request.param.get("own_step", cells["own_step"])):
+    for source in (
+        engine_of(request.param),
+        cells["own-network"],
+        request.param.get("own_step", cells["own_step"]),
+    ):
         exec(compile(source, "<cell>", "exec"), scope)
     return scope
 
 
-# ---------------------------------------------------------------------------------------------------- from lesson to lesson
+# ---------------------------------------------------------------------------- from lesson to lesson
 
 
 @pytest.mark.parametrize("answers", [{}, OTHER], ids=["the solutions", "another student"])
-def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(answers, tmp_path, monkeypatch, capsys):
+def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(
+    answers, tmp_path, monkeypatch, capsys
+):
     from tests.lessons.test_workshop import run_lesson
 
     plt = pytest.importorskip("matplotlib.pyplot", reason='pip install -e ".[viz]"')
@@ -151,12 +169,18 @@ def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(a
 
 def test_every_piece_is_made_where_it_is_said_to_be():
     for piece, where in MADE_IN.items():
-        lesson, kind, number = re.fullmatch(r"lesson (\d+), (exercise|section) (\d+)", where).groups()
+        lesson, kind, number = re.fullmatch(
+            r"lesson (\d+), (exercise|section) (\d+)", where
+        ).groups()
         heading = ""
         for cell in notebook(f"{int(lesson):02}")["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                found = re.findall(r"^### Exercise (\d+)" if kind == "exercise" else r"^## (\d+)", source, re.MULTILINE)
+                found = re.findall(
+                    r"^### Exercise (\d+)" if kind == "exercise" else r"^## (\d+)",
+                    source,
+                    re.MULTILINE,
+                )
                 heading = found[-1] if found else heading
             elif re.search(rf"^(def|class) {piece}\b", source, re.MULTILINE):
                 assert heading == number, f"{piece} is made in {kind} {heading} of lesson {lesson}"
@@ -165,11 +189,15 @@ def test_every_piece_is_made_where_it_is_said_to_be():
             pytest.fail(f"{piece} is not made in lesson {lesson}")
 
 
-# ------------------------------------------------------------------------------------------------------- the graded exercise
+# ------------------------------------------------------------------------------ the graded exercise
 
 
 def test_a_right_engine_gets_all_points_and_its_trace_is_minigrads(engine):
-    assert check("own_step", engine["loss_and_gradients"], engine["own_step"]).points == OWN_STEP.max_points == 5
+    assert (
+        check("own_step", engine["loss_and_gradients"], engine["own_step"]).points
+        == OWN_STEP.max_points
+        == 5
+    )
     x, target = np.random.default_rng(0).uniform(-1, 1, (4, 2)), np.eye(2)[[0, 1, 1, 0]]
     values = [p.detach().numpy().astype(float) for p in network().parameters()]
     nodes = [engine["Tensor"](v) for v in values]
@@ -184,7 +212,11 @@ BROKEN = {
     "a product with a factor": ("pull_matmul", lambda a, b, g: (2 * g @ b.T, a.T @ g), "v4"),
     "a transpose that is not turned back": ("pull_t", lambda x, g: g, "W2"),
     "a relu that passes the wrong half": ("pull_relu", lambda x, g: g * (x < 0), "v3"),
-    "a bias that is averaged": ("unbroadcast", lambda g, shape: g.mean(0) if g.ndim > len(shape) else g, "b2"),
+    "a bias that is averaged": (
+        "unbroadcast",
+        lambda g, shape: g.mean(0) if g.ndim > len(shape) else g,
+        "b2",
+    ),
     "a loss without the mean": ("pull_cross_entropy", None, "v7"),
 }
 
@@ -201,10 +233,24 @@ def test_a_broken_rule_loses_points_and_is_placed_in_the_students_own_trace(engi
 
 
 WRONG_STEPS = {
-    "new dictionaries": (lambda e, v, s, x, t, loss, g: ([e["adam"](a, b, {}) for a, b in zip(v, g, strict=True)], loss), "`states`"),
-    "plain descent": (lambda e, v, s, x, t, loss, g: ([a - 0.05 * b for a, b in zip(v, g, strict=True)], loss), "plain gradient descent"),
+    "new dictionaries": (
+        lambda e, v, s, x, t, loss, g: (
+            [e["adam"](a, b, {}) for a, b in zip(v, g, strict=True)],
+            loss,
+        ),
+        "`states`",
+    ),
+    "plain descent": (
+        lambda e, v, s, x, t, loss, g: ([a - 0.05 * b for a, b in zip(v, g, strict=True)], loss),
+        "plain gradient descent",
+    ),
     "no step": (lambda e, v, s, x, t, loss, g: (v, loss), "come back as they were"),
-    "values only": (lambda e, v, s, x, t, loss, g: [e["adam"](a, b, c) for a, b, c in zip(v, g, s, strict=True)], "a pair"),
+    "values only": (
+        lambda e, v, s, x, t, loss, g: [
+            e["adam"](a, b, c) for a, b, c in zip(v, g, s, strict=True)
+        ],
+        "a pair",
+    ),
     "an exception": (lambda e, v, s, x, t, loss, g: 1 / 0, "ZeroDivisionError"),
 }
 
@@ -214,7 +260,9 @@ def test_wrong_steps_are_told_why(engine, name):
     wrong, says = WRONG_STEPS[name]
 
     def own_step(values, states, x, target):
-        return wrong(engine, values, states, x, target, *engine["loss_and_gradients"](values, x, target))
+        return wrong(
+            engine, values, states, x, target, *engine["loss_and_gradients"](values, x, target)
+        )
 
     feedback = check("own_step", engine["loss_and_gradients"], own_step)
     assert feedback.points == 3
@@ -253,7 +301,12 @@ def test_a_hand_in_is_graded_with_the_engine_in_it_and_not_without(tmp_path):
         (tmp_path / "submitted" / student).mkdir(parents=True)
         (tmp_path / "submitted" / student / "11_training.ipynb").write_text(json.dumps(hand_in))
     try:
-        report = run.grade(folder / "11_training.ipynb", tmp_path / "submitted", tmp_path / "out", run.Options(least=LEAST, jobs=1))
+        report = run.grade(
+            folder / "11_training.ipynb",
+            tmp_path / "submitted",
+            tmp_path / "out",
+            run.Options(least=LEAST, jobs=1),
+        )
     finally:
         run.close_servers()
     points = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
@@ -262,7 +315,7 @@ def test_a_hand_in_is_graded_with_the_engine_in_it_and_not_without(tmp_path):
     assert points["ada"]["adam"] == points["bob"]["adam"] == 4
 
 
-# ---------------------------------------------------------------------------------------------------------------- unpack
+# ------------------------------------------------------------------------------------------- unpack
 
 
 class Shell:

@@ -18,7 +18,9 @@ SECOND = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
 
 def cells(path: Path, kind: str = "code") -> list[dict]:
-    return [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == kind]
+    return [
+        c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == kind
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -35,19 +37,35 @@ class TestFile:
     def test_cells_have_ids_that_people_can_read(self, path):
         ids = [c["id"] for c in cells(path, "code") + cells(path, "markdown")]
         assert len(set(ids)) == len(ids)
-        assert [i for i in ids if not re.fullmatch(r"[a-z][a-z0-9_-]{2,}", i) or re.fullmatch(r"[0-9a-f]{8}", i)] == []
+        assert [
+            i
+            for i in ids
+            if not re.fullmatch(r"[a-z][a-z0-9_-]{2,}", i) or re.fullmatch(r"[0-9a-f]{8}", i)
+        ] == []
 
     def test_metadata_is_nbgraders(self, path):
-        graded = [c["metadata"]["nbgrader"] | {"cell": c} for c in cells(path) if "nbgrader" in c["metadata"]]
+        graded = [
+            c["metadata"]["nbgrader"] | {"cell": c}
+            for c in cells(path)
+            if "nbgrader" in c["metadata"]
+        ]
         assert len({g["grade_id"] for g in graded}) == len(graded)
         for g in graded:
             source = "".join(g["cell"]["source"])
             assert g["schema_version"] == 3
             assert g["solution"] == ("### BEGIN SOLUTION" in source)
-            assert g["grade"] == g["locked"] == bool(re.match(r"(check|predict)\(", source)) == (not g["solution"])
+            assert (
+                g["grade"]
+                == g["locked"]
+                == bool(re.match(r"(check|predict)\(", source))
+                == (not g["solution"])
+            )
             assert g["grade"] == (g.get("points", 0) > 0)
         unmarked = [
-            c["id"] for c in cells(path) if "nbgrader" not in c["metadata"] and re.search("SOLUTION|^(check|predict)", "".join(c["source"]))
+            c["id"]
+            for c in cells(path)
+            if "nbgrader" not in c["metadata"]
+            and re.search("SOLUTION|^(check|predict)", "".join(c["source"]))
         ]
         assert unmarked == []
 
@@ -55,19 +73,31 @@ class TestFile:
 def test_no_two_exercises_of_the_course_share_a_name():
     """A check knows an exercise by its name alone: of two, one would be judged as the other."""
     files = sorted((ROOT / "lessons" / "exercises").glob("lesson[0-9]*.py"))
-    names = [name for file in files for name in importlib.import_module(f"minigrad.lessons.exercises.{file.stem}").EXERCISES]
+    names = [
+        name
+        for file in files
+        for name in importlib.import_module(f"minigrad.lessons.exercises.{file.stem}").EXERCISES
+    ]
     assert len(names) > 20
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem[0].isdigit()], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in NOTEBOOKS if p.stem[0].isdigit()], ids=lambda p: p.stem
+)
 def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
-    exercises = importlib.import_module(f"minigrad.lessons.exercises.lesson{path.stem.partition('_')[0]}").EXERCISES
+    exercises = importlib.import_module(
+        f"minigrad.lessons.exercises.lesson{path.stem.partition('_')[0]}"
+    ).EXERCISES
     heading, checked = "", []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            heading = (re.findall(r"^#{1,3} (.*)", source, re.MULTILINE) or [heading])[-1].removesuffix(" (further)").replace("`", "")
+            heading = (
+                (re.findall(r"^#{1,3} (.*)", source, re.MULTILINE) or [heading])[-1]
+                .removesuffix(" (further)")
+                .replace("`", "")
+            )
         elif found := re.match(r'check\("([^"]+)"', source):
             title = exercises[found[1]].title
             checked.append(title)
@@ -88,7 +118,7 @@ def test_each_exercise_of_lesson_2_is_asked_and_worth_what_its_cell_says():
     assert asked == {name: exercise.max_points for name, exercise in EXERCISES.items()}
 
 
-# -------------------------------------------------------------------------------------------------------- top to bottom
+# ------------------------------------------------------------------------------------ top to bottom
 
 
 WHOLE_ONLY = {"instructors": NOTEBOOKS[:1] + NOTEBOOKS[2:], "students": NOTEBOOKS[1:]}
@@ -96,7 +126,12 @@ WHOLE_ONLY = {"instructors": NOTEBOOKS[:1] + NOTEBOOKS[2:], "students": NOTEBOOK
 
 
 def parameters(edition: str) -> list:
-    return [pytest.param(path, id=path.stem, marks=[pytest.mark.whole] if path in WHOLE_ONLY[edition] else []) for path in NOTEBOOKS]
+    return [
+        pytest.param(
+            path, id=path.stem, marks=[pytest.mark.whole] if path in WHOLE_ONLY[edition] else []
+        )
+        for path in NOTEBOOKS
+    ]
 
 
 @pytest.mark.parametrize("path", parameters("instructors"))
@@ -121,23 +156,35 @@ def test_the_students_edition_runs_and_each_check_helps(path):
 
 
 def coloured(notebook: nbformat.NotebookNode) -> list[str]:
-    """The cells that wrote to standard error, which a notebook shows on red as if something had gone wrong."""
-    return [c.id for c in notebook.cells if any(o.get("name") == "stderr" for o in c.get("outputs", []))]
+    """The cells that wrote to standard error, which a notebook shows on red as if something had
+    gone wrong.
+    """
+    return [
+        c.id for c in notebook.cells if any(o.get("name") == "stderr" for o in c.get("outputs", []))
+    ]
 
 
 def text(cell: nbformat.NotebookNode) -> str:
-    return "".join(o.text if o.output_type == "stream" else o.data.get("text/plain", "") for o in cell.outputs)
+    return "".join(
+        o.text if o.output_type == "stream" else o.data.get("text/plain", "") for o in cell.outputs
+    )
 
 
 def checks(notebook: nbformat.NotebookNode) -> dict[str, str]:
-    return {c.id: text(c) for c in notebook.cells if c.cell_type == "code" and re.match(r"(check|predict)\(", c.source)}
+    return {
+        c.id: text(c)
+        for c in notebook.cells
+        if c.cell_type == "code" and re.match(r"(check|predict)\(", c.source)
+    }
 
 
 def test_each_exercise_of_lesson_2_is_checked():
     assert len(checks(executed(SECOND, "instructors"))) == len(EXERCISES)
 
 
-@pytest.mark.parametrize("edition", ["instructors", pytest.param("students", marks=pytest.mark.whole)])
+@pytest.mark.parametrize(
+    "edition", ["instructors", pytest.param("students", marks=pytest.mark.whole)]
+)
 def test_the_engine_computes_the_three_numbers(edition):
     out = {c.id: text(c) for c in executed(SECOND, edition).cells if c.cell_type == "code"}
     numbers = [float(n) for n in re.findall(r"= (-?\d+\.\d+)", out["backward"])]

@@ -7,20 +7,33 @@ import nbformat
 import pytest
 from minigrad.lessons import site
 
-pytestmark = pytest.mark.skipif(bool(site.missing()), reason=f"pip install {' '.join(site.missing())}")
+pytestmark = pytest.mark.skipif(
+    bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"
+)
 
 TEXT = "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nSee the [glossary](glossary.md)."
-SHOW = "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2, 2.0, 5.0)"
+SHOW = (
+    "import minigrad as mg\nfrom minigrad import viz\nviz.show(lambda x1, x2: mg.log(x1) + x1 * x2,"
+    " 2.0, 5.0)"
+)
 KERNEL = "from minigrad.viz import hosts\nprint('static', hosts.kernel_runs())"
-SOLUTION = "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n\nprint('six times seven is', 6 * 7)"
+SOLUTION = (
+    "def f(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n\nprint('six"
+    " times seven is', 6 * 7)"
+)
 
 
 def course(folder, *codes):
     folder.mkdir()
     cells = [
-        nbformat.v4.new_markdown_cell("# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nSee the [glossary](glossary.md).", id="text")
+        nbformat.v4.new_markdown_cell(
+            "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nSee the [glossary](glossary.md).",
+            id="text",
+        )
     ]
-    cells += [nbformat.v4.new_code_cell(code, id=f"code-{number}") for number, code in enumerate(codes)]
+    cells += [
+        nbformat.v4.new_code_cell(code, id=f"code-{number}") for number, code in enumerate(codes)
+    ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "01_sum.ipynb")
     (folder / "glossary.md").write_text("# Glossary\n\n**seed**: where a pass begins.\n")
     (folder / "instructors_guide.md").write_text("# The answers\n")
@@ -46,13 +59,16 @@ def test_the_pages_hold_what_the_cells_gave_and_no_solution(made):
 
 def test_no_page_loads_anything_from_elsewhere_and_no_link_is_dead(made):
     for page in made.rglob("*.html"):
-        assert not re.findall(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page.read_text()), page
+        assert not re.findall(
+            r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page.read_text()
+        ), page
     assert site.dead_links(made) == []
 
 
 def test_a_dead_link_is_found(tmp_path):
     (tmp_path / "a.html").write_text(
-        '<a href="b.html">b</a><a href="#there">x</a><p id="here"><a href="#here">y</a><a href="https://x.y">z</a>'
+        '<a href="b.html">b</a><a href="#there">x</a><p id="here"><a href="#here">y</a><a'
+        ' href="https://x.y">z</a>'
     )
     assert site.dead_links(tmp_path) == ["a.html: b.html", "a.html: #there"]
 
@@ -67,7 +83,9 @@ def test_without_lessons_or_packages_it_says_so(tmp_path, monkeypatch):
     with pytest.raises(site.SiteError, match="no lessons"):
         site.build(tmp_path / "out", tmp_path)
     monkeypatch.setitem(site.NEEDED, "no_such_module", "no-such-package")
-    with pytest.raises(site.SiteError, match=r'needs no-such-package\. .*pip install -e "\.\[site\]"'):
+    with pytest.raises(
+        site.SiteError, match=r'needs no-such-package\. .*pip install -e "\.\[site\]"'
+    ):
         site.build(tmp_path / "out", tmp_path)
 
 

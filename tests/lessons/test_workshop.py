@@ -1,4 +1,6 @@
-"""The student's own engine between the lessons: nothing that was written is lost, and what is not there is told kindly."""
+"""The student's own engine between the lessons: nothing that was written is lost, and what is
+not there is told kindly.
+"""
 
 import json
 import linecache
@@ -11,7 +13,19 @@ import pytest
 from minigrad.lessons.grading import calls, checking
 from minigrad.lessons.grading.calls import StudentProblem
 from minigrad.lessons.grading.feedback import Feedback
-from minigrad.lessons.workshop import FILE, HEAD, OLDER, attempt, is_stub, keep, mine, recorded, replaced, source_of, watch
+from minigrad.lessons.workshop import (
+    FILE,
+    HEAD,
+    OLDER,
+    attempt,
+    is_stub,
+    keep,
+    mine,
+    recorded,
+    replaced,
+    source_of,
+    watch,
+)
 
 from minigrad.trace import first_divergence, state_at
 from minigrad.trace.replay import check_laws
@@ -31,7 +45,9 @@ def cell(source: str, scope: dict | None = None) -> dict:
 
 
 def run_lesson(name: str, **instead: str | Callable[[], str]) -> dict:
-    """All cells of a lesson but its checks; instead: other sources for cells, by their id, or functions that give them at their turn."""
+    """All cells of a lesson but its checks; instead: other sources for cells, by their id, or
+    functions that give them at their turn.
+    """
     scope: dict = {"__name__": "lesson"}
     notebook = json.loads(next(LESSONS.glob(f"{name}_*.ipynb")).read_text(encoding="utf-8"))
     for part in notebook["cells"]:
@@ -47,11 +63,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-# --------------------------------------------------------------------------------------------------------------------- keep
+# --------------------------------------------------------------------------------------------- keep
 
 
 def test_functions_and_classes_come_back_with_what_they_need_of_each_other(folder):
-    scope = cell("def one():\n    return 1\n\n\nclass Two:\n    def get(self):\n        return one() + math.floor(1.5) + np.ones(1)[0]\n")
+    scope = cell(
+        "def one():\n    return 1\n\n\nclass Two:\n    def get(self):\n        return one() +"
+        " math.floor(1.5) + np.ones(1)[0]\n"
+    )
     assert repr(keep(scope["one"], scope["Two"])) == f"kept in {FILE}: one and Two."
     engine = mine("one", "Two")
     assert engine.complete
@@ -129,28 +148,42 @@ def test_keep_writes_nothing_where_it_may_not(folder):
 
 
 def test_solution_markers_are_not_kept():
-    assert source_of(cell("def a():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n")["a"]) == "def a():\n    return 1"
+    assert (
+        source_of(
+            cell("def a():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n")["a"]
+        )
+        == "def a():\n    return 1"
+    )
 
 
 def test_the_last_definition_of_a_cell_counts():
-    assert source_of(cell("def a():\n    return 1\n\n\ndef a():\n    return 2\n")["a"]) == "def a():\n    return 2"
+    assert (
+        source_of(cell("def a():\n    return 1\n\n\ndef a():\n    return 2\n")["a"])
+        == "def a():\n    return 2"
+    )
 
 
 @pytest.mark.parametrize(
     "source, stub",
-    [("def a():\n    ...", True), ('def a():\n    "x"', True), ("def a():\n    return ...", False), ("class A:\n    ...", True)],
+    [
+        ("def a():\n    ...", True),
+        ('def a():\n    "x"', True),
+        ("def a():\n    return ...", False),
+        ("class A:\n    ...", True),
+    ],
 )
 def test_what_a_stub_is(source, stub):
     assert is_stub(source) is stub
 
 
 def test_replacing_keeps_the_rest():
-    assert replaced("a = 1\n\n\ndef f():\n    return 1\n\n\nb = 2\n", "f", "def f():\n    return 3") == (
-        "a = 1\n\n\ndef f():\n    return 3\n\n\nb = 2\n"
+    assert (
+        replaced("a = 1\n\n\ndef f():\n    return 1\n\n\nb = 2\n", "f", "def f():\n    return 3")
+        == "a = 1\n\n\ndef f():\n    return 3\n\n\nb = 2\n"
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- mine
+# --------------------------------------------------------------------------------------------- mine
 
 
 def test_without_a_file_it_says_in_which_lesson_the_pieces_are_made():
@@ -159,7 +192,10 @@ def test_without_a_file_it_says_in_which_lesson_the_pieces_are_made():
     assert engine.missing == ("gradients", "unbroadcast")
     assert "lesson 3" in repr(engine)
     assert "gradients is made in lesson 3, exercise 2" in repr(engine)
-    with pytest.raises(AttributeError, match=r"unbroadcast is not in my_engine\.py; it is made in lesson 5, exercise 4"):
+    with pytest.raises(
+        AttributeError,
+        match=r"unbroadcast is not in my_engine\.py; it is made in lesson 5, exercise 4",
+    ):
         _ = engine.unbroadcast
 
 
@@ -180,7 +216,7 @@ def test_an_engine_that_fails_when_imported_is_told_and_not_raised(folder, monke
     assert "too long" in repr(mine("gradients"))
 
 
-# -------------------------------------------------------------------------------------------------------------------- watch
+# -------------------------------------------------------------------------------------------- watch
 
 
 class Node:
@@ -192,13 +228,20 @@ def example():
     x1, one = Node(1.0), Node(1.0)
     x2 = Node(math.e, (x1,), lambda g: (g * math.e,), "exp")
     x3 = Node(math.e + 1, (x2, one), lambda g: (g, g), "add")
-    return x1, x2, x3, Node(x2.value * x3.value, (x2, x3), lambda g: (g * x3.value, g * x2.value), "mul")
+    return (
+        x1,
+        x2,
+        x3,
+        Node(x2.value * x3.value, (x2, x3), lambda g: (g * x3.value, g * x2.value), "mul"),
+    )
 
 
 def swept(order, wanted, combine=lambda a, b: a + b, seed=1.0):
     grad = {order[-1]: seed}
     for node in reversed(order):
-        for parent, part in zip(node.parents, node.pull(grad[node]) if node.parents else (), strict=True):
+        for parent, part in zip(
+            node.parents, node.pull(grad[node]) if node.parents else (), strict=True
+        ):
             grad[parent] = combine(grad[parent], part) if parent in grad else part
     return [grad[w] for w in wanted]
 
@@ -226,7 +269,9 @@ def test_a_right_engine_agrees_with_minigrad():
 
 def test_an_engine_that_overwrites_is_shown_as_it_is():
     x1, x2, x3, x4 = example()
-    trace = recorded(x4, [x1], lambda: swept([x1, x2, x3, x4], [x1], lambda a, b: b), names={"x1": x1})
+    trace = recorded(
+        x4, [x1], lambda: swept([x1, x2, x3, x4], [x1], lambda a, b: b), names={"x1": x1}
+    )
     parting = first_divergence(reference(), trace)
     assert (parting.node, parting.got) == ("v1", pytest.approx(math.e))
     assert "overwrite" in parting.say
@@ -256,7 +301,13 @@ def test_the_callers_variables_name_the_nodes():
 
 
 @pytest.mark.parametrize(
-    "run, kind", [(lambda: None, "unfinished"), (lambda: [...], "unfinished"), (lambda: 1 / 0, "error"), (lambda: 3, "unfinished")]
+    "run, kind",
+    [
+        (lambda: None, "unfinished"),
+        (lambda: [...], "unfinished"),
+        (lambda: 1 / 0, "error"),
+        (lambda: 3, "unfinished"),
+    ],
 )
 def test_an_engine_that_is_not_finished_or_fails_is_told(run, kind):
     *_, x4 = example()
@@ -283,7 +334,10 @@ def test_a_rule_that_is_a_stub_and_a_piece_that_is_missing_are_named(capsys):
     assert attempt(lambda: 9) == 9
     assert attempt(cell("def run():\n    return 1 + None\n")["run"], instead=6) == 6
     printed = capsys.readouterr().out.splitlines()
-    assert printed.pop().endswith("in line 2 of its cell: `return 1 + None`. Are your functions written, and their checks passed?")
+    assert printed.pop().endswith(
+        "in line 2 of its cell: `return 1 + None`. Are your functions written, and their checks"
+        " passed?"
+    )
     assert "it is made in lesson 3" in printed[0]
     assert "ZeroDivisionError" in printed[1]
     assert len(printed) == 2

@@ -1,4 +1,6 @@
-"""No wrong answer of the tables passes a check, in the notebook or in the grader, and of each something true is said."""
+"""No wrong answer of the tables passes a check, in the notebook or in the grader, and of each
+something true is said.
+"""
 
 import math
 
@@ -15,9 +17,15 @@ EXERCISES = known()
 WRONG = answers.WRONG | later_answers.WRONG
 ELSEWHERE = ("own_step",)
 """The milestone has a table of its own, in wrong/engines.py."""
-PREDICTIONS = sorted(name for name, e in EXERCISES.items() if e.is_value and e.max_points == 1 and list(e.points) == ["answer"])
+PREDICTIONS = sorted(
+    name
+    for name, e in EXERCISES.items()
+    if e.is_value and e.max_points == 1 and list(e.points) == ["answer"]
+)
 SLOW = ("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step")
-"""Their cases are large: one wrong answer of each is tried in every run, the others in the whole suite."""
+"""Their cases are large: one wrong answer of each is tried in every run, the others in the whole
+suite.
+"""
 
 
 def rows():
@@ -28,7 +36,11 @@ def rows():
 
 
 def test_every_exercise_has_six_wrong_answers_or_more():
-    short = {n: len(WRONG.get(n, ())) for n in EXERCISES if n not in (*PREDICTIONS, *ELSEWHERE) and len(WRONG.get(n, ())) < 6}
+    short = {
+        n: len(WRONG.get(n, ()))
+        for n in EXERCISES
+        if n not in (*PREDICTIONS, *ELSEWHERE) and len(WRONG.get(n, ())) < 6
+    }
     assert short == {}, "write wrong answers for these exercises, in tests/lessons/wrong/"
     assert set(WRONG) <= set(EXERCISES)
 
@@ -47,7 +59,11 @@ def test_a_wrong_answer_is_rejected_and_told_why(name, what):
     reasons = [line.text for line in feedback.lines if line.kind != "right"]
     assert any(len(reason) > 20 for reason in reasons), text
     cases = exercise.cases(5)
-    assert not judge(exercise, cases, run_cases(exercise, cases, dict(zip(exercise.answers, given, strict=True)), 60.0)).full
+    assert not judge(
+        exercise,
+        cases,
+        run_cases(exercise, cases, dict(zip(exercise.answers, given, strict=True)), 60.0),
+    ).full
 
 
 @pytest.mark.parametrize("name", PREDICTIONS)
@@ -56,7 +72,17 @@ def test_wrong_predictions_are_rejected_and_slips_are_named(name):
     right = exercise.notebook.__self__.answer()
     slips = [(mistake.wrong(None), mistake.say) for mistake in exercise.misconceptions]
     tried = [(value, say) for value, say in slips if math.isfinite(value)]
-    tried += [(value, "") for value in (right * 1.7 + 1.3, -right - 1.1, right + 1e6, 0.5 * right - 3.3, math.nan, math.inf)]
+    tried += [
+        (value, "")
+        for value in (
+            right * 1.7 + 1.3,
+            -right - 1.1,
+            right + 1e6,
+            0.5 * right - 3.3,
+            math.nan,
+            math.inf,
+        )
+    ]
     tried += [(value, "") for value in ("a lot", [right], True)]
     assert len(tried) >= 6
     assert predict(name, right).passed
@@ -70,7 +96,7 @@ def test_wrong_predictions_are_rejected_and_slips_are_named(name):
             assert not judge(exercise, cases, [Returned(value)] * len(cases)).full
 
 
-# --------------------------------------------------------------------------------------------- what is right in another form
+# -------------------------------------------------------------------- what is right in another form
 
 
 def reverse_sweep_in_a_new_dictionary(tape, adjoint):
@@ -83,17 +109,32 @@ def reverse_sweep_in_a_new_dictionary(tape, adjoint):
 
 RIGHT = {
     "a new dictionary": ("reverse_sweep", (reverse_sweep_in_a_new_dictionary,)),
-    "an array for a pair": ("bands", (lambda curves: np.array([np.median(curves, axis=0), np.std(curves, axis=0)]),)),
-    "a list for a pair": ("bands", (lambda curves: [np.median(curves, axis=0), np.std(curves, axis=0)],)),
+    "an array for a pair": (
+        "bands",
+        (lambda curves: np.array([np.median(curves, axis=0), np.std(curves, axis=0)]),),
+    ),
+    "a list for a pair": (
+        "bands",
+        (lambda curves: [np.median(curves, axis=0), np.std(curves, axis=0)],),
+    ),
     "a list for an array": ("exp_reducer_jvp", (lambda x, dx: list((np.exp(x) * dx).sum(axis=1)),)),
     "nested lists for an array": ("adjoint_centred", (lambda g: (g - g.mean(0)).tolist(),)),
-    "a list of parts": ("adjoint_cat", (lambda g, channels: tuple(np.split(g, np.cumsum(channels)[:-1], axis=1)),)),
+    "a list of parts": (
+        "adjoint_cat",
+        (lambda g, channels: tuple(np.split(g, np.cumsum(channels)[:-1], axis=1)),),
+    ),
     "floats for whole numbers": (
         "cost_of_chain",
         (lambda s: float(s[0] * answers.per_pass(s)), lambda s: float(s[-1] * answers.per_pass(s))),
     ),
-    "a whole number for an index": ("early_stop", (lambda losses, patience: np.int64(answers_early_stop(losses, patience)),)),
-    "a list of names for a set of marks": ("dangling", (lambda o, out: tuple(n for n in o if n not in answers.needed(o, out)),)),
+    "a whole number for an index": (
+        "early_stop",
+        (lambda losses, patience: np.int64(answers_early_stop(losses, patience)),),
+    ),
+    "a list of names for a set of marks": (
+        "dangling",
+        (lambda o, out: tuple(n for n in o if n not in answers.needed(o, out)),),
+    ),
     "a step in place": ("sgd", (lambda p, g, state: p.__isub__(0.05 * g),)),
 }
 
@@ -117,4 +158,8 @@ def test_what_is_right_passes_in_any_reasonable_form(what):
     assert feedback.passed, str(feedback)
     exercise = EXERCISES[name]
     cases = exercise.cases(5)
-    assert judge(exercise, cases, run_cases(exercise, cases, dict(zip(exercise.answers, given, strict=True)), 60.0)).full
+    assert judge(
+        exercise,
+        cases,
+        run_cases(exercise, cases, dict(zip(exercise.answers, given, strict=True)), 60.0),
+    ).full

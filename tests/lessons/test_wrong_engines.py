@@ -14,7 +14,9 @@ from .test_milestone import engine_of
 from .wrong.engines import PAIRS, SINGLES
 
 LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb"))
-CELLS = {c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]}
+CELLS = {
+    c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+}
 ALWAYS = (
     "topological_order: recursive",
     "topological_order: depth first, as met",
@@ -46,7 +48,11 @@ def engine(change):
         exec(compile(source, "<cell>", "exec"), scope)
 
     run(engine_of({}))
-    for name, piece in (("order", "topological_order"), ("unbroadcast",) * 2, ("cross_entropy", "pull_cross_entropy")):
+    for name, piece in (
+        ("order", "topological_order"),
+        ("unbroadcast",) * 2,
+        ("cross_entropy", "pull_cross_entropy"),
+    ):
         scope[f"sound_{name}"] = scope[piece]
     run(CELLS["own-network"])
     run(CELLS["own_step"])
@@ -67,7 +73,9 @@ def test_a_wrong_engine_is_rejected_and_told_why(name):
     feedback = check("own_step", *engine(change))
     assert feedback.points < OWN_STEP.max_points
     assert says in str(feedback)
-    assert any(line.kind != "right" and len(line.text) > 40 for line in feedback.lines), str(feedback)
+    assert any(line.kind != "right" and len(line.text) > 40 for line in feedback.lines), str(
+        feedback
+    )
 
 
 @pytest.mark.whole
@@ -77,7 +85,9 @@ def test_two_mistakes_together_are_rejected_too(name):
     assert check("own_step", *engine(PAIRS[name][0])).points < OWN_STEP.max_points
 
 
-@pytest.mark.parametrize("name", ["gradients: overwrites", *rows([n for n in SINGLES if n not in ALWAYS])])
+@pytest.mark.parametrize(
+    "name", ["gradients: overwrites", *rows([n for n in SINGLES if n not in ALWAYS])]
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_grader_rejects_what_the_notebook_rejects(name):
     given = dict(zip(OWN_STEP.answers, engine(SINGLES[name][0]), strict=True))

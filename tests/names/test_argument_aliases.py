@@ -1,6 +1,8 @@
-"""Arguments by name: PyTorch's documented names and NumPy's axis and keepdims, beside the functions' own.
+"""Arguments by name: PyTorch's documented names and NumPy's axis and keepdims, beside the
+functions' own.
 
-Each program is written once and run with `m` = minigrad and, where it is installed, `m` = torch: both must give the stated answer.
+Each program is written once and run with `m` = minigrad and, where it is installed, `m` = torch:
+both must give the stated answer.
 """
 
 import pickle
@@ -23,22 +25,40 @@ CALLS = {
     "input": (lambda m, x: m.exp(input=x).log().round(), X),
     "input and other": (lambda m, x: m.mul(input=x, other=x), [[9, 1, 4], [0, 25, 16]]),
     "other alone": (lambda m, x: m.sub(x, other=x, alpha=2), [[-3, -1, -2], [0, -5, -4]]),
-    "other of a comparison": (lambda m, x: m.maximum(x, other=m.tensor(2.0)), [[3, 2, 2], [2, 5, 4]]),
+    "other of a comparison": (
+        lambda m, x: m.maximum(x, other=m.tensor(2.0)),
+        [[3, 2, 2], [2, 5, 4]],
+    ),
     "mat2": (lambda m, x: m.mm(input=x, mat2=x.T), [[14, 13], [13, 41]]),
     "mat2 of a method": (lambda m, x: x.mm(mat2=x.T), [[14, 13], [13, 41]]),
-    "mat1 and mat2": (lambda m, x: m.addmm(input=m.ones(2, 2), mat1=x, mat2=x.T, beta=3), [[17, 16], [16, 44]]),
+    "mat1 and mat2": (
+        lambda m, x: m.addmm(input=m.ones(2, 2), mat1=x, mat2=x.T, beta=3),
+        [[17, 16], [16, 44]],
+    ),
     "vec2": (lambda m, x: m.outer(input=x[0], vec2=x[1]), [[0, 15, 12], [0, 5, 4], [0, 10, 8]]),
-    "tensor1 and tensor2": (lambda m, x: m.addcmul(x, tensor1=x, tensor2=x, value=-1), [[-6, 0, -2], [0, -20, -12]]),
+    "tensor1 and tensor2": (
+        lambda m, x: m.addcmul(x, tensor1=x, tensor2=x, value=-1),
+        [[-6, 0, -2], [0, -20, -12]],
+    ),
     "x1 and x2": (lambda m, x: m.cdist(x1=x[:, :1], x2=x[:, :1]), [[0, 3], [3, 0]]),
-    "condition": (lambda m, x: m.where(condition=x > 2, input=x, other=-x), [[3, -1, -2], [0, 5, 4]]),
+    "condition": (
+        lambda m, x: m.where(condition=x > 2, input=x, other=-x),
+        [[3, -1, -2], [0, 5, 4]],
+    ),
     "tensor": (lambda m, x: m.split(tensor=x, split_size_or_sections=2, dim=1)[1], [[2], [4]]),
     "n and input": (lambda m, x: m.polygamma(n=1, input=x[0] * 0 + 1).sum().round(), 5),
     "shape": (lambda m, x: m.reshape(input=x, shape=(3, 2)), [[3, 1], [2, 0], [5, 4]]),
     "dims": (lambda m, x: m.permute(input=x, dims=(1, 0)), [[3, 0], [1, 5], [2, 4]]),
     "dims of tile": (lambda m, x: m.tile(input=x[:1], dims=(2, 1)), [[3, 1, 2], [3, 1, 2]]),
     "axis0 and axis1": (lambda m, x: m.swapaxes(x, axis0=0, axis1=1), [[3, 0], [1, 5], [2, 4]]),
-    "axis0 and axis1 of a method": (lambda m, x: x.swapaxes(axis0=0, axis1=1), [[3, 0], [1, 5], [2, 4]]),
-    "whole numbers": (lambda m, x: m.bitwise_and(input=m.tensor([6, 3]), other=m.tensor([3, 1])), [2, 1]),
+    "axis0 and axis1 of a method": (
+        lambda m, x: x.swapaxes(axis0=0, axis1=1),
+        [[3, 0], [1, 5], [2, 4]],
+    ),
+    "whole numbers": (
+        lambda m, x: m.bitwise_and(input=m.tensor([6, 3]), other=m.tensor([3, 1])),
+        [2, 1],
+    ),
     "special": (lambda m, x: m.special.xlogy(input=x, other=m.ones(3)), [[0, 0, 0], [0, 0, 0]]),
     "linalg": (lambda m, x: m.linalg.cross(input=x[:1], other=x[1:]), [[-6, -12, 15]]),
     "vecdot": (lambda m, x: m.linalg.vecdot(x=x, y=x), [14, 41]),
@@ -55,9 +75,15 @@ CALLS = {
     "axis of unsqueeze": (lambda m, x: x[0].unsqueeze(axis=1), [[3], [1], [2]]),
     "axis of stack": (lambda m, x: m.stack(tensors=[x[0], x[1]], axis=1), [[3, 0], [1, 5], [2, 4]]),
     "axis of softmax": (lambda m, x: x.softmax(axis=0).sum(axis=0).round(), [1, 1, 1]),
-    "axis of log_softmax": (lambda m, x: m.log_softmax(x * 0, axis=1).exp().sum(axis=1).round(), [1, 1]),
+    "axis of log_softmax": (
+        lambda m, x: m.log_softmax(x * 0, axis=1).exp().sum(axis=1).round(),
+        [1, 1],
+    ),
     "axis of logsumexp": (lambda m, x: x.logsumexp(axis=1, keepdims=True).round(), [[3], [5]]),
-    "axis of index_select": (lambda m, x: m.index_select(x, axis=1, index=m.tensor([2])), [[2], [4]]),
+    "axis of index_select": (
+        lambda m, x: m.index_select(x, axis=1, index=m.tensor([2])),
+        [[2], [4]],
+    ),
     "axis of a norm": (lambda m, x: m.linalg.vector_norm(x, 1, axis=1), [6, 9]),
     "axis of a transform": (lambda m, x: m.fft.fft(x, axis=0).real[0], [3, 6, 6]),
     "NumPy's x1 and x2": (lambda m, x: m.maximum(x1=x, x2=-x), X),

@@ -1,4 +1,6 @@
-"""Questions about dtypes, `out=` of functions that join tensors, arguments in PyTorch's order, what is said of inference tensors."""
+"""Questions about dtypes, `out=` of functions that join tensors, arguments in PyTorch's order,
+what is said of inference tensors.
+"""
 
 import pytest
 
@@ -10,10 +12,18 @@ from minigrad.errors import AutogradError
 def test_questions_take_tensors_and_dtypes():
     for dtype in (mg.float16, mg.float32, mg.float64):
         x = mg.ones(2, dtype=dtype)
-        assert mg.is_floating_point(x) and mg.is_floating_point(dtype) and mg.is_floating_point(x.dtype)
+        assert (
+            mg.is_floating_point(x)
+            and mg.is_floating_point(dtype)
+            and mg.is_floating_point(x.dtype)
+        )
         assert not mg.is_complex(x) and not mg.is_complex(dtype) and not mg.is_complex(x.dtype)
     for dtype in (mg.complex64, mg.complex128):
-        assert mg.is_complex(dtype) and mg.is_complex(mg.ones(1, dtype=dtype).dtype) and not mg.is_floating_point(dtype)
+        assert (
+            mg.is_complex(dtype)
+            and mg.is_complex(mg.ones(1, dtype=dtype).dtype)
+            and not mg.is_floating_point(dtype)
+        )
     for dtype in (mg.int64, mg.uint8, mg.bool_):
         assert not mg.is_complex(dtype) and not mg.is_floating_point(dtype)
     assert mg.ones(1, dtype=mg.float16).dtype.itemsize == 2
@@ -25,8 +35,12 @@ def test_questions_take_tensors_and_dtypes():
 X, Y = mg.tensor([[1.0, 2.0], [3.0, 4.0]]), mg.tensor([[5.0, 6.0], [7.0, 8.0]])
 LOWER, I, J = mg.tensor([[2.0, 0.0], [1.0, 3.0]]), mg.tensor([5, 6]), mg.tensor([3, 4])
 JOINING = {
-    **{name: ([X, Y],) for name in "cat concat concatenate stack hstack vstack row_stack dstack column_stack".split()},
-    "bitwise_and": (I, J), "bitwise_or": (I, J), "bitwise_xor": (I, J), "bitwise_not": (I,), "complex": (X, Y), "polar": (X, Y),
+    **dict.fromkeys(
+        "cat concat concatenate stack hstack vstack row_stack dstack column_stack".split(),
+        ([X, Y],),
+    ),
+    "bitwise_and": (I, J), "bitwise_or": (I, J), "bitwise_xor": (I, J), "bitwise_not": (I,),
+    "complex": (X, Y), "polar": (X, Y),
     "cholesky_inverse": (LOWER,), "cholesky_solve": (X, LOWER),
     "div": (X, Y), "divide": (X, Y), "true_divide": (X, 2),
 }  # fmt: skip
@@ -56,7 +70,9 @@ def test_rnn_takes_its_arguments_in_the_order_of_pytorch():
 
 
 def test_tensors_of_inference_mode_are_ordinary_ones():
-    """PyTorch refuses to keep them for a backward pass, and to modify them by what requires grad."""
+    """PyTorch refuses to keep them for a backward pass, and to modify them by what requires
+    grad.
+    """
     w = mg.tensor([2.0], requires_grad=True)
     with mg.inference_mode():
         x, z = w * 3, mg.ones(1)
@@ -78,5 +94,9 @@ def test_nan_where_the_docstrings_say_what_happens():
         x = mg.tensor([1.0, nan, nan], requires_grad=True)
         assert mg.autograd.grad(function(x), [x])[0].tolist() == [0, 0.5, 0.5]
     x = mg.tensor([nan], requires_grad=True)
-    assert mg.autograd.grad(nn.functional.hardsigmoid(x).sum(), [x])[0].item() == pytest.approx(1 / 6)
-    assert (mg.ones(2, dtype=mg.float16) * 1j).dtype == mg.complex64  # NumPy has no complex numbers of half precision
+    assert mg.autograd.grad(nn.functional.hardsigmoid(x).sum(), [x])[0].item() == pytest.approx(
+        1 / 6
+    )
+    assert (
+        mg.ones(2, dtype=mg.float16) * 1j
+    ).dtype == mg.complex64  # NumPy has no complex numbers of half precision

@@ -1,4 +1,6 @@
-"""Names of other libraries that are not offered: what is told, in attributes, imports and assignments; `out=`; the names of utils."""
+"""Names of other libraries that are not offered: what is told, in attributes, imports and
+assignments; `out=`; the names of utils.
+"""
 
 import subprocess
 import sys
@@ -48,8 +50,13 @@ def place_of(name):
 
 
 def test_every_name_of_the_table_is_missing_and_every_plain_answer_exists():
-    places = {name: (X if name == "Tensor" else place_of(name)) for name in hints.TABLE}
-    offered = [(place, name) for place, entries in hints.TABLE.items() for name in entries if hasattr(places[place], name)]
+    places = {name: X if name == "Tensor" else place_of(name) for name in hints.TABLE}
+    offered = [
+        (place, name)
+        for place, entries in hints.TABLE.items()
+        for name in entries
+        if hasattr(places[place], name)
+    ]
     assert offered == []
     wrong = []
     for place, entries in hints.TABLE.items():
@@ -76,23 +83,48 @@ def reaches(root, path):
 
 
 def test_the_table_and_utils_are_not_loaded_by_the_import():
-    code = "import sys, minigrad; print([m for m in sys.modules if 'hints' in m or 'utils' in m and m.startswith('minigrad')])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, minigrad; print([m for m in sys.modules if 'hints' in m or 'utils' in m and"
+        " m.startswith('minigrad')])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_pytorchs_names_of_data_and_checkpoint():
-    from minigrad.utils.data import ConcatDataset, DataLoader, SubsetRandomSampler, TensorDataset, random_split
+    from minigrad.utils.data import (
+        ConcatDataset,
+        DataLoader,
+        SubsetRandomSampler,
+        TensorDataset,
+        random_split,
+    )
 
     from minigrad.utils.checkpoint import checkpoint
 
     a, b = TensorDataset(mg.arange(4)), TensorDataset(mg.arange(10, 13))
     both = a + b
-    assert isinstance(both, ConcatDataset) and [int(both[i][0]) for i in (0, 4, -1)] == [0, 10, 12] and len(both) == 7
+    assert (
+        isinstance(both, ConcatDataset)
+        and [int(both[i][0]) for i in (0, 4, -1)] == [0, 10, 12]
+        and len(both) == 7
+    )
     assert [len(part) for part in random_split(both, [0.5, 0.5])] == [4, 3]
-    assert sorted(int(x) for (x,) in DataLoader(both, sampler=SubsetRandomSampler([1, 5]), num_workers=2)) == [1, 11]
+    assert sorted(
+        int(x) for (x,) in DataLoader(both, sampler=SubsetRandomSampler([1, 5]), num_workers=2)
+    ) == [1, 11]
     assert [x.tolist() for (x,) in DataLoader(both, batch_sampler=[[0, 6], [3]])] == [[0, 12], [3]]
-    assert list(DataLoader(a, 2, collate_fn=lambda rows: [int(r[0]) for r in rows])) == [[0, 1], [2, 3]]
-    assert next(iter(DataLoader([{"x": 1.0, "name": "p"}, {"x": 2.0, "name": "q"}], 2)))["name"] == ["p", "q"]
+    assert list(DataLoader(a, 2, collate_fn=lambda rows: [int(r[0]) for r in rows])) == [
+        [0, 1],
+        [2, 3],
+    ]
+    assert next(iter(DataLoader([{"x": 1.0, "name": "p"}, {"x": 2.0, "name": "q"}], 2)))[
+        "name"
+    ] == ["p", "q"]
     assert checkpoint(mg.sin, X).item() == mg.sin(X).item()
 
 
@@ -126,7 +158,11 @@ def test_out_takes_the_result():
 @pytest.mark.parametrize(
     ("layer", "shape", "words"),
     [
-        (nn.Conv2d(1, 2, 3), (8, 28, 28, 1), r"Channels come second: is \(8, 1, 28, 28\) meant\? Write x\.permute\(0, 3, 1, 2\)"),
+        (
+            nn.Conv2d(1, 2, 3),
+            (8, 28, 28, 1),
+            r"Channels come second: is \(8, 1, 28, 28\) meant\? Write x\.permute\(0, 3, 1, 2\)",
+        ),
         (nn.Conv2d(3, 2, 3), (28, 28, 3), r"Channels come first: is \(3, 28, 28\) meant"),
         (nn.Conv2d(1, 2, 3), (8, 28, 28), r"For 8 samples of one channel write x\.unsqueeze\(1\)"),
         (nn.ConvTranspose2d(3, 2, 3), (8, 5, 5, 3), "Channels come second"),

@@ -1,4 +1,6 @@
-"""GradOperation, fprop, Jvp and Vjp: MindSpore's document 002 on this engine, and every option against PyTorch-style gradients."""
+"""GradOperation, fprop, Jvp and Vjp: MindSpore's document 002 on this engine, and every option
+against PyTorch-style gradients.
+"""
 
 import math
 
@@ -7,7 +9,14 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.errors import AutogradError, DTypeError, NoGradientError, NonScalarError, NotDifferentiableError, ShapeError
+from minigrad.errors import (
+    AutogradError,
+    DTypeError,
+    NoGradientError,
+    NonScalarError,
+    NotDifferentiableError,
+    ShapeError,
+)
 from minigrad.networks import GradOperation, Jvp, P, ParameterTuple, Vjp, bprop_getters, fprop, ops
 
 
@@ -50,7 +59,7 @@ def expected(index):
     return (y * w + np.cos(x), x * w, x * y)[index]
 
 
-# ----------------------------------------------------------------------------------------------------- the document's example
+# --------------------------------------------------------------------------- the document's example
 
 
 def test_sin_then_cos_by_three_ways_agrees_to_the_last_digit():
@@ -79,14 +88,16 @@ def test_the_documents_rule_for_sin_replaces_the_engines_own():
 
         return bprop
 
-    assert GradOperation()(Net())(tensor(0.5)).item() == pytest.approx(-math.sin(math.sin(0.5)) * math.cos(0.5), abs=1e-15)
+    assert GradOperation()(Net())(tensor(0.5)).item() == pytest.approx(
+        -math.sin(math.sin(0.5)) * math.cos(0.5), abs=1e-15
+    )
     assert calls == [(0.5, math.sin(0.5), pytest.approx(-math.sin(math.sin(0.5))))]
     del bprop_getters[P.Sin]
     GradOperation()(Net())(tensor(0.5))
     assert len(calls) == 1
 
 
-# ---------------------------------------------------------------------------------------------------------------- the options
+# -------------------------------------------------------------------------------------- the options
 
 
 def test_the_first_input_alone_or_all_of_them():
@@ -108,7 +119,10 @@ def test_parameters_by_list_and_both_together():
     assert np.allclose(dw.detach().numpy(), expected(2), atol=1e-15)
     assert GradOperation(get_by_list=True)(f, w)(x, y).shape == (3,)  # one parameter, one gradient
     inputs, parameters = GradOperation(get_all=True, get_by_list=True)(f, ParameterTuple([w]))(x, y)
-    assert [np.allclose(g.detach().numpy(), expected(i), atol=1e-15) for i, g in enumerate((*inputs, *parameters))] == [True] * 3
+    assert [
+        np.allclose(g.detach().numpy(), expected(i), atol=1e-15)
+        for i, g in enumerate((*inputs, *parameters))
+    ] == [True] * 3
     assert w.grad is None and w.requires_grad and not x.requires_grad and not y.requires_grad
 
 
@@ -132,7 +146,11 @@ def test_the_cotangent_is_the_last_argument():
     x = tensor(0.5, 1.0, 2.0)
     got = GradOperation(sens_param=True)(mg.square)(x, tensor(1.0, 10.0, 100.0))
     assert got.tolist() == [1.0, 20.0, 400.0]
-    assert GradOperation(sens_param=True)(mg.square)(x, sens=tensor(1.0, 10.0, 100.0)).tolist() == [1.0, 20.0, 400.0]
+    assert GradOperation(sens_param=True)(mg.square)(x, sens=tensor(1.0, 10.0, 100.0)).tolist() == [
+        1.0,
+        20.0,
+        400.0,
+    ]
     assert GradOperation()(mg.square)(x).tolist() == [1.0, 2.0, 4.0]  # ones without it
 
 
@@ -159,7 +177,9 @@ def test_what_happened_to_an_input_before_is_not_the_functions_business():
     df, (dx,) = fprop(lambda x: x * w)(x)[1]()
     assert (df[w].item(), dx.item()) == (6.0, 3.0)
     assert GradOperation(get_by_list=True)(lambda x: x * w, w)(x).item() == 6.0
-    assert mg.autograd.grad(x * w, w)[0].item() == 12.0  # the whole program's derivative is another question
+    assert (
+        mg.autograd.grad(x * w, w)[0].item() == 12.0
+    )  # the whole program's derivative is another question
 
 
 def test_a_parameter_without_influence_has_a_zero_gradient():
@@ -174,7 +194,11 @@ def test_other_inputs_than_tensors_pass_through():
     assert [g.item() for g in got] == [120.0, 16.0]
 
 
-@pytest.mark.parametrize("f", [lambda x: x**4, lambda x: mg.sin(x) * mg.exp(x), lambda x: 1 / x], ids=["power", "product", "quotient"])
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: x**4, lambda x: mg.sin(x) * mg.exp(x), lambda x: 1 / x],
+    ids=["power", "product", "quotient"],
+)
 def test_it_nests(f):
     grad = GradOperation()
     x = tensor(0.7)
@@ -186,7 +210,9 @@ def test_a_nested_gradient_by_a_parameter():
     w = tensor(3.0, requires_grad=True)
     slope = GradOperation()(lambda x: x**2 * w**2)  # 2 x w²
     assert GradOperation(get_by_list=True)(slope, w)(tensor(5.0)).item() == 60.0  # 4 x w
-    assert mg.func.grad(lambda v: GradOperation()(lambda x: x * v * v)(tensor(5.0)))(w).item() == 6.0
+    assert (
+        mg.func.grad(lambda v: GradOperation()(lambda x: x * v * v)(tensor(5.0)))(w).item() == 6.0
+    )
     slope(tensor(5.0)).backward()
     assert w.grad.item() == 60.0
 
@@ -201,7 +227,9 @@ def test_a_leaf_inside_is_not_touched_by_a_gradient_of_its_own():
 
 def test_inside_vmap_each_example_has_its_own():
     x = tensor(0.1, 0.2, 0.3)
-    assert np.allclose(mg.func.vmap(GradOperation()(mg.sin))(x).numpy(), np.cos(x.numpy()), atol=1e-15)
+    assert np.allclose(
+        mg.func.vmap(GradOperation()(mg.sin))(x).numpy(), np.cos(x.numpy()), atol=1e-15
+    )
 
 
 def test_empty_and_0_d_and_float32():
@@ -215,7 +243,7 @@ def test_a_transposed_input_is_as_good_as_any():
     assert GradOperation()(lambda x: (x * x).sum())(x).tolist() == (2 * x).tolist()
 
 
-# ------------------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 @pytest.mark.parametrize(
@@ -226,20 +254,40 @@ def test_a_transposed_input_is_as_good_as_any():
         (lambda: GradOperation()(mg.sin, [tensor(1.0)]), TypeError, "get_by_list is False"),
         (lambda: GradOperation(get_by_list=True)(mg.sin), TypeError, "needs the parameters"),
         (lambda: GradOperation(get_by_list=True)(mg.sin, [3.0]), TypeError, "parameter 0 is float"),
-        (lambda: GradOperation(get_by_list=True)(mg.sin, tensor(3.0)), NoGradientError, "does not require grad"),
+        (
+            lambda: GradOperation(get_by_list=True)(mg.sin, tensor(3.0)),
+            NoGradientError,
+            "does not require grad",
+        ),
         (lambda: GradOperation()(mg.sin)(mg.tensor([1, 2])), DTypeError, "input 0 has dtype int64"),
-        (lambda: GradOperation(get_all=True)(mg.mul)(tensor(1.0), mg.tensor(2)), DTypeError, "input 1 has dtype int64"),
+        (
+            lambda: GradOperation(get_all=True)(mg.mul)(tensor(1.0), mg.tensor(2)),
+            DTypeError,
+            "input 1 has dtype int64",
+        ),
         (lambda: GradOperation()(mg.sin)(0.5), TypeError, "first input must be a tensor"),
         (lambda: GradOperation()(lambda: tensor(1.0))(), TypeError, "got nothing"),
         (lambda: GradOperation()(lambda x: 3.0)(tensor(1.0)), TypeError, "must return tensors"),
         (lambda: GradOperation(sens_param=True)(mg.sin)(), TypeError, "cotangent as last argument"),
-        (lambda: GradOperation(sens_param=True)(mg.sin)(tensor(1.0, 2.0), tensor(1.0)), ShapeError, "cotangent of output 0"),
-        (lambda: GradOperation(sens_param=True)(mg.sin)(tensor(1.0), (tensor(1.0), tensor(1.0))), ValueError, "not nested alike"),
+        (
+            lambda: GradOperation(sens_param=True)(mg.sin)(tensor(1.0, 2.0), tensor(1.0)),
+            ShapeError,
+            "cotangent of output 0",
+        ),
+        (
+            lambda: GradOperation(sens_param=True)(mg.sin)(tensor(1.0), (tensor(1.0), tensor(1.0))),
+            ValueError,
+            "not nested alike",
+        ),
         (lambda: GradOperation()(lambda x: x * 1j)(tensor(1.0)), NonScalarError, "complex"),
         (lambda: fprop(3), TypeError, "needs a function"),
         (lambda: Jvp(mg.sin)(tensor(1.0)), TypeError, "the vector"),
         (lambda: Jvp(mg.sin)(tensor(1.0), tensor(1.0, 2.0)), ShapeError, "vector 0"),
-        (lambda: Jvp(mg.mul)(tensor(1.0), tensor(1.0), tensor(1.0)), ValueError, "not nested alike"),
+        (
+            lambda: Jvp(mg.mul)(tensor(1.0), tensor(1.0), tensor(1.0)),
+            ValueError,
+            "not nested alike",
+        ),
         (lambda: Vjp(mg.sin)(tensor(1.0), tensor(1.0, 2.0)), ShapeError, "cotangent of output 0"),
         (lambda: Jvp(mg.exp)(mg.tensor([1]), mg.tensor([1])), DTypeError, "input 0"),
         (lambda: Vjp(3), TypeError, "Vjp: needs a function"),
@@ -250,7 +298,7 @@ def test_mistakes_are_named(call, error, words):
         call()
 
 
-# ---------------------------------------------------------------------------------------------------------------------- fprop
+# -------------------------------------------------------------------------------------------- fprop
 
 
 def test_fprop_gives_the_result_and_a_closure():
@@ -282,7 +330,7 @@ def test_the_total_derivative_is_the_sum_of_both_ways():
     assert (df[v] + dx).item() == pytest.approx(mg.autograd.grad(f(v), v)[0].item(), rel=1e-15)
 
 
-# ------------------------------------------------------------------------------------------------------------ Jvp against jvp
+# ---------------------------------------------------------------------------------- Jvp against jvp
 
 FUNCTIONS = {
     "sin": mg.sin,
@@ -312,7 +360,11 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_two_reverse_passes_are_forward_mode(name):
     rng = np.random.default_rng(1)
-    f, x, v = FUNCTIONS[name], tensor(rng.standard_normal((3, 3)).tolist()), tensor(rng.standard_normal((3, 3)).tolist())
+    f, x, v = (
+        FUNCTIONS[name],
+        tensor(rng.standard_normal((3, 3)).tolist()),
+        tensor(rng.standard_normal((3, 3)).tolist()),
+    )
     value, pushed = Jvp(f)(x, v)
     expected_value, expected_push = mg.func.jvp(f, (x,), (v,))
     assert np.array_equal(value.numpy(), expected_value.numpy())
@@ -339,7 +391,7 @@ def test_jvp_nests_and_is_differentiable_by_parameters():
     assert w.grad.item() == pytest.approx(math.cos(2.1) - 2.1 * math.sin(2.1), rel=1e-14)
 
 
-# ------------------------------------------------------------------------------------------------------ operations and rules
+# ----------------------------------------------------------------------------- operations and rules
 
 
 class Cube(ops.Primitive):
@@ -358,9 +410,13 @@ def register_cube():
 def test_a_primitive_of_ones_own_in_both_modes_and_to_any_order():
     register_cube()
     x, one, grad = tensor(2.0), tensor(1.0), GradOperation()
-    assert [f(x).item() for f in (Cube(), grad(Cube()), grad(grad(Cube())), grad(grad(grad(Cube()))))] == [8.0, 12.0, 12.0, 6.0]
+    assert [
+        f(x).item() for f in (Cube(), grad(Cube()), grad(grad(Cube())), grad(grad(grad(Cube()))))
+    ] == [8.0, 12.0, 12.0, 6.0]
     assert mg.func.jvp(Cube(), (x,), (one,))[1].item() == 12.0
-    assert mg.func.jvp(lambda x: mg.func.jvp(Cube(), (x,), (one,))[1], (x,), (one,))[1].item() == 12.0
+    assert (
+        mg.func.jvp(lambda x: mg.func.jvp(Cube(), (x,), (one,))[1], (x,), (one,))[1].item() == 12.0
+    )
     assert mg.func.jvp(grad(Cube()), (x,), (one,))[1].item() == 12.0
     assert grad(lambda x: mg.func.jvp(Cube(), (x,), (one,))[1])(x).item() == 12.0
     assert mg.func.vmap(grad(Cube()))(tensor(1.0, 2.0)).tolist() == [3.0, 12.0]
@@ -375,7 +431,12 @@ def test_a_rule_may_use_the_output():
 
     bprop_getters.register(Own)(lambda self: lambda x, out, dout: (dout * out,))
     x, one, grad = tensor(0.5), tensor(1.0), GradOperation()
-    for f in (grad(Own()), grad(grad(Own())), lambda x: mg.func.jvp(grad(Own()), (x,), (one,))[1], lambda x: Jvp(grad(Own()))(x, one)[1]):
+    for f in (
+        grad(Own()),
+        grad(grad(Own())),
+        lambda x: mg.func.jvp(grad(Own()), (x,), (one,))[1],
+        lambda x: Jvp(grad(Own()))(x, one)[1],
+    ):
         assert f(x).item() == pytest.approx(math.exp(0.5), rel=1e-15)
 
 
@@ -424,7 +485,10 @@ def test_several_results_settings_and_numbers():
     f = lambda x, y: op(x, y, 5)
     got = GradOperation(get_all=True, sens_param=True)(f)(x, y, (tensor(1.0), tensor(2.0)))
     assert [g.item() for g in got] == [pytest.approx(1 / 3 + 10), pytest.approx(-2 / 3)]
-    assert [t.item() for t in mg.func.jvp(f, (x, y), (tensor(1.0), tensor(1.0)))[1]] == [pytest.approx(1 / 3 - 2 / 3), 5.0]
+    assert [t.item() for t in mg.func.jvp(f, (x, y), (tensor(1.0), tensor(1.0)))[1]] == [
+        pytest.approx(1 / 3 - 2 / 3),
+        5.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -454,7 +518,11 @@ def test_only_operations_have_rules():
 @pytest.mark.parametrize("name", ops.__all__)
 def test_every_operation_of_the_table_differentiates(name):
     operation = getattr(ops, name)
-    if not isinstance(operation, type) or not issubclass(operation, ops.Primitive) or operation is ops.Primitive:
+    if (
+        not isinstance(operation, type)
+        or not issubclass(operation, ops.Primitive)
+        or operation is ops.Primitive
+    ):
         return
     x = tensor([[0.3, 0.6], [0.2, 0.9]])
     binary = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Maximum", "Minimum"}
@@ -466,7 +534,9 @@ def test_every_operation_of_the_table_differentiates(name):
     if name in ("OnesLike", "Sign", "ZerosLike"):
         assert GradOperation()(f)(*inputs).abs().sum().item() == 0.0
     else:
-        assert mg.autograd.gradcheck(lambda x: f(x, *inputs[1:]), (x.detach().clone().requires_grad_(),))
+        assert mg.autograd.gradcheck(
+            lambda x: f(x, *inputs[1:]), (x.detach().clone().requires_grad_(),)
+        )
 
 
 def test_operations_have_their_settings():
@@ -477,11 +547,13 @@ def test_operations_have_their_settings():
         ops.Softmax(dim=0)
 
 
-# ------------------------------------------------------------------------------------------------------------------- cells
+# -------------------------------------------------------------------------------------------- cells
 
 
 class Doubled(nn.Cell):
-    """A cell whose own rule is deliberately not the derivative, so that one can see which is used."""
+    """A cell whose own rule is deliberately not the derivative, so that one can see which is
+    used.
+    """
 
     def construct(self, x, y):
         return x * y
@@ -524,9 +596,18 @@ def test_a_cell_is_a_module():
             return self.frozen(self.dense(x))
 
     net = Layered()
-    assert len(list(net.parameters())) == 4 and [p.shape for p in net.trainable_params()] == [(3, 2), (3,)]
-    assert [g.shape for g in GradOperation(get_by_list=True)(net, net.trainable_params())(mg.ones(1, 2))] == [(3, 2), (3,)]
+    assert len(list(net.parameters())) == 4 and [p.shape for p in net.trainable_params()] == [
+        (3, 2),
+        (3,),
+    ]
+    assert [
+        g.shape for g in GradOperation(get_by_list=True)(net, net.trainable_params())(mg.ones(1, 2))
+    ] == [(3, 2), (3,)]
 
 
 def test_networks_are_also_found_at_the_top():
-    assert (mg.GradOperation, mg.Jvp, mg.Vjp) == (GradOperation, Jvp, Vjp) and mg.networks.fprop is fprop
+    assert (mg.GradOperation, mg.Jvp, mg.Vjp) == (
+        GradOperation,
+        Jvp,
+        Vjp,
+    ) and mg.networks.fprop is fprop

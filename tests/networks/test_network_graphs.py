@@ -1,4 +1,6 @@
-"""The backward network and the Jvp network as data: what the engine did, who is needed, and who dangles."""
+"""The backward network and the Jvp network as data: what the engine did, who is needed, and who
+dangles.
+"""
 
 import json
 import math
@@ -9,7 +11,14 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.errors import AutogradError, NonScalarError, ShapeError
-from minigrad.networks import backward_network, backward_trace, bprop_getters, jvp_network, jvp_trace, ops
+from minigrad.networks import (
+    backward_network,
+    backward_trace,
+    bprop_getters,
+    jvp_network,
+    jvp_trace,
+    ops,
+)
 from minigrad.trace import check_laws, state_at, to_json, validate
 from tests.networks.test_grad_operation import FUNCTIONS, Net, tensor
 
@@ -40,13 +49,20 @@ def test_the_dangling_nodes_are_exactly_those_that_depend_on_v():
     network = jvp_network(Net(), 0.5)
     assert {n.id for n in network.dangling} == network.depending_on("v") == {"v", "v5", "v7"}
     kept = [n.expression for n in network.of_order(1) if not n.dangling]
-    assert kept == ["sin v1", "−v3", "cos x"]  # the single operations' derivatives, made in the backward pass, are needed
+    assert kept == [
+        "sin v1",
+        "−v3",
+        "cos x",
+    ]  # the single operations' derivatives, made in the backward pass, are needed
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "constant"])
 def test_what_dangles_is_what_depends_on_v(name):
     rng = np.random.default_rng(2)
-    x, v = tensor(rng.standard_normal((3, 3)).tolist()), tensor(rng.standard_normal((3, 3)).tolist())
+    x, v = (
+        tensor(rng.standard_normal((3, 3)).tolist()),
+        tensor(rng.standard_normal((3, 3)).tolist()),
+    )
     network = jvp_network(FUNCTIONS[name], x, v=v)
     assert {n.id for n in network.dangling} == network.depending_on("v")
     assert not any(n.order == 2 and n.dangling for n in network)
@@ -57,23 +73,38 @@ def test_what_dangles_is_what_depends_on_v(name):
 
 def test_without_a_path_there_is_no_second_pass():
     network = jvp_network(lambda x: mg.ones(2), 1.0)
-    assert [(n.kind, n.value.tolist()) for n in network.of_order(2)] == [("seed", 1.0), ("const", [0.0, 0.0])]
+    assert [(n.kind, n.value.tolist()) for n in network.of_order(2)] == [
+        ("seed", 1.0),
+        ("const", [0.0, 0.0]),
+    ]
     assert network.outputs[1] == network.of_order(2)[1].id
 
 
 def test_the_backward_network_computes_the_gradient():
     network = backward_network(Net(), 0.5)
-    assert [n.id for n in network if n.order == 1] == ["v", "v3", "v4", "v5", "v6", "v7"] and not network.dangling
-    assert network[network.outputs[-1]].value == pytest.approx(-math.sin(math.sin(0.5)) * math.cos(0.5), abs=1e-15)
+    assert [n.id for n in network if n.order == 1] == [
+        "v",
+        "v3",
+        "v4",
+        "v5",
+        "v6",
+        "v7",
+    ] and not network.dangling
+    assert network[network.outputs[-1]].value == pytest.approx(
+        -math.sin(math.sin(0.5)) * math.cos(0.5), abs=1e-15
+    )
 
 
 @pytest.mark.parametrize(("order", "expected"), [(1, 32.0), (2, 48.0), (3, 48.0)])
 def test_higher_orders(order, expected):
     network = backward_network(lambda x: x**4, 2.0, order=order)
     assert float(network[network.outputs[-1]].value) == expected
-    assert {n.role for n in network} == {"original", "first backward", "second backward", "third backward"} - {
-        role for role, needs in (("second backward", 2), ("third backward", 3)) if needs > order
-    }
+    assert {n.role for n in network} == {
+        "original",
+        "first backward",
+        "second backward",
+        "third backward",
+    } - {role for role, needs in (("second backward", 2), ("third backward", 3)) if needs > order}
     assert len(network.seeds) == order
     validate(network.trace)
 
@@ -89,7 +120,9 @@ def test_several_inputs_outputs_parameters_and_constants():
     network = jvp_network(f, x, n, y, v=(tensor(1.0, 0.0), tensor(0.0, 1.0)))
     assert network.inputs == ("x", "n", "y") and network.seeds == ("v_1", "v_2", "dx", "dy")
     assert sorted(node.name for node in network if node.kind == "param") == ["bias", "weight"]
-    values, pushed = mg.func.jvp(lambda x, y: f(x, n, y), (x, y), (tensor(1.0, 0.0), tensor(0.0, 1.0)))
+    values, pushed = mg.func.jvp(
+        lambda x, y: f(x, n, y), (x, y), (tensor(1.0, 0.0), tensor(0.0, 1.0))
+    )
     for name, wanted in zip(network.outputs, (*values, *pushed), strict=True):
         assert np.allclose(network[name].value, wanted.detach().numpy(), rtol=1e-14)
     assert {n.id for n in network.dangling} == network.depending_on("v_1", "v_2")
@@ -112,7 +145,12 @@ def test_the_trace_grows_node_by_node():
     assert sum(s.get("cost", {"mul": 0})["mul"] for s in trace["steps"]) == 4
     assert not check_laws(trace)
     of = {n["id"]: n.get("of") for n in trace["nodes"]}
-    assert (of["v5"], of["v7"], of["v8"], of["v9"]) == ("v2", "v1", "v7", "v5")  # whose derivative it computes
+    assert (of["v5"], of["v7"], of["v8"], of["v9"]) == (
+        "v2",
+        "v1",
+        "v7",
+        "v5",
+    )  # whose derivative it computes
 
 
 def test_modules_inside_are_groups_and_the_whole_is_none():
@@ -126,18 +164,27 @@ def test_modules_inside_are_groups_and_the_whole_is_none():
 
     nodes = jvp_trace(Outer(), tensor([0.5]))["nodes"]
     groups = [n.get("group") for n in nodes if n["stage"] == "original"]
-    assert groups[:3] == [None, "first", "first"] and set(groups[3:-1]) == {"last"} and groups[-1] is None
+    assert (
+        groups[:3] == [None, "first", "first"]
+        and set(groups[3:-1]) == {"last"}
+        and groups[-1] is None
+    )
     assert all("group" not in n for n in jvp_trace(Net(), 0.5)["nodes"])
     assert any("group" in n for n in jvp_trace(lambda x: Net()(x), 0.5)["nodes"])
 
 
 def test_the_same_program_gives_the_same_bytes():
     assert to_json(jvp_trace(Net(), 0.5)) == to_json(jvp_trace(Net(), 0.5))
-    assert validate(backward_trace(Net(), 0.5, order=2))["title"] == "Net(x) and its gradient of order 2"
+    assert (
+        validate(backward_trace(Net(), 0.5, order=2))["title"]
+        == "Net(x) and its gradient of order 2"
+    )
 
 
 def test_both_costs_are_counted():
-    """The Jvp network computes everything twice that forward mode computes once, unless the dangling nodes are left out."""
+    """The Jvp network computes everything twice that forward mode computes once, unless the
+    dangling nodes are left out.
+    """
     network = jvp_network(Net(), 0.5)
     forward = mg.count_operations(Net(), 0.5, mode="jvp")
     double = mg.count_operations(Net(), 0.5, mode="double backward")
@@ -148,7 +195,16 @@ def test_both_costs_are_counted():
 
 def test_a_table_for_the_eye():
     lines = str(jvp_network(Net(), 0.5)).splitlines()
-    assert len(lines) == 1 + len(SIN_COS) and lines[7].split() == ["v5", "first", "backward", "v", "·", "v4", "−0.4613", "dangling"]
+    assert len(lines) == 1 + len(SIN_COS) and lines[7].split() == [
+        "v5",
+        "first",
+        "backward",
+        "v",
+        "·",
+        "v4",
+        "−0.4613",
+        "dangling",
+    ]
 
 
 def test_a_registered_rule_and_a_cells_own_are_in_the_picture():
@@ -168,11 +224,19 @@ def test_a_registered_rule_and_a_cells_own_are_in_the_picture():
     ("call", "error", "words"),
     [
         (lambda: backward_network(mg.sin, 1.0, order=4), ValueError, "order must be 1, 2 or 3"),
-        (lambda: jvp_network(mg.sin, mg.tensor([1])), TypeError, "none of the inputs has a derivative"),
+        (
+            lambda: jvp_network(mg.sin, mg.tensor([1])),
+            TypeError,
+            "none of the inputs has a derivative",
+        ),
         (lambda: jvp_network(lambda x: 3, 1.0), TypeError, "must return tensors"),
         (lambda: jvp_network(mg.sin, 1.0, v=tensor(1.0, 2.0)), ShapeError, r"v\[0\]"),
         (lambda: jvp_network(lambda x: x * 1j, 1.0), NonScalarError, "complex"),
-        (lambda: jvp_network(lambda x: mg.func.vmap(mg.sin)(x), tensor(1.0, 2.0)), AutogradError, "vmap"),
+        (
+            lambda: jvp_network(lambda x: mg.func.vmap(mg.sin)(x), tensor(1.0, 2.0)),
+            AutogradError,
+            "vmap",
+        ),
         (lambda: jvp_network(Net(), 0.5)["w"], KeyError, "no node 'w'"),
     ],
 )

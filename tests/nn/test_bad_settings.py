@@ -1,4 +1,6 @@
-"""Layers and losses refuse the settings and inputs that PyTorch refuses, with an exception of the same kind and words of their own."""
+"""Layers and losses refuse the settings and inputs that PyTorch refuses, with an exception of
+the same kind and words of their own.
+"""
 
 import re
 
@@ -19,7 +21,10 @@ def both(expression: str) -> tuple[Exception | None, Exception | None]:
     raised: list[Exception | None] = []
     for library in (mg, torch):
         try:
-            eval(expression, {"nn": library.nn, "F": library.nn.functional, "z": library.zeros, "m": library})
+            eval(
+                expression,
+                {"nn": library.nn, "F": library.nn.functional, "z": library.zeros, "m": library},
+            )
             raised.append(None)
         except Exception as error:
             raised.append(error)
@@ -42,7 +47,9 @@ REFUSED = {
     "nn.RNN(4, 2)(z(2, 4), z(1, 1, 2))": "RNN: the state must be",
     "nn.GRU(4, 2)(z(2, 3, 4), z(1, 2, 2))": "GRU: the state must be",
     "nn.LSTM(4, 2)(z(2, 3, 4), (z(1, 2), z(1, 2)))": "LSTM: the state must be",
-    "nn.RNN(4, 2)(z(2, 3, 4), z(1, 3, 2, dtype=m.float64))": "RNN: inputs and states must have the dtype of the weights, float32",
+    "nn.RNN(4, 2)(z(2, 3, 4), z(1, 3, 2, dtype=m.float64))": (
+        "RNN: inputs and states must have the dtype of the weights, float32"
+    ),
     "nn.RNNCell(4, 2)(z(2, 3, 4))": "RNNCell: input must be",
     "nn.GRUCell(4, 2)(z(2, 3))": r"GRUCell: input must be \(N, 4\) or \(4,\), got shape \(2, 3\)",
     "nn.RNNCell(4, 2)(m.tensor(1.0))": "RNNCell: input must be",
@@ -55,24 +62,42 @@ REFUSED = {
     "nn.LSTMCell(4, 2)(z(3, 4), (z(3, 2), z(3, 3)))": "LSTMCell: for input",
     "nn.LSTMCell(4, 2)(z(3, 4), z(3, 2))": "LSTMCell: the state is a pair",
     "nn.BatchNorm1d(3, eps=0.0)(z(2, 3, 4))": "batch_norm: eps must be positive in training",
-    "F.batch_norm(z(2, 3), None, None, training=True, eps=-1.0)": "batch_norm: eps must be positive in training",
-    "F.cross_entropy(z(2, 3), z(2, 3), ignore_index=1)": "cross_entropy: ignore_index=1 names a class",
+    "F.batch_norm(z(2, 3), None, None, training=True, eps=-1.0)": (
+        "batch_norm: eps must be positive in training"
+    ),
+    "F.cross_entropy(z(2, 3), z(2, 3), ignore_index=1)": (
+        "cross_entropy: ignore_index=1 names a class"
+    ),
     "nn.HuberLoss(delta=1j)": "HuberLoss: delta must be a real number",
     "F.huber_loss(z(2), z(2), delta=1j)": "huber_loss: delta must be a real number",
     "F.smooth_l1_loss(z(2), z(2), beta=1j)": "smooth_l1_loss: beta must be a real number",
-    "nn.CircularPad1d(1)(z(2, 3, 4, 5))": "circular padding of 1d layers: input must have 2 or 3 dimensions",
-    "nn.ReflectionPad2d(1)(z(4, 5))": "reflect padding of 2d layers: input must have 3 or 4 dimensions",
+    "nn.CircularPad1d(1)(z(2, 3, 4, 5))": (
+        "circular padding of 1d layers: input must have 2 or 3 dimensions"
+    ),
+    "nn.ReflectionPad2d(1)(z(4, 5))": (
+        "reflect padding of 2d layers: input must have 3 or 4 dimensions"
+    ),
     "nn.ReplicationPad1d(1)(z(5))": "replicate padding",
-    "nn.ConvTranspose1d(2, 2, 3, padding_mode='circular')": 'ConvTranspose1d: padding_mode must be "zeros"',
-    "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=[8])": r"output_size must lie from \[9\] to \[10\], got \[8\]",
+    "nn.ConvTranspose1d(2, 2, 3, padding_mode='circular')": (
+        'ConvTranspose1d: padding_mode must be "zeros"'
+    ),
+    "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=[8])": (
+        r"output_size must lie from \[9\] to \[10\], got \[8\]"
+    ),
     "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=[11])": "output_size must lie",
-    "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=[2, 9])": "output_size must have 1 numbers",
+    "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=[2, 9])": (
+        "output_size must have 1 numbers"
+    ),
     "nn.ConvTranspose1d(2, 2, 3, stride=2)(z(1, 2, 4), output_size=9)": "",
     "F.mse_loss(z(2, 3), z(2, 3), weight=z(3))": "mse_loss: weight must have the shape of input",
     "F.l1_loss(z(2, 3), z(2, 3), weight=z(3))": "l1_loss: weight",
     "F.huber_loss(z(2, 3), z(2, 3), weight=z(3))": "huber_loss: weight",
-    "F.fractional_max_pool3d(z(2, 6, 6, 6), 2, 3, _random_samples=z(2, 3))": "_random_samples must have the shape",
-    "F.fractional_max_pool3d(z(3, 2, 6, 6, 6), 2, 3, _random_samples=z(1, 2, 3))": "_random_samples must have the shape",
+    "F.fractional_max_pool3d(z(2, 6, 6, 6), 2, 3, _random_samples=z(2, 3))": (
+        "_random_samples must have the shape"
+    ),
+    "F.fractional_max_pool3d(z(3, 2, 6, 6, 6), 2, 3, _random_samples=z(1, 2, 3))": (
+        "_random_samples must have the shape"
+    ),
 }
 
 
@@ -80,7 +105,9 @@ REFUSED = {
 def test_it_is_refused_as_in_pytorch(expression: str) -> None:
     ours, theirs = both(expression)
     assert theirs is not None and ours is not None
-    assert isinstance(ours, type(theirs)) or (type(theirs) is NotImplementedError and isinstance(ours, RuntimeError))
+    assert isinstance(ours, type(theirs)) or (
+        type(theirs) is NotImplementedError and isinstance(ours, RuntimeError)
+    )
     assert re.search(REFUSED[expression], str(ours))
 
 
@@ -103,7 +130,9 @@ def test_what_pytorch_allows_is_allowed(expression: str) -> None:
 def test_embeddings_without_being_in_range() -> None:
     for layer in (nn.Embedding, nn.EmbeddingBag):
         for row in (3, -4):
-            with pytest.raises(IndexError, match=f"{layer.__name__}: padding_idx {row} is not one of 3 rows"):
+            with pytest.raises(
+                IndexError, match=f"{layer.__name__}: padding_idx {row} is not one of 3 rows"
+            ):
                 layer(3, 2, padding_idx=row)
         with pytest.raises(ShapeError, match="from_pretrained: embeddings must be a matrix"):
             layer.from_pretrained(mg.zeros(3))
@@ -119,52 +148,95 @@ def test_an_empty_batch_moves_no_running_statistics(shape: tuple[int, ...]) -> N
         layer(v).sum().backward()
     assert ours(x).shape == shape and x.grad.shape == shape
     for name, value in theirs.named_buffers():
-        np.testing.assert_array_equal(dict(ours.named_buffers())[name].numpy() - (name == "num_batches_tracked"), value.numpy(), name)
+        np.testing.assert_array_equal(
+            dict(ours.named_buffers())[name].numpy() - (name == "num_batches_tracked"),
+            value.numpy(),
+            name,
+        )
     for name, value in theirs.named_parameters():
-        np.testing.assert_array_equal(dict(ours.named_parameters())[name].grad.numpy(), value.grad.numpy(), name)
+        np.testing.assert_array_equal(
+            dict(ours.named_parameters())[name].grad.numpy(), value.grad.numpy(), name
+        )
 
 
 @pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "huber_loss"])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_weighted_losses(loss: str, reduction: str) -> None:
     x, t, w = normal(2, 3), normal(2, 3, seed=1), abs(normal(2, 3, seed=2))
-    agree(torch, lambda F, x, t, w: getattr(F, loss)(x, t, reduction=reduction, weight=w), x, t, w, order=1)
+    agree(
+        torch,
+        lambda F, x, t, w: getattr(F, loss)(x, t, reduction=reduction, weight=w),
+        x,
+        t,
+        w,
+        order=1,
+    )
 
 
 @pytest.mark.parametrize("p", [2.0, 3.0, float("inf"), -float("inf")])
 def test_p_norms_of_volumes(p: float) -> None:
     x = abs(normal(2, 3, 5, 4, 6))
     order = 2 if np.isfinite(p) else 1
-    agree(torch, lambda F, x: [F.lp_pool3d(x, p, 2), F.lp_pool3d(x[0], p, (2, 1, 3), 2, ceil_mode=True)], x, order=order)
-    agree(torch, lambda F, x: [F.lp_pool1d(x[:, 0, 0], p, 2), F.lp_pool2d(x[0], p, 2)], x, order=order)
+    agree(
+        torch,
+        lambda F, x: [F.lp_pool3d(x, p, 2), F.lp_pool3d(x[0], p, (2, 1, 3), 2, ceil_mode=True)],
+        x,
+        order=order,
+    )
+    agree(
+        torch, lambda F, x: [F.lp_pool1d(x[:, 0, 0], p, 2), F.lp_pool2d(x[0], p, 2)], x, order=order
+    )
     assert nn.LPPool3d(2, 2)(mg.tensor(x)).shape == (2, 3, 2, 2, 3)
 
 
 def test_samples_of_one_volume_are_the_first() -> None:
     x, u = normal(2, 8, 9, 7), np.random.default_rng(0).random((3, 2, 3))
     agree(
-        torch, lambda F, x: F.fractional_max_pool3d(x, 2, 3, _random_samples=(mg if F is mg.nn.functional else torch).tensor(u)), x, order=1
+        torch,
+        lambda F, x: F.fractional_max_pool3d(
+            x, 2, 3, _random_samples=(mg if F is mg.nn.functional else torch).tensor(u)
+        ),
+        x,
+        order=1,
     )
 
 
 @pytest.mark.parametrize("sizes", [(9, 7), (10, 8), (1, 2, 10, 7)])
 def test_the_output_size_of_transposed_convolutions(sizes: tuple[int, ...]) -> None:
     settings = {"stride": 2, "padding": (0, 1), "dilation": (1, 2)}
-    ours, theirs = nn.ConvTranspose2d(2, 3, 3, **settings).double(), torch.nn.ConvTranspose2d(2, 3, 3, **settings).double()
+    ours, theirs = (
+        nn.ConvTranspose2d(2, 3, 3, **settings).double(),
+        torch.nn.ConvTranspose2d(2, 3, 3, **settings).double(),
+    )
     ours.load_state_dict({name: value.numpy() for name, value in theirs.state_dict().items()})
     x = normal(1, 2, 4, 3)
-    close(ours(mg.tensor(x), output_size=sizes), theirs(torch.tensor(x), output_size=sizes), 1e-10, "batch")
-    close(ours(mg.tensor(x[0]), sizes[-2:]), theirs(torch.tensor(x[0]), sizes[-2:]), 1e-10, "one image")
+    close(
+        ours(mg.tensor(x), output_size=sizes),
+        theirs(torch.tensor(x), output_size=sizes),
+        1e-10,
+        "batch",
+    )
+    close(
+        ours(mg.tensor(x[0]), sizes[-2:]),
+        theirs(torch.tensor(x[0]), sizes[-2:]),
+        1e-10,
+        "one image",
+    )
 
 
 @pytest.mark.parametrize("layer", ["Embedding", "EmbeddingBag"])
 @pytest.mark.parametrize("freeze", [True, False])
 def test_given_rows_are_the_weight_itself(layer: str, freeze: bool) -> None:
     numbers = normal(4, 3)
-    rows, theirs = mg.tensor(numbers), getattr(torch.nn, layer).from_pretrained(torch.tensor(numbers), freeze, padding_idx=-1)
+    rows, theirs = (
+        mg.tensor(numbers),
+        getattr(torch.nn, layer).from_pretrained(torch.tensor(numbers), freeze, padding_idx=-1),
+    )
     ours = getattr(nn, layer).from_pretrained(rows, freeze, padding_idx=-1)
     assert ours.extra_repr() == theirs.extra_repr() and list(ours.state_dict()) == ["weight"]
-    assert [(n, p.requires_grad) for n, p in ours.named_parameters()] == [(n, p.requires_grad) for n, p in theirs.named_parameters()]
+    assert [(n, p.requires_grad) for n, p in ours.named_parameters()] == [
+        (n, p.requires_grad) for n, p in theirs.named_parameters()
+    ]
     index = np.array([[0, 3, 0], [1, 2, 3]])
     y, z = ours(mg.tensor(index)), theirs(torch.tensor(index))
     close(y, z, 1e-12, "rows")

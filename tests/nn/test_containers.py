@@ -13,9 +13,15 @@ def made(nn, tensor):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layers = nn.ModuleDict({"first": nn.Linear(2, 3), "second": nn.ModuleList([nn.ReLU(), nn.Linear(3, 1)])})
-            self.scales = nn.ParameterList([nn.Parameter(tensor([1.0, 2.0])), nn.Parameter(tensor(3.0))])
-            self.shifts = nn.ParameterDict({"left": nn.Parameter(tensor([0.5])), "right": nn.Parameter(tensor([1.5, 1.0]))})
+            self.layers = nn.ModuleDict(
+                {"first": nn.Linear(2, 3), "second": nn.ModuleList([nn.ReLU(), nn.Linear(3, 1)])}
+            )
+            self.scales = nn.ParameterList(
+                [nn.Parameter(tensor([1.0, 2.0])), nn.Parameter(tensor(3.0))]
+            )
+            self.shifts = nn.ParameterDict(
+                {"left": nn.Parameter(tensor([0.5])), "right": nn.Parameter(tensor([1.5, 1.0]))}
+            )
             self.layers["third"] = nn.Linear(1, 1)
             del self.layers["third"]
             self.layers["second"].extend([nn.Linear(1, 1)])
@@ -31,7 +37,9 @@ def test_names_and_shapes_are_pytorchs(torch):
     shapes = {name: tuple(p.shape) for name, p in theirs.named_parameters()}
     assert {name: p.shape for name, p in ours.named_parameters()} == shapes
     assert list(ours.state_dict()) == list(theirs.state_dict())
-    assert [name for name, _ in ours.named_modules()] == [name for name, _ in theirs.named_modules()]
+    assert [name for name, _ in ours.named_modules()] == [
+        name for name, _ in theirs.named_modules()
+    ]
 
 
 def test_they_behave_as_dictionaries_and_lists():
@@ -39,13 +47,20 @@ def test_they_behave_as_dictionaries_and_lists():
     assert list(layers) == list(layers.keys()) == ["a", "b"] and "a" in layers and len(layers) == 2
     assert layers.pop("a") is not None and [name for name, _ in layers.items()] == ["b"]
     layers.update({"c": nn.Tanh()})
-    assert isinstance(layers["c"], nn.Tanh) and "c" in repr(layers) and len(list(layers.values())) == 2
+    assert (
+        isinstance(layers["c"], nn.Tanh) and "c" in repr(layers) and len(list(layers.values())) == 2
+    )
     parameters = nn.ParameterDict({"w": np.ones(2), "v": mg.ones(3, requires_grad=True)})
-    assert parameters["w"].requires_grad and parameters["w"].is_leaf and "w: (2,)" in repr(parameters)
+    assert (
+        parameters["w"].requires_grad and parameters["w"].is_leaf and "w: (2,)" in repr(parameters)
+    )
     weights = nn.ParameterList([mg.ones(2)])
     weights[0] = mg.zeros(3)
     weights.extend([mg.ones(1)])
-    assert [p.shape for p in weights] == [(3,), (1,)] == [weights[0].shape, weights[1].shape] and len(weights) == 2
+    assert [p.shape for p in weights] == [(3,), (1,)] == [
+        weights[0].shape,
+        weights[1].shape,
+    ] and len(weights) == 2
     assert all(p.requires_grad for p in weights) and "(3,), (1,)" in repr(weights)
 
 
@@ -64,7 +79,10 @@ def test_a_state_goes_from_one_to_another(tmp_path):
     first, second = made(nn, mg.tensor), made(nn, mg.tensor)
     first.save(tmp_path / "state.npz")
     second.load(tmp_path / "state.npz")
-    assert all(a.tolist() == b.tolist() for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    assert all(
+        a.tolist() == b.tolist()
+        for a, b in zip(first.parameters(), second.parameters(), strict=True)
+    )
 
 
 def test_hooks_of_parameters_outlive_a_conversion():

@@ -1,6 +1,8 @@
-"""Every function of `nn.functional` against PyTorch: values, gradients, gradients of gradients, and their corner cases."""
+"""Every function of `nn.functional` against PyTorch: values, gradients, gradients of gradients,
+and their corner cases.
+"""
 
-# ruff: noqa: E501  # tables: one case a line
+# tables: one case a line
 
 import math
 import pickle
@@ -13,25 +15,69 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.nn import functional as F
 from tests.helpers.torch_pairs import agree, classes, normal, ranks
 
-# ------------------------------------------------------------------------------------------------------------- activations
+# -------------------------------------------------------------------------------------- activations
 
-CORNERS = np.array([-1e4, -200.0, -7.0, -6.0, -3.0, -2.9, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.5, 3.0, 6.0, 7.0, 200.0, 1e4])
+CORNERS = np.array(
+    [
+        -1e4,
+        -200.0,
+        -7.0,
+        -6.0,
+        -3.0,
+        -2.9,
+        -1.0,
+        -0.5,
+        -0.0,
+        0.0,
+        0.5,
+        1.0,
+        2.5,
+        3.0,
+        6.0,
+        7.0,
+        200.0,
+        1e4,
+    ]
+)
 ACTIVATIONS = {
-    "relu": {}, "relu6": {}, "leaky_relu": {"negative_slope": 0.2}, "elu": {"alpha": 1.5}, "selu": {}, "celu": {"alpha": 0.7}, "gelu": {}, "silu": {},
-    "mish": {}, "softplus": {"beta": 2.0, "threshold": 5.0}, "logsigmoid": {}, "softsign": {}, "tanhshrink": {}, "hardtanh": {"min_val": -2.5, "max_val": 1.0},
-    "hardsigmoid": {}, "hardswish": {}, "softshrink": {"lambd": 0.5}, "hardshrink": {"lambd": 0.5}, "sigmoid": {}, "tanh": {},
+    "relu": {}, "relu6": {}, "leaky_relu": {"negative_slope": 0.2}, "elu": {"alpha": 1.5},
+    "selu": {}, "celu": {"alpha": 0.7}, "gelu": {}, "silu": {},
+    "mish": {}, "softplus": {"beta": 2.0, "threshold": 5.0}, "logsigmoid": {}, "softsign": {},
+    "tanhshrink": {}, "hardtanh": {"min_val": -2.5, "max_val": 1.0},
+    "hardsigmoid": {}, "hardswish": {}, "softshrink": {"lambd": 0.5}, "hardshrink": {"lambd": 0.5},
+    "sigmoid": {}, "tanh": {},
 }  # fmt: skip
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activation(torch, name: str) -> None:
-    """At kinks and at sizes at which an exponential overflows. (PyTorch keeps the constants of some in single precision.)"""
+    """At kinks and at sizes at which an exponential overflows. (PyTorch keeps the constants of
+    some in single precision.)
+    """
     tolerance = 1e-7 if name in ("hardsigmoid", "hardswish", "celu") else 1e-10
-    agree(torch, lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]), CORNERS, order=1, tolerance=tolerance)
+    agree(
+        torch,
+        lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]),
+        CORNERS,
+        order=1,
+        tolerance=tolerance,
+    )
     order = 1 if name == "hardsigmoid" else 2  # PyTorch has no second derivative of it
-    agree(torch, lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]), normal(5, 7), order=order, tolerance=tolerance)
-    agree(torch, lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]), normal(5, dtype="float32"), order=1, tolerance=1e-6)
+    agree(
+        torch,
+        lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]),
+        normal(5, 7),
+        order=order,
+        tolerance=tolerance,
+    )
+    agree(
+        torch,
+        lambda F, x: getattr(F, name)(x, **ACTIVATIONS[name]),
+        normal(5, dtype="float32"),
+        order=1,
+        tolerance=1e-6,
+    )
 
 
 @pytest.mark.oracle
@@ -46,9 +92,25 @@ def test_more_activations(torch) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
 def test_softmax(torch, name: str) -> None:
-    for shape, dim in [((3, 4), 1), ((2, 9, 3), 1), ((2, 2, 3), -2), ((5,), 0), ((), 0), ((0, 3), 1), ((3, 0), 0)]:
+    for shape, dim in [
+        ((3, 4), 1),
+        ((2, 9, 3), 1),
+        ((2, 2, 3), -2),
+        ((5,), 0),
+        ((), 0),
+        ((0, 3), 1),
+        ((3, 0), 0),
+    ]:
         agree(torch, lambda F, x, dim=dim: getattr(F, name)(x, dim), normal(*shape))
-    wild = np.array([[1e4, -1e4, 0.0], [-math.inf, 0.0, 1.0], [-math.inf] * 3, [math.inf, 0.0, 1.0], [math.nan, 0.0, 1.0]])
+    wild = np.array(
+        [
+            [1e4, -1e4, 0.0],
+            [-math.inf, 0.0, 1.0],
+            [-math.inf] * 3,
+            [math.inf, 0.0, 1.0],
+            [math.nan, 0.0, 1.0],
+        ]
+    )
     agree(torch, lambda F, x: getattr(F, name)(x, 1), wild, order=0)
     agree(torch, lambda F, x: getattr(F, name)(x, 1), wild[:2], order=1)
 
@@ -68,7 +130,7 @@ def test_logsumexp(torch) -> None:
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-15)
 
 
-# ----------------------------------------------------------------------------------------------------- linear and embedding
+# ----------------------------------------------------------------------------- linear and embedding
 
 
 @pytest.mark.oracle
@@ -84,7 +146,14 @@ def test_linear(torch) -> None:
         normal(4, dtype="float32"),
         tolerance=1e-5,
     )
-    agree(torch, lambda F, a, b, w, c: F.bilinear(a, b, w, c), normal(5, 3), normal(5, 2), normal(4, 3, 2), normal(4))
+    agree(
+        torch,
+        lambda F, a, b, w, c: F.bilinear(a, b, w, c),
+        normal(5, 3),
+        normal(5, 2),
+        normal(4, 3, 2),
+        normal(4),
+    )
 
 
 @pytest.mark.oracle
@@ -110,7 +179,7 @@ def test_embedding_mistakes() -> None:
         F.linear(mg.zeros(2, 3), mg.zeros(4, 2))
 
 
-# ------------------------------------------------------------------------------------------------------------ normalisation
+# ------------------------------------------------------------------------------------ normalisation
 
 
 @pytest.mark.oracle
@@ -133,11 +202,19 @@ def test_normalisation(torch) -> None:
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (2, 3, 4, 5)])
 @pytest.mark.parametrize("training", [True, False])
 def test_batch_norm(torch, shape: tuple[int, ...], training: bool) -> None:
-    """Biased variance in the normalisation, unbiased in the running one; the running ones are constants to the derivative."""
+    """Biased variance in the normalisation, unbiased in the running one; the running ones are
+    constants to the derivative.
+    """
     x = normal(*shape) * 3 + 1
     stats = [(mg.tensor(m), torch.tensor(m)) for m in (normal(3), abs(normal(3, seed=1)) + 0.5)]
     choose = lambda library: [pair[library is not mg.nn.functional] for pair in stats]
-    agree(torch, lambda F, x, w, b: F.batch_norm(x, *choose(F), w, b, training=training, momentum=0.3), x, normal(3), normal(3))
+    agree(
+        torch,
+        lambda F, x, w, b: F.batch_norm(x, *choose(F), w, b, training=training, momentum=0.3),
+        x,
+        normal(3),
+        normal(3),
+    )
     for ours, theirs in stats:
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)
     agree(torch, lambda F, x: F.batch_norm(x, None, None, training=True), x)
@@ -148,10 +225,11 @@ def test_batch_norm_of_one_value_has_no_variance() -> None:
         F.batch_norm(mg.zeros(1, 3), training=True)
 
 
-# -------------------------------------------------------------------------------------------------- convolution and pooling
+# -------------------------------------------------------------------------- convolution and pooling
 
 CONVOLUTIONS = [
-    (1, 0, 1, 1), (1, 1, 1, 1), (1, 1, 1, 2), (2, 1, 1, 1), (2, 3, 2, 1), (1, 2, 2, 1), (2, 0, 3, 2), (3, 2, 1, 4), (1, "same", 1, 1), (1, "same", 3, 1),
+    (1, 0, 1, 1), (1, 1, 1, 1), (1, 1, 1, 2), (2, 1, 1, 1), (2, 3, 2, 1), (1, 2, 2, 1),
+    (2, 0, 3, 2), (3, 2, 1, 4), (1, "same", 1, 1), (1, "same", 3, 1),
     (1, "valid", 2, 4),
 ]  # fmt: skip
 
@@ -162,7 +240,9 @@ def test_convolution(torch, stride, padding, dilation, groups) -> None:
     for axes, size, kernel in ((1, (11,), (3,)), (2, (9, 10), (3, 2))):
         agree(
             torch,
-            lambda F, x, w, b, axes=axes: getattr(F, f"conv{axes}d")(x, w, b, stride, padding, dilation, groups),
+            lambda F, x, w, b, axes=axes: getattr(F, f"conv{axes}d")(
+                x, w, b, stride, padding, dilation, groups
+            ),
             normal(3, 4, *size),
             normal(8, 4 // groups, *kernel),
             normal(8),
@@ -171,11 +251,28 @@ def test_convolution(torch, stride, padding, dilation, groups) -> None:
 
 @pytest.mark.oracle
 def test_convolution_of_other_shapes(torch) -> None:
-    agree(torch, lambda F, x, w: F.conv2d(x, w, stride=(1, 2), padding=(1, 0)), normal(2, 3, 5, 7), normal(4, 3, 3, 2))
+    agree(
+        torch,
+        lambda F, x, w: F.conv2d(x, w, stride=(1, 2), padding=(1, 0)),
+        normal(2, 3, 5, 7),
+        normal(4, 3, 3, 2),
+    )
     agree(torch, lambda F, x, w: F.conv2d(x, w), normal(3, 5, 7), normal(4, 3, 3, 2))
     agree(torch, lambda F, x, w: F.conv2d(x, w), normal(0, 3, 5, 7), normal(4, 3, 3, 2), order=1)
-    agree(torch, lambda F, x, w: F.conv3d(x, w, padding=1), normal(2, 2, 4, 3, 4), normal(3, 2, 2, 2, 3))
-    agree(torch, lambda F, x, w: F.conv2d(x, w, padding=1), normal(70, 16, 20, 20), normal(8, 16, 3, 3), order=1, tolerance=1e-9)
+    agree(
+        torch,
+        lambda F, x, w: F.conv3d(x, w, padding=1),
+        normal(2, 2, 4, 3, 4),
+        normal(3, 2, 2, 2, 3),
+    )
+    agree(
+        torch,
+        lambda F, x, w: F.conv2d(x, w, padding=1),
+        normal(70, 16, 20, 20),
+        normal(8, 16, 3, 3),
+        order=1,
+        tolerance=1e-9,
+    )
     x, w = normal(2, 3, 8, 8, dtype="float32"), normal(4, 3, 3, 3, dtype="float32")
     agree(torch, lambda F, x, w: F.conv2d(x, w, padding=1), x, w, tolerance=1e-3)
 
@@ -183,13 +280,23 @@ def test_convolution_of_other_shapes(torch) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("stride", "padding", "extra", "dilation", "groups"),
-    [(1, 0, 0, 1, 1), (2, 1, 1, 1, 1), (2, 0, 1, 1, 2), (1, 1, 1, 2, 1), (3, 2, 2, 2, 1), (1, 3, 0, 1, 1), (2, 1, 0, 2, 2)],
+    [
+        (1, 0, 0, 1, 1),
+        (2, 1, 1, 1, 1),
+        (2, 0, 1, 1, 2),
+        (1, 1, 1, 2, 1),
+        (3, 2, 2, 2, 1),
+        (1, 3, 0, 1, 1),
+        (2, 1, 0, 2, 2),
+    ],
 )
 def test_transposed_convolution(torch, stride, padding, extra, dilation, groups) -> None:
     for axes, size, kernel in ((1, (8,), (4,)), (2, (5, 6), (3, 4))):
         agree(
             torch,
-            lambda F, x, w, b, axes=axes: getattr(F, f"conv_transpose{axes}d")(x, w, b, stride, padding, extra, groups, dilation),
+            lambda F, x, w, b, axes=axes: getattr(F, f"conv_transpose{axes}d")(
+                x, w, b, stride, padding, extra, groups, dilation
+            ),
             normal(3, 4, *size),
             normal(4, 6 // groups, *kernel),
             normal(6),
@@ -198,7 +305,9 @@ def test_transposed_convolution(torch, stride, padding, extra, dilation, groups)
 
 @pytest.mark.parametrize("seed", range(20))
 def test_both_forms_of_convolution_agree(seed: int, monkeypatch) -> None:
-    """The flat form is a faster way to the numbers of the form by columns, for any sizes, also when the samples are worked on in blocks."""
+    """The flat form is a faster way to the numbers of the form by columns, for any sizes, also
+    when the samples are worked on in blocks.
+    """
     from minigrad.ops import windows
 
     rng = np.random.default_rng(seed)
@@ -206,7 +315,9 @@ def test_both_forms_of_convolution_agree(seed: int, monkeypatch) -> None:
     kernel, dilation = rng.integers(1, 4, axes), rng.integers(1, 3, axes)
     size = rng.integers(1, 4, axes) + dilation * (kernel - 1)
     settings = {
-        "stride": (1,) * axes, "padding": tuple((int(a), int(b)) for a, b in rng.integers(0, 4, (axes, 2))), "dilation": tuple(map(int, dilation)), "groups": 1,
+        "stride": (1,) * axes,
+        "padding": tuple((int(a), int(b)) for a, b in rng.integers(0, 4, (axes, 2))),
+        "dilation": tuple(map(int, dilation)), "groups": 1,
     }  # fmt: skip
     x, w = rng.standard_normal((3, 2, *size)), rng.standard_normal((4, 2, *kernel))
     g = rng.standard_normal(windows.convolve(x, w, **settings).shape)
@@ -253,9 +364,16 @@ POOLS = [
 @pytest.mark.oracle
 @pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil"), POOLS)
 def test_max_pooling(torch, kernel, stride, padding, dilation, ceil) -> None:
-    """The first of equals gets the gradient; overlapping windows add; the index is the place in the image."""
+    """The first of equals gets the gradient; overlapping windows add; the index is the place in
+    the image.
+    """
     settings = (kernel, stride, padding, dilation, ceil)
-    for x in (ranks(2, 3, 9, 8), normal(3, 7, 9), -ranks(2, 1, 6, 7) - 1, np.full((1, 1, 5, 5), -math.inf)):
+    for x in (
+        ranks(2, 3, 9, 8),
+        normal(3, 7, 9),
+        -ranks(2, 1, 6, 7) - 1,
+        np.full((1, 1, 5, 5), -math.inf),
+    ):
         agree(torch, lambda F, x: F.max_pool2d(x, *settings), x)
         agree(torch, lambda F, x: F.max_pool2d(x, *settings, return_indices=True), x, order=1)
     if isinstance(kernel, int):
@@ -268,10 +386,22 @@ def test_max_pooling(torch, kernel, stride, padding, dilation, ceil) -> None:
 @pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil"), POOLS)
 @pytest.mark.parametrize("include", [True, False])
 def test_average_pooling(torch, kernel, stride, padding, dilation, ceil, include) -> None:
-    agree(torch, lambda F, x: F.avg_pool2d(x, kernel, stride, padding, ceil, include), normal(2, 3, 9, 8))
-    agree(torch, lambda F, x: F.avg_pool2d(x, kernel, stride, padding, ceil, include, divisor_override=5), normal(2, 3, 9, 8))
+    agree(
+        torch,
+        lambda F, x: F.avg_pool2d(x, kernel, stride, padding, ceil, include),
+        normal(2, 3, 9, 8),
+    )
+    agree(
+        torch,
+        lambda F, x: F.avg_pool2d(x, kernel, stride, padding, ceil, include, divisor_override=5),
+        normal(2, 3, 9, 8),
+    )
     if isinstance(kernel, int):
-        agree(torch, lambda F, x: F.avg_pool1d(x, kernel, stride, padding, ceil, include), normal(2, 3, 11))
+        agree(
+            torch,
+            lambda F, x: F.avg_pool1d(x, kernel, stride, padding, ceil, include),
+            normal(2, 3, 11),
+        )
 
 
 @pytest.mark.oracle
@@ -299,10 +429,12 @@ def test_windows_as_columns(torch) -> None:
     for settings in ((3, 1, 0, 1), ((3, 2), 1, 1, 2), (2, 2, (1, 0), (1, 2))):
         agree(torch, lambda F, x, s=settings: F.unfold(x, *s), normal(2, 3, 9, 8))
         count = torch.nn.functional.unfold(torch.zeros(1, 1, 9, 8), *settings).shape
-        agree(torch, lambda F, x, s=settings: F.fold(x, (9, 8), *s), normal(2, 3 * count[1], count[2]))
+        agree(
+            torch, lambda F, x, s=settings: F.fold(x, (9, 8), *s), normal(2, 3 * count[1], count[2])
+        )
 
 
-# ------------------------------------------------------------------------------------------------------- padding and resizing
+# ----------------------------------------------------------------------------- padding and resizing
 
 
 @pytest.mark.oracle
@@ -321,7 +453,12 @@ def test_padding(torch) -> None:
 @pytest.mark.oracle
 def test_resizing(torch) -> None:
     x = normal(2, 3, 5, 6)
-    for settings in ({"size": (10, 3)}, {"size": 7}, {"scale_factor": 2}, {"scale_factor": (0.5, 1.7)}):
+    for settings in (
+        {"size": (10, 3)},
+        {"size": 7},
+        {"scale_factor": 2},
+        {"scale_factor": (0.5, 1.7)},
+    ):
         for mode in ("nearest", "nearest-exact"):
             agree(torch, lambda F, x, s=settings, m=mode: F.interpolate(x, mode=m, **s), x)
     agree(torch, lambda F, x: F.pixel_shuffle(x, 2), normal(2, 8, 3, 4))
@@ -330,15 +467,36 @@ def test_resizing(torch) -> None:
 @pytest.mark.oracle
 def test_resizing_by_weighing_neighbours(torch) -> None:
     flat, image, volume = normal(2, 3, 5), normal(2, 3, 5, 6), normal(1, 2, 3, 4, 5)
-    sizes = ({"size": 9}, {"size": 1}, {"scale_factor": 2}, {"scale_factor": 0.6}, {"scale_factor": 1.7, "recompute_scale_factor": True})
+    sizes = (
+        {"size": 9},
+        {"size": 1},
+        {"scale_factor": 2},
+        {"scale_factor": 0.6},
+        {"scale_factor": 1.7, "recompute_scale_factor": True},
+    )
     for settings in sizes:
         for corners in (None, False, True):
             if corners and settings == {"scale_factor": 1.7, "recompute_scale_factor": True}:
                 continue
-            for mode, x in (("linear", flat), ("bilinear", image), ("bicubic", image), ("trilinear", volume)):
-                agree(torch, lambda F, x, s=settings, m=mode, c=corners: F.interpolate(x, mode=m, align_corners=c, **s), x)
+            for mode, x in (
+                ("linear", flat),
+                ("bilinear", image),
+                ("bicubic", image),
+                ("trilinear", volume),
+            ):
+                agree(
+                    torch,
+                    lambda F, x, s=settings, m=mode, c=corners: F.interpolate(
+                        x, mode=m, align_corners=c, **s
+                    ),
+                    x,
+                )
     for settings in ({"size": (10, 3)}, {"scale_factor": (0.5, 1.7)}):
-        agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="bilinear", align_corners=True, **s), image)
+        agree(
+            torch,
+            lambda F, x, s=settings: F.interpolate(x, mode="bilinear", align_corners=True, **s),
+            image,
+        )
         agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="bicubic", **s), image)
         agree(torch, lambda F, x, s=settings: F.interpolate(x, mode="area", **s), image)
     agree(torch, lambda F, x: F.interpolate(x, size=3, mode="area"), flat)
@@ -347,7 +505,10 @@ def test_resizing_by_weighing_neighbours(torch) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"size": 3, "mode": "linear"}, r'mode "linear" needs an input of 3 dimensions .* got shape \(1, 1, 4, 4\)'),
+        (
+            {"size": 3, "mode": "linear"},
+            r'mode "linear" needs an input of 3 dimensions .* got shape \(1, 1, 4, 4\)',
+        ),
         ({"size": 3, "mode": "cubic"}, "mode must be one of nearest, .* got 'cubic'"),
         ({"size": 3, "align_corners": True}, 'align_corners means nothing for mode "nearest"'),
         ({"size": 3, "scale_factor": 2}, "give either size or scale_factor"),
@@ -361,7 +522,7 @@ def test_resizing_that_makes_no_sense(settings, words: str) -> None:
         F.interpolate(mg.ones(1, 1, 4, 4), **settings)
 
 
-# ------------------------------------------------------------------------------------------------------------------- losses
+# ------------------------------------------------------------------------------------------- losses
 
 REDUCTIONS = ["mean", "sum", "none"]
 
@@ -371,12 +532,26 @@ REDUCTIONS = ["mean", "sum", "none"]
 def test_regression_losses(torch, reduction: str) -> None:
     x, t = ranks(4, 5), ranks(4, 5, seed=1)
     for name, settings in [
-        ("mse_loss", {}), ("l1_loss", {}), ("smooth_l1_loss", {"beta": 2.0}), ("smooth_l1_loss", {"beta": 0.0}), ("huber_loss", {"delta": 2.0}),
+        ("mse_loss", {}), ("l1_loss", {}), ("smooth_l1_loss", {"beta": 2.0}),
+        ("smooth_l1_loss", {"beta": 0.0}), ("huber_loss", {"delta": 2.0}),
     ]:  # fmt: skip
-        agree(torch, lambda F, x, t, n=name, s=settings: getattr(F, n)(x, t, reduction=reduction, **s), x, t)
+        agree(
+            torch,
+            lambda F, x, t, n=name, s=settings: getattr(F, n)(x, t, reduction=reduction, **s),
+            x,
+            t,
+        )
     positive = abs(normal(4, 5)) + 0.1
-    agree(torch, lambda F, x, t, v: F.gaussian_nll_loss(x, t, v, reduction=reduction), x, t, positive)
-    agree(torch, lambda F, x, t: F.hinge_embedding_loss(x, t.detach(), reduction=reduction), x, np.sign(t - 1.5), order=1)
+    agree(
+        torch, lambda F, x, t, v: F.gaussian_nll_loss(x, t, v, reduction=reduction), x, t, positive
+    )
+    agree(
+        torch,
+        lambda F, x, t: F.hinge_embedding_loss(x, t.detach(), reduction=reduction),
+        x,
+        np.sign(t - 1.5),
+        order=1,
+    )
     agree(
         torch,
         lambda F, x, y, t: F.margin_ranking_loss(x, y, t.detach(), margin=0.3, reduction=reduction),
@@ -392,16 +567,38 @@ def test_regression_losses(torch, reduction: str) -> None:
 def test_binary_cross_entropy(torch, reduction: str) -> None:
     p, t = np.array([0.0, 0.0, 1.0, 1.0, 0.3, 1e-50]), np.array([0.0, 1.0, 0.0, 1.0, 0.6, 1.0])
     agree(
-        torch, lambda F, p, t: F.binary_cross_entropy(p, t, reduction=reduction), p, t, order=1, tolerance=1e-8
+        torch,
+        lambda F, p, t: F.binary_cross_entropy(p, t, reduction=reduction),
+        p,
+        t,
+        order=1,
+        tolerance=1e-8,
     )  # the bound 1e-12 is a float32 in PyTorch
     inside = 1 / (1 + np.exp(-normal(6)))
-    agree(torch, lambda F, p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction=reduction), inside, t, abs(normal(6)), order=1)
-    agree(torch, lambda F, p, t: F.binary_cross_entropy(p, t.detach(), reduction=reduction), inside, t)
-    x = np.array([-1e4, -2.0, 0.0, 3.0, 1e4, 5.0])
-    agree(torch, lambda F, x, t: F.binary_cross_entropy_with_logits(x, t, reduction=reduction), x, t, order=1)
     agree(
         torch,
-        lambda F, x, t, w: F.binary_cross_entropy_with_logits(x, t, pos_weight=w.detach(), reduction=reduction),
+        lambda F, p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction=reduction),
+        inside,
+        t,
+        abs(normal(6)),
+        order=1,
+    )
+    agree(
+        torch, lambda F, p, t: F.binary_cross_entropy(p, t.detach(), reduction=reduction), inside, t
+    )
+    x = np.array([-1e4, -2.0, 0.0, 3.0, 1e4, 5.0])
+    agree(
+        torch,
+        lambda F, x, t: F.binary_cross_entropy_with_logits(x, t, reduction=reduction),
+        x,
+        t,
+        order=1,
+    )
+    agree(
+        torch,
+        lambda F, x, t, w: F.binary_cross_entropy_with_logits(
+            x, t, pos_weight=w.detach(), reduction=reduction
+        ),
         normal(4, 3),
         abs(normal(4, 3)),
         abs(normal(3)),
@@ -414,9 +611,20 @@ def test_binary_cross_entropy(torch, reduction: str) -> None:
 @pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean"])
 def test_kl_div(torch, reduction: str) -> None:
     t = np.array([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]])
-    agree(torch, lambda F, x, t: F.kl_div(x, t.detach(), reduction=reduction), normal(2, 3), t, order=1)
+    agree(
+        torch,
+        lambda F, x, t: F.kl_div(x, t.detach(), reduction=reduction),
+        normal(2, 3),
+        t,
+        order=1,
+    )
     agree(torch, lambda F, x, t: F.kl_div(x, t, reduction=reduction), normal(2, 3), t + 0.1)
-    agree(torch, lambda F, x, t: F.kl_div(x, t, reduction=reduction, log_target=True), normal(2, 3), normal(2, 3, seed=1))
+    agree(
+        torch,
+        lambda F, x, t: F.kl_div(x, t, reduction=reduction, log_target=True),
+        normal(2, 3),
+        normal(2, 3, seed=1),
+    )
 
 
 @pytest.mark.oracle
@@ -425,7 +633,9 @@ def test_kl_div(torch, reduction: str) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cross_entropy(torch, reduction: str, smoothing: float, weighted: bool) -> None:
     w = abs(normal(5)) + 0.1
-    weight = lambda F: None if not weighted else (mg.tensor if F is mg.nn.functional else torch.tensor)(w)
+    weight = lambda F: (
+        None if not weighted else (mg.tensor if F is mg.nn.functional else torch.tensor)(w)
+    )
     settings = lambda F: {"weight": weight(F), "reduction": reduction, "label_smoothing": smoothing}
     for shape in ((6, 5), (5,), (3, 5, 2), (2, 5, 3, 2)):
         rest = shape[:1] + shape[2:] if len(shape) > 1 else ()
@@ -434,19 +644,42 @@ def test_cross_entropy(torch, reduction: str, smoothing: float, weighted: bool) 
         if t.size > 1:
             t.flat[1] = -100
             agree(torch, lambda F, x, t: F.cross_entropy(x, t, **settings(F)), normal(*shape), t)
-            agree(torch, lambda F, x, t: F.cross_entropy(x, t, ignore_index=2, **settings(F)), normal(*shape), np.maximum(t, 0))
+            agree(
+                torch,
+                lambda F, x, t: F.cross_entropy(x, t, ignore_index=2, **settings(F)),
+                normal(*shape),
+                np.maximum(t, 0),
+            )
         p = abs(normal(*shape, seed=3))
         agree(torch, lambda F, x, p: F.cross_entropy(x, p, **settings(F)), normal(*shape), p)
         if not smoothing:
-            agree(torch, lambda F, x, t: F.nll_loss(x, t, weight=weight(F), reduction=reduction), normal(*shape), t)
+            agree(
+                torch,
+                lambda F, x, t: F.nll_loss(x, t, weight=weight(F), reduction=reduction),
+                normal(*shape),
+                t,
+            )
 
 
 @pytest.mark.oracle
 def test_cross_entropy_at_the_edge(torch) -> None:
     ignored = np.full(3, -100)
     agree(torch, lambda F, x, t: F.cross_entropy(x, t), normal(3, 4), ignored, order=1)
-    agree(torch, lambda F, x, t: F.cross_entropy(x, t), np.array([[1e4, -1e4], [-1e4, 1e4]]), np.array([1, 1]), order=1)
-    agree(torch, lambda F, x, t: F.cross_entropy(x, t), normal(3, 4, dtype="float32"), classes(4, 3), order=1, tolerance=1e-6)
+    agree(
+        torch,
+        lambda F, x, t: F.cross_entropy(x, t),
+        np.array([[1e4, -1e4], [-1e4, 1e4]]),
+        np.array([1, 1]),
+        order=1,
+    )
+    agree(
+        torch,
+        lambda F, x, t: F.cross_entropy(x, t),
+        normal(3, 4, dtype="float32"),
+        classes(4, 3),
+        order=1,
+        tolerance=1e-6,
+    )
 
 
 def test_cross_entropy_mistakes() -> None:
@@ -463,27 +696,60 @@ def test_cross_entropy_mistakes() -> None:
         F.mse_loss(mg.zeros(2, 1), mg.zeros(2))
 
 
-# ---------------------------------------------------------------------------------------------------------------- attention
+# ---------------------------------------------------------------------------------------- attention
 
 
 @pytest.mark.oracle
 def test_attention(torch) -> None:
     q, k, v = normal(2, 3, 4, 5), normal(2, 3, 6, 5, seed=1), normal(2, 3, 6, 2, seed=2)
     agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), q, k, v)
-    agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v)
+    agree(
+        torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v
+    )
     agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3), q, k, v)
-    agree(torch, lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, normal(4, 6, seed=3))
+    agree(
+        torch,
+        lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        q,
+        k,
+        v,
+        normal(4, 6, seed=3),
+    )
     seen = np.random.default_rng(0).random((4, 6)) < 0.5
     seen[2] = False
-    agree(torch, lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, seen, order=1)
+    agree(
+        torch,
+        lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        q,
+        k,
+        v,
+        seen,
+        order=1,
+    )
 
 
 @pytest.mark.oracle
 def test_attention_of_grouped_heads(torch) -> None:
-    """Six heads of the query share two of the key and three of the value: each of those serves a run of neighbours."""
+    """Six heads of the query share two of the key and three of the value: each of those serves a
+    run of neighbours.
+    """
     q, k, v = normal(2, 6, 4, 5), normal(2, 2, 3, 5, seed=1), normal(2, 3, 3, 2, seed=2)
-    agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v, order=1)
-    agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True), q, k, k, order=1)
+    agree(
+        torch,
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        q,
+        k,
+        v,
+        order=1,
+    )
+    agree(
+        torch,
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+        q,
+        k,
+        k,
+        order=1,
+    )
 
 
 def test_heads_that_do_not_divide_are_refused() -> None:
@@ -494,7 +760,7 @@ def test_heads_that_do_not_divide_are_refused() -> None:
         F.scaled_dot_product_attention(x[0, 0], x[0, 0], x[0, 0], enable_gqa=True)
 
 
-# ------------------------------------------------------------------------------------------------------------------ dropout
+# ------------------------------------------------------------------------------------------ dropout
 
 
 def test_dropout_uses_one_mask_for_value_and_gradient() -> None:
@@ -505,7 +771,9 @@ def test_dropout_uses_one_mask_for_value_and_gradient() -> None:
     np.testing.assert_array_equal(y.detach().numpy(), x.grad.numpy())
     assert set(np.unique(x.grad.numpy())) == {np.float32(0), np.float32(1 / 0.7)}
     assert abs(float((x.grad == 0).float().mean()) - 0.3) < 0.02
-    assert not np.array_equal(F.dropout(x, 0.3).detach().numpy(), y.detach().numpy()), "each call draws anew"
+    assert not np.array_equal(F.dropout(x, 0.3).detach().numpy(), y.detach().numpy()), (
+        "each call draws anew"
+    )
 
 
 def test_dropout_repeats_with_the_seed_and_rests_in_evaluation() -> None:
@@ -559,7 +827,7 @@ def test_float32_stays() -> None:
         assert g.dtype == mg.float32
 
 
-# --------------------------------------------------------------------------------------------------------------- the names
+# ---------------------------------------------------------------------------------------- the names
 
 
 def test_each_function_is_found_again_by_its_name() -> None:
@@ -573,7 +841,8 @@ def test_each_function_is_found_again_by_its_name() -> None:
 def test_an_unknown_name_is_told_what_functions_are_called() -> None:
     """And not what the files are called that they come from."""
     with pytest.raises(
-        AttributeError, match=r"^module 'minigrad\.nn\.functional' has no attribute 'embeding'\. Did you mean embedding or embedding_bag\?$"
+        AttributeError,
+        match=r"^module 'minigrad\.nn\.functional' has no attribute 'embeding'\. Did you mean embedding or embedding_bag\?$",  # noqa: E501
     ):
         F.embeding  # noqa: B018
 
@@ -581,31 +850,115 @@ def test_an_unknown_name_is_told_what_functions_are_called() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: F.adaptive_avg_pool2d(mg.zeros(1, 1, 4, 4), (2,)), ValueError, "adaptive_avg_pool2d: output_size must be one number or 2"),
-        (lambda: F.channel_shuffle(mg.zeros(1, 4, 2), 0), ShapeError, "channel_shuffle: .* 0 groups"),
+        (
+            lambda: F.adaptive_avg_pool2d(mg.zeros(1, 1, 4, 4), (2,)),
+            ValueError,
+            "adaptive_avg_pool2d: output_size must be one number or 2",
+        ),
+        (
+            lambda: F.channel_shuffle(mg.zeros(1, 4, 2), 0),
+            ShapeError,
+            "channel_shuffle: .* 0 groups",
+        ),
         (lambda: F.group_norm(mg.zeros(1, 4, 2), 0), ShapeError, "group_norm: .* 0 groups"),
-        (lambda: F.conv_transpose2d(mg.zeros(1, 1, 2, 2), mg.zeros(1, 1, 2, 2), groups=0), ShapeError, "conv_transpose2d: .* 0 groups"),
-        (lambda: F.pixel_shuffle(mg.zeros(4, 4), 2), ShapeError, "pixel_shuffle: input must have at least 3 dimensions"),
-        (lambda: F.pixel_unshuffle(mg.zeros(1, 4, 4), 0), ValueError, "pixel_unshuffle: the factor must be at least 1, got 0"),
+        (
+            lambda: F.conv_transpose2d(mg.zeros(1, 1, 2, 2), mg.zeros(1, 1, 2, 2), groups=0),
+            ShapeError,
+            "conv_transpose2d: .* 0 groups",
+        ),
+        (
+            lambda: F.pixel_shuffle(mg.zeros(4, 4), 2),
+            ShapeError,
+            "pixel_shuffle: input must have at least 3 dimensions",
+        ),
+        (
+            lambda: F.pixel_unshuffle(mg.zeros(1, 4, 4), 0),
+            ValueError,
+            "pixel_unshuffle: the factor must be at least 1, got 0",
+        ),
         (lambda: F.unfold(mg.zeros(4, 4), 2), ShapeError, "unfold: input must have 4 dimensions"),
         (lambda: F.glu(mg.tensor(1.0)), ShapeError, "glu: input must have at least 1 dimension"),
-        (lambda: F.local_response_norm(mg.zeros(3), 2), ShapeError, "local_response_norm: input must have at least 2 dimensions"),
-        (lambda: F.local_response_norm(mg.zeros(2, 3), 0), ValueError, "local_response_norm: size must be at least 1"),
-        (lambda: F.scaled_dot_product_attention(*[mg.zeros(3)] * 3), ShapeError, "scaled_dot_product_attention: query"),
-        (lambda: F.bilinear(mg.zeros(2, 3), mg.zeros(2, 4), mg.zeros(5, 3, 3)), ShapeError, "bilinear: inputs of shapes"),
-        (lambda: F.multilabel_margin_loss(mg.zeros(2, 3), mg.zeros(2, 3)), DTypeError, "multilabel_margin_loss: .* must be integers"),
-        (lambda: F.multilabel_margin_loss(mg.zeros(1, 2), mg.tensor([[2, -1]])), IndexError, "multilabel_margin_loss: class 2 is out of"),
-        (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 5])), IndexError, "multi_margin_loss: class 5 is out of range"),
-        (lambda: F.max_unpool1d(mg.zeros(1, 1, 2), mg.zeros(1, 1, 2), 2), DTypeError, "max_unpool1d: indices must be integers"),
-        (lambda: F.rms_norm(mg.tensor([1, 2]), (2,)), DTypeError, "rms_norm: needs a floating dtype, got int64"),
-        (lambda: F.layer_norm(mg.zeros(2, 3), 3, mg.zeros(2)), ShapeError, r"layer_norm: weight must have shape \(3,\), got \(2,\)"),
-        (lambda: F.batch_norm(mg.zeros(2, 3), mg.zeros(2), mg.ones(3)), ShapeError, "batch_norm: running_mean must have shape"),
-        (lambda: F.instance_norm(mg.zeros(2, 3, 4), weight=mg.zeros(4)), ShapeError, "instance_norm: weight must have shape"),
-        (lambda: F.group_norm(mg.zeros(2, 4), 2, bias=mg.zeros(2)), ShapeError, "group_norm: bias must have shape"),
-        (lambda: F.pad(mg.zeros(2, 3), (0, 0), mode="edge"), ValueError, "pad: mode must be .* got 'edge'"),
+        (
+            lambda: F.local_response_norm(mg.zeros(3), 2),
+            ShapeError,
+            "local_response_norm: input must have at least 2 dimensions",
+        ),
+        (
+            lambda: F.local_response_norm(mg.zeros(2, 3), 0),
+            ValueError,
+            "local_response_norm: size must be at least 1",
+        ),
+        (
+            lambda: F.scaled_dot_product_attention(*[mg.zeros(3)] * 3),
+            ShapeError,
+            "scaled_dot_product_attention: query",
+        ),
+        (
+            lambda: F.bilinear(mg.zeros(2, 3), mg.zeros(2, 4), mg.zeros(5, 3, 3)),
+            ShapeError,
+            "bilinear: inputs of shapes",
+        ),
+        (
+            lambda: F.multilabel_margin_loss(mg.zeros(2, 3), mg.zeros(2, 3)),
+            DTypeError,
+            "multilabel_margin_loss: .* must be integers",
+        ),
+        (
+            lambda: F.multilabel_margin_loss(mg.zeros(1, 2), mg.tensor([[2, -1]])),
+            IndexError,
+            "multilabel_margin_loss: class 2 is out of",
+        ),
+        (
+            lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 5])),
+            IndexError,
+            "multi_margin_loss: class 5 is out of range",
+        ),
+        (
+            lambda: F.max_unpool1d(mg.zeros(1, 1, 2), mg.zeros(1, 1, 2), 2),
+            DTypeError,
+            "max_unpool1d: indices must be integers",
+        ),
+        (
+            lambda: F.rms_norm(mg.tensor([1, 2]), (2,)),
+            DTypeError,
+            "rms_norm: needs a floating dtype, got int64",
+        ),
+        (
+            lambda: F.layer_norm(mg.zeros(2, 3), 3, mg.zeros(2)),
+            ShapeError,
+            r"layer_norm: weight must have shape \(3,\), got \(2,\)",
+        ),
+        (
+            lambda: F.batch_norm(mg.zeros(2, 3), mg.zeros(2), mg.ones(3)),
+            ShapeError,
+            "batch_norm: running_mean must have shape",
+        ),
+        (
+            lambda: F.instance_norm(mg.zeros(2, 3, 4), weight=mg.zeros(4)),
+            ShapeError,
+            "instance_norm: weight must have shape",
+        ),
+        (
+            lambda: F.group_norm(mg.zeros(2, 4), 2, bias=mg.zeros(2)),
+            ShapeError,
+            "group_norm: bias must have shape",
+        ),
+        (
+            lambda: F.pad(mg.zeros(2, 3), (0, 0), mode="edge"),
+            ValueError,
+            "pad: mode must be .* got 'edge'",
+        ),
         (lambda: F.lp_pool2d(mg.zeros(2, 2), 2, 2), ShapeError, "lp_pool2d: input must have"),
-        (lambda: F.alpha_dropout(mg.zeros(2), 2.0), ValueError, "alpha_dropout: p is a probability, got 2.0"),
-        (lambda: F.dropout2d(mg.zeros(2, 2, 2), -1), ValueError, "dropout2d: p is a probability, got -1"),
+        (
+            lambda: F.alpha_dropout(mg.zeros(2), 2.0),
+            ValueError,
+            "alpha_dropout: p is a probability, got 2.0",
+        ),
+        (
+            lambda: F.dropout2d(mg.zeros(2, 2, 2), -1),
+            ValueError,
+            "dropout2d: p is a probability, got -1",
+        ),
     ],
 )
 def test_a_bad_argument_is_answered_in_the_words_of_the_function(call, error, says):

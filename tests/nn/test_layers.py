@@ -1,6 +1,8 @@
-"""Every layer against PyTorch's, from the same state: results, gradients of inputs and parameters, buffers afterwards. And the modules' own manners."""
+"""Every layer against PyTorch's, from the same state: results, gradients of inputs and
+parameters, buffers afterwards. And the modules' own manners.
+"""
 
-# ruff: noqa: E501  # tables: one case a line
+# tables: one case a line
 
 import copy
 import functools
@@ -34,46 +36,59 @@ def masked(attention):
 LAYERS = {
     "linear": (lambda nn: nn.Linear(4, 3), [single(5, 4)]),
     "linear without bias": (lambda nn: nn.Linear(4, 3, bias=False), [single(2, 5, 4)]),
-    "upsample weighed": (lambda nn: nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), [single(2, 2, 3, 4)]),
+    "upsample weighed": (lambda nn: nn.Upsample(scale_factor=2, mode="bilinear",
+        align_corners=True), [single(2, 2, 3, 4)]),
     "module dict": (
-        lambda nn: nn.Sequential(*nn.ModuleDict({"a": nn.Linear(4, 3), "b": nn.ModuleDict([("c", nn.Linear(3, 2))])["c"]}).values()),
+        lambda nn: nn.Sequential(*nn.ModuleDict({"a": nn.Linear(4, 3),
+            "b": nn.ModuleDict([("c", nn.Linear(3, 2))])["c"]}).values()),
         [single(5, 4)],
     ),
     "bilinear": (lambda nn: nn.Bilinear(3, 4, 2), [single(5, 3), single(5, 4)]),
     "embedding": (lambda nn: nn.Embedding(7, 3, padding_idx=2), [classes(7, 4, 5)]),
     "bags": (lambda nn: nn.EmbeddingBag(7, 3, padding_idx=2), [classes(7, 4, 5)]),
-    "bags, the largest": (lambda nn: nn.EmbeddingBag(7, 3, mode="max", include_last_offset=True), [classes(7, 9), np.array([0, 4, 4, 9])]),
-    "bags, a weighed sum": (lambda nn: nn.EmbeddingBag(7, 3, 2.0, mode="sum"), [classes(7, 9), np.array([0, 4, 4]), single(9)]),
+    "bags, the largest": (lambda nn: nn.EmbeddingBag(7, 3, mode="max", include_last_offset=True),
+        [classes(7, 9), np.array([0, 4, 4, 9])]),
+    "bags, a weighed sum": (lambda nn: nn.EmbeddingBag(7, 3, 2.0, mode="sum"),
+        [classes(7, 9), np.array([0, 4, 4]), single(9)]),
     "fractional": (
-        lambda nn: nn.FractionalMaxPool2d(2, output_size=(3, 4), _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 2), 0.3)),
+        lambda nn: nn.FractionalMaxPool2d(2, output_size=(3, 4),
+            _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 2), 0.3)),
         [single(2, 2, 6, 7)],
     ),
     "fractional 3d": (
-        lambda nn: nn.FractionalMaxPool3d(2, output_ratio=0.5, return_indices=True, _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 3), 0.6)),
+        lambda nn: nn.FractionalMaxPool3d(2, output_ratio=0.5, return_indices=True,
+            _random_samples=(mg if nn is mg.nn else __import__("torch")).full((2, 2, 3), 0.6)),
         [single(2, 2, 6, 7, 5)],
     ),
     "conv1d": (lambda nn: nn.Conv1d(2, 4, 3, stride=2, padding=1), [single(2, 2, 9)]),
     "conv2d": (lambda nn: nn.Conv2d(2, 4, 3, padding=1), [single(2, 2, 6, 6)]),
     "conv2d groups": (lambda nn: nn.Conv2d(4, 6, (3, 2), 2, 1, 1, 2, False), [single(2, 4, 7, 6)]),
-    "conv2d same": (lambda nn: nn.Conv2d(2, 4, 3, padding="same", dilation=2), [single(2, 2, 6, 6)]),
-    "conv2d reflect": (lambda nn: nn.Conv2d(2, 4, 3, padding=(1, 2), padding_mode="reflect"), [single(2, 2, 6, 5)]),
-    "conv2d circular": (lambda nn: nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"), [single(2, 2, 6, 5)]),
+    "conv2d same": (lambda nn: nn.Conv2d(2, 4, 3, padding="same", dilation=2),
+        [single(2, 2, 6, 6)]),
+    "conv2d reflect": (lambda nn: nn.Conv2d(2, 4, 3, padding=(1, 2), padding_mode="reflect"),
+        [single(2, 2, 6, 5)]),
+    "conv2d circular": (lambda nn: nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"),
+        [single(2, 2, 6, 5)]),
     "transposed 1d": (lambda nn: nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, groups=2), [single(2, 4, 5)]),
-    "transposed 2d": (lambda nn: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2), [single(2, 4, 5, 4)]),
+    "transposed 2d": (lambda nn: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1, groups=2),
+        [single(2, 4, 5, 4)]),
     "max pool": (lambda nn: nn.MaxPool2d(3, 1, padding=1), [single(2, 2, 6, 5)]),
     "max pool 1d": (lambda nn: nn.MaxPool1d(3, return_indices=True), [single(2, 2, 7)]),
     "avg pool": (lambda nn: nn.AvgPool2d(3, 1, padding=1), [single(2, 2, 6, 5)]),
     "avg pool 1d": (lambda nn: nn.AvgPool1d(2, ceil_mode=True), [single(2, 2, 7)]),
-    "adaptive": (lambda nn: nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.AdaptiveMaxPool2d((2, 1))), [single(2, 3, 7, 5)]),
+    "adaptive": (lambda nn: nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.AdaptiveMaxPool2d((2, 1))),
+        [single(2, 3, 7, 5)]),
     "batch norm": (lambda nn: nn.BatchNorm2d(3), [single(4, 3, 5, 5)]),
     "batch norm 1d": (lambda nn: nn.BatchNorm1d(3), [single(4, 3)]),
     "batch norm eval": (lambda nn: nn.BatchNorm1d(3).eval(), [single(4, 3, 2)]),
     "batch norm average": (lambda nn: nn.BatchNorm2d(3, momentum=None), [single(4, 3, 5, 5)]),
-    "batch norm untracked": (lambda nn: nn.BatchNorm2d(3, affine=False, track_running_stats=False).eval(), [single(4, 3, 5, 5)]),
+    "batch norm untracked": (lambda nn: nn.BatchNorm2d(3, affine=False,
+        track_running_stats=False).eval(), [single(4, 3, 5, 5)]),
     "layer norm": (lambda nn: nn.LayerNorm((3, 4)), [single(5, 3, 4)]),
     "group norm": (lambda nn: nn.GroupNorm(2, 4), [single(5, 4, 3)]),
     "prelu": (lambda nn: nn.PReLU(3), [single(2, 3, 4)]),
-    "shapes": (lambda nn: nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, 2)), nn.Identity()), [single(4, 2, 3)]),
+    "shapes": (lambda nn: nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, 2)), nn.Identity()),
+        [single(4, 2, 3)]),
     "upsample": (lambda nn: nn.Upsample(scale_factor=2), [single(2, 2, 3, 3)]),
     "dropout eval": (lambda nn: nn.Dropout(0.5).eval(), [single(4, 3)]),
     "rnn": (lambda nn: nn.RNN(3, 4), [single(5, 2, 3)]),
@@ -81,58 +96,94 @@ LAYERS = {
     "lstm": (lambda nn: nn.LSTM(3, 4, num_layers=2, bidirectional=True), [single(5, 2, 3)]),
     "lstm batch first": (lambda nn: nn.LSTM(3, 4, bias=False, batch_first=True), [single(5, 2, 3)]),
     "lstm unbatched": (lambda nn: nn.LSTM(3, 4), [single(5, 3)]),
-    "gru": (lambda nn: nn.GRU(3, 4, num_layers=2, bidirectional=True), [single(5, 2, 3), single(4, 2, 4)]),
+    "gru": (lambda nn: nn.GRU(3, 4, num_layers=2, bidirectional=True),
+        [single(5, 2, 3), single(4, 2, 4)]),
     "rnn cell": (lambda nn: nn.RNNCell(3, 4), [single(5, 3)]),
     "lstm cell": (lambda nn: nn.LSTMCell(3, 4), [single(5, 3)]),
     "gru cell": (lambda nn: nn.GRUCell(3, 4), [single(5, 3), single(5, 4)]),
-    "lstm projected": (lambda nn: nn.LSTM(3, 5, num_layers=2, bidirectional=True, proj_size=2), [single(4, 2, 3)]),
+    "lstm projected": (lambda nn: nn.LSTM(3, 5, num_layers=2, bidirectional=True, proj_size=2),
+        [single(4, 2, 3)]),
     "rnn cell relu": (lambda nn: nn.RNNCell(3, 4, nonlinearity="relu"), [single(5, 3)]),
-    "attention more": (lambda nn: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=5, batch_first=True), [single(2, 5, 8), single(2, 4, 3), single(2, 4, 5)]),
-    "attention masked more": (lambda nn: masked(nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)), [single(3, 2, 8), single(4, 2, 8), single(4, 2, 8)]),
-    "transformer without bias": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, lambda x: x * x, bias=False), [single(5, 3, 8)]),
-    "avg pool divided": (lambda nn: nn.Sequential(nn.AvgPool2d(2, 1, divisor_override=3), nn.BatchNorm2d(2, bias=False), nn.GroupNorm(1, 2, bias=False)), [single(2, 2, 5, 4)]),
-    "attention": (lambda nn: nn.MultiheadAttention(8, 2), [single(5, 3, 8), single(4, 3, 8), single(4, 3, 8)]),
-    "attention batch first": (lambda nn: nn.MultiheadAttention(8, 4, bias=False, batch_first=True), [single(5, 3, 8), single(5, 4, 8), single(5, 4, 8)]),
+    "attention more": (lambda nn: nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True,
+        kdim=3, vdim=5, batch_first=True), [single(2, 5, 8), single(2, 4, 3), single(2, 4, 5)]),
+    "attention masked more": (lambda nn: masked(nn.MultiheadAttention(8, 2, add_bias_kv=True,
+        add_zero_attn=True)), [single(3, 2, 8), single(4, 2, 8), single(4, 2, 8)]),
+    "transformer without bias": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0,
+        lambda x: x * x, bias=False), [single(5, 3, 8)]),
+    "avg pool divided": (lambda nn: nn.Sequential(nn.AvgPool2d(2, 1, divisor_override=3),
+        nn.BatchNorm2d(2, bias=False), nn.GroupNorm(1, 2, bias=False)), [single(2, 2, 5, 4)]),
+    "attention": (lambda nn: nn.MultiheadAttention(8, 2),
+        [single(5, 3, 8), single(4, 3, 8), single(4, 3, 8)]),
+    "attention batch first": (lambda nn: nn.MultiheadAttention(8, 4, bias=False, batch_first=True),
+        [single(5, 3, 8), single(5, 4, 8), single(5, 4, 8)]),
     "transformer": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0), [single(5, 3, 8)]),
-    "transformer norm first": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True), [single(5, 3, 8)]),
-    "transformer stack": (lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 2, nn.LayerNorm(8)), [single(2, 5, 8)]),
-    "transformer decoder": (lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, 0.0), 2), [single(3, 2, 8), single(5, 2, 8, seed=1)]),
-    "decoder norm first": (lambda nn: nn.TransformerDecoderLayer(8, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True, bias=False), [single(2, 3, 8), single(2, 5, 8, seed=1)]),
-    "transformer whole": (lambda nn: nn.Transformer(8, 2, 2, 1, 16, 0.0), [single(5, 2, 8), single(3, 2, 8, seed=1)]),
-    "transformer of one": (lambda nn: nn.Transformer(8, 4, 1, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True), [single(5, 8), single(3, 8, seed=1)]),
-    "activations": (lambda nn: nn.Sequential(nn.ReLU(), nn.LeakyReLU(0.2), nn.ELU(alpha=0.5), nn.GELU(approximate="tanh"), nn.Softplus(2.0), nn.Tanh()), [single(4, 5)]),
-    "more activations": (lambda nn: nn.Sequential(nn.SiLU(), nn.Mish(), nn.Hardswish(), nn.Sigmoid(), nn.LogSoftmax(dim=1), nn.Softmax(dim=0)), [single(4, 5)]),
+    "transformer norm first": (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu",
+        batch_first=True, norm_first=True), [single(5, 3, 8)]),
+    "transformer stack": (lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0,
+        batch_first=True), 2, nn.LayerNorm(8)), [single(2, 5, 8)]),
+    "transformer decoder": (lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16,
+        0.0), 2), [single(3, 2, 8), single(5, 2, 8, seed=1)]),
+    "decoder norm first": (lambda nn: nn.TransformerDecoderLayer(8, 2, 16, 0.0, "gelu",
+        batch_first=True, norm_first=True, bias=False), [single(2, 3, 8), single(2, 5, 8, seed=1)]),
+    "transformer whole": (lambda nn: nn.Transformer(8, 2, 2, 1, 16, 0.0),
+        [single(5, 2, 8), single(3, 2, 8, seed=1)]),
+    "transformer of one": (lambda nn: nn.Transformer(8, 4, 1, 2, 16, 0.0, "gelu", batch_first=True,
+        norm_first=True), [single(5, 8), single(3, 8, seed=1)]),
+    "activations": (lambda nn: nn.Sequential(nn.ReLU(), nn.LeakyReLU(0.2), nn.ELU(alpha=0.5),
+        nn.GELU(approximate="tanh"), nn.Softplus(2.0), nn.Tanh()), [single(4, 5)]),
+    "more activations": (lambda nn: nn.Sequential(nn.SiLU(), nn.Mish(), nn.Hardswish(),
+        nn.Sigmoid(), nn.LogSoftmax(dim=1), nn.Softmax(dim=0)), [single(4, 5)]),
     "mse": (lambda nn: nn.MSELoss(), [single(4, 5), single(4, 5, seed=1)]),
-    "cross entropy": (lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum"), [single(4, 5), classes(5, 4)]),
+    "cross entropy": (lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1, reduction="sum"),
+        [single(4, 5), classes(5, 4)]),
     "nll": (lambda nn: nn.NLLLoss(ignore_index=1), [single(4, 5), classes(5, 4)]),
     "bce logits": (lambda nn: nn.BCEWithLogitsLoss(), [single(4, 5), abs(single(4, 5, seed=1))]),
     "transposed 3d": (lambda nn: nn.ConvTranspose3d(2, 4, 2, 2, 1, 1), [single(1, 2, 3, 3, 3)]),
-    "pools 3d": (lambda nn: nn.Sequential(nn.MaxPool3d(2, 1), nn.AvgPool3d(2, 1), nn.AdaptiveAvgPool3d((2, 3, 2)), nn.AdaptiveMaxPool3d(1)), [single(2, 2, 5, 6, 5)]),
-    "adaptive places": (lambda nn: nn.AdaptiveMaxPool2d((3, 2), return_indices=True), [single(2, 3, 7, 5)]),
+    "pools 3d": (lambda nn: nn.Sequential(nn.MaxPool3d(2, 1), nn.AvgPool3d(2, 1),
+        nn.AdaptiveAvgPool3d((2, 3, 2)), nn.AdaptiveMaxPool3d(1)), [single(2, 2, 5, 6, 5)]),
+    "adaptive places": (lambda nn: nn.AdaptiveMaxPool2d((3, 2), return_indices=True),
+        [single(2, 3, 7, 5)]),
     "batch norm 3d": (lambda nn: nn.BatchNorm3d(3), [single(4, 3, 2, 3, 2)]),
     "instance norm 1d": (lambda nn: nn.InstanceNorm1d(3), [single(3, 5)]),
-    "instance norm 2d": (lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), [single(2, 3, 5, 4)]),
-    "instance norm eval": (lambda nn: nn.InstanceNorm3d(3, track_running_stats=True).eval(), [single(2, 3, 2, 3, 2)]),
+    "instance norm 2d": (lambda nn: nn.InstanceNorm2d(3, affine=True, track_running_stats=True),
+        [single(2, 3, 5, 4)]),
+    "instance norm eval": (lambda nn: nn.InstanceNorm3d(3, track_running_stats=True).eval(),
+        [single(2, 3, 2, 3, 2)]),
     "rms norm": (lambda nn: nn.RMSNorm((3, 4), eps=0.01), [single(5, 3, 4)]),
     "rrelu": (lambda nn: nn.RReLU().eval(), [single(4, 5)]),
-    "paddings": (lambda nn: nn.Sequential(nn.ZeroPad2d(1), nn.ReflectionPad2d((1, 0, 2, 1)), nn.ReplicationPad2d(1), nn.CircularPad2d(1), nn.ConstantPad2d((0, 1, 0, 0), 3.5)), [single(1, 2, 4, 4)]),
-    "paddings 1d": (lambda nn: nn.Sequential(nn.ReflectionPad1d(2), nn.ConstantPad1d(1, 0.5), nn.ZeroPad1d((1, 0))), [single(2, 3, 5)]),
-    "paddings 3d": (lambda nn: nn.Sequential(nn.ReplicationPad3d(1), nn.ReflectionPad3d(1), nn.ZeroPad3d(1), nn.CircularPad3d((0, 1, 0, 0, 1, 0))), [single(1, 2, 3, 3, 3)]),
-    "pixels": (lambda nn: nn.Sequential(nn.PixelShuffle(2), nn.ChannelShuffle(2), nn.PixelUnshuffle(downscale_factor=2)), [single(1, 8, 2, 3)]),
-    "resized": (lambda nn: nn.Sequential(nn.UpsamplingNearest2d(scale_factor=2), nn.UpsamplingBilinear2d(size=(3, 5))), [single(1, 2, 3, 4)]),
+    "paddings": (lambda nn: nn.Sequential(nn.ZeroPad2d(1), nn.ReflectionPad2d((1, 0, 2, 1)),
+        nn.ReplicationPad2d(1), nn.CircularPad2d(1), nn.ConstantPad2d((0, 1, 0, 0), 3.5)),
+        [single(1, 2, 4, 4)]),
+    "paddings 1d": (lambda nn: nn.Sequential(nn.ReflectionPad1d(2), nn.ConstantPad1d(1, 0.5),
+        nn.ZeroPad1d((1, 0))), [single(2, 3, 5)]),
+    "paddings 3d": (lambda nn: nn.Sequential(nn.ReplicationPad3d(1), nn.ReflectionPad3d(1),
+        nn.ZeroPad3d(1), nn.CircularPad3d((0, 1, 0, 0, 1, 0))), [single(1, 2, 3, 3, 3)]),
+    "pixels": (lambda nn: nn.Sequential(nn.PixelShuffle(2), nn.ChannelShuffle(2),
+        nn.PixelUnshuffle(downscale_factor=2)), [single(1, 8, 2, 3)]),
+    "resized": (lambda nn: nn.Sequential(nn.UpsamplingNearest2d(scale_factor=2),
+        nn.UpsamplingBilinear2d(size=(3, 5))), [single(1, 2, 3, 4)]),
     "responses": (lambda nn: nn.LocalResponseNorm(3, alpha=0.1), [single(2, 5, 4)]),
-    "distances": (lambda nn: nn.PairwiseDistance(p=1.0, keepdim=True), [single(4, 5), single(4, 5, seed=1)]),
+    "distances": (lambda nn: nn.PairwiseDistance(p=1.0, keepdim=True),
+        [single(4, 5), single(4, 5, seed=1)]),
     "cosines": (lambda nn: nn.CosineSimilarity(dim=-1), [single(4, 5), single(4, 5, seed=1)]),
-    "norm pools": (lambda nn: nn.Sequential(nn.LPPool2d(2, 2, 1), nn.Flatten(2), nn.LPPool1d(2.0, 3)), [abs(single(1, 2, 4, 4))]),
-    "in place": (lambda nn: nn.Sequential(nn.Linear(5, 4), nn.ReLU(inplace=True), nn.Linear(4, 3), nn.LeakyReLU(0.1, True), nn.Threshold(0.1, 2.0), nn.Softmax2d()), [single(2, 2, 4, 5)]),
-    "hinge": (lambda nn: nn.HingeEmbeddingLoss(margin=0.5), [single(4, 5), 2 * classes(2, 4, 5) - 1]),
+    "norm pools": (lambda nn: nn.Sequential(nn.LPPool2d(2, 2, 1), nn.Flatten(2),
+        nn.LPPool1d(2.0, 3)), [abs(single(1, 2, 4, 4))]),
+    "in place": (lambda nn: nn.Sequential(nn.Linear(5, 4), nn.ReLU(inplace=True), nn.Linear(4, 3),
+        nn.LeakyReLU(0.1, True), nn.Threshold(0.1, 2.0), nn.Softmax2d()), [single(2, 2, 4, 5)]),
+    "hinge": (lambda nn: nn.HingeEmbeddingLoss(margin=0.5),
+        [single(4, 5), 2 * classes(2, 4, 5) - 1]),
     "multi margin": (lambda nn: nn.MultiMarginLoss(p=2), [single(4, 5), classes(5, 4)]),
-    "multilabel soft margin": (lambda nn: nn.MultiLabelSoftMarginLoss(), [single(4, 5), abs(single(4, 5, seed=1))]),
+    "multilabel soft margin": (lambda nn: nn.MultiLabelSoftMarginLoss(),
+        [single(4, 5), abs(single(4, 5, seed=1))]),
     "poisson": (lambda nn: nn.PoissonNLLLoss(full=True), [single(4, 5), abs(single(4, 5, seed=1))]),
-    "gaussian": (lambda nn: nn.GaussianNLLLoss(), [single(4, 5), single(4, 5, seed=1), abs(single(4, 5, seed=2))]),
-    "ranking": (lambda nn: nn.MarginRankingLoss(0.2), [single(4, 5), single(4, 5, seed=1), np.sign(single(4, 5, seed=2))]),
-    "cosine embedding": (lambda nn: nn.CosineEmbeddingLoss(), [single(4, 5), single(4, 5, seed=1), 2 * classes(2, 4) - 1]),
-    "triplet": (lambda nn: nn.TripletMarginLoss(swap=True), [single(4, 5), single(4, 5, seed=1), single(4, 5, seed=2)]),
+    "gaussian": (lambda nn: nn.GaussianNLLLoss(),
+        [single(4, 5), single(4, 5, seed=1), abs(single(4, 5, seed=2))]),
+    "ranking": (lambda nn: nn.MarginRankingLoss(0.2),
+        [single(4, 5), single(4, 5, seed=1), np.sign(single(4, 5, seed=2))]),
+    "cosine embedding": (lambda nn: nn.CosineEmbeddingLoss(),
+        [single(4, 5), single(4, 5, seed=1), 2 * classes(2, 4) - 1]),
+    "triplet": (lambda nn: nn.TripletMarginLoss(swap=True),
+        [single(4, 5), single(4, 5, seed=1), single(4, 5, seed=2)]),
     "huber": (lambda nn: nn.Sequential(nn.Identity(), nn.Linear(5, 2)), [single(4, 5)]),
 }  # fmt: skip
 
@@ -145,7 +196,9 @@ def test_layer(torch, name: str) -> None:
     make, arrays = LAYERS[name]
     ours, theirs = make(nn), make(torch.nn)
     state = {key: value.numpy().copy() for key, value in theirs.state_dict().items()}
-    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in state.items()}
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {
+        k: v.shape for k, v in state.items()
+    }
     ours.load_state_dict(state)
     mine = [mg.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
     other = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
@@ -165,21 +218,38 @@ def test_layer(torch, name: str) -> None:
         if b.requires_grad:
             close(a.grad, b.grad, 5e-5, f"gradient of input {i}")
     for key, value in theirs.state_dict().items():
-        np.testing.assert_allclose(ours.state_dict()[key].numpy(), value.numpy(), rtol=2e-5, atol=2e-5, err_msg=key)
+        np.testing.assert_allclose(
+            ours.state_dict()[key].numpy(), value.numpy(), rtol=2e-5, atol=2e-5, err_msg=key
+        )
 
 
 @pytest.mark.oracle
 def test_attention_masks(torch) -> None:
-    ours, theirs = nn.MultiheadAttention(8, 2, batch_first=True), torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    ours, theirs = (
+        nn.MultiheadAttention(8, 2, batch_first=True),
+        torch.nn.MultiheadAttention(8, 2, batch_first=True),
+    )
     ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     q, k = single(3, 4, 8), single(3, 5, 8, seed=1)
     forbidden = np.triu(np.ones((4, 5), bool), 2)
     padding = np.zeros((3, 5), bool)
     padding[1, 3:] = True
     numbers = single(3 * 2, 4, 5)
-    for mask, keys in ((forbidden, None), (None, padding), (forbidden, padding), (numbers, None), (numbers[0], None)):
+    for mask, keys in (
+        (forbidden, None),
+        (None, padding),
+        (forbidden, padding),
+        (numbers, None),
+        (numbers[0], None),
+    ):
         both = [
-            lib(make(q), make(k), make(k), None if keys is None else make(keys), attn_mask=None if mask is None else make(mask))
+            lib(
+                make(q),
+                make(k),
+                make(k),
+                None if keys is None else make(keys),
+                attn_mask=None if mask is None else make(mask),
+            )
             for lib, make in ((ours, mg.tensor), (theirs, torch.tensor))
         ]
         for a, b in zip(*both, strict=True):
@@ -196,7 +266,9 @@ def test_initial_parameters_have_pytorchs_spread(torch) -> None:
         lambda nn: nn.Embedding(300, 50),
         lambda nn: nn.LSTM(60, 80),
     ):
-        for (key, p), q in zip(make(nn).named_parameters(), make(torch.nn).parameters(), strict=True):
+        for (key, p), q in zip(
+            make(nn).named_parameters(), make(torch.nn).parameters(), strict=True
+        ):
             a, b = p.detach().numpy(), q.detach().numpy()
             assert abs(a.std() / b.std() - 1) < 0.15, key
             assert abs(a.max() / b.max() - 1) < 0.25, key
@@ -227,7 +299,9 @@ def test_init(torch, name: str) -> None:
         assert ours.is_leaf and ours.dtype == mg.float32
         getattr(torch.nn.init, name)(theirs)
         a, b = ours.detach().numpy(), theirs.numpy()
-        assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-6) and abs(a.mean() - b.mean()) < 0.05 * (b.std() + 1e-6)
+        assert abs(a.std() - b.std()) < 0.05 * (b.std() + 1e-6) and abs(
+            a.mean() - b.mean()
+        ) < 0.05 * (b.std() + 1e-6)
         assert np.quantile(a, 0.95) == pytest.approx(np.quantile(b, 0.95), rel=0.15, abs=1e-6)
     if name == "orthogonal_":
         matrix = nn.init.orthogonal_(mg.zeros(5, 3), gain=2.0).numpy()
@@ -236,7 +310,7 @@ def test_init(torch, name: str) -> None:
         assert nn.init.calculate_gain(kind) == pytest.approx(torch.nn.init.calculate_gain(kind))
 
 
-# -------------------------------------------------------------------------------------------------------------- modules
+# ------------------------------------------------------------------------------------------ modules
 
 
 def network() -> nn.Sequential:
@@ -249,12 +323,15 @@ def network() -> nn.Sequential:
 
 def test_repr_is_a_readable_tree() -> None:
     assert repr(network()) == (
-        "Sequential(\n  (0): Linear(in_features=2, out_features=25, bias=True)\n  (1): ReLU()\n  (2): Linear(in_features=25, out_features=25, bias=True)\n  (3): ReLU()\n  (4): Linear(in_features=25, out_features=25, bias=True)\n"
-        "  (5): ReLU()\n  (6): Linear(in_features=25, out_features=2, bias=True)\n  (7): Softmax(dim=1)\n)"
+        "Sequential(\n  (0): Linear(in_features=2, out_features=25, bias=True)\n  (1): ReLU()\n  (2): Linear(in_features=25, out_features=25, bias=True)\n  (3): ReLU()\n  (4): Linear(in_features=25, out_features=25, bias=True)\n"  # noqa: E501
+        "  (5): ReLU()\n  (6): Linear(in_features=25, out_features=2, bias=True)\n  (7): Softmax(dim=1)\n)"  # noqa: E501
     )
-    assert "\n  (1): Sequential(\n    (0): ReLU()\n  )" in repr(nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU())))
+    assert "\n  (1): Sequential(\n    (0): ReLU()\n  )" in repr(
+        nn.Sequential(nn.Tanh(), nn.Sequential(nn.ReLU()))
+    )
     assert (
-        repr(nn.Conv2d(1, 32, 3, padding=1, bias=False)) == "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)"
+        repr(nn.Conv2d(1, 32, 3, padding=1, bias=False))
+        == "Conv2d(1, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)"
     )
 
 
@@ -276,7 +353,16 @@ class Nested(nn.Module):
 def test_parameters_are_found_by_attribute() -> None:
     model = Nested()
     names = [name for name, _ in model.named_parameters()]
-    assert sorted(names) == sorted(["scale", *(f"{m}.{p}" for m in ("first", "others.0", "others.1.deep") for p in ("weight", "bias"))])
+    assert sorted(names) == sorted(
+        [
+            "scale",
+            *(
+                f"{m}.{p}"
+                for m in ("first", "others.0", "others.1.deep")
+                for p in ("weight", "bias")
+            ),
+        ]
+    )
     assert len(model.params()) == len(names) == len({id(p) for p in model.parameters()})
     assert [name for name, _ in model.named_buffers()] == ["count"]
     assert {"count", "scale"} < set(model.state_dict())
@@ -323,7 +409,10 @@ def test_a_file_with_pickled_objects_is_refused(tmp_path) -> None:
 def test_wrong_states_are_listed_and_change_nothing() -> None:
     model = nn.Linear(2, 3)
     before = model.weight.detach().clone().numpy()
-    with pytest.raises(nn.StateError, match=r"missing: bias(.|\n)*unknown: extra(.|\n)*weight: shape \(3, 3\) does not fit \(3, 2\)"):
+    with pytest.raises(
+        nn.StateError,
+        match=r"missing: bias(.|\n)*unknown: extra(.|\n)*weight: shape \(3, 3\) does not fit \(3, 2\)",  # noqa: E501
+    ):
         model.load_state_dict({"weight": np.zeros((3, 3)), "extra": np.zeros(1)})
     np.testing.assert_array_equal(model.weight.detach().numpy(), before)
     model.load_state_dict({"bias": np.ones(3)}, strict=False)
@@ -364,8 +453,12 @@ def test_a_copy_of_an_activation_is_of_its_own_class() -> None:
 def test_hooks() -> None:
     seen: list = []
     model = nn.ReLU()
-    first = model.register_forward_pre_hook(lambda module, args: seen.append("before") or (args[0] + 1,))
-    second = model.register_forward_hook(lambda module, args, result: seen.append("after") or result * 2)
+    first = model.register_forward_pre_hook(
+        lambda module, args: seen.append("before") or (args[0] + 1,)
+    )
+    second = model.register_forward_hook(
+        lambda module, args, result: seen.append("after") or result * 2
+    )
     assert float(model(mg.tensor(1.0))) == 4
     first.remove()
     second.remove()
@@ -374,7 +467,12 @@ def test_hooks() -> None:
 
 def test_sequential_is_a_sequence() -> None:
     model = network()
-    assert len(model) == 8 and isinstance(model[-1], nn.Softmax) and len(model[:3]) == 3 and len(list(model)) == 8
+    assert (
+        len(model) == 8
+        and isinstance(model[-1], nn.Softmax)
+        and len(model[:3]) == 3
+        and len(list(model)) == 8
+    )
     assert model[0] is model[:3][0]
     with pytest.raises(TypeError, match="cannot be called"):
         nn.Sequential(nn.ReLU(), 3)
@@ -418,8 +516,12 @@ def test_a_parameter_of_one_number_is_converted() -> None:
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
 def test_transformer_sees_what_its_masks_allow(torch):
-    """Causal masks on both sides, padded keys in both sequences; and a later position changes nothing before it."""
-    ours, theirs = (library.nn.Transformer(8, 2, 1, 2, 16, 0.0, batch_first=True) for library in (mg, torch))
+    """Causal masks on both sides, padded keys in both sequences; and a later position changes
+    nothing before it.
+    """
+    ours, theirs = (
+        library.nn.Transformer(8, 2, 1, 2, 16, 0.0, batch_first=True) for library in (mg, torch)
+    )
     ours.load_state_dict({key: value.numpy().copy() for key, value in theirs.state_dict().items()})
     src, tgt = single(2, 5, 8), single(2, 3, 8, seed=1)
     padded = np.array([[False] * 5, [False, False, False, True, True]])
@@ -431,25 +533,39 @@ def test_transformer_sees_what_its_masks_allow(torch):
             model(
                 made(src), made(tgt), mask(5), mask(3), made(np.zeros((3, 5), dtype="float32")),
                 src_key_padding_mask=made(np.where(padded, -np.inf, 0).astype("float32")),
-                memory_key_padding_mask=made(np.where(padded, -np.inf, 0).astype("float32")), tgt_is_causal=True,
+                memory_key_padding_mask=made(np.where(padded, -np.inf, 0).astype("float32")),
+                tgt_is_causal=True,
             )
         )  # fmt: skip
         assert mask(3).tolist() == [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]]
-    np.testing.assert_allclose(results[0].detach().numpy(), results[1].detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        results[0].detach().numpy(), results[1].detach().numpy(), rtol=1e-4, atol=1e-5
+    )
     changed = tgt.copy()
     changed[:, 2] = 7
     mask = nn.Transformer.generate_square_subsequent_mask(3)
-    first, second = (ours(mg.tensor(src), mg.tensor(t), tgt_mask=mask).detach().numpy() for t in (tgt, changed))
+    first, second = (
+        ours(mg.tensor(src), mg.tensor(t), tgt_mask=mask).detach().numpy() for t in (tgt, changed)
+    )
     np.testing.assert_array_equal(first[:, :2], second[:, :2])
     assert not np.allclose(first[:, 2], second[:, 2])
 
 
 def test_transformer_that_is_called_wrongly():
     model = nn.Transformer(8, 2, 1, 1, 16)
-    for src, tgt in ((mg.zeros(5, 2, 8), mg.zeros(3, 2, 6)), (mg.zeros(5, 2, 8), mg.zeros(3, 1, 8)), (mg.zeros(5, 8), mg.zeros(3, 2, 8))):
-        with pytest.raises(mg.errors.ShapeError, match=r"Transformer: src and tgt must have .* 8 features \(d_model\), got shapes"):
+    for src, tgt in (
+        (mg.zeros(5, 2, 8), mg.zeros(3, 2, 6)),
+        (mg.zeros(5, 2, 8), mg.zeros(3, 1, 8)),
+        (mg.zeros(5, 8), mg.zeros(3, 2, 8)),
+    ):
+        with pytest.raises(
+            mg.errors.ShapeError,
+            match=r"Transformer: src and tgt must have .* 8 features \(d_model\), got shapes",
+        ):
             model(src, tgt)
-    with pytest.raises(ValueError, match="tgt_is_causal is a hint about tgt_mask, which must be given too"):
+    with pytest.raises(
+        ValueError, match="tgt_is_causal is a hint about tgt_mask, which must be given too"
+    ):
         model.decoder(mg.zeros(3, 2, 8), mg.zeros(5, 2, 8), tgt_is_causal=True)
     with pytest.raises(ValueError, match="num_layers must be a whole number from 0 on, got 'two'"):
         nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), "two")
@@ -459,8 +575,13 @@ def test_transformer_that_is_called_wrongly():
 
 def test_which_tensors_are_parameters() -> None:
     weight = nn.Parameter(mg.ones(2))
-    assert isinstance(weight, nn.Parameter) and all(isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters())
-    assert not any(isinstance(t, nn.Parameter) for t in (mg.ones(2), mg.ones(2, requires_grad=True), weight * 2, weight.detach(), 3.0))
+    assert isinstance(weight, nn.Parameter) and all(
+        isinstance(p, nn.Parameter) for p in nn.Linear(2, 3).parameters()
+    )
+    assert not any(
+        isinstance(t, nn.Parameter)
+        for t in (mg.ones(2), mg.ones(2, requires_grad=True), weight * 2, weight.detach(), 3.0)
+    )
     assert isinstance(nn.Parameter(mg.ones(2), requires_grad=False), nn.Parameter)
     assert type(weight) is mg.Tensor and weight.is_leaf and weight.requires_grad
 
@@ -470,7 +591,9 @@ def test_paddings_that_cannot_be_are_told_by_the_layer() -> None:
         nn.Conv2d(1, 1, 3, stride=2, padding="same")
     with pytest.raises(ValueError, match='Conv1d: padding must be numbers, "same" or "valid"'):
         nn.Conv1d(1, 1, 3, padding="full")
-    with pytest.raises(ValueError, match="ConvTranspose2d: padding must be one number or 2, got 'same'"):
+    with pytest.raises(
+        ValueError, match="ConvTranspose2d: padding must be one number or 2, got 'same'"
+    ):
         nn.ConvTranspose2d(1, 1, 3, padding="same")
 
 

@@ -1,4 +1,6 @@
-"""Hooks around a module: what they see, what they may replace, and in which order they are called, as in PyTorch."""
+"""Hooks around a module: what they see, what they may replace, and in which order they are
+called, as in PyTorch.
+"""
 
 import copy
 import gc
@@ -31,12 +33,16 @@ def several(nn):
 
 
 def watched(module, log):
-    module.register_full_backward_hook(lambda m, grads, outs: log.append((type(m).__name__, plain(grads), plain(outs))))
-    module.register_full_backward_pre_hook(lambda m, outs: log.append((type(m).__name__, plain(outs))))
+    module.register_full_backward_hook(
+        lambda m, grads, outs: log.append((type(m).__name__, plain(grads), plain(outs)))
+    )
+    module.register_full_backward_pre_hook(
+        lambda m, outs: log.append((type(m).__name__, plain(outs)))
+    )
     return module
 
 
-# ----------------------------------------------------------------------------------------------------------------- the way back
+# ------------------------------------------------------------------------------------- the way back
 
 
 def several_in_and_out(lib, log):
@@ -46,7 +52,9 @@ def several_in_and_out(lib, log):
     out = module(a, b)
     (out[0].sum() + out[2].sum()).backward()
     module(a, a)[0].sum().backward()
-    module(a, b)[1][0].sum().backward()  # inside a nested tuple: passes by the second node, and comes to the first
+    module(a, b)[1][
+        0
+    ].sum().backward()  # inside a nested tuple: passes by the second node, and comes to the first
     out = module(a, b)[0].sum()
     out.backward(retain_graph=True)
     out.backward()
@@ -64,7 +72,9 @@ def second_derivative(lib, log):
 def past_the_results(lib, log):
     module = watched(several(lib.nn), log)
     a, b = (lib.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
-    (first,) = lib.autograd.grad(module(a, b)[0].sum() + 0 * b.sum(), [a], create_graph=True)  # b, whatever the results are
+    (first,) = lib.autograd.grad(
+        module(a, b)[0].sum() + 0 * b.sum(), [a], create_graph=True
+    )  # b, whatever the results are
     log.clear()
     return lib.autograd.grad(first.sum(), [b])  # comes to the arguments, but not by the results
 
@@ -74,10 +84,14 @@ def replacing(lib, log):
     times = lambda k: lambda m, grads, outs: tuple(None if g is None else k * g for g in grads)
     plus = lambda k: lambda m, outs: [None if g is None else k + g for g in outs]
     module.register_full_backward_hook(times(10))
-    module.register_full_backward_hook(lambda m, grads, outs: (grads[0] + 1, *grads[1:]), prepend=True)
+    module.register_full_backward_hook(
+        lambda m, grads, outs: (grads[0] + 1, *grads[1:]), prepend=True
+    )
     handle = module.register_full_backward_hook(times(7))
     module.register_full_backward_pre_hook(plus(1))
-    module.register_full_backward_pre_hook(lambda m, outs: tuple(None if g is None else 5 * g for g in outs), prepend=True)
+    module.register_full_backward_pre_hook(
+        lambda m, outs: tuple(None if g is None else 5 * g for g in outs), prepend=True
+    )
     handle.remove()
     a, b = (lib.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, 4.0]))
     module(a, b, scale=2)[0].sum().backward()
@@ -116,7 +130,15 @@ def removed_in_between(lib, log):
     return [a.grad]
 
 
-CASES = [several_in_and_out, second_derivative, past_the_results, replacing, named_tuple, nested_modules, removed_in_between]
+CASES = [
+    several_in_and_out,
+    second_derivative,
+    past_the_results,
+    replacing,
+    named_tuple,
+    nested_modules,
+    removed_in_between,
+]
 
 
 @pytest.mark.oracle
@@ -132,7 +154,10 @@ def test_what_needs_no_gradient_is_none():
     module = watched(several(nn), log)
     a, b = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([3.0, 4.0])
     module(a, b)[0].sum().backward()
-    assert log == [("Several", [[1.0, 1.0], None, None, None]), ("Several", [[3.0, 4.0], None], [[1.0, 1.0], None, None, None])]
+    assert log == [
+        ("Several", [[1.0, 1.0], None, None, None]),
+        ("Several", [[3.0, 4.0], None], [[1.0, 1.0], None, None, None]),
+    ]
     log.clear()
     b.requires_grad_()
     mg.autograd.grad(module(a, b)[0].sum(), [b])
@@ -175,27 +200,47 @@ def test_without_an_input_that_needs_a_gradient():
     with pytest.warns(UserWarning, match="Linear: no input of this call requires grad"):
         layer(mg.ones(1, 2)).sum().backward()
     assert log == [("Linear", [[[1.0]]]), ("Linear", [None], [[[1.0]]])]
-    handle = layer.register_full_backward_pre_hook(lambda m, outs: (3 * outs[0],))  # no full hook, nothing to warn of
+    handle = layer.register_full_backward_pre_hook(
+        lambda m, outs: (3 * outs[0],)
+    )  # no full hook, nothing to warn of
     layer._call_hooks.after_backward.clear()
     layer.zero_grad()
     layer(mg.ones(1, 2)).sum().backward()
     assert layer.weight.grad.tolist() == [[3.0, 3.0]]
     handle.remove()
     layer.register_full_backward_hook(lambda m, grads, outs: (mg.ones(1, 2),))
-    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="a backward hook of Linear returned gradients, but no input"):
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(
+            RuntimeError, match="a backward hook of Linear returned gradients, but no input"
+        ),
+    ):
         layer(mg.ones(1, 2)).sum().backward()
 
 
 @pytest.mark.parametrize(
     ("kind", "returned", "error", "message"),
     [
-        ("full_backward_hook", (), RuntimeError, "backward hook of Tanh returned an invalid number of grad_input: got 0, but expected 1"),
-        ("full_backward_pre_hook", (1, 2), RuntimeError, "pre-hook of Tanh .* number of grad_output: got 2, but expected 1"),
+        (
+            "full_backward_hook",
+            (),
+            RuntimeError,
+            "backward hook of Tanh returned an invalid number of grad_input: got 0, but expected 1",
+        ),
+        (
+            "full_backward_pre_hook",
+            (1, 2),
+            RuntimeError,
+            "pre-hook of Tanh .* number of grad_output: got 2, but expected 1",
+        ),
         (
             "full_backward_hook",
             3.0,
             TypeError,
-            "a backward hook of Tanh returned float; return None, or a tuple in the place of grad_input",
+            (
+                "a backward hook of Tanh returned float; return None, or a tuple in the place of"
+                " grad_input"
+            ),
         ),
         ("full_backward_hook", (3.0,), TypeError, "returned float as number 0 of grad_inputs"),
         ("full_backward_hook", (mg.ones(3),), mg.errors.ShapeError, r"from \(2,\) to \(3,\)"),
@@ -246,8 +291,12 @@ def test_backward_hooks_in_transformations():
     module.register_full_backward_hook(lambda m, grads, outs: (2 * grads[0],))
     assert mg.func.grad(value)(x).tolist() == (2 * expected).tolist()
     assert mg.func.vmap(mg.func.grad(value))(batch).tolist() == (2 * expected_batch).tolist()
-    assert mg.func.jvp(module, (x,), (mg.ones(2),))[1].tolist() == pushed.tolist()  # a matter of the way back
-    assert mg.allclose(mg.autograd.functional.hessian(value, x), 4 * second)  # both passes come through the module
+    assert (
+        mg.func.jvp(module, (x,), (mg.ones(2),))[1].tolist() == pushed.tolist()
+    )  # a matter of the way back
+    assert mg.allclose(
+        mg.autograd.functional.hessian(value, x), 4 * second
+    )  # both passes come through the module
     leaf = mg.tensor([1.0, -2.0], requires_grad=True)
     assert mg.func.jvp(lambda t: module(t * leaf), (x,), (mg.ones(2),))[1].shape == (2,)
 
@@ -275,7 +324,9 @@ def test_compiled_steps_with_backward_hooks():
         warnings.simplefilter("ignore")
         for _ in range(5):
             compiled(x)
-    assert len(seen) == 5 and "seen" in compiled.reason  # what a replay would leave out keeps it eager
+    assert (
+        len(seen) == 5 and "seen" in compiled.reason
+    )  # what a replay would leave out keeps it eager
 
 
 def test_hooks_leave_no_circles_and_go_with_copies():
@@ -294,7 +345,7 @@ def test_hooks_leave_no_circles_and_go_with_copies():
     assert len(module._call_hooks.after_backward) == 1
 
 
-# --------------------------------------------------------------------------------------------------------------- the way forward
+# ---------------------------------------------------------------------------------- the way forward
 
 
 def order_of_hooks(lib, log):
@@ -314,10 +365,17 @@ def order_of_hooks(lib, log):
 def replaced_inputs_and_results(lib, log):
     module = several(lib.nn)
     module.register_forward_pre_hook(lambda m, args: (args[0] + 1, *args[1:]))
-    module.register_forward_pre_hook(lambda m, args, kwargs: (args, {**kwargs, "scale": 10}), with_kwargs=True)
+    module.register_forward_pre_hook(
+        lambda m, args, kwargs: (args, {**kwargs, "scale": 10}), with_kwargs=True
+    )
     module.register_forward_pre_hook(lambda m, args: (2 * args[0], args[1]), prepend=True)
-    module.register_forward_hook(lambda m, args, result: log.append(plain([args, result])) or result[0])
-    module.register_forward_hook(lambda m, args, kwargs, result: log.append(plain([args, result, kwargs["scale"]])), with_kwargs=True)
+    module.register_forward_hook(
+        lambda m, args, result: log.append(plain([args, result])) or result[0]
+    )
+    module.register_forward_hook(
+        lambda m, args, kwargs, result: log.append(plain([args, result, kwargs["scale"]])),
+        with_kwargs=True,
+    )
     module.register_forward_hook(lambda m, args, result: result + 1)
     single = lib.nn.ReLU()
     single.register_forward_pre_hook(lambda m, args: args[0] + 1)
@@ -336,9 +394,13 @@ def keyword_arguments(lib, log):
 
 def always_called(lib, log):
     module = several(lib.nn)
-    module.register_forward_hook(lambda m, args, result: log.append(("always", result)), always_call=True)
+    module.register_forward_hook(
+        lambda m, args, result: log.append(("always", result)), always_call=True
+    )
     module.register_forward_hook(lambda m, args, result: log.append("only if it went well"))
-    module.register_forward_hook(lambda m, args, kwargs, result: log.append(list(kwargs)), always_call=True, with_kwargs=True)
+    module.register_forward_hook(
+        lambda m, args, kwargs, result: log.append(list(kwargs)), always_call=True, with_kwargs=True
+    )
     with pytest.raises(TypeError):
         module(1, None, other=2)
     return []
@@ -353,13 +415,21 @@ def always_called_once(lib, log):
 
     module.register_forward_hook(lambda m, args, result: log.append("before it"), always_call=True)
     module.register_forward_hook(failing)
-    module.register_forward_hook(lambda m, args, result: log.append(["after it", plain(result)]), always_call=True)
+    module.register_forward_hook(
+        lambda m, args, result: log.append(["after it", plain(result)]), always_call=True
+    )
     with pytest.raises(ValueError, match="a hook fails"):
         module(lib.tensor([1.0]), lib.tensor([2.0]))
     return []
 
 
-FORWARD = [order_of_hooks, replaced_inputs_and_results, keyword_arguments, always_called, always_called_once]
+FORWARD = [
+    order_of_hooks,
+    replaced_inputs_and_results,
+    keyword_arguments,
+    always_called,
+    always_called_once,
+]
 
 
 @pytest.mark.oracle
@@ -376,7 +446,10 @@ def test_a_hook_that_is_always_called_may_fail_too():
 
     module = several(nn)
     module.register_forward_hook(fails, always_call=True)
-    told = pytest.warns(UserWarning, match="Several: a forward hook with always_call=True failed .* KeyError: 'also'")
+    told = pytest.warns(
+        UserWarning,
+        match="Several: a forward hook with always_call=True failed .* KeyError: 'also'",
+    )
     with told, pytest.raises(TypeError):
         module(1, None)
 
@@ -384,9 +457,20 @@ def test_a_hook_that_is_always_called_may_fail_too():
 def test_hooks_that_are_wrong():
     module = several(nn)
     module.register_forward_pre_hook(lambda m, args, kwargs: args, with_kwargs=True)
-    with pytest.raises(RuntimeError, match=r"Several: a forward pre-hook .* must return None or a tuple of \(new_args, new_kwargs\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=(
+            r"Several: a forward pre-hook .* must return None or a tuple of \(new_args,"
+            r" new_kwargs\)"
+        ),
+    ):
         module(mg.ones(1))
-    for kind in ("forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"):
+    for kind in (
+        "forward_hook",
+        "forward_pre_hook",
+        "full_backward_hook",
+        "full_backward_pre_hook",
+    ):
         with pytest.raises(TypeError, match=f"register_{kind}: a hook is a function, got int"):
             getattr(module, f"register_{kind}")(3)
 

@@ -1,4 +1,6 @@
-"""What a module registers, and refuses: random programs of assignments, in minigrad and in PyTorch."""
+"""What a module registers, and refuses: random programs of assignments, in minigrad and in
+PyTorch.
+"""
 
 import copy
 import pickle
@@ -28,7 +30,9 @@ STEPS = {
     "set": lambda lib, m, n, k, v, on: setattr(m, n, VALUES[v](lib)),
     "tie": lambda lib, m, n, k, v, on: setattr(m, n, getattr(m, k)),
     "delete": lambda lib, m, n, k, v, on: delattr(m, n),
-    "register_buffer": lambda lib, m, n, k, v, on: m.register_buffer(n, None if v == "none" else lib.ones(2), persistent=on),
+    "register_buffer": lambda lib, m, n, k, v, on: m.register_buffer(
+        n, None if v == "none" else lib.ones(2), persistent=on
+    ),
     "register_parameter": lambda lib, m, n, k, v, on: m.register_parameter(n, VALUES[v](lib)),
     "add_module": lambda lib, m, n, k, v, on: m.add_module(n, VALUES[v](lib)),
     "set_submodule": lambda lib, m, n, k, v, on: m.set_submodule(n, lib.nn.ReLU()),
@@ -43,7 +47,16 @@ STEPS = {
 def program(seed):
     r = random.Random(seed)
     kinds = ["set"] * 8 + list(STEPS)
-    return [(r.choice(kinds), r.choice(NAMES), r.choice(NAMES), r.choice(list(VALUES)), r.random() < 0.5) for _ in range(r.randint(2, 10))]
+    return [
+        (
+            r.choice(kinds),
+            r.choice(NAMES),
+            r.choice(NAMES),
+            r.choice(list(VALUES)),
+            r.random() < 0.5,
+        )
+        for _ in range(r.randint(2, 10))
+    ]
 
 
 def facts(m):
@@ -72,7 +85,11 @@ def run(lib, steps):
 
 
 def differences(torch, seeds):
-    return [(seed, program(seed)) for seed in seeds if run(mg, program(seed)) != run(torch, program(seed))]
+    return [
+        (seed, program(seed))
+        for seed in seeds
+        if run(mg, program(seed)) != run(torch, program(seed))
+    ]
 
 
 @pytest.mark.oracle
@@ -88,12 +105,21 @@ def test_thousands_of_random_programs_register_what_pytorch_registers(torch):
 
 def test_a_plain_tensor_cannot_take_a_parameters_place():
     layer = nn.Linear(2, 2)
-    with pytest.raises(TypeError, match=r"Linear\.weight is a parameter: it must be an nn\.Parameter or None, got a plain tensor"):
+    with pytest.raises(
+        TypeError,
+        match=(
+            r"Linear\.weight is a parameter: it must be an nn\.Parameter or None, got a plain"
+            r" tensor"
+        ),
+    ):
         layer.weight = mg.zeros(2, 2)
     with pytest.raises(TypeError, match=r"bias is a parameter"):
         nn.Linear(2, 2, bias=False).bias = mg.zeros(2)
     layer.bias = None
-    assert [n for n, _ in layer.named_parameters()] == ["weight"] and list(layer._parameters) == ["weight", "bias"]
+    assert [n for n, _ in layer.named_parameters()] == ["weight"] and list(layer._parameters) == [
+        "weight",
+        "bias",
+    ]
     layer.bias = nn.Parameter(mg.ones(2))
     assert list(layer.state_dict()) == ["weight", "bias"]
 
@@ -101,7 +127,11 @@ def test_a_plain_tensor_cannot_take_a_parameters_place():
 def test_a_constructor_need_not_call_that_of_module():
     class Plain(nn.Module):
         def __init__(self):
-            self.w, self.inner, self.lists = nn.Parameter(mg.ones(1)), nn.Linear(1, 1), [nn.Linear(1, 1)]
+            self.w, self.inner, self.lists = (
+                nn.Parameter(mg.ones(1)),
+                nn.Linear(1, 1),
+                [nn.Linear(1, 1)],
+            )
 
     assert list(Plain().state_dict()) == ["w", "inner.weight", "inner.bias"]
 
@@ -124,14 +154,22 @@ def test_a_shallow_copy_registers_for_itself():
     second = copy.copy(first)
     second.more = nn.Parameter(mg.ones(1))
     del second.bias
-    assert list(first.state_dict()) == ["weight", "bias"] and list(second.state_dict()) == ["weight", "more"]
+    assert list(first.state_dict()) == ["weight", "bias"] and list(second.state_dict()) == [
+        "weight",
+        "more",
+    ]
 
 
 def test_a_parameter_has_the_memory_of_its_tensor_and_gradients_follow_a_conversion():
     data = mg.ones(2)
     parameter = nn.Parameter(data)
     data.mul_(3)
-    assert parameter.tolist() == [3.0, 3.0] and parameter.is_leaf and parameter.requires_grad and not data.requires_grad
+    assert (
+        parameter.tolist() == [3.0, 3.0]
+        and parameter.is_leaf
+        and parameter.requires_grad
+        and not data.requires_grad
+    )
     layer = nn.Linear(1, 1)
     layer(mg.ones(1, 1)).sum().backward()
     layer.double()
@@ -158,12 +196,17 @@ def test_extra_state_is_saved_and_asked_for_as_by_pytorch(torch):
     seen = []
     for lib in (mg, torch):
         extra = with_extra(lib)
-        outer, other = lib.nn.Sequential(extra(7), lib.nn.ReLU()), lib.nn.Sequential(extra(), lib.nn.ReLU())
+        outer, other = (
+            lib.nn.Sequential(extra(7), lib.nn.ReLU()),
+            lib.nn.Sequential(extra(), lib.nn.ReLU()),
+        )
         state = outer.state_dict()
         keys = other.load_state_dict(state)
         without = {k: v for k, v in state.items() if "extra" not in k}
         missing = other.load_state_dict(without, strict=False)
-        unknown = lib.nn.Sequential(lib.nn.ReLU()).load_state_dict({"0._extra_state": 3}, strict=False)
+        unknown = lib.nn.Sequential(lib.nn.ReLU()).load_state_dict(
+            {"0._extra_state": 3}, strict=False
+        )
         seen.append([list(state), other[0].count, list(keys), list(missing), list(unknown)])
         with pytest.raises(RuntimeError):
             other.load_state_dict(without)
@@ -183,7 +226,11 @@ LISTS = {
     "pop": lambda lib, s: s.pop(1),
     "slice": lambda lib, s: s[1:],
     "step": lambda lib, s: s[::2],
-    "add": lambda lib, s: s + type(s)([lib.nn.Linear(4, 4)]) if isinstance(s, lib.nn.ModuleList) else s + lib.nn.Sequential(lib.nn.Tanh()),
+    "add": lambda lib, s: (
+        s + type(s)([lib.nn.Linear(4, 4)])
+        if isinstance(s, lib.nn.ModuleList)
+        else s + lib.nn.Sequential(lib.nn.Tanh())
+    ),
     "add a number": lambda lib, s: s + 1,
     "wrong member": lambda lib, s: s.append(1),
 }
@@ -202,17 +249,40 @@ CHAINS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    ("container", "step"), [(c, s) for c in ("Sequential", "ModuleList") for s in LISTS] + [("Sequential", s) for s in CHAINS]
+    ("container", "step"),
+    [(c, s) for c in ("Sequential", "ModuleList") for s in LISTS]
+    + [("Sequential", s) for s in CHAINS],
 )
 def test_containers_are_edited_as_pytorchs(torch, container, step):
     seen = []
     for lib in (mg, torch):
         members = [lib.nn.Linear(2, 3), lib.nn.ReLU(), lib.nn.Linear(3, 2, bias=False)]
-        made = lib.nn.Sequential(*members) if container == "Sequential" else lib.nn.ModuleList(members)
+        made = (
+            lib.nn.Sequential(*members) if container == "Sequential" else lib.nn.ModuleList(members)
+        )
         try:
             result = {**LISTS, **CHAINS}[step](lib, made)
-            log = ["done", repr(result), list(result.state_dict()) if isinstance(result, lib.nn.Module) else None]
+            log = [
+                "done",
+                repr(result),
+                list(result.state_dict()) if isinstance(result, lib.nn.Module) else None,
+            ]
         except (TypeError, ValueError, IndexError) as error:
-            log = ["raised", (TypeError, ValueError) if isinstance(error, TypeError | ValueError) else type(error)]
-        seen.append([log, repr(made), list(made.state_dict()), len(made), [n for n, _ in made.named_children()]])
+            log = [
+                "raised",
+                (
+                    (TypeError, ValueError)
+                    if isinstance(error, TypeError | ValueError)
+                    else type(error)
+                ),
+            ]
+        seen.append(
+            [
+                log,
+                repr(made),
+                list(made.state_dict()),
+                len(made),
+                [n for n, _ in made.named_children()],
+            ]
+        )
     assert seen[0] == seen[1]

@@ -1,4 +1,6 @@
-"""What belongs to a module: put in by name, found by name, saved and loaded with hooks, as in PyTorch."""
+"""What belongs to a module: put in by name, found by name, saved and loaded with hooks, as in
+PyTorch.
+"""
 
 import copy
 import gc
@@ -33,7 +35,10 @@ def names(module):
         "children": [name for name, _ in module.named_children()],
         "modules": [name for name, _ in module.named_modules(prefix="m")],
         "modules twice": [name for name, _ in module.named_modules(remove_duplicate=False)],
-        "counts": [len(list(module.parameters(recurse=False))), len(list(module.buffers(recurse=False)))],
+        "counts": [
+            len(list(module.parameters(recurse=False))),
+            len(list(module.buffers(recurse=False))),
+        ],
     }
 
 
@@ -127,20 +132,31 @@ def test_frozen_parameters_stay_parameters(torch):
     for module in (one, other):
         assert names(module) == wanted and not any(p.requires_grad for p in module.parameters())
         assert [n for n, _ in module.other.named_parameters()] == ["shared"]
-        assert names(module.requires_grad_()) == wanted and all(p.requires_grad for p in module.parameters())
+        assert names(module.requires_grad_()) == wanted and all(
+            p.requires_grad for p in module.parameters()
+        )
 
 
 def test_a_buffer_is_a_tensor_on_the_same_memory():
     data = mg.tensor([1.0, 2.0])
     buffer = nn.Buffer(data, persistent=False)
-    assert type(buffer) is mg.Tensor and isinstance(buffer, nn.Buffer) and not isinstance(data, nn.Buffer) and not isinstance(3, nn.Buffer)
+    assert (
+        type(buffer) is mg.Tensor
+        and isinstance(buffer, nn.Buffer)
+        and not isinstance(data, nn.Buffer)
+        and not isinstance(3, nn.Buffer)
+    )
     data[0] = 5.0
     assert buffer.tolist() == [5.0, 2.0] and not buffer.requires_grad
     assert nn.Buffer(np.ones(2)).dtype == mg.float64 and nn.Buffer().shape == (0,)
     learned = nn.Buffer(mg.ones(1, requires_grad=True))
     module = nn.Module()
     module.learned = learned
-    assert learned.requires_grad and not list(module.parameters()) and next(module.buffers()) is learned
+    assert (
+        learned.requires_grad
+        and not list(module.parameters())
+        and next(module.buffers()) is learned
+    )
     kept = sys.modules["minigrad.roles"]
 
     del buffer, learned, module
@@ -156,12 +172,23 @@ def test_conversions_and_switches():
     module = small(mg)
     for convert, dtype in (("half", mg.float16), ("double", mg.float64), ("float", mg.float32)):
         assert getattr(module, convert)() is module
-        assert {t.dtype for t in (*module.parameters(), *module.buffers())} == {dtype} and module.mask.dtype == dtype
-    assert module.type(mg.float64).weight.dtype == mg.float64 and module.type("float32").weight.dtype == mg.float32
+        assert {t.dtype for t in (*module.parameters(), *module.buffers())} == {
+            dtype
+        } and module.mask.dtype == dtype
+    assert (
+        module.type(mg.float64).weight.dtype == mg.float64
+        and module.type("float32").weight.dtype == mg.float32
+    )
     pytest.importorskip("ml_dtypes")
     assert module.bfloat16().weight.dtype == mg.bfloat16
     for wrong in (mg.int64, "bool"):
-        with pytest.raises(TypeError, match=f"Small.to: parameters are floating or complex numbers, which {mg.tensor(1).to(wrong).dtype}"):
+        with pytest.raises(
+            TypeError,
+            match=(
+                "Small.to: parameters are floating or complex numbers, which"
+                f" {mg.tensor(1).to(wrong).dtype}"
+            ),
+        ):
             module.to(wrong)
     seen = []
     assert module.apply(lambda m: seen.append(type(m).__name__)) is module
@@ -173,16 +200,25 @@ def test_conversions_and_switches():
     assert module.weight.grad is None
 
 
-# ------------------------------------------------------------------------------------------------------------- found by name
+# ------------------------------------------------------------------------------------ found by name
 
 
 @pytest.mark.oracle
 def test_parts_are_found_by_their_names(torch):
     ours, theirs = small(mg), small(torch)
     for module in (ours, theirs):
-        assert module.get_submodule("") is module and module.get_submodule("again.1") is module.inner[1]
-        assert module.get_parameter("inner.0.weight") is module.inner[0].weight and module.get_parameter("weight") is module.weight
-        assert module.get_buffer("mask") is module.mask and module.get_buffer("again.shared") is module.mean
+        assert (
+            module.get_submodule("") is module
+            and module.get_submodule("again.1") is module.inner[1]
+        )
+        assert (
+            module.get_parameter("inner.0.weight") is module.inner[0].weight
+            and module.get_parameter("weight") is module.weight
+        )
+        assert (
+            module.get_buffer("mask") is module.mask
+            and module.get_buffer("again.shared") is module.mean
+        )
         for method, target, message in (
             ("get_submodule", "inner.5", "has no attribute"),
             ("get_submodule", "outer", "has no attribute"),
@@ -257,18 +293,28 @@ def test_a_parameter_is_a_leaf():
         small(mg).add_module("weight", nn.ReLU())
 
 
-# ---------------------------------------------------------------------------------------------------------- saved and loaded
+# --------------------------------------------------------------------------------- saved and loaded
 
 
 def values(lib):
     """A state for `small`, with a number of its own in each place."""
-    return {name: lib.full(tuple(t.shape), float(i)) for i, (name, t) in enumerate(small(lib).state_dict().items())}
+    return {
+        name: lib.full(tuple(t.shape), float(i))
+        for i, (name, t) in enumerate(small(lib).state_dict().items())
+    }
 
 
 def missing_and_unexpected(lib, log):
     module, state = small(lib), values(lib)
     del state["inner.0.bias"], state["first"]
-    state.update({"extra": lib.ones(1), "inner.0.more": lib.ones(1), "inner.7.weight": lib.ones(1), "mask": lib.ones(1)})
+    state.update(
+        {
+            "extra": lib.ones(1),
+            "inner.0.more": lib.ones(1),
+            "inner.7.weight": lib.ones(1),
+            "mask": lib.ones(1),
+        }
+    )
     found = module.load_state_dict(state, strict=False)
     log += [list(found.missing_keys), sorted(found.unexpected_keys), plain(module.weight)]
     log.append(str(module.load_state_dict(values(lib))))
@@ -279,13 +325,21 @@ def all_hooks(lib, log):
     module, after = small(lib), []
 
     def renamed(owner, state, prefix, metadata, strict, missing, unexpected, errors):
-        log.append([type(owner).__name__, sorted(state), prefix, strict, missing, unexpected, errors])
+        log.append(
+            [type(owner).__name__, sorted(state), prefix, strict, missing, unexpected, errors]
+        )
         state[prefix + "weight"] = state.pop(prefix + "old")
 
     module.inner[0].register_load_state_dict_pre_hook(renamed)
-    module._register_load_state_dict_pre_hook(lambda state, prefix, *_: log.append([sorted(state), prefix]))
-    module.inner.register_load_state_dict_post_hook(lambda m, keys: after.append([type(m).__name__, list(keys.missing_keys)]))
-    module.register_load_state_dict_post_hook(lambda m, keys: (after.append(plain(m.weight)), keys.missing_keys.clear())[-1])
+    module._register_load_state_dict_pre_hook(
+        lambda state, prefix, *_: log.append([sorted(state), prefix])
+    )
+    module.inner.register_load_state_dict_post_hook(
+        lambda m, keys: after.append([type(m).__name__, list(keys.missing_keys)])
+    )
+    module.register_load_state_dict_post_hook(
+        lambda m, keys: (after.append(plain(m.weight)), keys.missing_keys.clear())[-1]
+    )
     state = values(lib)
     del state["first"]
     for start in ("inner", "again"):
@@ -297,9 +351,13 @@ def all_hooks(lib, log):
         log.append([type(owner).__name__, list(state), prefix])
         state[prefix + "note"] = lib.tensor([9.0])
 
-    module.register_state_dict_pre_hook(lambda m, prefix, keep_vars: log.append([prefix, keep_vars]))
+    module.register_state_dict_pre_hook(
+        lambda m, prefix, keep_vars: log.append([prefix, keep_vars])
+    )
     module.inner.register_state_dict_post_hook(written)
-    handle = module._register_state_dict_hook(lambda m, state, prefix, metadata: {**state, "replaced": 1})
+    handle = module._register_state_dict_hook(
+        lambda m, state, prefix, metadata: {**state, "replaced": 1}
+    )
     log.append(plain(dict(module.state_dict())))
     handle.remove()
     there = {"before": 1}
@@ -316,8 +374,20 @@ def assigned(lib, log):
     state["again.0.weight"] = state["inner.0.weight"]
     module.inner[0].bias.requires_grad_(False)
     log.append(str(module.load_state_dict(state, assign=True)))
-    log.append([module.weight is before, module.weight.requires_grad, module.inner[0].weight is state["inner.0.weight"]])
-    log.append([module.inner[0].bias.requires_grad, module.mean is state["mean"], str(module.weight.dtype).split(".")[-1]])
+    log.append(
+        [
+            module.weight is before,
+            module.weight.requires_grad,
+            module.inner[0].weight is state["inner.0.weight"],
+        ]
+    )
+    log.append(
+        [
+            module.inner[0].bias.requires_grad,
+            module.mean is state["mean"],
+            str(module.weight.dtype).split(".")[-1],
+        ]
+    )
     state["tied"][0] = 100.0
     log.append(plain(module.tied))  # the state's memory
     return module
@@ -335,13 +405,21 @@ def one_number_in_a_list(lib, log):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("case", [missing_and_unexpected, all_hooks, assigned, one_number_in_a_list], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "case",
+    [missing_and_unexpected, all_hooks, assigned, one_number_in_a_list],
+    ids=lambda f: f.__name__,
+)
 def test_states_are_handled_as_by_pytorch(torch, case):
     ours, theirs = [], []
     mine, other = case(mg, ours), case(torch, theirs)
     assert ours == theirs
-    assert {n: plain(t) for n, t in mine.named_parameters()} == {n: plain(t) for n, t in other.named_parameters()}
-    assert {n: plain(t) for n, t in mine.named_buffers()} == {n: plain(t) for n, t in other.named_buffers()}
+    assert {n: plain(t) for n, t in mine.named_parameters()} == {
+        n: plain(t) for n, t in other.named_parameters()
+    }
+    assert {n: plain(t) for n, t in mine.named_buffers()} == {
+        n: plain(t) for n, t in other.named_buffers()
+    }
 
 
 def test_what_does_not_fit_changes_nothing_whatever_the_hooks_do():
@@ -351,7 +429,9 @@ def test_what_does_not_fit_changes_nothing_whatever_the_hooks_do():
         state = {name: value + 7 for name, value in module.state_dict().items()}
         seen = []
         module.inner.register_load_state_dict_post_hook(lambda m, keys, seen=seen: seen.append(1))
-        module.register_load_state_dict_post_hook(lambda m, keys: keys.unexpected_keys.append("made up"))
+        module.register_load_state_dict_post_hook(
+            lambda m, keys: keys.unexpected_keys.append("made up")
+        )
         with pytest.raises(nn.StateError, match="unknown: made up"):
             module.load_state_dict(state, assign=assign)
         assert seen and plain(module.state_dict()) == before and module.weight is kept
@@ -362,14 +442,22 @@ def test_what_does_not_fit_changes_nothing_whatever_the_hooks_do():
 def test_problems_of_a_state_are_told():
     module = small(mg)
     state = {**module.state_dict(), "weight": "text", "mean": mg.ones(2)}
-    with pytest.raises(nn.StateError, match=r"weight: str is neither a tensor nor an array(.|\n)*mean: shape \(2,\) does not fit \(1,\)"):
+    with pytest.raises(
+        nn.StateError,
+        match=(
+            r"weight: str is neither a tensor nor an array(.|\n)*mean: shape \(2,\) does not fit"
+            r" \(1,\)"
+        ),
+    ):
         module.load_state_dict(state, strict=False)
     with pytest.raises(nn.StateError, match="weight: int64 cannot take the place of a parameter"):
         module.load_state_dict({"weight": mg.tensor([1, 2])}, strict=False, assign=True)
     module._register_load_state_dict_pre_hook(lambda *args: args[-1].append("a hook complains"))
     with pytest.raises(nn.StateError, match="a hook complains"):
         module.load_state_dict({}, strict=False)
-    with pytest.raises(TypeError, match=r"Small.load_state_dict: expected a dict-like state.*got list"):
+    with pytest.raises(
+        TypeError, match=r"Small.load_state_dict: expected a dict-like state.*got list"
+    ):
         module.load_state_dict([("weight", 1)])
     with pytest.raises(TypeError, match="a hook on the state of Small is a function, got int"):
         module.register_state_dict_post_hook(3)
@@ -381,7 +469,9 @@ def test_what_hooks_on_states_may_not_return():
     with pytest.raises(RuntimeError, match="a load_state_dict post-hook of Small must return None"):
         module.load_state_dict(module.state_dict())
     module.register_state_dict_post_hook(lambda m, state, prefix, metadata: state)
-    with pytest.raises(RuntimeError, match="a state_dict post-hook of Small must return None, got OrderedDict"):
+    with pytest.raises(
+        RuntimeError, match="a state_dict post-hook of Small must return None, got OrderedDict"
+    ):
         module.state_dict()
 
 
@@ -390,10 +480,15 @@ def test_states_are_assigned_inside_containers():
     module.many = nn.ParameterList([mg.ones(1)])
     module.named = nn.ParameterDict({"x": mg.ones(1)})
     module.modules_ = nn.ModuleList([nn.Linear(1, 1, bias=False)])
-    state = {name: mg.full(t.shape, float(i), dtype=mg.float64) for i, (name, t) in enumerate(module.state_dict().items())}
+    state = {
+        name: mg.full(t.shape, float(i), dtype=mg.float64)
+        for i, (name, t) in enumerate(module.state_dict().items())
+    }
     wanted = [name for name, _ in module.named_parameters()]
     module.load_state_dict(state, assign=True)
-    assert plain(module.state_dict()) == plain(state) and {t.dtype for t in module.state_dict().values()} == {np.dtype("float64")}
+    assert plain(module.state_dict()) == plain(state) and {
+        t.dtype for t in module.state_dict().values()
+    } == {np.dtype("float64")}
     assert [name for name, _ in module.named_parameters()] == wanted
 
 
@@ -401,5 +496,9 @@ def test_a_module_that_knows_its_owner_has_an_end():
     outer, inner = nn.Module(), nn.Linear(1, 1)
     outer.inner = inner
     inner.owner = outer
-    assert list(outer.state_dict()) == ["inner.weight", "inner.bias"] == [n for n, _ in outer.named_parameters(remove_duplicate=False)]
+    assert (
+        list(outer.state_dict())
+        == ["inner.weight", "inner.bias"]
+        == [n for n, _ in outer.named_parameters(remove_duplicate=False)]
+    )
     assert str(outer.load_state_dict(outer.state_dict())) == "<All keys matched successfully>"

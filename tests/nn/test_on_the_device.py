@@ -1,4 +1,5 @@
-"""No hidden trip to the host: every layer, and whole training steps on a device that refuses what CuPy refuses.
+"""No hidden trip to the host: every layer, and whole training steps on a device that refuses what
+CuPy refuses.
 
 The results are the host's bit for bit, gradients and buffers included.
 """
@@ -54,7 +55,9 @@ def test_layer_stays_on_the_device(name: str) -> None:
     assert synchronised == []
     assert uploaded == []
     for y, z in zip(*results, strict=True):
-        close = {"rtol": 1e-6 if y.ndim == 0 else 0}  # the host adds up a few numbers as a product with ones
+        close = {
+            "rtol": 1e-6 if y.ndim == 0 else 0
+        }  # the host adds up a few numbers as a product with ones
         np.testing.assert_allclose(y.detach().numpy(), host(z), **close, err_msg="the result")
     for a, b in zip([*mine, *here.parameters()], [*other, *there.parameters()], strict=True):
         assert (a.grad is None) == (b.grad is None)
@@ -65,14 +68,17 @@ def test_layer_stays_on_the_device(name: str) -> None:
 
 
 def test_a_training_step_of_a_convolutional_network_stays_on_the_device() -> None:
-    """With dropout, clipped gradients and a schedule; only the loss travels, when it is asked for."""
+    """With dropout, clipped gradients and a schedule; only the loss travels, when it is asked
+    for.
+    """
     random = np.random.default_rng(0)
     images, labels = random.random((6, 1, 8, 8), "float32"), random.integers(0, 3, 6)
 
     def train(where):
         mg.manual_seed(1)
         model = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3), nn.GELU(), nn.Flatten(),
+            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(4, 4, 3), nn.GELU(), nn.Flatten(),
             nn.LayerNorm(16), nn.Dropout(0.0 if where == "cpu" else 0.5), nn.Linear(16, 3),
         )  # fmt: skip
         model.to(device=where)

@@ -28,7 +28,9 @@ def case(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0) -> Call
 V, M, C1, C2, C3 = (6,), (3, 4), (2, 3, 6), (2, 3, 6, 5), (1, 2, 4, 5, 4)
 
 
-def simple(shape: tuple[int, ...], *args: Any, low: float = -2.0, high: float = 2.0, **kw: Any) -> Any:
+def simple(
+    shape: tuple[int, ...], *args: Any, low: float = -2.0, high: float = 2.0, **kw: Any
+) -> Any:
     """The function of the case's own name with further arguments."""
     return None, (shape,), low, high, args, kw
 
@@ -49,7 +51,9 @@ def found(F: Any, name: str, x: Any, size: Any) -> Any:
 
 
 def attention(F: Any, m: Any, q: Any, k: Any, v: Any, w: Any, o: Any) -> Any:
-    return F.multi_head_attention_forward(q, k, v, 4, 2, w, None, None, None, False, 0.0, o, None, need_weights=False)[0]
+    return F.multi_head_attention_forward(
+        q, k, v, 4, 2, w, None, None, None, False, 0.0, o, None, need_weights=False
+    )[0]
 
 
 CASES: dict[str, Any] = {
@@ -63,15 +67,25 @@ CASES: dict[str, Any] = {
     "hardsigmoid": simple(M),
     "logsumexp": case(M)(lambda F, m, x: m.logsumexp(x, -1)),
     **{name: simple(M, training=False) for name in ("dropout", "alpha_dropout", "rrelu", "rrelu_")},
-    **{f"adaptive_{kind}_pool{d}d": simple(shape, 2) for kind in ("avg", "max") for d, shape in ((1, C1), (2, C2), (3, C3))},
-    **{f"{kind}_pool{d}d": simple(shape, 2) for kind in ("avg", "max") for d, shape in ((1, C1), (2, C2), (3, C3))},
+    **{
+        f"adaptive_{kind}_pool{d}d": simple(shape, 2)
+        for kind in ("avg", "max")
+        for d, shape in ((1, C1), (2, C2), (3, C3))
+    },
+    **{
+        f"{kind}_pool{d}d": simple(shape, 2)
+        for kind in ("avg", "max")
+        for d, shape in ((1, C1), (2, C2), (3, C3))
+    },
     **{f"lp_pool{d}d": simple(shape, 3.0, 2, low=0.3) for d, shape in ((1, C1), (2, C2), (3, C3))},
     **{
         f"max_unpool{d}d": case(shape)(lambda F, m, x, d=d: found(F, f"max_unpool{d}d", x, 2))
         for d, shape in ((1, C1), (2, (1, 2, 4, 4)), (3, (1, 1, 4, 2, 4)))
     },
     **{
-        f"conv{d}d": case(shape, (2, 3 if d < 3 else 2, *[2] * d), (2,))(lambda F, m, x, w, b, d=d: getattr(F, f"conv{d}d")(x, w, b))
+        f"conv{d}d": case(shape, (2, 3 if d < 3 else 2, *[2] * d), (2,))(
+            lambda F, m, x, w, b, d=d: getattr(F, f"conv{d}d")(x, w, b)
+        )
         for d, shape in ((1, C1), (2, C2), (3, C3))
     },
     **{
@@ -83,28 +97,48 @@ CASES: dict[str, Any] = {
     **{f"dropout{d}d": simple(shape, training=False) for d, shape in ((1, C1), (2, C2), (3, C3))},
     "feature_alpha_dropout": simple(C2, training=False),
     "affine_grid": simple((1, 2, 3), [1, 1, 2, 3], align_corners=False),
-    "batch_norm": case(C1, (3,), (3,))(lambda F, m, x, w, b: F.batch_norm(x, None, None, w, b, training=True)),
+    "batch_norm": case(C1, (3,), (3,))(
+        lambda F, m, x, w, b: F.batch_norm(x, None, None, w, b, training=True)
+    ),
     "bilinear": case(M, (3, 2), (5, 4, 2), (5,))(lambda F, m, a, b, w, c: F.bilinear(a, b, w, c)),
-    "binary_cross_entropy": case(M, M, low=0.1, high=0.9)(lambda F, m, x, y: F.binary_cross_entropy(x, y.detach())),
-    "binary_cross_entropy_with_logits": case(M, M)(lambda F, m, x, y: F.binary_cross_entropy_with_logits(x, y)),
+    "binary_cross_entropy": case(M, M, low=0.1, high=0.9)(
+        lambda F, m, x, y: F.binary_cross_entropy(x, y.detach())
+    ),
+    "binary_cross_entropy_with_logits": case(M, M)(
+        lambda F, m, x, y: F.binary_cross_entropy_with_logits(x, y)
+    ),
     "channel_shuffle": simple((1, 4, 2, 2), 2),
-    "cosine_embedding_loss": case(M, M)(lambda F, m, a, b: F.cosine_embedding_loss(a, b, signs(m, 3), 0.1)),
+    "cosine_embedding_loss": case(M, M)(
+        lambda F, m, a, b: F.cosine_embedding_loss(a, b, signs(m, 3), 0.1)
+    ),
     "cosine_similarity": case(M, M)(lambda F, m, a, b: F.cosine_similarity(a, b)),
-    "cross_entropy": case(M)(lambda F, m, x: F.cross_entropy(x, labels(m, 0, 2, 3), label_smoothing=0.1)),
+    "cross_entropy": case(M)(
+        lambda F, m, x: F.cross_entropy(x, labels(m, 0, 2, 3), label_smoothing=0.1)
+    ),
     "ctc_loss": case((5, 2, 4))(
-        lambda F, m, x: F.ctc_loss(F.log_softmax(x, -1), m.tensor([[1, 2], [3, 3]]), labels(m, 5, 5), labels(m, 2, 2))
+        lambda F, m, x: F.ctc_loss(
+            F.log_softmax(x, -1), m.tensor([[1, 2], [3, 3]]), labels(m, 5, 5), labels(m, 2, 2)
+        )
     ),
     "embedding": case(M)(lambda F, m, w: F.embedding(labels(m, 0, 2, 0), w)),
-    "embedding_bag": case(M, (2, 2))(lambda F, m, w, s: F.embedding_bag(m.tensor([[0, 1], [2, 1]]), w, per_sample_weights=s, mode="sum")),
+    "embedding_bag": case(M, (2, 2))(
+        lambda F, m, w, s: F.embedding_bag(
+            m.tensor([[0, 1], [2, 1]]), w, per_sample_weights=s, mode="sum"
+        )
+    ),
     "fold": simple((1, 8, 4), (3, 3), (2, 2)),
     "unfold": simple(C2, 2),
     "gaussian_nll_loss": case(M, M, M, low=0.3)(lambda F, m, x, y, v: F.gaussian_nll_loss(x, y, v)),
-    "grid_sample": case((1, 2, 4, 4), (1, 3, 3, 2), low=-0.9, high=0.9)(lambda F, m, x, g: F.grid_sample(x, g, align_corners=True)),
+    "grid_sample": case((1, 2, 4, 4), (1, 3, 3, 2), low=-0.9, high=0.9)(
+        lambda F, m, x, g: F.grid_sample(x, g, align_corners=True)
+    ),
     "group_norm": case((2, 4, 3), (4,), (4,))(lambda F, m, x, w, b: F.group_norm(x, 2, w, b)),
     "hinge_embedding_loss": case(V)(lambda F, m, x: F.hinge_embedding_loss(x, signs(m, 6))),
     "huber_loss": case(M, M)(lambda F, m, a, b: F.huber_loss(a, b)),
     "smooth_l1_loss": case(M, M)(lambda F, m, a, b: F.smooth_l1_loss(a, b)),
-    "instance_norm": case(C1, (3,), (3,))(lambda F, m, x, w, b: F.instance_norm(x, weight=w, bias=b)),
+    "instance_norm": case(C1, (3,), (3,))(
+        lambda F, m, x, w, b: F.instance_norm(x, weight=w, bias=b)
+    ),
     "interpolate": simple(C2, scale_factor=2, mode="bicubic", align_corners=False),
     "upsample": simple(C2, scale_factor=2, mode="bilinear", align_corners=True),
     "upsample_bilinear": simple(C2, scale_factor=2),
@@ -114,12 +148,22 @@ CASES: dict[str, Any] = {
     "layer_norm": case(M, (4,), (4,))(lambda F, m, x, w, b: F.layer_norm(x, (4,), w, b)),
     "linear": case(M, (2, 4), (2,))(lambda F, m, x, w, b: F.linear(x, w, b)),
     "local_response_norm": simple(C1, 2),
-    "margin_ranking_loss": case(V, V)(lambda F, m, a, b: F.margin_ranking_loss(a, b, signs(m, 6), 0.1)),
+    "margin_ranking_loss": case(V, V)(
+        lambda F, m, a, b: F.margin_ranking_loss(a, b, signs(m, 6), 0.1)
+    ),
     "mse_loss": case(M, M)(lambda F, m, a, b: F.mse_loss(a, b)),
-    "multi_head_attention_forward": case((3, 1, 4), (3, 1, 4), (3, 1, 4), (12, 4), (4, 4))(attention),
+    "multi_head_attention_forward": case((3, 1, 4), (3, 1, 4), (3, 1, 4), (12, 4), (4, 4))(
+        attention
+    ),
     "multi_margin_loss": case(M)(lambda F, m, x: F.multi_margin_loss(x, labels(m, 0, 2, 3), p=2)),
-    "multilabel_margin_loss": case(M)(lambda F, m, x: F.multilabel_margin_loss(x, m.tensor([[0, 2, -1, 0], [1, -1, 0, 0], [3, 2, 1, -1]]))),
-    "multilabel_soft_margin_loss": case(M)(lambda F, m, x: F.multilabel_soft_margin_loss(x, (x.detach() > 0).double())),
+    "multilabel_margin_loss": case(M)(
+        lambda F, m, x: F.multilabel_margin_loss(
+            x, m.tensor([[0, 2, -1, 0], [1, -1, 0, 0], [3, 2, 1, -1]])
+        )
+    ),
+    "multilabel_soft_margin_loss": case(M)(
+        lambda F, m, x: F.multilabel_soft_margin_loss(x, (x.detach() > 0).double())
+    ),
     "nll_loss": case(M)(lambda F, m, x: F.nll_loss(x, labels(m, 0, 2, 3))),
     "normalize": simple(M),
     "pad": simple(C1, (1, 2), mode="reflect"),
@@ -137,7 +181,9 @@ CASES: dict[str, Any] = {
     "threshold": simple(M, 0.1, 5.0),
     "threshold_": simple(M, 0.1, 5.0),
     "triplet_margin_loss": case(M, M, M)(lambda F, m, a, b, c: F.triplet_margin_loss(a, b, c)),
-    "triplet_margin_with_distance_loss": case(M, M, M)(lambda F, m, a, b, c: F.triplet_margin_with_distance_loss(a, b, c)),
+    "triplet_margin_with_distance_loss": case(M, M, M)(
+        lambda F, m, a, b, c: F.triplet_margin_with_distance_loss(a, b, c)
+    ),
 }
 WITHOUT = {
     "gumbel_softmax": "random",
@@ -208,7 +254,9 @@ def seconds(m: Any, F: Any, name: str, moved: Any = None) -> tuple[list[bool], l
 
 def test_every_function_is_here() -> None:
     public = {
-        n for n, f in vars(functional).items() if inspect.isfunction(f) and not n.startswith("_") and f.__module__.startswith("minigrad")
+        n
+        for n, f in vars(functional).items()
+        if inspect.isfunction(f) and not n.startswith("_") and f.__module__.startswith("minigrad")
     }
     assert public - {"no_such_name"} == {*CASES, *WITHOUT}
 

@@ -1,4 +1,6 @@
-"""Whole trainings from the same beginning as PyTorch's: after the last step every parameter agrees to rounding."""
+"""Whole trainings from the same beginning as PyTorch's: after the last step every parameter
+agrees to rounding.
+"""
 
 import numpy as np
 import pytest
@@ -27,12 +29,20 @@ def train(torch, make, inputs, targets, optimizer, steps: int, tolerance: float)
         np.testing.assert_allclose(float(a), b.item(), rtol=tolerance, atol=tolerance)
         losses.append(float(a))
     for key, value in theirs.state_dict().items():
-        np.testing.assert_allclose(ours.state_dict()[key].numpy(), value.numpy(), rtol=tolerance, atol=tolerance, err_msg=key)
+        np.testing.assert_allclose(
+            ours.state_dict()[key].numpy(),
+            value.numpy(),
+            rtol=tolerance,
+            atol=tolerance,
+            err_msg=key,
+        )
     return losses
 
 
 class Last:
-    """A recurrent layer's output at the last step, and a linear layer: the same class for both libraries."""
+    """A recurrent layer's output at the last step, and a linear layer: the same class for both
+    libraries.
+    """
 
     @staticmethod
     def of(library):
@@ -66,19 +76,36 @@ class SmallTransformer:
 
 
 def test_mlp(torch) -> None:
-    make = lambda nn: nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3))
-    losses = train(torch, make, normal(60, 4, dtype="float32"), classes(3, 60), lambda o, p: o.Adam(p, lr=1e-2), 20, 2e-5)
+    make = lambda nn: nn.Sequential(
+        nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3)
+    )
+    losses = train(
+        torch,
+        make,
+        normal(60, 4, dtype="float32"),
+        classes(3, 60),
+        lambda o, p: o.Adam(p, lr=1e-2),
+        20,
+        2e-5,
+    )
     assert losses[-1] < losses[0]
 
 
 def test_cnn(torch) -> None:
     make = lambda nn: nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.ReLU(), nn.BatchNorm2d(8), nn.MaxPool2d(3, 1, padding=1), nn.Conv2d(8, 8, 3,
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.ReLU(), nn.BatchNorm2d(8),
+        nn.MaxPool2d(3, 1, padding=1), nn.Conv2d(8, 8, 3,
         stride=2, padding=1),
         nn.ReLU(), nn.AvgPool2d(3, 1, padding=1), nn.Flatten(), nn.Linear(8 * 5 * 5, 3),
     )  # fmt: skip
     losses = train(
-        torch, make, normal(16, 1, 10, 10, dtype="float32"), classes(3, 16), lambda o, p: o.SGD(p, lr=0.05, momentum=0.9), 20, 2e-4
+        torch,
+        make,
+        normal(16, 1, 10, 10, dtype="float32"),
+        classes(3, 16),
+        lambda o, p: o.SGD(p, lr=0.05, momentum=0.9),
+        20,
+        2e-4,
     )
     assert losses[-1] < losses[0]
 
@@ -98,6 +125,12 @@ def test_lstm(torch) -> None:
 
 def test_small_transformer(torch) -> None:
     losses = train(
-        torch, SmallTransformer.of, normal(20, 7, 4, dtype="float32"), classes(3, 20), lambda o, p: o.AdamW(p, lr=1e-3), 20, 5e-4
+        torch,
+        SmallTransformer.of,
+        normal(20, 7, 4, dtype="float32"),
+        classes(3, 20),
+        lambda o, p: o.AdamW(p, lr=1e-3),
+        20,
+        5e-4,
     )
     assert losses[-1] < losses[0]

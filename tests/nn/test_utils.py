@@ -1,4 +1,6 @@
-"""nn.utils: normalised weights, parametrizations, packed sequences, vectors of parameters; values and derivatives are PyTorch's."""
+"""nn.utils: normalised weights, parametrizations, packed sequences, vectors of parameters;
+values and derivatives are PyTorch's.
+"""
 
 import copy
 import itertools
@@ -33,7 +35,9 @@ KINDS = {
 def close(ours, theirs):
     assert len(ours) == len(theirs)
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-7, atol=1e-8, err_msg=str(i))
+        np.testing.assert_allclose(
+            a.detach().numpy(), b.detach().numpy(), rtol=1e-7, atol=1e-8, err_msg=str(i)
+        )
 
 
 @pytest.mark.oracle
@@ -43,7 +47,9 @@ def test_normalised_weights_are_pytorchs(torch, layer, kind):
     make, shape = LAYERS[layer]
     x0 = np.random.default_rng(0).standard_normal(shape)
     for options, training in itertools.product(({}, {"dim": 1}, {"dim": None}), (True, False)):
-        mine, other = (KINDS[kind][0](lib.nn.utils)(make(lib).double(), **options) for lib in (mg, torch))
+        mine, other = (
+            KINDS[kind][0](lib.nn.utils)(make(lib).double(), **options) for lib in (mg, torch)
+        )
         assert list(mine.state_dict()) == list(other.state_dict())
         assert [n for n, _ in mine.named_parameters()] == [n for n, _ in other.named_parameters()]
         mine.load_state_dict({name: value.numpy() for name, value in other.state_dict().items()})
@@ -55,9 +61,17 @@ def test_normalised_weights_are_pytorchs(torch, layer, kind):
                 y = module(x)
                 inputs = [x, *module.parameters()]
                 grads = lib.autograd.grad((y**3).sum(), inputs, create_graph=True)
-                second = lib.autograd.grad(sum((g**2).sum() for g in grads), inputs, allow_unused=True)
-                # PyTorch's second derivative of weight normalisation is wrong by its own gradgradcheck; see the next test
-                found += [y, *grads, *module.buffers(), *(g for g in second if g is not None and "weight" not in kind)]
+                second = lib.autograd.grad(
+                    sum((g**2).sum() for g in grads), inputs, allow_unused=True
+                )
+                # PyTorch's second derivative of weight normalisation is wrong by its own
+                # gradgradcheck; see the next test
+                found += [
+                    y,
+                    *grads,
+                    *module.buffers(),
+                    *(g for g in second if g is not None and "weight" not in kind),
+                ]
             KINDS[kind][1](lib.nn.utils, module)
             seen.append([*found, module(x), *module.parameters()])
             assert type(module) is type(make(lib))
@@ -86,10 +100,16 @@ def test_a_parametrized_module_is_copied_pickled_and_assigned_to(change):
     layer = nn.utils.parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
     layer.weight = mg.tensor([[1.0, 2, 3], [2, 4, 5], [3, 5, 6]])
     other = change(layer)
-    assert other.weight.tolist() == layer.weight.tolist() == [[1, 2, 3], [2, 4, 5], [3, 5, 6]] and type(other) is type(layer)
+    assert other.weight.tolist() == layer.weight.tolist() == [
+        [1, 2, 3],
+        [2, 4, 5],
+        [3, 5, 6],
+    ] and type(other) is type(layer)
     nn.utils.parametrize.remove_parametrizations(other, "weight")
     assert type(other) is nn.Linear and list(other.state_dict()) == ["bias", "weight"]
-    assert nn.utils.parametrize.is_parametrized(layer, "weight") and layer.weight.grad_fn is not None
+    assert (
+        nn.utils.parametrize.is_parametrized(layer, "weight") and layer.weight.grad_fn is not None
+    )
     with pytest.raises(ValueError, match="no parameter, buffer or parametrized tensor 'wieght'"):
         nn.utils.parametrize.register_parametrization(nn.Linear(1, 1), "wieght", Symmetric())
 
@@ -105,23 +125,40 @@ def packed_results(lib, module, x0, states, lengths, given, sort):
     loss = (padded**3).sum() + sum((s**2).sum() for s in last)
     inputs = [x, *module.parameters(), *(hx if given else [])]
     first = lib.autograd.grad(loss, inputs, create_graph=True)
-    return [padded, sizes, out.batch_sizes, *last, *first, *lib.autograd.grad(sum((g**2).sum() for g in first), inputs)]
+    return [
+        padded,
+        sizes,
+        out.batch_sizes,
+        *last,
+        *first,
+        *lib.autograd.grad(sum((g**2).sum() for g in first), inputs),
+    ]
 
 
 @in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
-@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bidirectional": True, "bias": False}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"num_layers": 2, "bidirectional": True}, {"bidirectional": True, "bias": False}],
+)
 @pytest.mark.parametrize("lengths", [[5, 3, 3, 1], [2, 5, 1, 4], [4, 4, 4, 4]])
 @pytest.mark.parametrize("given", [False, True])
-def test_packed_sequences_go_through_recurrent_layers_as_in_pytorch(torch, kind, options, lengths, given):
+def test_packed_sequences_go_through_recurrent_layers_as_in_pytorch(
+    torch, kind, options, lengths, given
+):
     mine, other = (getattr(lib.nn, kind)(3, 4, **options).double() for lib in (mg, torch))
     mine.load_state_dict({name: value.numpy() for name, value in other.state_dict().items()})
     rng = np.random.default_rng(0)
     lead = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
     states = [rng.standard_normal((lead, 4, 4)) for _ in range(2 if kind == "LSTM" else 1)]
     x0, sort = rng.standard_normal((5, 4, 3)), lengths != sorted(lengths, reverse=True)
-    close(*(packed_results(lib, module, x0, states, lengths, given, sort) for lib, module in ((mg, mine), (torch, other))))
+    close(
+        *(
+            packed_results(lib, module, x0, states, lengths, given, sort)
+            for lib, module in ((mg, mine), (torch, other))
+        )
+    )
 
 
 @pytest.mark.oracle
@@ -132,10 +169,15 @@ def test_sequences_are_padded_and_packed_as_by_pytorch(torch):
         given = [lib.tensor(np.arange(2.0 * n).reshape(n, 2)) for n in (2, 4, 1)]
         packed = rnn.pack_sequence(given, enforce_sorted=False)
         made = [
-            rnn.pad_sequence(given, batch_first=b, padding_value=-1.0, padding_side=s) for b in (False, True) for s in ("left", "right")
+            rnn.pad_sequence(given, batch_first=b, padding_value=-1.0, padding_side=s)
+            for b in (False, True)
+            for s in ("left", "right")
         ]
         made += [packed.data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices]
-        made += [*rnn.pad_packed_sequence(packed, batch_first=True, total_length=6), *rnn.unpack_sequence(packed)]
+        made += [
+            *rnn.pad_packed_sequence(packed, batch_first=True, total_length=6),
+            *rnn.unpack_sequence(packed),
+        ]
         seen.append(made)
     close(*seen)
 
@@ -162,6 +204,8 @@ def test_parameters_as_a_vector_and_the_norm_of_all(torch):
         (gradient,) = lib.autograd.grad((vector**2).sum(), layer.weight)
         norms = [u.get_total_norm(list(layer.parameters()), p) for p in (1, 2.0, 3, float("inf"))]
         layer(lib.ones(1, 2, dtype=lib.float64)).sum().backward()
-        u.clip_grads_with_norm_(layer.parameters(), 0.5, u.get_total_norm([p.grad for p in layer.parameters()]))
+        u.clip_grads_with_norm_(
+            layer.parameters(), 0.5, u.get_total_norm([p.grad for p in layer.parameters()])
+        )
         seen.append([layer.weight, layer.bias, vector, gradient, *norms, layer.weight.grad])
     close(*seen)

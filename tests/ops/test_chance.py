@@ -1,4 +1,6 @@
-"""Random numbers as operations: distributions, dtypes, the generator that they share, and that nothing flows back through them."""
+"""Random numbers as operations: distributions, dtypes, the generator that they share, and that
+nothing flows back through them.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,11 @@ from minigrad.ops import chance
 
 def test_every_draw_is_tested_here() -> None:
     """Operations without operands are random ones; the only other one is `dropout_mask`."""
-    without_operands = {n for n, o in registry.items() if not o.inputs and o.forward.__module__.startswith("minigrad.")}
+    without_operands = {
+        n
+        for n, o in registry.items()
+        if not o.inputs and o.forward.__module__.startswith("minigrad.")
+    }
     assert {n for n, o in registry.items() if o.random} == without_operands | {"dropout_mask"}
 
 
@@ -23,7 +29,11 @@ def test_the_generator_is_that_of_manual_seed() -> None:
         chance.integers(low=-2, high=9, shape=(4,), dtype=np.dtype("int64")),
     ]
     numpy = np.random.default_rng(7)
-    wanted = [numpy.random(3), numpy.standard_normal((2, 2)).astype("float32"), numpy.integers(-2, 9, 4)]
+    wanted = [
+        numpy.random(3),
+        numpy.standard_normal((2, 2)).astype("float32"),
+        numpy.integers(-2, 9, 4),
+    ]
     for got, want in zip(drawn, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
         assert got.dtype == want.dtype

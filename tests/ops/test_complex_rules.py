@@ -1,4 +1,6 @@
-"""Complex derivatives against PyTorch: the gradient of a real loss is ∂L/∂Re + i ∂L/∂Im, the conjugate Wirtinger derivative."""
+"""Complex derivatives against PyTorch: the gradient of a real loss is ∂L/∂Re + i ∂L/∂Im, the
+conjugate Wirtinger derivative.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +9,24 @@ import minigrad as mg
 from tests.helpers.torch_comparison import compare
 
 RNG = np.random.default_rng(17)
-UNARY = ["exp", "log", "log2", "log10", "log1p", "expm1", "exp2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"]
+UNARY = [
+    "exp",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "expm1",
+    "exp2",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+]
 UNARY += [
     "asinh",
     "acosh",
@@ -49,7 +68,9 @@ def test_functions_of_two_complex_numbers(torch, name: str) -> None:
         function = lambda lib, a, b: getattr(lib, name)(a, b)
     a, b = draw(3, 3), draw(3, 3)
     compare(torch, function, a, b, tolerance=1e-11)
-    if name not in ("matmul", "where"):  # PyTorch refuses to multiply matrices of different dtypes, and its mixed `where` has no derivative
+    # PyTorch refuses to multiply matrices of different dtypes, and its mixed `where` has no
+    # derivative
+    if name not in ("matmul", "where"):
         compare(torch, function, a, abs(b), tolerance=1e-11)
         compare(torch, function, abs(a), b, tolerance=1e-11)
 

@@ -28,8 +28,12 @@ def test_to_the_last_digits_absolutely_and_relatively(dtype: str, reach: float) 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_at_the_ends_and_between_the_points_of_the_table(dtype: str) -> None:
     middle = (np.arange(-40, 40) + 0.5) / error_function.PARTS
-    x = np.concatenate([middle, [np.inf, -np.inf, 3.9999, -3.9999, 4, 5.9999, -6, 1e30]]).astype(dtype)
-    np.testing.assert_allclose(mg.erf(mg.tensor(x)).numpy(), reference(x), rtol=3 * np.finfo(dtype).eps)
+    x = np.concatenate([middle, [np.inf, -np.inf, 3.9999, -3.9999, 4, 5.9999, -6, 1e30]]).astype(
+        dtype
+    )
+    np.testing.assert_allclose(
+        mg.erf(mg.tensor(x)).numpy(), reference(x), rtol=3 * np.finfo(dtype).eps
+    )
     assert np.isnan(mg.erf(mg.tensor(np.array([np.nan, 1.0], dtype))).numpy()[0])
 
 

@@ -1,4 +1,6 @@
-"""Every operation of the registry: values, both modes, second derivatives, shapes, dtypes, memory: a test each, over one table."""
+"""Every operation of the registry: values, both modes, second derivatives, shapes, dtypes,
+memory: a test each, over one table.
+"""
 
 import inspect
 import math
@@ -12,7 +14,11 @@ from tests.helpers import case_checks as checking
 from tests.helpers.op_cases import CASES, Case, sample
 from tests.helpers.tables import in_one_test
 
-DECLARED = {name: o for name, o in registry.items() if o.forward.__module__.startswith("minigrad.") and o.inputs}
+DECLARED = {
+    name: o
+    for name, o in registry.items()
+    if o.forward.__module__.startswith("minigrad.") and o.inputs
+}
 """All but random draws, which have no operands (tests/ops/test_chance.py)."""
 
 
@@ -41,9 +47,16 @@ def test_case_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-# -------------------------------------------------------------------------------------------------------------------- values
+# ------------------------------------------------------------------------------------------- values
 
-PRECISION = {"float64": 1e-13, "complex128": 1e-13, "float32": 5e-6, "complex64": 5e-6, "float16": 4e-3, "bfloat16": 3e-2}
+PRECISION = {
+    "float64": 1e-13,
+    "complex128": 1e-13,
+    "float32": 5e-6,
+    "complex64": 5e-6,
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+}
 
 
 def compare_value(case: Case, dtype: str) -> None:
@@ -72,7 +85,7 @@ def test_complex_value(case: Case, dtype: str) -> None:
     compare_value(case, dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------------- derivatives
+# -------------------------------------------------------------------------------------- derivatives
 
 
 @in_one_test
@@ -106,11 +119,14 @@ def test_no_derivative(case: Case) -> None:
     inputs = checking.tensors(case, case.inputs())
     assert not case.run(inputs).requires_grad
     with checking.fwad.dual_level():
-        duals = [checking.fwad.make_dual(x, x) if i in case.differentiable() else x for i, x in enumerate(inputs)]
+        duals = [
+            checking.fwad.make_dual(x, x) if i in case.differentiable() else x
+            for i, x in enumerate(inputs)
+        ]
         assert checking.fwad.unpack_dual(case.run(duals)).tangent is None
 
 
-# --------------------------------------------------------------------------------------------------------------------- dtypes
+# ------------------------------------------------------------------------------------------- dtypes
 
 
 def derivatives_keep_dtype(case: Case, dtype: str) -> None:
@@ -122,7 +138,9 @@ def derivatives_keep_dtype(case: Case, dtype: str) -> None:
     for i, gradient in zip(case.differentiable(), checking.reverse(case, arrays, u), strict=True):
         assert gradient.dtype == arrays[i].dtype
     inputs = [mg.tensor(a, requires_grad=i in tangents) for i, a in enumerate(arrays)]
-    gradients = mg.autograd.grad(case.run(inputs), [inputs[i] for i in tangents], mg.tensor(u), create_graph=True)
+    gradients = mg.autograd.grad(
+        case.run(inputs), [inputs[i] for i in tangents], mg.tensor(u), create_graph=True
+    )
     assert [g.dtype for g in gradients] == [arrays[i].dtype for i in tangents]
 
 
@@ -158,13 +176,19 @@ def test_complex64_stays(case: Case) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @each(*[c for c in REAL if not c.fixed_dtype])
 def test_half_precision(case: Case, dtype: str) -> None:
-    """Values to the precision of the dtype, and everything stays in it. Cases say where NumPy (or ml_dtypes) has no such kernel."""
+    """Values to the precision of the dtype, and everything stays in it. Cases say where NumPy
+    (or ml_dtypes) has no such kernel.
+    """
     if dtype not in case.half:
         pytest.skip("NumPy computes this in another dtype, or not at all")
     if dtype == "bfloat16":
-        dtype = np.dtype(pytest.importorskip("ml_dtypes", reason="bfloat16 needs the package ml_dtypes").bfloat16)
+        dtype = np.dtype(
+            pytest.importorskip("ml_dtypes", reason="bfloat16 needs the package ml_dtypes").bfloat16
+        )
     arrays = case.inputs(dtype)
-    floating = [a.astype("float64") if i in case.differentiable() else a for i, a in enumerate(arrays)]
+    floating = [
+        a.astype("float64") if i in case.differentiable() else a for i, a in enumerate(arrays)
+    ]
     want = case.expected(*floating)
     got = case.run(checking.tensors(case, arrays, ()))
     assert got.dtype == (dtype if want.dtype == np.float64 else want.dtype)
@@ -173,7 +197,7 @@ def test_half_precision(case: Case, dtype: str) -> None:
         derivatives_keep_dtype(case, dtype)
 
 
-# --------------------------------------------------------------------------------------------------------------------- shapes
+# ------------------------------------------------------------------------------------------- shapes
 
 SHAPES = {1: [((),), ((0,),), ((2, 0, 3),), ((1,),), ((1, 1),)], 2: [], 3: []}
 for a, b in [
@@ -200,7 +224,9 @@ def broadcasts(case: Case) -> bool:
 @in_one_test
 @each(*ANY_SHAPE)
 def test_shapes(case: Case) -> None:
-    """Numbers, empty arrays, axes of size 1, missing axes: value, derivatives, and gradients in the operand's own shape."""
+    """Numbers, empty arrays, axes of size 1, missing axes: value, derivatives, and gradients in
+    the operand's own shape.
+    """
     for shapes in SHAPES[len(case.shapes)]:
         try:
             full = np.broadcast_shapes(*shapes)
@@ -223,12 +249,27 @@ def test_shapes(case: Case) -> None:
             pushed = checking.forward(case, arrays, {i: v})
             assert pushed.shape == full
             assert math.isclose(
-                checking.inner(u, pushed), checking.inner(gradient, v), rel_tol=case.precision * 10, abs_tol=case.precision * 10
+                checking.inner(u, pushed),
+                checking.inner(gradient, v),
+                rel_tol=case.precision * 10,
+                abs_tol=case.precision * 10,
             ), (shapes, i)
-            checking.close(pushed, checking.numeric(case, arrays, {i: v}), max(2e-8, case.precision), f"{case.id} {shapes}")
+            checking.close(
+                pushed,
+                checking.numeric(case, arrays, {i: v}),
+                max(2e-8, case.precision),
+                f"{case.id} {shapes}",
+            )
 
 
-@each(*[c for c in ANY_SHAPE if len(c.differentiable()) == 2 == len(c.shapes) and c.primitive not in ("overwrite", "complex")])
+@each(
+    *[
+        c
+        for c in ANY_SHAPE
+        if len(c.differentiable()) == 2 == len(c.shapes)
+        and c.primitive not in ("overwrite", "complex")
+    ]
+)
 def test_python_numbers(case: Case) -> None:
     """A Python number in place of either operand takes the tensor's dtype and needs no gradient."""
     for dtype in ("float64", "float32"):
@@ -244,12 +285,19 @@ def test_python_numbers(case: Case) -> None:
                 u = checking.direction(want, 1)
                 (gradient,) = mg.autograd.grad(y, [inputs[1 - number]], mg.tensor(u))
                 full = [np.full((3, 4), x, dtype) if isinstance(x, float) else x for x in args]
-                checking.close(checking.host(gradient), checking.reverse(case, full, u)[1 - number], PRECISION[dtype], case.id)
+                checking.close(
+                    checking.host(gradient),
+                    checking.reverse(case, full, u)[1 - number],
+                    PRECISION[dtype],
+                    case.id,
+                )
                 assert gradient.dtype == dtype
 
 
 def awkward(array):
-    """The same numbers in memory that runs backwards along each axis, and with the axes exchanged."""
+    """The same numbers in memory that runs backwards along each axis, and with the axes
+    exchanged.
+    """
     backwards = np.flip(np.flip(array).copy())
     return [backwards, array.T.copy().T, np.repeat(array[..., None], 2, axis=-1)[..., 0]]
 
@@ -268,23 +316,36 @@ def test_layout_does_not_matter(case: Case) -> None:
         y = case.run(inputs)
         checking.close(y.numpy(force=True), want, 1e-15, case.id)
         for seed in awkward(u) if gradients else []:
-            got = mg.autograd.grad(y, [inputs[i] for i in case.differentiable()], mg.from_numpy(seed), retain_graph=True)
+            got = mg.autograd.grad(
+                y,
+                [inputs[i] for i in case.differentiable()],
+                mg.from_numpy(seed),
+                retain_graph=True,
+            )
             for g, expected in zip(got, gradients, strict=True):
                 checking.close(checking.host(g), expected, 1e-14, case.id)
 
 
-# --------------------------------------------------------------------------------------------------------------------- memory
+# ------------------------------------------------------------------------------------------- memory
 
 
 def named(rule) -> set[str]:
-    """What a rule asks for by name, read from its signature: all but the first parameter, the cotangent."""
-    return {p.name for p in list(inspect.signature(rule.function).parameters.values())[1:] if p.kind is p.POSITIONAL_OR_KEYWORD}
+    """What a rule asks for by name, read from its signature: all but the first parameter, the
+    cotangent.
+    """
+    return {
+        p.name
+        for p in list(inspect.signature(rule.function).parameters.values())[1:]
+        if p.kind is p.POSITIONAL_OR_KEYWORD
+    }
 
 
 @in_one_test
 @each(*SMOOTH)
 def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
-    """After the operation an input is overwritten in place: an error if a rule names it, no matter if none does."""
+    """After the operation an input is overwritten in place: an error if a rule names it, no
+    matter if none does.
+    """
     operation = registry[case.primitive]
     if any(math.prod(s) == 0 for s in case.shapes):
         pytest.skip("nothing to overwrite")
@@ -293,7 +354,9 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
         for changed in range(len(case.shapes)):
             name = operation.inputs[0 if operation.variadic else changed]
             arrays = case.inputs()
-            want = checking.reverse(case, arrays, checking.direction(case.expected(*arrays), 1), needed)
+            want = checking.reverse(
+                case, arrays, checking.direction(case.expected(*arrays), 1), needed
+            )
             leaves = checking.tensors(case, arrays, needed)
             inputs = [mg.clone(x) for x in leaves]
             y = case.run(inputs)
@@ -305,7 +368,9 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
                 with pytest.raises(mg.errors.InPlaceError, match=case.primitive):
                     mg.autograd.grad(y, [leaves[i] for i in needed], u)
             else:
-                for g, w in zip(mg.autograd.grad(y, [leaves[i] for i in needed], u), want, strict=True):
+                for g, w in zip(
+                    mg.autograd.grad(y, [leaves[i] for i in needed], u), want, strict=True
+                ):
                     checking.close(checking.host(g), w, 1e-15, case.id)
         inputs = [mg.clone(x) for x in checking.tensors(case, case.inputs(), needed)]
         y = case.run(inputs)
@@ -324,10 +389,13 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
 @in_one_test
 @each(*REAL)
 def test_results_share_no_memory_unasked(case: Case) -> None:
-    """A result is a declared view, which shares its input's version counter, or it has memory of its own."""
+    """A result is a declared view, which shares its input's version counter, or it has memory of
+    its own.
+    """
     for dtype in (
         ["float64", "int64"]
-        if case.any_shape and case.primitive in ("floor", "ceil", "trunc", "round", "conj", "abs", "cast")
+        if case.any_shape
+        and case.primitive in ("floor", "ceil", "trunc", "round", "conj", "abs", "cast")
         else ["float64"]
     ):
         arrays = case.inputs(dtype)
@@ -342,7 +410,9 @@ def test_results_share_no_memory_unasked(case: Case) -> None:
 @in_one_test
 @each(*SMOOTH)
 def test_gradients_share_no_memory(case: Case) -> None:
-    """Neither `grad` nor `.grad` hands out the memory of an input, of the result, of the seed, or of another gradient."""
+    """Neither `grad` nor `.grad` hands out the memory of an input, of the result, of the seed,
+    or of another gradient.
+    """
     inputs = checking.tensors(case, case.inputs())
     leaves = [inputs[i] for i in case.differentiable()]
     y = case.run(inputs)
@@ -360,4 +430,6 @@ def test_gradients_share_no_memory(case: Case) -> None:
 def test_sampling_respects_domains() -> None:
     """The table's intervals mean what they say: no sample lies in a gap."""
     numbers = sample(np.random.default_rng(0), ((-2.0, -1.0), (1.0, 2.0)), (1000,), "float64")
-    assert np.all((abs(numbers) >= 1) & (abs(numbers) <= 2)) and {-1.0, 1.0} == set(np.sign(numbers))
+    assert np.all((abs(numbers) >= 1) & (abs(numbers) <= 2)) and {-1.0, 1.0} == set(
+        np.sign(numbers)
+    )

@@ -1,4 +1,6 @@
-"""No hidden trip to the host: every operation, in every mode, and a training loop run on a device that refuses what CuPy refuses."""
+"""No hidden trip to the host: every operation, in every mode, and a training loop run on a
+device that refuses what CuPy refuses.
+"""
 
 import ast
 import functools
@@ -41,17 +43,29 @@ def moved(value, put):
 
 def same(device_tensor, host_tensor, what: str, tolerance: float = 0.0) -> None:
     """The same numbers, in an array of the device; on the fake device the same bits."""
-    assert hasattr(device_tensor.array, "get"), f"{what} left the device: it is {type(device_tensor.array)}"
+    assert hasattr(device_tensor.array, "get"), (
+        f"{what} left the device: it is {type(device_tensor.array)}"
+    )
     assert device_tensor.dtype == host_tensor.dtype
-    np.testing.assert_allclose(device_tensor.array.get(), host_tensor.numpy(force=True), rtol=tolerance, atol=tolerance, err_msg=what)
+    np.testing.assert_allclose(
+        device_tensor.array.get(),
+        host_tensor.numpy(force=True),
+        rtol=tolerance,
+        atol=tolerance,
+        err_msg=what,
+    )
 
 
 def compare_with_host(case: Case, dtype: str, put, device: str, tolerance: float = 0.0) -> None:
-    """Value, gradients with and without a graph, `.grad` and tangent of an operation, on the host and where `put` moves arrays."""
+    """Value, gradients with and without a graph, `.grad` and tangent of an operation, on the
+    host and where `put` moves arrays.
+    """
     arrays, places = case.inputs(dtype), case.differentiable()
     here = [mg.tensor(a, requires_grad=i in places) for i, a in enumerate(arrays)]
     there = [mg.tensor(put(a), requires_grad=i in places) for i, a in enumerate(arrays)]
-    params = {"device": device, "back": device} if case.primitive == "move" else moved(case.params, put)
+    params = (
+        {"device": device, "back": device} if case.primitive == "move" else moved(case.params, put)
+    )
     run_there = lambda inputs: case.run(inputs, params)
     y, z = case.run(here), run_there(there)
     same(z, y, "the value", tolerance)
@@ -61,8 +75,14 @@ def compare_with_host(case: Case, dtype: str, put, device: str, tolerance: float
     u = checking.direction(y.numpy(force=True), 1)
     seeds = mg.tensor(u), mg.tensor(put(u))
     leaves = [here[i] for i in places], [there[i] for i in places]
-    plain = [mg.autograd.grad(out, ls, s, retain_graph=True) for out, ls, s in zip((y, z), leaves, seeds, strict=True)]
-    live = [mg.autograd.grad(out, ls, s, create_graph=True) for out, ls, s in zip((y, z), leaves, seeds, strict=True)]
+    plain = [
+        mg.autograd.grad(out, ls, s, retain_graph=True)
+        for out, ls, s in zip((y, z), leaves, seeds, strict=True)
+    ]
+    live = [
+        mg.autograd.grad(out, ls, s, create_graph=True)
+        for out, ls, s in zip((y, z), leaves, seeds, strict=True)
+    ]
     for g, h in [*zip(*plain, strict=True), *zip(*live, strict=True)]:
         same(h, g, "a gradient", tolerance)
     run_there(there).backward(seeds[1])
@@ -72,24 +92,41 @@ def compare_with_host(case: Case, dtype: str, put, device: str, tolerance: float
     with checking.fwad.dual_level():
         pushed = []
         for inputs, run, carry in ((here, case.run, lambda a: a), (there, run_there, put)):
-            duals = [checking.fwad.make_dual(x, mg.tensor(carry(tangents[i]))) if i in places else x for i, x in enumerate(inputs)]
+            duals = [
+                checking.fwad.make_dual(x, mg.tensor(carry(tangents[i]))) if i in places else x
+                for i, x in enumerate(inputs)
+            ]
             pushed.append(checking.fwad.unpack_dual(run(duals)).tangent)
     assert (pushed[0] is None) == (pushed[1] is None)
     if pushed[0] is not None:
         same(pushed[1], pushed[0], "the tangent", tolerance)
 
 
-DTYPES = [(c, d) for c in CASES for d in ("float64", "complex128") if (c.real if d == "float64" else c.complex or not c.real)]
-each_case = pytest.mark.parametrize(("case", "dtype"), DTYPES, ids=[f"{c.id}-{d}" for c, d in DTYPES])
+DTYPES = [
+    (c, d)
+    for c in CASES
+    for d in ("float64", "complex128")
+    if (c.real if d == "float64" else c.complex or not c.real)
+]
+each_case = pytest.mark.parametrize(
+    ("case", "dtype"), DTYPES, ids=[f"{c.id}-{d}" for c, d in DTYPES]
+)
 
 
 @in_one_test
 @each_case
 def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
-    """Equal to the host's bit for bit (but for sums, of which the host takes those of a few numbers as products with ones), and nothing was
-    copied to the host for it."""
+    """Equal to the host's bit for bit (but for sums, of which the host takes those of a few numbers
+    as products with ones), and nothing was copied to the host for it.
+    """
     synchronised.clear()  # of the row before
-    compare_with_host(case, dtype, fake.asarray, "fake:0", tolerance=1e-15 if case.primitive in ("sum", "mean", "sum_to") else 0.0)
+    compare_with_host(
+        case,
+        dtype,
+        fake.asarray,
+        "fake:0",
+        tolerance=1e-15 if case.primitive in ("sum", "mean", "sum_to") else 0.0,
+    )
     assert synchronised == []
 
 
@@ -97,7 +134,9 @@ def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
 @pytest.mark.gpu
 @each_case
 def test_operation_on_a_gpu(case: Case, dtype: str) -> None:
-    """The same on a real one, where there is one; its functions may differ from the host's in the last digits."""
+    """The same on a real one, where there is one; its functions may differ from the host's in
+    the last digits.
+    """
     import cupy
 
     compare_with_host(case, dtype, cupy.asarray, "cuda:0", tolerance=1e-12)
@@ -132,7 +171,9 @@ def test_a_small_network_trains_on_the_device() -> None:
         return [v.item() for v in losses], parameters
 
     (there, parameters), (here, _) = train(fake.asarray), train(lambda a: a)
-    np.testing.assert_allclose(there, here, rtol=1e-6)  # the host adds up a few numbers as a product with ones
+    np.testing.assert_allclose(
+        there, here, rtol=1e-6
+    )  # the host adds up a few numbers as a product with ones
     assert here[-1] < 0.8 * here[0]
     assert all(p.device == "fake:0" and p.dtype == backend.float32 for p in parameters)
 
@@ -183,7 +224,9 @@ def test_python_numbers_do_not_need_the_host(number, dtype: str) -> None:
 
 
 def test_indices_travel_with_the_tensor() -> None:
-    """A list or a host array as an index goes to the device once, for the forward and the backward pass."""
+    """A list or a host array as an index goes to the device once, for the forward and the
+    backward pass.
+    """
     x = mg.tensor(fake.asarray(np.arange(12.0).reshape(3, 4)), requires_grad=True)
     for index in (
         [0, 2, 2],
@@ -201,11 +244,22 @@ def test_indices_travel_with_the_tensor() -> None:
     y = x * 1
     y[[0, 1]] = 5.0
     y[0, 0] = mg.tensor(fake.asarray(np.asarray(7.0)))
-    same(y, mg.tensor([[7.0, 5, 5, 5], [5, 5, 5, 5], [8, 9, 10, 11]], dtype="float64"), "assignment")
+    same(
+        y, mg.tensor([[7.0, 5, 5, 5], [5, 5, 5, 5], [8, 9, 10, 11]], dtype="float64"), "assignment"
+    )
     y[:, 2:] = [[1.0], [2.0], [3.0]]
     y.index_put_(([0],), 1.5, accumulate=True)
-    same(y, mg.tensor([[8.5, 6.5, 2.5, 2.5], [5, 5, 2, 2], [8, 9, 3, 3]], dtype="float64"), "assignment")
-    for fill in (lambda t: t.zero_(), lambda t: t.fill_(2.0), lambda t: t.copy_([1.0, 2, 3, 4]), lambda t: t.detach_().uniform(0.0, 1.0)):
+    same(
+        y,
+        mg.tensor([[8.5, 6.5, 2.5, 2.5], [5, 5, 2, 2], [8, 9, 3, 3]], dtype="float64"),
+        "assignment",
+    )
+    for fill in (
+        lambda t: t.zero_(),
+        lambda t: t.fill_(2.0),
+        lambda t: t.copy_([1.0, 2, 3, 4]),
+        lambda t: t.detach_().uniform(0.0, 1.0),
+    ):
         assert type(fill(y).array) is FakeArray
 
 
@@ -219,7 +273,9 @@ def test_large_arrays_stay_too() -> None:
 
 
 def test_a_gradient_of_another_layout_is_copied() -> None:
-    """`.grad` takes the layout of its leaf and shares memory with no cotangent, also where the layouts agree already."""
+    """`.grad` takes the layout of its leaf and shares memory with no cotangent, also where the
+    layouts agree already.
+    """
     leaf = mg.tensor(fake.asarray(np.arange(6.0).reshape(2, 3)), requires_grad=True)
     seed = mg.tensor(fake.asarray(np.ones((2, 3))))
     (leaf + 0).backward(seed)
@@ -228,7 +284,7 @@ def test_a_gradient_of_another_layout_is_copied() -> None:
     assert seed.array.get().tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
-# ------------------------------------------------------------------------------------------------- the fake is as strict as it says
+# ----------------------------------------------------------------- the fake is as strict as it says
 
 
 def test_the_fake_refuses_what_cupy_refuses() -> None:
@@ -256,7 +312,9 @@ def test_the_fake_refuses_what_cupy_refuses() -> None:
 
 @functools.cache
 def attributes() -> list[tuple[str, str, str]]:
-    """Each attribute in minigrad that is read from a dotted name: that name, the attribute, and the file."""
+    """Each attribute in minigrad that is read from a dotted name: that name, the attribute, and
+    the file.
+    """
     found = []
     for file in PACKAGE.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
@@ -269,7 +327,9 @@ def attributes() -> list[tuple[str, str, str]]:
 
 
 def kernels(*path: str) -> dict[str, set[str]]:
-    """The functions `xp.name` (or `xp.linalg.name`, for the path "linalg") that minigrad uses, and in which files."""
+    """The functions `xp.name` (or `xp.linalg.name`, for the path "linalg") that minigrad uses,
+    and in which files.
+    """
     found: dict[str, set[str]] = {}
     for owner, name, file in attributes():
         if owner == ".".join(("xp", *path)):
@@ -278,8 +338,14 @@ def kernels(*path: str) -> dict[str, set[str]]:
 
 
 def test_only_functions_that_cupy_has() -> None:
-    """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it is added there."""
-    own = {"special", "linalg", "fft"}  # the library's special functions (see backend.erf_function), and namespaces
+    """The kernels' vocabulary is the frozen list: a new name must be looked up in CuPy before it
+    is added there.
+    """
+    own = {
+        "special",
+        "linalg",
+        "fft",
+    }  # the library's special functions (see backend.erf_function), and namespaces
     assert {name: where for name, where in kernels().items() if name not in NAMES | own} == {}
     assert {name: where for name, where in kernels("linalg").items() if name not in LINALG} == {}
     assert set(kernels("fft")) == {"fftn", "ifftn"}
@@ -296,7 +362,13 @@ def test_the_frozen_names_against_cupy() -> None:
 
 
 def test_rules_use_operations_only() -> None:
-    """Rules run on arrays, on tensors and on graphs alike, so they take no `xp`: only forward functions do."""
+    """Rules run on arrays, on tensors and on graphs alike, so they take no `xp`: only forward
+    functions do.
+    """
     for operation in registry.values():
         for rule in (*operation.pulls, *operation.pushes):
-            assert rule is None or "xp" not in rule.function.__code__.co_varnames[: rule.function.__code__.co_argcount]
+            assert (
+                rule is None
+                or "xp"
+                not in rule.function.__code__.co_varnames[: rule.function.__code__.co_argcount]
+            )

@@ -1,4 +1,6 @@
-"""Reading and writing parts of a tensor: what PyTorch reads, what it writes, and where the gradients go."""
+"""Reading and writing parts of a tensor: what PyTorch reads, what it writes, and where the
+gradients go.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +35,16 @@ INDICES = {
     "no indices": (np.array([], dtype="int64"),),
     "a number in an array": np.array(1),
 }
-REPEATED = ("repeated", "list", "pairs", "broadcast", "negative", "number, slice, array", "array and number", "none and array")
+REPEATED = (
+    "repeated",
+    "list",
+    "pairs",
+    "broadcast",
+    "negative",
+    "number, slice, array",
+    "array and number",
+    "none and array",
+)
 WRITABLE = {k: v for k, v in INDICES.items() if k not in REPEATED}
 """Without repeated indices, where the result of writing would depend on the order."""
 
@@ -42,13 +53,19 @@ def index_for(lib, index):
     """The same index for either library, its arrays as tensors of that library."""
     if isinstance(index, tuple):
         return tuple(index_for(lib, i) for i in index)
-    return (mg.tensor(index) if lib is mg else lib.tensor(index)) if isinstance(index, np.ndarray) else index
+    return (
+        (mg.tensor(index) if lib is mg else lib.tensor(index))
+        if isinstance(index, np.ndarray)
+        else index
+    )
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", INDICES)
 def test_reading(torch, name: str) -> None:
-    """Value, gradient (elements that were read twice get both contributions) and second derivative."""
+    """Value, gradient (elements that were read twice get both contributions) and second
+    derivative.
+    """
     compare(torch, lambda lib, x: (x * x)[index_for(lib, INDICES[name])], X)
 
 
@@ -58,7 +75,9 @@ def test_reading_as_numpy_does(name: str) -> None:
 
 
 def test_a_number_beside_arrays_moves_no_axes() -> None:
-    """Here PyTorch and NumPy differ: to NumPy the number is one more array, and the arrays' axes come first."""
+    """Here PyTorch and NumPy differ: to NumPy the number is one more array, and the arrays' axes
+    come first.
+    """
     assert mg.tensor(X)[1, :, [0, 2]].shape == (3, 2) and X[1, :, [0, 2]].shape == (2, 3)
     x = mg.tensor(X)
     x[1, :, [0, 2]] = mg.tensor([[1.0, 2.0]] * 3)
@@ -82,7 +101,18 @@ def test_the_index_may_change_afterwards() -> None:
 
 
 @pytest.mark.parametrize(
-    "index", [2, -3, (0, 3), (0, 0, 0, 0), [0, 5], np.array([-9]), (slice(None), [3]), np.array([True, False, True]), (0, [True, False])]
+    "index",
+    [
+        2,
+        -3,
+        (0, 3),
+        (0, 0, 0, 0),
+        [0, 5],
+        np.array([-9]),
+        (slice(None), [3]),
+        np.array([True, False, True]),
+        (0, [True, False]),
+    ],
 )
 def test_out_of_range(index) -> None:
     x = mg.tensor(X)
@@ -110,7 +140,7 @@ def test_steps_backwards(index) -> None:
     np.testing.assert_array_equal(x.grad.numpy(), want)
 
 
-# -------------------------------------------------------------------------------------------------------------------- writing
+# ------------------------------------------------------------------------------------------ writing
 
 
 def written(lib, x, value, index):
@@ -129,7 +159,9 @@ def test_writing_a_number(torch, name: str) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", WRITABLE)
 def test_writing_a_tensor(torch, name: str) -> None:
-    """The gradient of the value is what was read at its places, that of the target is zero there."""
+    """The gradient of the value is what was read at its places, that of the target is zero
+    there.
+    """
     value = np.cos(np.arange(X[INDICES[name]].size)).reshape(X[INDICES[name]].shape)
     compare(torch, lambda lib, x, v: written(lib, x * x, v * v, INDICES[name]), X, value)
 
@@ -165,7 +197,10 @@ def test_writing_lists_and_arrays() -> None:
     np.testing.assert_array_equal(x.numpy(), want)
 
 
-@pytest.mark.parametrize(("index", "shape"), [(0, (5,)), (0, (2, 3, 4)), ((slice(None), [0, 1]), (3, 2, 4)), (X > 20, (2,))])
+@pytest.mark.parametrize(
+    ("index", "shape"),
+    [(0, (5,)), (0, (2, 3, 4)), ((slice(None), [0, 1]), (3, 2, 4)), (X > 20, (2,))],
+)
 def test_values_that_do_not_fit(index, shape) -> None:
     x = mg.tensor(X)
     with pytest.raises((mg.errors.ShapeError, ValueError), match=r"shape"):
@@ -191,12 +226,19 @@ def test_index_put(torch, accumulate: bool) -> None:
 @pytest.mark.oracle
 def test_index_put_adds_repeated_indices(torch) -> None:
     index = (np.array([1, 1, 0, 1]),)
-    compare(torch, lambda lib, x, v: (x * x).index_put_(index_for(lib, index), v * v, accumulate=True), X, np.arange(48.0).reshape(4, 3, 4))
+    compare(
+        torch,
+        lambda lib, x, v: (x * x).index_put_(index_for(lib, index), v * v, accumulate=True),
+        X,
+        np.arange(48.0).reshape(4, 3, 4),
+    )
 
 
 @pytest.mark.oracle
 def test_dtypes_of_written_values(torch) -> None:
-    """The value takes the target's dtype, integers lose their fraction, and the gradient comes back in the value's own dtype."""
+    """The value takes the target's dtype, integers lose their fraction, and the gradient comes
+    back in the value's own dtype.
+    """
     ours, theirs = both(torch, [np.array([1.5, 2.5], "float32"), np.array([1, 2, 3])])
     for lib, (value, target) in ((mg, ours), (torch, theirs)):
         target[1:] = value.detach()
@@ -213,4 +255,6 @@ def test_large_scatter() -> None:
     rows = rng.integers(0, 10, 1000)
     table = mg.tensor(rng.standard_normal((10, 7)), requires_grad=True)
     table[rows].sum().backward()
-    np.testing.assert_array_equal(table.grad.numpy(), np.bincount(rows, minlength=10)[:, None] * np.ones(7))
+    np.testing.assert_array_equal(
+        table.grad.numpy(), np.bincount(rows, minlength=10)[:, None] * np.ones(7)
+    )

@@ -12,13 +12,18 @@ from tests.helpers.torch_comparison import both, compare, equal
 inf, nan = math.inf, math.nan
 CORNERS = np.array([-inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, inf, nan])
 GRID = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-LEFT, RIGHT = (a.ravel() for a in np.meshgrid([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0], [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0]))
+LEFT, RIGHT = (
+    a.ravel()
+    for a in np.meshgrid(
+        [-2.0, -1.0, 0.0, 0.5, 1.0, 3.0], [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0]
+    )
+)
 
 HALVES = (-0.5, 0.5, 1.5, 2.5)
 
 _UNARY = """
-    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square reciprocal neg abs
-    sign sgn floor ceil trunc round sigmoid relu angle erf
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    sqrt rsqrt square reciprocal neg abs sign sgn floor ceil trunc round sigmoid relu angle erf
 """
 UNARY = _UNARY.split()
 
@@ -27,15 +32,24 @@ UNARY = _UNARY.split()
 @pytest.mark.parametrize("name", UNARY)
 def test_corners_of_one_input(torch, name: str) -> None:
     """Zeros of both signs, ones, infinities, NaN: value and first two derivatives."""
-    defined = CORNERS[3:] if name == "acosh" else CORNERS  # PyTorch's acosh(-2) is NaN with a finite derivative; ours is NaN in both
+    defined = (
+        CORNERS[3:] if name == "acosh" else CORNERS
+    )  # PyTorch's acosh(-2) is NaN with a finite derivative; ours is NaN in both
     compare(torch, lambda lib, x: getattr(lib, name)(x), defined)
 
 
 @pytest.mark.oracle
 def test_softplus(torch) -> None:
-    """PyTorch's softplus becomes the identity above 20, which differs from ln(1 + e to the x) by less than 3e-9."""
+    """PyTorch's softplus becomes the identity above 20, which differs from ln(1 + e to the x) by
+    less than 3e-9.
+    """
     far = np.array([-inf, -1e4, -30.0, -1.0, 0.0, 1.0, 19.0, 30.0, 1e4, inf, nan])
-    compare(torch, lambda lib, x: lib.softplus(x) if lib is mg else lib.nn.functional.softplus(x), far, tolerance=3e-9)
+    compare(
+        torch,
+        lambda lib, x: lib.softplus(x) if lib is mg else lib.nn.functional.softplus(x),
+        far,
+        tolerance=3e-9,
+    )
 
 
 @pytest.mark.oracle
@@ -47,7 +61,12 @@ def test_ties_and_zeros_of_two_inputs(torch, name: str) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_nan_wins(torch, name: str) -> None:
-    compare(torch, lambda lib, a, b: getattr(lib, name)(a, b), np.array([nan, 1.0, nan, inf]), np.array([1.0, nan, nan, inf]))
+    compare(
+        torch,
+        lambda lib, a, b: getattr(lib, name)(a, b),
+        np.array([nan, 1.0, nan, inf]),
+        np.array([1.0, nan, nan, inf]),
+    )
 
 
 @pytest.mark.oracle
@@ -58,28 +77,56 @@ def test_division(torch, rounding) -> None:
 
 @pytest.mark.oracle
 def test_powers_of_zero_and_of_negative_numbers(torch) -> None:
-    """Two tensors: every base in -2 … 3 with every exponent in -2 … 3, halves included; value, both gradients, second derivatives."""
+    """Two tensors: every base in -2 … 3 with every exponent in -2 … 3, halves included; value,
+    both gradients, second derivatives.
+    """
     compare(torch, lambda lib, a, b: lib.pow(a, b), LEFT, RIGHT)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 2.0, 0.0])
 def test_constant_powers(torch, n) -> None:
-    """PyTorch takes x**-0.5 (a derivative of x**0.5 …) for 1/sqrt(x), which differs from C's pow at -0 and -∞."""
-    compare(torch, lambda lib, x: x**n, np.delete(CORNERS, [0, 4]) if n in HALVES else CORNERS, order=3)
+    """PyTorch takes x**-0.5 (a derivative of x**0.5 …) for 1/sqrt(x), which differs from C's pow
+    at -0 and -∞.
+    """
+    compare(
+        torch, lambda lib, x: x**n, np.delete(CORNERS, [0, 4]) if n in HALVES else CORNERS, order=3
+    )
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
-    ("dtype", "n"), [("float32", n) for n in (1e10, 10**10, 2e7, 2**24, 2**24 + 2, 2.0**24 - 1)] + [("float16", 4000), ("float64", 2.0**54)]
+    ("dtype", "n"),
+    [("float32", n) for n in (1e10, 10**10, 2e7, 2**24, 2**24 + 2, 2.0**24 - 1)]
+    + [("float16", 4000), ("float64", 2.0**54)],
 )
 def test_derivatives_of_large_even_powers(dtype: str, n, sign: int) -> None:
-    """Their derivative is odd, though n - 1 is n again, or another even number, when it is rounded to the dtype. Signs are those of whole
-    numbers, values those of float64: to the third derivative (where it is finite) and in both modes, for both zeros and infinities too.
+    """Their derivative is odd, though n - 1 is n again, or another even number, when it is rounded
+    to the dtype. Signs are those of whole
+    numbers, values those of float64: to the third derivative (where it is finite) and in both
+    modes, for both zeros and infinities too.
     """
     n, whole = sign * n, sign * int(n)
     step = np.finfo(dtype).eps
-    points = np.array([-1, 1, -1 - step, 1 + step, -1 + step / 2, 1 - step / 2, -0.0, 0.0, -2, 2, -0.5, 0.5, -np.inf, np.inf], dtype)
+    points = np.array(
+        [
+            -1,
+            1,
+            -1 - step,
+            1 + step,
+            -1 + step / 2,
+            1 - step / 2,
+            -0.0,
+            0.0,
+            -2,
+            2,
+            -0.5,
+            0.5,
+            -np.inf,
+            np.inf,
+        ],
+        dtype,
+    )
     f, factor = (lambda x: x**n), 1.0
     for exponent in (whole - 1, whole - 2, whole - 3)[: 1 if dtype == "float16" else 3]:
         factor *= exponent + 1
@@ -101,7 +148,9 @@ def test_powers_of_constants(torch, base) -> None:
 
 
 def test_a_flat_power_of_zero_stays_flat_for_its_cotangent() -> None:
-    """The gradient of 0 to the b is 0 for every cotangent, so its derivative by the cotangent is 0 too, and not 0 · ln 0."""
+    """The gradient of 0 to the b is 0 for every cotangent, so its derivative by the cotangent is
+    0 too, and not 0 · ln 0.
+    """
     a, b, g = (mg.tensor([value, 2.0], requires_grad=True) for value in (0.0, 0.3, 1.0))
     (by_b,) = mg.autograd.grad(a**b, b, g, create_graph=True)
     (by_g,) = mg.autograd.grad(by_b.sum(), g)
@@ -109,14 +158,22 @@ def test_a_flat_power_of_zero_stays_flat_for_its_cotangent() -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (None, 0.0), (0.5, None), (1.0, -1.0), (-1, 2)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(-1.0, 1.0), (None, 0.0), (0.5, None), (1.0, -1.0), (-1, 2)]
+)
 def test_clamp_passes_the_gradient_at_its_bounds(torch, low, high) -> None:
     compare(torch, lambda lib, x: lib.clamp(x, low, high), CORNERS)
 
 
 @pytest.mark.oracle
 def test_clamp_by_tensors(torch) -> None:
-    compare(torch, lambda lib, x, low: lib.clamp(x, low), np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]), order=1)
+    compare(
+        torch,
+        lambda lib, x, low: lib.clamp(x, low),
+        np.array([0.0, 1.0, 2.0]),
+        np.array([1.0, 1.0, 1.0]),
+        order=1,
+    )
 
 
 @pytest.mark.oracle
@@ -129,7 +186,9 @@ def test_equal_extremes_share_the_gradient(torch, name: str, dim) -> None:
 
 
 def test_extremes_over_nan_are_nan() -> None:
-    """PyTorch finds no element equal to NaN and divides 0 by 0. Here the NaN elements share the gradient; the shares add up to 1."""
+    """PyTorch finds no element equal to NaN and divides 0 by 0. Here the NaN elements share the
+    gradient; the shares add up to 1.
+    """
     x = mg.tensor([[1.0, nan, 3.0], [nan, nan, 0.0]], requires_grad=True)
     y = x.amax(1)
     assert np.isnan(y.tolist()).all()
@@ -139,7 +198,9 @@ def test_extremes_over_nan_are_nan() -> None:
 
 @pytest.mark.oracle
 def test_a_branch_not_taken_leaks_no_nan(torch) -> None:
-    """The derivative of sqrt at 0 is infinite, of log at a negative number NaN; where that branch is not taken, none of it shows."""
+    """The derivative of sqrt at 0 is infinite, of log at a negative number NaN; where that
+    branch is not taken, none of it shows.
+    """
     x = np.array([-1.0, 0.0, 4.0])
     compare(torch, lambda lib, x: lib.where(x > 0, x, lib.zeros_like(x)), x)
     ours, theirs = both(torch, [x])
@@ -152,7 +213,9 @@ def test_a_branch_not_taken_leaks_no_nan(torch) -> None:
 
 
 def test_relu_hides_an_infinite_cotangent() -> None:
-    """1 / relu(x) has an infinite derivative by relu(x) where that is 0, and x = -1 is not to blame for it."""
+    """1 / relu(x) has an infinite derivative by relu(x) where that is 0, and x = -1 is not to
+    blame for it.
+    """
     x = mg.tensor([-1.0, 2.0], requires_grad=True)
     (1 / mg.relu(x)).sum().backward()
     assert x.grad.tolist() == [0.0, -0.25]
@@ -161,14 +224,27 @@ def test_relu_hides_an_infinite_cotangent() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("shape", [(5001,), (90, 70), (4000,)])
 def test_large_choices_against_zero_are_exact(dtype: str, shape) -> None:
-    """Above 4,000 elements the choice is made on the bits: the same bits as NumPy's, NaN, infinities and zeros included."""
+    """Above 4,000 elements the choice is made on the bits: the same bits as NumPy's, NaN,
+    infinities and zeros included.
+    """
     rng = np.random.default_rng(2)
     x = np.resize(np.array([nan, inf, -inf, -0.0, 0.0, 1.5, -2.5], dtype), shape)
     taken = rng.random(shape) < 0.5
-    for condition, values in ((taken, x), (taken.T, x.T), (taken[..., ::-1], x), (taken, x[..., ::-1])):
+    for condition, values in (
+        (taken, x),
+        (taken.T, x.T),
+        (taken[..., ::-1], x),
+        (taken, x[..., ::-1]),
+    ):
         for mine, numpys in (
-            (mg.where(mg.from_numpy(condition), mg.from_numpy(values), 0.0), np.where(condition, values, np.zeros((), dtype))),
-            (mg.where(mg.from_numpy(condition), 0.0, mg.from_numpy(values)), np.where(condition, np.zeros((), dtype), values)),
+            (
+                mg.where(mg.from_numpy(condition), mg.from_numpy(values), 0.0),
+                np.where(condition, values, np.zeros((), dtype)),
+            ),
+            (
+                mg.where(mg.from_numpy(condition), 0.0, mg.from_numpy(values)),
+                np.where(condition, np.zeros((), dtype), values),
+            ),
         ):
             assert mine.dtype == dtype
             assert mine.numpy().tobytes() == numpys.tobytes()
@@ -184,7 +260,7 @@ def test_halves_round_to_even() -> None:
     assert x.grad.tolist() == [0.0] * 8
 
 
-# --------------------------------------------------------------------------------------------------- large numbers, no warnings
+# ----------------------------------------------------------------------- large numbers, no warnings
 
 
 @pytest.mark.oracle
@@ -199,7 +275,9 @@ def test_nothing_overflows(torch, dtype: str) -> None:
 
 
 def test_sigmoid_is_accurate_far_from_zero() -> None:
-    """Relative accuracy also where the value is tiny (a form with tanh loses it: 1 - 0.99999 has few digits left)."""
+    """Relative accuracy also where the value is tiny (a form with tanh loses it: 1 - 0.99999 has
+    few digits left).
+    """
     for dtype, bound in (("float32", 3e-7), ("float64", 1e-15)):
         x = np.array([-80.0, -20.0, -10.0, -5.0, 3.0]).astype(dtype)
         want = 1 / (1 + np.exp(-x.astype("float64")))
@@ -209,7 +287,9 @@ def test_sigmoid_is_accurate_far_from_zero() -> None:
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_singular_points_are_silent(shape, dtype: str) -> None:
-    """log(0), 1/0, sqrt(-1), overflow: answers (infinity, NaN), not mistakes; for numbers and for arrays, and in the derivatives."""
+    """log(0), 1/0, sqrt(-1), overflow: answers (infinity, NaN), not mistakes; for numbers and
+    for arrays, and in the derivatives.
+    """
     at = lambda v: mg.full(shape, v, dtype=dtype).requires_grad_()
     zero, minus, large = at(0.0), at(-1.0), at(1e30)
     results = [
@@ -271,7 +351,7 @@ def test_angle_and_abs_of_complex_zero(torch) -> None:
     compare(torch, lambda lib, z: lib.sgn(z), z, order=1)
 
 
-# ------------------------------------------------------------------------------------------------------------------ integers
+# ----------------------------------------------------------------------------------------- integers
 
 
 @pytest.mark.oracle
@@ -340,7 +420,9 @@ def test_integers_divided_by_zero(shape) -> None:
 )
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
 def test_integers_given_to_functions(torch, name: str, dtype: str) -> None:
-    """Floating functions answer in the default dtype, the others in the integers' own; where PyTorch refuses, so may we."""
+    """Floating functions answer in the default dtype, the others in the integers' own; where
+    PyTorch refuses, so may we.
+    """
     x = np.array([1, 0, 4]).astype(dtype)
     ours, theirs = both(torch, [x])
     try:

@@ -1,5 +1,6 @@
-"""Kernels that look at the layout of their operands to find a faster way must give what the plain way gives, bit for bit where both round
-alike."""
+"""Kernels that look at the layout of their operands to find a faster way must give what the plain
+way gives, bit for bit where both round alike.
+"""
 
 import operator
 
@@ -14,13 +15,17 @@ from tests.helpers.tables import in_one_test
 
 RANDOM = np.random.default_rng(7)
 TABLES = [(3000, 5), (1500, 2), (1600, 64), (20, 100, 7), (2003, 3)]
-"""Tables with many short rows; the last has a prime number of them, which cannot be taken several at a time."""
+"""Tables with many short rows; the last has a prime number of them, which cannot be taken
+several at a time.
+"""
 
 
 @in_one_test
 @pytest.mark.parametrize("shape", TABLES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])
+@pytest.mark.parametrize(
+    "operation", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+)
 def test_a_row_beside_a_table_gives_what_numpy_gives(operation, shape, dtype):
     table, row = RANDOM.random(shape).astype(dtype) + 1, RANDOM.random(shape[-1]).astype(dtype) + 1
     for left, right in ((table, row), (row, table)):
@@ -38,7 +43,14 @@ def test_a_row_meets_several_rows_of_a_large_table_at_once():
         return xp.subtract(x, y)
 
     table, row = RANDOM.random((3000, 5)), RANDOM.random(5)
-    for x, y in ((table, row), (row, table), (table[:, ::-1], row), (table[:100], row), (table, row[:1]), (table[:, :1], row)):
+    for x, y in (
+        (table, row),
+        (row, table),
+        (table[:, ::-1], row),
+        (table[:100], row),
+        (table, row[:1]),
+        (table[:, :1], row),
+    ):
         np.testing.assert_array_equal(backend.broadcast_rows(spy, x, y, {}), np.subtract(x, y))
     assert seen == [
         ((60, 250), (250,)),
@@ -88,7 +100,10 @@ def test_a_linear_layer_with_a_small_weight_is_pytorchs(torch, shape, compiled):
 @pytest.mark.parametrize("rows", [63, 64, 1000, 5000])
 @pytest.mark.parametrize("inner, columns", [(25, 25), (64, 64), (65, 64), (1, 3), (3, 1)])
 def test_products_with_a_transposed_matrix(rows, inner, columns, dtype):
-    a, b = RANDOM.normal(size=(rows, inner)).astype(dtype), RANDOM.normal(size=(columns, inner)).astype(dtype)
+    a, b = (
+        RANDOM.normal(size=(rows, inner)).astype(dtype),
+        RANDOM.normal(size=(columns, inner)).astype(dtype),
+    )
     expected = a.astype(np.float64) @ b.T.astype(np.float64)
     found = (mg.tensor(a) @ mg.tensor(b).t()).numpy()
     assert found.dtype == dtype
@@ -101,10 +116,16 @@ def test_which_matrices_are_copied_before_a_product():
     row, column = (100, 4), (4, 100)  # the strides of a 25 x 25 float32 matrix and of its transpose
     assert is_turned((1000, 25), (25, 25), column)
     assert not is_turned((1000, 25), (25, 25), row)
-    assert not is_turned((63, 25), (25, 25), column)  # few rows: the copy would cost more than it saves
-    assert not is_turned((1601, 25), (25, 25), column)  # over a million multiplications OpenBLAS copies anyway
+    assert not is_turned(
+        (63, 25), (25, 25), column
+    )  # few rows: the copy would cost more than it saves
+    assert not is_turned(
+        (1601, 25), (25, 25), column
+    )  # over a million multiplications OpenBLAS copies anyway
     assert not is_turned((64, 65), (65, 64), column)
-    assert not is_turned((64, 0), (0, 5), column) or (np.zeros((64, 0)) @ np.zeros((0, 5)) == 0).all()
+    assert (
+        not is_turned((64, 0), (0, 5), column) or (np.zeros((64, 0)) @ np.zeros((0, 5)) == 0).all()
+    )
 
 
 @pytest.mark.oracle
@@ -117,4 +138,6 @@ def test_relu_of_any_size_is_pytorchs(torch, size, dtype):
     np.testing.assert_array_equal(found, torch.relu(torch.tensor(x)).numpy())
     shaped = x[: size // 4 * 4].reshape(-1, 2, 2)
     np.testing.assert_array_equal(mg.relu(mg.tensor(shaped)).numpy(), np.maximum(shaped, 0))
-    assert np.array_equal(mg.relu(mg.tensor(shaped.T)).numpy(), np.maximum(shaped.T, 0), equal_nan=True)
+    assert np.array_equal(
+        mg.relu(mg.tensor(shaped.T)).numpy(), np.maximum(shaped.T, 0), equal_nan=True
+    )

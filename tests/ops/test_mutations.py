@@ -1,4 +1,6 @@
-"""Do the checks notice a wrong derivative? Every rule of every operation is broken, one at a time, and the checks must fail each time."""
+"""Do the checks notice a wrong derivative? Every rule of every operation is broken, one at a
+time, and the checks must fail each time.
+"""
 
 import pytest
 
@@ -9,7 +11,9 @@ from tests.helpers import network_cases as net
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
-OPERATIONS = [name for name in dict.fromkeys(c.primitive for c in CASES) if registry[name].kind != "constant"]
+OPERATIONS = [
+    name for name in dict.fromkeys(c.primitive for c in CASES) if registry[name].kind != "constant"
+]
 
 
 def rules(operation) -> list[tuple[str, Rule]]:
@@ -23,7 +27,9 @@ def rules(operation) -> list[tuple[str, Rule]]:
 
 
 def wrong_by_a_hundredth(function, zero: bool):
-    """The rule times 1.01. A rule that says 0 says 0.01 times the incoming derivative instead, since 1.01 · 0 would still be right."""
+    """The rule times 1.01. A rule that says 0 says 0.01 times the incoming derivative instead,
+    since 1.01 · 0 would still be right.
+    """
 
     def broken(g, *values, **params):
         right = function(g, *values, **params)
@@ -42,8 +48,9 @@ def is_zero(name: str, rule: Rule) -> bool:
 
 
 def check_image(case: Case) -> None:
-    """The derivative of what follows the maxima of windows by the image, which the cases fill in, is 0: no central difference says so,
-    since a moved image has other maxima."""
+    """The derivative of what follows the maxima of windows by the image, which the cases fill in,
+    is 0: no central difference says so, since a moved image has other maxima.
+    """
     if case.primitive in ("window_max_push", "window_max_pull"):
         x = mg.tensor(net.RANKED, requires_grad=True)
         maxima = registry["window_max"](x.detach(), **case.params)
@@ -57,7 +64,9 @@ def notices(name: str) -> bool:
     for case in CASES:
         if case.primitive != name:
             continue
-        for dtype in (["float64"] if case.real else []) + (["complex128"] if case.complex or not case.real else []):
+        for dtype in (["float64"] if case.real else []) + (
+            ["complex128"] if case.complex or not case.real else []
+        ):
             try:
                 checking.check_first_order(case, dtype)
                 check_image(case)
@@ -72,7 +81,9 @@ def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
     assert not notices(name), "the rules are wrong before they are broken"
     survivors = []
     for label, rule in rules(registry[name]):
-        monkeypatch.setattr(rule, "function", wrong_by_a_hundredth(rule.function, is_zero(name, rule)))
+        monkeypatch.setattr(
+            rule, "function", wrong_by_a_hundredth(rule.function, is_zero(name, rule))
+        )
         if not notices(name):
             survivors.append(label)
         monkeypatch.undo()
@@ -80,5 +91,7 @@ def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
 
 
 def test_there_is_something_to_break() -> None:
-    """That every operation has a case is tested beside the table; here, that the rules were found at all."""
+    """That every operation has a case is tested beside the table; here, that the rules were
+    found at all.
+    """
     assert sum(len(rules(registry[name])) for name in OPERATIONS) >= 100

@@ -1,5 +1,6 @@
-"""At NaN, infinity, zeros of both signs and huge numbers: values and gradients are PyTorch's; and a recorded gradient of a piecewise linear
-function requires grad, with second derivative 0."""
+"""At NaN, infinity, zeros of both signs and huge numbers: values and gradients are PyTorch's; and a
+recorded gradient of a piecewise linear function requires grad, with second derivative 0.
+"""
 
 import math
 
@@ -12,7 +13,10 @@ from tests.helpers.tables import in_one_test
 LARGE = {"float64": 1e300, "float32": 1e38, "float16": 6e4}
 ONE = {
     name: (lambda chosen: lambda lib, x: getattr(lib.nn.functional, chosen)(x))(name)
-    for name in "relu relu6 leaky_relu elu selu celu hardtanh softshrink hardshrink softplus logsigmoid silu softsign".split()
+    for name in (
+        "relu relu6 leaky_relu elu selu celu hardtanh softshrink hardshrink softplus logsigmoid"
+        " silu softsign"
+    ).split()
 } | {
     "clamp": lambda lib, x: lib.clamp(x, -1, 1),
     "clamp_min": lambda lib, x: lib.clamp_min(x, 0.0),
@@ -25,7 +29,9 @@ ONE = {
 }
 TWO = {
     "huber": lambda lib, x, y: lib.nn.functional.huber_loss(x, y, reduction="none", delta=2.0),
-    "smooth_l1": lambda lib, x, y: lib.nn.functional.smooth_l1_loss(x, y, reduction="none", beta=2.0),
+    "smooth_l1": lambda lib, x, y: lib.nn.functional.smooth_l1_loss(
+        x, y, reduction="none", beta=2.0
+    ),
     "clamp by tensors": lambda lib, x, y: lib.clamp(x, min=y),
     "clamp_max by tensors": lambda lib, x, y: lib.clamp_max(x, y),
     "lerp": lambda lib, x, y: lib.lerp(x, y, 0.75),
@@ -35,9 +41,29 @@ TWO = {
 
 
 def specials(dtype):
-    """NaN comes last: where a vector of the processor is full, PyTorch's gradient there is another one for some functions."""
+    """NaN comes last: where a vector of the processor is full, PyTorch's gradient there is
+    another one for some functions.
+    """
     big = LARGE[dtype]
-    values = [0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 6, 2, 20, -20, big, -big, math.inf, -math.inf, math.nan]
+    values = [
+        0.0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        3,
+        -3,
+        6,
+        2,
+        20,
+        -20,
+        big,
+        -big,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
     return np.array(values, dtype)
 
 
@@ -76,9 +102,13 @@ def test_where_the_answer_is_better_than_pytorchs():
     inf, nan = math.inf, math.nan
     assert F.hardswish(mg.tensor([-inf, inf])).tolist() == [0.0, inf]
     assert gradient(F.hardswish, [-inf, inf, nan]) == [0.0, 1.0, 1.0]
-    np.testing.assert_allclose(gradient(F.hardsigmoid, [nan, 1.0] * 9), [1 / 6] * 18)  # whatever the array's length
+    np.testing.assert_allclose(
+        gradient(F.hardsigmoid, [nan, 1.0] * 9), [1 / 6] * 18
+    )  # whatever the array's length
     assert gradient(lambda x: mg.amax(x, 0), [3.0, nan, 1.0]) == [0.0, 1.0, 0.0]
-    np.testing.assert_allclose(gradient(lambda x: F.elu(x), [-100.0]), [math.exp(-100.0)], rtol=1e-12)  # not e^x - 1 + 1 = 0
+    np.testing.assert_allclose(
+        gradient(lambda x: F.elu(x), [-100.0]), [math.exp(-100.0)], rtol=1e-12
+    )  # not e^x - 1 + 1 = 0
     assert mg.lerp(mg.tensor([1e8]), mg.tensor([1.0]), 1.0).tolist() == [1.0]
     with np.errstate(invalid="ignore"):
         assert mg.quantile(mg.tensor([inf, inf, -inf]), 0.9).item() == inf
@@ -88,7 +118,12 @@ def test_where_the_answer_is_better_than_pytorchs():
 
 
 FLAT = {
-    **{name: ONE[name] for name in "relu relu6 leaky_relu hardtanh softshrink hardshrink threshold rrelu abs".split()},
+    **{
+        name: ONE[name]
+        for name in (
+            "relu relu6 leaky_relu hardtanh softshrink hardshrink threshold rrelu abs".split()
+        )
+    },
     "clamp": lambda lib, x: lib.clamp(x, -1, 1),
     "prelu": lambda lib, x: lib.nn.functional.prelu(x, lib.tensor([0.25], dtype=x.dtype)),
 }

@@ -10,7 +10,19 @@ import pytest
 import minigrad as mg
 from tests.helpers.torch_comparison import dtype_name
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 NUMBERS = [True, 2, 1.5, 1 + 2j]
 OPERATIONS = {
     "add": operator.add,
@@ -48,10 +60,15 @@ def outcome(function, a, b):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_pair_of_dtypes(torch, name: str) -> None:
-    """484 pairs of tensors and 88 of a tensor and a number, on either side. Where PyTorch refuses, minigrad may answer."""
+    """484 pairs of tensors and 88 of a tensor and a number, on either side. Where PyTorch
+    refuses, minigrad may answer.
+    """
     ours = operands(mg, mg.tensor)
     theirs = operands(torch, torch.tensor)
-    mine, other = (OPERATIONS[name] or getattr(mg, name)), (OPERATIONS[name] or getattr(torch, name))
+    mine, other = (
+        (OPERATIONS[name] or getattr(mg, name)),
+        (OPERATIONS[name] or getattr(torch, name)),
+    )
     pairs = [(ours[a], ours[b], theirs[a], theirs[b], f"{a} {b}") for a in ours for b in ours]
     if OPERATIONS[name]:
         pairs += [(ours[a], n, theirs[a], n, f"{a} {n}") for a in ours for n in NUMBERS]
@@ -75,7 +92,10 @@ def test_result_type_itself(torch) -> None:
     ours, theirs = operands(mg, mg.tensor), operands(torch, torch.tensor)
     for a, b in itertools.product(ours, ours):
         want = str(torch.result_type(theirs[a], theirs[b])).removeprefix("torch.")
-        assert mg.result_type(ours[a], ours[b]).name == want.replace("complex32", "complex64"), (a, b)
+        assert mg.result_type(ours[a], ours[b]).name == want.replace("complex32", "complex64"), (
+            a,
+            b,
+        )
 
 
 def test_bfloat16_and_float16_meet_in_float32() -> None:
@@ -97,7 +117,12 @@ def test_gradients_have_their_leafs_dtype() -> None:
     y = (a * b * c * z * mg.tensor([1, 2, 3])).real.sum()
     y.backward()
     assert y.dtype == "float64"
-    assert [t.grad.dtype.name for t in (a, b, c, z)] == ["float32", "float64", "float16", "complex128"]
+    assert [t.grad.dtype.name for t in (a, b, c, z)] == [
+        "float32",
+        "float64",
+        "float16",
+        "complex128",
+    ]
     assert [t.grad.tolist() for t in (a, b, c)] == [[1, 2, 3]] * 3
 
 

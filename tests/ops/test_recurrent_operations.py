@@ -1,4 +1,6 @@
-"""Recurrent layers as one operation: the same as their cells step by step; what rules share is never taken for another node's."""
+"""Recurrent layers as one operation: the same as their cells step by step; what rules share is
+never taken for another node's.
+"""
 
 import gc
 import weakref
@@ -34,7 +36,9 @@ def test_a_layer_is_its_cell_step_by_step(name: str, bias: bool) -> None:
     mg.manual_seed(0)
     layer = layer_type(3, 4, bias=bias, dtype=mg.float64, **options)
     cell = cell_type(3, 4, bias, dtype=mg.float64, **options)
-    cell.load_state_dict({key.removesuffix("_l0"): value for key, value in layer.state_dict().items()})
+    cell.load_state_dict(
+        {key.removesuffix("_l0"): value for key, value in layer.state_dict().items()}
+    )
     data = np.random.default_rng(0).normal(size=(5, 2, 3))
     found = []
     for run, parameters in (
@@ -50,12 +54,17 @@ def test_a_layer_is_its_cell_step_by_step(name: str, bias: bool) -> None:
         found.append([outputs, *states, *first, *second])
     assert len(found[0]) == len(found[1]) >= 8
     for ours, want in zip(*found, strict=True):
-        np.testing.assert_allclose(ours.numpy(force=True), want.numpy(force=True), rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(
+            ours.numpy(force=True), want.numpy(force=True), rtol=1e-10, atol=1e-11
+        )
 
 
 def lstm_inputs(seed: int = 0) -> list[mg.Tensor]:
     rng = np.random.default_rng(seed)
-    return [mg.tensor(rng.normal(size=s), requires_grad=True) for s in ((4, 2, 12), (2, 3), (2, 3), (12, 3))]
+    return [
+        mg.tensor(rng.normal(size=s), requires_grad=True)
+        for s in ((4, 2, 12), (2, 3), (2, 3), (12, 3))
+    ]
 
 
 def test_the_rules_of_a_node_share_one_walk_through_the_steps(monkeypatch) -> None:
@@ -71,8 +80,12 @@ def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
     """The same seed for two nodes, and again for the same node after it was overwritten."""
     first, second = lstm_inputs(0), lstm_inputs(1)
     seed = mg.tensor(np.ones((4, 2, 3)))
-    both = [mg.autograd.grad(recurrent.lstm(*inputs)[0], inputs, seed) for inputs in (first, second)]
-    together = mg.autograd.grad([recurrent.lstm(*first)[0], recurrent.lstm(*second)[0]], [*first, *second], [seed, seed])
+    both = [
+        mg.autograd.grad(recurrent.lstm(*inputs)[0], inputs, seed) for inputs in (first, second)
+    ]
+    together = mg.autograd.grad(
+        [recurrent.lstm(*first)[0], recurrent.lstm(*second)[0]], [*first, *second], [seed, seed]
+    )
     for got, want in zip(together, [*both[0], *both[1]], strict=True):
         assert got.tolist() == want.tolist()
     h = recurrent.lstm(*first)[0]
@@ -86,7 +99,9 @@ def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
 
 
 def test_one_tuple_of_cotangents_may_serve_two_nodes() -> None:
-    """What rules share is told apart by the results too, so that nobody has to make a new tuple for each node."""
+    """What rules share is told apart by the results too, so that nobody has to make a new tuple
+    for each node.
+    """
     seed = (np.ones((4, 2, 3)), np.ones((4, 2, 3)))
     rule = recurrent.lstm.pulls[0].function
     nodes = []
@@ -130,4 +145,9 @@ def test_gradients_of_each_example() -> None:
     for k in range(6):
         alone = mg.func.grad(loss)(parameters, x[k])
         for name, gradient in alone.items():
-            np.testing.assert_allclose(batched[name][k].numpy(force=True), gradient.numpy(force=True), rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(
+                batched[name][k].numpy(force=True),
+                gradient.numpy(force=True),
+                rtol=1e-10,
+                atol=1e-12,
+            )

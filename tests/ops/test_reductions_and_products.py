@@ -1,4 +1,6 @@
-"""Shapes at their limits: sums over nothing, no axes and too many axes; matrix products of every rank; joining and broadcasting."""
+"""Shapes at their limits: sums over nothing, no axes and too many axes; matrix products of every
+rank; joining and broadcasting.
+"""
 
 import itertools
 
@@ -44,7 +46,13 @@ def test_reductions_of_numbers_and_of_nothing(torch, name: str, shape) -> None:
 def test_axes_that_do_not_exist(name: str) -> None:
     x = mg.tensor(normal(2, 3))
     for dim in (2, -3):
-        with pytest.raises(IndexError, match=rf"{name}: dimension {dim} is out of range; a tensor with 2 dimensions takes -2 to 1"):
+        with pytest.raises(
+            IndexError,
+            match=(
+                rf"{name}: dimension {dim} is out of range; a tensor with 2 dimensions takes -2"
+                r" to 1"
+            ),
+        ):
             getattr(mg, name)(x, dim)
     with pytest.raises(TypeError, match="must be an int"):
         getattr(mg, name)(x, 1.0)
@@ -74,7 +82,15 @@ def test_extremes_of_nothing() -> None:
 def test_places_of_extremes(torch, name: str) -> None:
     """The first of equals; NaN wins; numbers have place 0."""
     x = np.array([[1.0, 3.0, 3.0], [0.0, 0.0, 1.0], [2.0, np.nan, 5.0]])
-    for array, args in ((x, ()), (x, (0,)), (x, (-1,)), (x, (1, True)), (np.asarray(2.0), ()), (np.asarray(2.0), (0,)), (x[:2], ())):
+    for array, args in (
+        (x, ()),
+        (x, (0,)),
+        (x, (-1,)),
+        (x, (1, True)),
+        (np.asarray(2.0), ()),
+        (np.asarray(2.0), (0,)),
+        (x[:2], ()),
+    ):
         ours, theirs = both(torch, [array], needed=False)
         equal(getattr(mg, name)(ours[0], *args), getattr(torch, name)(theirs[0], *args), name)
 
@@ -97,7 +113,7 @@ def test_half_precision_means_do_not_overflow() -> None:
     assert x.grad.dtype == "float16"
 
 
-# ----------------------------------------------------------------------------------------------------------- matrix products
+# ---------------------------------------------------------------------------------- matrix products
 
 RANKS = [(3,), (4, 3), (1, 3), (2, 4, 3), (1, 4, 3), (5, 1, 4, 3)]
 
@@ -111,7 +127,11 @@ def test_products_of_every_pair_of_ranks(torch, a, b) -> None:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("a", "b"), [((2, 0), (0, 3)), ((0, 2), (2, 3)), ((0,), (0,)), ((4, 0, 2), (2, 3)), ((3,), (0, 3, 2))], ids=str)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((2, 0), (0, 3)), ((0, 2), (2, 3)), ((0,), (0,)), ((4, 0, 2), (2, 3)), ((3,), (0, 3, 2))],
+    ids=str,
+)
 def test_products_of_nothing(torch, a, b) -> None:
     compare(torch, lambda lib, x, y: lib.matmul(x, y), normal(*a), normal(*b))
 
@@ -119,12 +139,21 @@ def test_products_of_nothing(torch, a, b) -> None:
 @pytest.mark.oracle
 def test_complex_products_conjugate(torch) -> None:
     z = lambda *s: normal(*s) + 1j * normal(*s)
-    for a, b in (((2, 3), (3, 4)), ((3,), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (3,)), ((3,), (5, 3, 2))):
+    for a, b in (
+        ((2, 3), (3, 4)),
+        ((3,), (3,)),
+        ((5, 2, 3), (3, 4)),
+        ((2, 3), (3,)),
+        ((3,), (5, 3, 2)),
+    ):
         compare(torch, lambda lib, x, y: lib.matmul(x, y), z(*a), z(*b), tolerance=1e-11)
 
 
 def test_products_that_do_not_fit() -> None:
-    with pytest.raises(mg.errors.ShapeError, match=r"matmul: shapes \(2, 3\) and \(2, 3\) do not fit: the inner sizes 3 and 2 differ"):
+    with pytest.raises(
+        mg.errors.ShapeError,
+        match=r"matmul: shapes \(2, 3\) and \(2, 3\) do not fit: the inner sizes 3 and 2 differ",
+    ):
         mg.zeros(2, 3) @ mg.zeros(2, 3)
     with pytest.raises(mg.errors.ShapeError, match="at least one dimension"):
         mg.zeros(2, 3) @ mg.tensor(1.0)
@@ -132,7 +161,7 @@ def test_products_that_do_not_fit() -> None:
         mg.zeros(2, 1, 3) @ mg.zeros(4, 3, 1)
 
 
-# ---------------------------------------------------------------------------------------------------------------- broadcasting
+# ------------------------------------------------------------------------------------- broadcasting
 
 PAIRS = [
     ((3, 4), (4,)),
@@ -160,7 +189,13 @@ def test_gradients_of_broadcast_operands(torch, name: str, a, b) -> None:
 
 
 def test_shapes_that_do_not_broadcast() -> None:
-    for operation in (lambda a, b: a + b, lambda a, b: a * b, mg.maximum, lambda a, b: a < b, mg.atan2):
+    for operation in (
+        lambda a, b: a + b,
+        lambda a, b: a * b,
+        mg.maximum,
+        lambda a, b: a < b,
+        mg.atan2,
+    ):
         with pytest.raises(mg.errors.ShapeError, match=r"\(2, 3\).*\(4,\)"):
             operation(mg.zeros(2, 3), mg.zeros(4))
 

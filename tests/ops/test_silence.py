@@ -1,4 +1,6 @@
-"""Poles and overflow are answers: operations give them without NumPy's warnings, and leave NumPy's error mode as it was."""
+"""Poles and overflow are answers: operations give them without NumPy's warnings, and leave
+NumPy's error mode as it was.
+"""
 
 import threading
 import warnings

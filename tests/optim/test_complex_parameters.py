@@ -5,8 +5,24 @@ import pytest
 
 import minigrad as mg
 
-NAMES = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"]
-SETTINGS = {"SGD": {"momentum": 0.9, "weight_decay": 0.1}, "RMSprop": {"centered": True, "momentum": 0.5}, "Adam": {"amsgrad": True}}
+NAMES = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "RMSprop",
+    "Adagrad",
+    "Adadelta",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "ASGD",
+    "Rprop",
+]
+SETTINGS = {
+    "SGD": {"momentum": 0.9, "weight_decay": 0.1},
+    "RMSprop": {"centered": True, "momentum": 0.5},
+    "Adam": {"amsgrad": True},
+}
 
 
 def _trained(lib, name, start, parts=False, wrap=lambda f: f):
@@ -26,7 +42,11 @@ def _trained(lib, name, start, parts=False, wrap=lambda f: f):
     return (lib.complex(*params) if parts else z).detach().numpy()
 
 
-STARTS = {"0-d": 1.2 - 0.3j, "empty": np.zeros((0, 2)), "matrix": np.array([[1.2 - 0.3j, 0.4 + 0.7j], [1j, 2.0]])}
+STARTS = {
+    "0-d": 1.2 - 0.3j,
+    "empty": np.zeros((0, 2)),
+    "matrix": np.array([[1.2 - 0.3j, 0.4 + 0.7j], [1j, 2.0]]),
+}
 
 
 @pytest.mark.oracle
@@ -34,20 +54,26 @@ STARTS = {"0-d": 1.2 - 0.3j, "empty": np.zeros((0, 2)), "matrix": np.array([[1.2
 @pytest.mark.parametrize("start", STARTS)
 def test_a_complex_parameter_is_trained_as_in_pytorch(torch, name, start):
     values = STARTS[start]
-    np.testing.assert_allclose(_trained(mg, name, values), _trained(torch, name, values), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        _trained(mg, name, values), _trained(torch, name, values), rtol=1e-6, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_complex_parameter_is_trained_as_its_two_parts(name):
     values = STARTS["matrix"]
-    np.testing.assert_allclose(_trained(mg, name, values), _trained(mg, name, values, parts=True), rtol=1e-9)
+    np.testing.assert_allclose(
+        _trained(mg, name, values), _trained(mg, name, values, parts=True), rtol=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore:compiled")
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 def test_a_compiled_step_trains_a_complex_parameter(name):
     values = STARTS["matrix"]
-    np.testing.assert_array_equal(_trained(mg, name, values, wrap=mg.compile), _trained(mg, name, values))
+    np.testing.assert_array_equal(
+        _trained(mg, name, values, wrap=mg.compile), _trained(mg, name, values)
+    )
 
 
 def test_a_transposed_complex_parameter_is_changed_in_its_own_memory():

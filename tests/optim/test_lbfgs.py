@@ -19,7 +19,10 @@ def valley(x, y):
 
 
 def begin(library, **options):
-    return [library.tensor(v, requires_grad=True, **options) for v in (np.array([-1.2, 1.0]), np.array(0.5))]
+    return [
+        library.tensor(v, requires_grad=True, **options)
+        for v in (np.array([-1.2, 1.0]), np.array(0.5))
+    ]
 
 
 def closure(optimizer, params, calls=None):
@@ -36,15 +39,27 @@ def closure(optimizer, params, calls=None):
 
 @pytest.mark.oracle
 @SEARCHES
-@pytest.mark.parametrize("settings", [{}, {"history_size": 3}, {"max_iter": 4, "max_eval": 3}, {"tolerance_change": 1e-3}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"history_size": 3}, {"max_iter": 4, "max_eval": 3}, {"tolerance_change": 1e-3}],
+)
 def test_every_call_of_the_closure(torch, search, settings) -> None:
     """The same points in the same order as PyTorch, as far as rounding lets them."""
     paths = []
     for library in (mg, torch):
         params, calls = begin(library), []
-        optimizer = library.optim.LBFGS(params, lr=1.0 if search else 0.1, line_search_fn=search, **settings)
+        optimizer = library.optim.LBFGS(
+            params, lr=1.0 if search else 0.1, line_search_fn=search, **settings
+        )
         returned = [optimizer.step(closure(optimizer, params, calls)).item() for _ in range(3)]
-        paths.append((calls, returned, [p.detach().numpy() for p in params], optimizer.state_dict()["state"][0]["func_evals"]))
+        paths.append(
+            (
+                calls,
+                returned,
+                [p.detach().numpy() for p in params],
+                optimizer.state_dict()["state"][0]["func_evals"],
+            )
+        )
     (ours, first, mine, count), (theirs, second, other, number) = paths
     assert len(ours) == count and len(theirs) == number
     same = 30 if search is None else 10
@@ -66,13 +81,18 @@ def test_it_arrives() -> None:
     with mg.no_grad():
         params[0].fill_(1.0), params[1].fill_(1.0)
     optimizer.step(closure(optimizer, params, calls := []))
-    assert len(calls) == 1 and not np.array_equal(before[0], params[0].detach())  # where the gradient is 0 there is nothing to do
+    assert len(calls) == 1 and not np.array_equal(
+        before[0], params[0].detach()
+    )  # where the gradient is 0 there is nothing to do
 
 
 @SEARCHES
 def test_state_dict_goes_on_where_it_was(search) -> None:
     straight, first = (begin(mg) for _ in range(2))
-    whole, half = (optim.LBFGS(p, lr=0.5, max_iter=5, history_size=4, line_search_fn=search) for p in (straight, first))
+    whole, half = (
+        optim.LBFGS(p, lr=0.5, max_iter=5, history_size=4, line_search_fn=search)
+        for p in (straight, first)
+    )
     for _ in range(4):
         whole.step(closure(whole, straight))
     for _ in range(2):
@@ -101,7 +121,11 @@ def test_on_a_device(monkeypatch) -> None:
 
 
 def test_parameters_without_a_gradient_stay() -> None:
-    x, unused, empty = mg.tensor([3.0], requires_grad=True), mg.ones(2, requires_grad=True), mg.ones(0, requires_grad=True)
+    x, unused, empty = (
+        mg.tensor([3.0], requires_grad=True),
+        mg.ones(2, requires_grad=True),
+        mg.ones(0, requires_grad=True),
+    )
     optimizer = optim.LBFGS([x, unused, empty])
 
     def evaluate():
@@ -115,7 +139,9 @@ def test_parameters_without_a_gradient_stay() -> None:
 
 
 def test_an_overflowing_step_is_taken_back() -> None:
-    """The line search makes shorter trials where the loss is NaN or infinite; the parameters stay finite."""
+    """The line search makes shorter trials where the loss is NaN or infinite; the parameters
+    stay finite.
+    """
     x = mg.tensor([0.1], dtype=mg.float64, requires_grad=True)
     optimizer = optim.LBFGS([x], lr=5.0, line_search_fn="strong_wolfe")
 
@@ -138,7 +164,9 @@ def test_mistakes() -> None:
         optim.LBFGS([x]).update(x, x)
     with pytest.raises(ValueError, match="one group only"):
         optim.LBFGS([{"params": [x]}, {"params": [mg.ones(1, requires_grad=True)]}])
-    with pytest.raises(ValueError, match="line_search_fn must be None or \"strong_wolfe\", got 'armijo'"):
+    with pytest.raises(
+        ValueError, match="line_search_fn must be None or \"strong_wolfe\", got 'armijo'"
+    ):
         optim.LBFGS([x], line_search_fn="armijo")
     with pytest.raises(ValueError, match="history_size must be at least 1, got 0"):
         optim.LBFGS([x], history_size=0)
@@ -150,12 +178,17 @@ def test_mistakes() -> None:
     [
         (lambda t: (t - 2) ** 2, lambda t: 2 * (t - 2)),
         (lambda t: -t / (t * t + 2), lambda t: (t * t - 2) / (t * t + 2) ** 2),
-        (lambda t: (t - 3) ** 4 - 0.1 * math.sin(20 * t), lambda t: 4 * (t - 3) ** 3 - 2 * math.cos(20 * t)),
+        (
+            lambda t: (t - 3) ** 4 - 0.1 * math.sin(20 * t),
+            lambda t: 4 * (t - 3) ** 3 - 2 * math.cos(20 * t),
+        ),
         (lambda t: -2 * t + math.exp(min(t, 700.0)), lambda t: -2 + math.exp(min(t, 700.0))),
     ],
 )
 def test_the_line_search_finds_what_it_promises(f, slope, first) -> None:
-    """Moré and Thuente's kind of functions: one valley, a slope that dies out, ripples, a far and steep wall."""
+    """Moré and Thuente's kind of functions: one valley, a slope that dies out, ripples, a far
+    and steep wall.
+    """
     trials = []
 
     def along(t):

@@ -1,4 +1,6 @@
-"""Every optimiser and schedule, step by step against PyTorch's; SINGA's way of updating; states; mistakes."""
+"""Every optimiser and schedule, step by step against PyTorch's; SINGA's way of updating; states;
+mistakes.
+"""
 
 # tables: one case a line
 
@@ -28,7 +30,10 @@ OPTIMISERS = [
     ("RMSprop", {}),
     ("RMSprop", {"lr": 0.05, "alpha": 0.9, "momentum": 0.5, "centered": True, "weight_decay": 0.1}),
     ("Adagrad", {}),
-    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
+    (
+        "Adagrad",
+        {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2},
+    ),
     ("Adadelta", {}),
     ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
     ("Adamax", {}),
@@ -45,7 +50,9 @@ OPTIMISERS = [
     ("ASGD", {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 4, "weight_decay": 0.1}),
 ]
 SINGLE = ("ASGD", "NAdam")  # PyTorch keeps their rates in single precision
-BEGIN = [np.random.default_rng(i).standard_normal(shape) for i, shape in enumerate([(3, 4), (4,), ()])]
+BEGIN = [
+    np.random.default_rng(i).standard_normal(shape) for i, shape in enumerate([(3, 4), (4,), ()])
+]
 
 
 def loss(library, params, k: int):
@@ -67,7 +74,10 @@ def run(library, optimiser, params, steps: int, first: int = 0) -> None:
 def test_steps(torch, name: str, settings: dict, dtype: str) -> None:
     ours = [mg.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
     theirs = [torch.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
-    mine, other = getattr(optim, name)(ours, **settings), getattr(torch.optim, name)(theirs, **settings)
+    mine, other = (
+        getattr(optim, name)(ours, **settings),
+        getattr(torch.optim, name)(theirs, **settings),
+    )
     for k in range(15):
         run(mg, mine, ours, 1, k)
         run(torch, other, theirs, 1, k)
@@ -120,7 +130,9 @@ def test_state_dict_goes_on_where_it_was(name: str, settings: dict) -> None:
 
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
 def test_update_is_step(name: str, settings: dict) -> None:
-    """SINGA's loop over (parameter, gradient) pairs, with a learning rate instead of parameters, does what step() does."""
+    """SINGA's loop over (parameter, gradient) pairs, with a learning rate instead of parameters,
+    does what step() does.
+    """
     one, two = ([mg.tensor(a, requires_grad=True) for a in BEGIN] for _ in range(2))
     stepping = getattr(optim, name)(one, **settings)
     rate = {**settings}.pop("lr", stepping.defaults["lr"])
@@ -143,7 +155,11 @@ def test_groups_have_settings_of_their_own() -> None:
     c.grad = None
     optimiser.add_param_group({"params": [c]})
     optimiser.step()
-    np.testing.assert_allclose([a.detach().numpy()[0], b.detach().numpy()[0], c.detach().numpy()[0]], [0.9, 0.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        [a.detach().numpy()[0], b.detach().numpy()[0], c.detach().numpy()[0]],
+        [0.9, 0.0, 1.0],
+        rtol=1e-6,
+    )
 
 
 def test_a_step_is_counted_as_a_change_in_place() -> None:
@@ -182,10 +198,20 @@ def test_closure_computes_the_loss_anew() -> None:
         (lambda w: optim.SGD([w], 0.1, nesterov=True), ValueError, "nesterov"),
         (lambda w: optim.Adam([w], betas=(0.9, 1.0)), ValueError, "betas"),
         (lambda w: optim.SGD(0.1).update(w, mg.ones(3)), ValueError, "shape"),
-        (lambda w: optim.SGD(0.1, 0.9), TypeError, "two learning rates"),  # SINGA's second argument is the momentum
+        (
+            lambda w: optim.SGD(0.1, 0.9),
+            TypeError,
+            "two learning rates",
+        ),  # SINGA's second argument is the momentum
         (lambda w: optim.RMSProp(0.1, rho=1.5), ValueError, "rho"),
         (lambda w: optim.AdaGrad(0.1, epsilon=-1e-8), ValueError, "epsilon"),
-        (lambda w: optim.SGD([w], 0.1).load_state_dict(optim.SGD([w, mg.ones(1)], 0.1).state_dict()), ValueError, "groups"),
+        (
+            lambda w: optim.SGD([w], 0.1).load_state_dict(
+                optim.SGD([w, mg.ones(1)], 0.1).state_dict()
+            ),
+            ValueError,
+            "groups",
+        ),
         (lambda w: optim.lr_scheduler.StepLR(w, 3), TypeError, "Optimizer"),
     ],
 )
@@ -215,12 +241,18 @@ def singa_adagrad(p, g, v, lr, epsilon):
 )
 @pytest.mark.parametrize("decay", [0.0, 0.2])
 @pytest.mark.parametrize("by_update", [True, False])
-def test_rules_under_singas_names(name: str, formula, settings: dict, usual: dict, decay: float, by_update: bool) -> None:
-    """With SINGA's defaults, and ε inside of the root; through `update`, and through `step` as PyTorch's."""
+def test_rules_under_singas_names(
+    name: str, formula, settings: dict, usual: dict, decay: float, by_update: bool
+) -> None:
+    """With SINGA's defaults, and ε inside of the root; through `update`, and through `step` as
+    PyTorch's.
+    """
     p = np.array([0.5, -2.0, 0.0])
     ours = mg.tensor(p, requires_grad=True)
     optimiser = (
-        getattr(optim, name)(**settings, weight_decay=decay) if by_update else getattr(optim, name)([ours], **settings, weight_decay=decay)
+        getattr(optim, name)(**settings, weight_decay=decay)
+        if by_update
+        else getattr(optim, name)([ours], **settings, weight_decay=decay)
     )
     v = np.zeros(3)
     for k in range(4):
@@ -234,14 +266,17 @@ def test_rules_under_singas_names(name: str, formula, settings: dict, usual: dic
         np.testing.assert_allclose(ours.detach().numpy(), p, rtol=1e-12, atol=1e-15)
 
 
-# ---------------------------------------------------------------------------------------------------------------- clipping
+# ----------------------------------------------------------------------------------------- clipping
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", [1.0, 2.0, 3.0, math.inf])
 @pytest.mark.parametrize("limit", [0.5, 100.0])
 def test_clipping(torch, kind: float, limit: float) -> None:
-    ours, theirs = [mg.tensor(a, requires_grad=True) for a in BEGIN], [torch.tensor(a, requires_grad=True) for a in BEGIN]
+    ours, theirs = (
+        [mg.tensor(a, requires_grad=True) for a in BEGIN],
+        [torch.tensor(a, requires_grad=True) for a in BEGIN],
+    )
     for p, q, a in zip(ours, theirs, BEGIN, strict=True):
         p.grad, q.grad = mg.tensor(3 * a), torch.tensor(3 * a)
     total = optim.clip_grad_norm_(ours, limit, kind)
@@ -264,7 +299,9 @@ def test_clipping_nan() -> None:
 
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "Adam", "RMSprop", "LBFGS", "ASGD"])
 def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
-    """PyTorch takes a rate that is a tensor. Here it counts as the number that it is now, in the defaults and in a group."""
+    """PyTorch takes a rate that is a tensor. Here it counts as the number that it is now, in the
+    defaults and in a group.
+    """
 
     def after_two_steps(number) -> mg.Tensor:
         w = mg.tensor(BEGIN[0], requires_grad=True)
@@ -285,15 +322,19 @@ def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
         assert o.defaults["lr"] == 0.5 and type(o.param_groups[0]["lr"]) is float
         return w.detach()
 
-    np.testing.assert_array_equal(after_two_steps(mg.tensor).numpy(), after_two_steps(float).numpy())
+    np.testing.assert_array_equal(
+        after_two_steps(mg.tensor).numpy(), after_two_steps(float).numpy()
+    )
     w = mg.ones(2, requires_grad=True)
-    with pytest.raises(ValueError, match=rf"{name}: lr must be one number, got a Tensor of shape \(2,\)"):
+    with pytest.raises(
+        ValueError, match=rf"{name}: lr must be one number, got a Tensor of shape \(2,\)"
+    ):
         getattr(optim, name)([w], lr=mg.ones(2))
     with pytest.raises(ValueError, match="lr must be one number"):
         getattr(optim, name)([{"params": [w], "lr": mg.ones(2)}])
 
 
-# --------------------------------------------------------------------------------------------------------------- schedules
+# ---------------------------------------------------------------------------------------- schedules
 
 
 @pytest.mark.oracle
@@ -312,7 +353,10 @@ def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
 def test_schedule(torch, name: str, settings: dict) -> None:
     w, v = mg.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
     mine, other = optim.SGD([w], 0.5), torch.optim.SGD([v], 0.5)
-    ours, theirs = getattr(optim.lr_scheduler, name)(mine, **settings), getattr(torch.optim.lr_scheduler, name)(other, **settings)
+    ours, theirs = (
+        getattr(optim.lr_scheduler, name)(mine, **settings),
+        getattr(torch.optim.lr_scheduler, name)(other, **settings),
+    )
     for _ in range(9):
         assert mine.param_groups[0]["lr"] == pytest.approx(other.param_groups[0]["lr"], rel=1e-12)
         assert ours.get_last_lr() == pytest.approx(theirs.get_last_lr())
@@ -329,8 +373,13 @@ def test_schedule(torch, name: str, settings: dict) -> None:
 @pytest.mark.oracle
 def test_the_mean_of_the_parameters(torch) -> None:
     """ASGD's state holds the parameters until t0, and their mean from then on."""
-    ours, theirs = mg.tensor(BEGIN[0], requires_grad=True), torch.tensor(BEGIN[0], requires_grad=True)
-    mine, other = (library.optim.ASGD([p], lr=0.1, t0=4) for library, p in ((mg, ours), (torch, theirs)))
+    ours, theirs = (
+        mg.tensor(BEGIN[0], requires_grad=True),
+        torch.tensor(BEGIN[0], requires_grad=True),
+    )
+    mine, other = (
+        library.optim.ASGD([p], lr=0.1, t0=4) for library, p in ((mg, ours), (torch, theirs))
+    )
     for k in range(12):
         run(mg, mine, [ours], 1, k)
         run(torch, other, [theirs], 1, k)

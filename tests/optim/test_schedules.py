@@ -1,4 +1,6 @@
-"""Learning-rate schedules: the rates and momenta are PyTorch's, alone and together, step by step and by jumps, and a saved one goes on."""
+"""Learning-rate schedules: the rates and momenta are PyTorch's, alone and together, step by step
+and by jumps, and a saved one goes on.
+"""
 
 import copy
 import itertools
@@ -42,22 +44,41 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "own cycles": lambda s, o: s.CyclicLR(o, 0.1, 0.9, 4, 5, scale_fn=lambda x: 0.9**x),
     "one cycle": lambda s, o: s.OneCycleLR(o, 1.0, total_steps=30),
     "three phases": lambda s, o: s.OneCycleLR(
-        o, [1.0, 0.3], epochs=3, steps_per_epoch=10, three_phase=True, anneal_strategy="linear", pct_start=0.35, final_div_factor=50
+        o, [1.0, 0.3], epochs=3, steps_per_epoch=10, three_phase=True, anneal_strategy="linear",
+        pct_start=0.35, final_div_factor=50
     ),
-    "sequence": lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9), s.CosineAnnealingLR(o, 6)], [4, 11]),
-    "warm-up": lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1.0, 3), s.StepLR(o, 2, 0.5)], [5]),
-    "chain": lambda s, o: s.ChainedScheduler([s.CosineAnnealingLR(o, 5, 0.01), s.StepLR(o, 3, 0.5), s.LinearLR(o, 0.5, 1.0, 4)]),
+    "sequence": lambda s,
+    o: s.SequentialLR(o,
+        [s.ConstantLR(o, 0.1, 3), s.ExponentialLR(o, 0.9), s.CosineAnnealingLR(o, 6)], [4, 11]),
+    "warm-up": lambda s,
+    o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1.0, 3), s.StepLR(o, 2, 0.5)], [5]),
+    "chain": lambda s, o: s.ChainedScheduler([s.CosineAnnealingLR(o, 5, 0.01), s.StepLR(o, 3, 0.5),
+        s.LinearLR(o, 0.5, 1.0, 4)]),
 }  # fmt: skip
-TOGETHER = ["step", "several steps", "constant", "linear", "linear to zero", "exponential", "polynomial", "cosine", "cosine to zero",
+TOGETHER = ["step", "several steps", "constant", "linear", "linear to zero", "exponential",
+    "polynomial", "cosine", "cosine to zero",
             "factors", "function"]  # fmt: skip
-JUMPS = ["step", "several steps", "constant", "linear", "exponential", "polynomial", "cosine", "function", "restarts", "longer restarts"]
+JUMPS = [
+    "step",
+    "several steps",
+    "constant",
+    "linear",
+    "exponential",
+    "polynomial",
+    "cosine",
+    "function",
+    "restarts",
+    "longer restarts",
+]
 
 
 def optimiser(library: Any, kind: str = "SGD") -> Any:
     """Two groups with rates of their own."""
     first, second = (library.nn.Parameter(library.ones(2)) for _ in range(2))
     more = {"momentum": 0.9} if kind == "SGD" else {}
-    return getattr(library.optim, kind)([{"params": [first]}, {"params": [second], "lr": 0.05}], lr=0.5, **more)
+    return getattr(library.optim, kind)(
+        [{"params": [first]}, {"params": [second], "lr": 0.05}], lr=0.5, **more
+    )
 
 
 def rates(o: Any) -> list[float]:
@@ -66,11 +87,16 @@ def rates(o: Any) -> list[float]:
 
 def seen(o: Any, *schedules: Any) -> list[float]:
     """Rates, what the schedules say that they are, and momenta."""
-    momenta = [float(group["momentum"] if "momentum" in group else group["betas"][0]) for group in o.param_groups]
+    momenta = [
+        float(group["momentum"] if "momentum" in group else group["betas"][0])
+        for group in o.param_groups
+    ]
     return [*rates(o), *(float(r) for s in schedules for r in s.get_last_lr()), *momenta]
 
 
-def run(library: Any, make: Callable[[Any, Any], Any], kind: str = "SGD", jumps: list[Any] | None = None) -> list[list[float]]:
+def run(
+    library: Any, make: Callable[[Any, Any], Any], kind: str = "SGD", jumps: list[Any] | None = None
+) -> list[list[float]]:
     o = optimiser(library, kind)
     s = make(library.optim.lr_scheduler, o)
     out = []
@@ -100,7 +126,10 @@ def test_step_by_step(torch, name: str, kind: str) -> None:
 @pytest.mark.filterwarnings("ignore:The epoch parameter:UserWarning")
 def test_by_jumps(torch, name: str) -> None:
     there_and_back = [3, 1, 1, 7, 0, 12] * 5
-    agree(run(mg, SCHEDULES[name], jumps=there_and_back), run(torch, SCHEDULES[name], jumps=there_and_back))
+    agree(
+        run(mg, SCHEDULES[name], jumps=there_and_back),
+        run(torch, SCHEDULES[name], jumps=there_and_back),
+    )
     if "restarts" in name:
         parts = [k * 0.37 for k in range(STEPS)]
         agree(run(mg, SCHEDULES[name], jumps=parts), run(torch, SCHEDULES[name], jumps=parts))
@@ -204,7 +233,23 @@ def test_loading_leaves_rates_that_something_else_set() -> None:
     ],
 )
 def test_a_plateau(torch, settings: dict[str, Any]) -> None:
-    losses = [3, 2.9, 2.9, 2.95, 2.9, 2.8999, 2.7, 2.8, 2.8, 2.8, 2.8, 2.6, 2.7, float("nan"), *[2.7] * 6]
+    losses = [
+        3,
+        2.9,
+        2.9,
+        2.95,
+        2.9,
+        2.8999,
+        2.7,
+        2.8,
+        2.8,
+        2.8,
+        2.8,
+        2.6,
+        2.7,
+        float("nan"),
+        *[2.7] * 6,
+    ]
 
     def watched(library):
         o = optimiser(library)
@@ -213,14 +258,18 @@ def test_a_plateau(torch, settings: dict[str, Any]) -> None:
         for loss in losses:
             o.step()
             s.step(library.tensor(loss))
-            out.append([*seen(o, s), float(s.best), float(s.num_bad_epochs), float(s.cooldown_counter)])
+            out.append(
+                [*seen(o, s), float(s.best), float(s.num_bad_epochs), float(s.cooldown_counter)]
+            )
         return out
 
     agree(watched(mg), watched(torch))
 
 
 def test_a_plateau_goes_on() -> None:
-    s, again = (mg.optim.lr_scheduler.ReduceLROnPlateau(optimiser(mg), patience=2) for _ in range(2))
+    s, again = (
+        mg.optim.lr_scheduler.ReduceLROnPlateau(optimiser(mg), patience=2) for _ in range(2)
+    )
     for loss in (1.0, 1.1, 1.2):
         s.step(loss)
     again.load_state_dict(json.loads(json.dumps(s.state_dict())))
@@ -249,7 +298,10 @@ def test_get_lr_of_your_own() -> None:
 
     class Halved(mg.optim.lr_scheduler.LRScheduler):
         def get_lr(self):
-            return [group["lr"] * (0.5 if self.last_epoch else 1.0) for group in self.optimizer.param_groups]
+            return [
+                group["lr"] * (0.5 if self.last_epoch else 1.0)
+                for group in self.optimizer.param_groups
+            ]
 
     o = optimiser(mg)
     s = Halved(o)
@@ -275,7 +327,10 @@ def test_a_group_that_joins() -> None:
     s = mg.optim.lr_scheduler
     o = optimiser(mg)
     step, plateau = s.StepLR(o, 2, 0.5), s.ReduceLROnPlateau(o, patience=0)
-    own, lowest = s.LambdaLR(optimiser(mg), lambda e: 1.0), s.ReduceLROnPlateau(optimiser(mg), patience=0, min_lr=[0.1, 0.1])
+    own, lowest = (
+        s.LambdaLR(optimiser(mg), lambda e: 1.0),
+        s.ReduceLROnPlateau(optimiser(mg), patience=0, min_lr=[0.1, 0.1]),
+    )
     for schedule in (step, own, lowest):
         schedule.optimizer.add_param_group({"params": [mg.nn.Parameter(mg.ones(2))], "lr": 8.0})
     step.step()
@@ -297,39 +352,62 @@ def test_a_group_that_joins() -> None:
         (lambda s, o: s.ReduceLROnPlateau(3), TypeError, "expected an Optimizer, got int"),
         (lambda s, o: s.CyclicLR(3, 0.1, 1.0), TypeError, "expected an Optimizer, got int"),
         (lambda s, o: s.OneCycleLR(3, 0.1, 10), TypeError, "expected an Optimizer, got int"),
-        (lambda s, o: s.LambdaLR(o, [len]), ValueError, "lr_lambda has 1 values, and the optimiser 2 groups"),
-        (lambda s, o: s.LambdaLR(o, 0.5), TypeError, "must be a function of the epoch, or one for each group, got float"),
-        (lambda s, o: s.MultiplicativeLR(o, [len, 3]), TypeError, "MultiplicativeLR: lr_lambda must be a function"),
+        (lambda s, o: s.LambdaLR(o, [len]), ValueError,
+            "lr_lambda has 1 values, and the optimiser 2 groups"),
+        (lambda s, o: s.LambdaLR(o, 0.5), TypeError,
+            "must be a function of the epoch, or one for each group, got float"),
+        (lambda s, o: s.MultiplicativeLR(o, [len, 3]), TypeError,
+            "MultiplicativeLR: lr_lambda must be a function"),
         (lambda s, o: s.ConstantLR(o, 1.5), ValueError, "factor must be between 0 and 1, got 1.5"),
         (lambda s, o: s.LinearLR(o, start_factor=0), ValueError, "start_factor must not be 0"),
         (lambda s, o: s.LinearLR(o, start_factor=-1), ValueError, "start_factor must be between"),
         (lambda s, o: s.LinearLR(o, end_factor=1.1), ValueError, "end_factor must be between"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError, "T_0 must be an integer of at least 1, got 0"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2, 1.5), ValueError, "T_mult must be an integer"),
-        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2).step(-1), ValueError, "must not be negative, got -1"),
-        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, mode="square"), ValueError, "mode must be .* got 'square'"),
-        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, scale_mode="square"), ValueError, "scale_mode must be .* got 'square'"),
-        (lambda s, o: s.CyclicLR(o, [0.1], 1.0), ValueError, "base_lr has 1 values, and the optimiser 2 groups"),
-        (lambda s, o: s.CyclicLR(mg.optim.Adagrad([mg.ones(1, requires_grad=True)]), 0.1, 1.0), ValueError, "neither momentum nor betas"),
-        (lambda s, o: s.OneCycleLR(o, 1.0), ValueError, "give total_steps, or both epochs and steps_per_epoch"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 0), ValueError, "total_steps must be an integer of at least 1, got 0"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=0.5), ValueError, "steps_per_epoch must be an integer"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 9, pct_start=2), ValueError, "pct_start must be between 0 and 1, got 2"),
-        (lambda s, o: s.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError, "anneal_strategy must be"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), ValueError,
+            "T_0 must be an integer of at least 1, got 0"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2, 1.5), ValueError,
+            "T_mult must be an integer"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 2).step(-1), ValueError,
+            "must not be negative, got -1"),
+        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, mode="square"), ValueError,
+            "mode must be .* got 'square'"),
+        (lambda s, o: s.CyclicLR(o, 0.1, 1.0, scale_mode="square"), ValueError,
+            "scale_mode must be .* got 'square'"),
+        (lambda s, o: s.CyclicLR(o, [0.1], 1.0), ValueError,
+            "base_lr has 1 values, and the optimiser 2 groups"),
+        (lambda s, o: s.CyclicLR(mg.optim.Adagrad([mg.ones(1, requires_grad=True)]), 0.1, 1.0),
+            ValueError, "neither momentum nor betas"),
+        (lambda s, o: s.OneCycleLR(o, 1.0), ValueError,
+            "give total_steps, or both epochs and steps_per_epoch"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 0), ValueError,
+            "total_steps must be an integer of at least 1, got 0"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=0.5), ValueError,
+            "steps_per_epoch must be an integer"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 9, pct_start=2), ValueError,
+            "pct_start must be between 0 and 1, got 2"),
+        (lambda s, o: s.OneCycleLR(o, 1.0, 9, anneal_strategy="x"), ValueError,
+            "anneal_strategy must be"),
         (lambda s, o: over(s.OneCycleLR(o, 1.0, 2), 3), ValueError, "step 3 of a cycle of 2 steps"),
         (lambda s, o: s.ChainedScheduler([]), ValueError, "no schedules to chain"),
         (lambda s, o: s.ChainedScheduler([3], o), TypeError, "schedule 0 is int"),
-        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2), s.StepLR(optimiser(mg), 2)]), ValueError, "schedule 1 .* belongs to another"),
+        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2), s.StepLR(optimiser(mg), 2)]), ValueError,
+            "schedule 1 .* belongs to another"),
         (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2)]).step(3), TypeError, "takes no epoch"),
         (lambda s, o: s.SequentialLR(o, [], []), ValueError, "no schedules"),
-        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], [3]), ValueError, "1 schedules need 0 milestones between them, got 1"),
-        (lambda s, o: s.SequentialLR(o, [s.ReduceLROnPlateau(o)], []), ValueError, "needs the loss in each step"),
+        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], [3]), ValueError,
+            "1 schedules need 0 milestones between them, got 1"),
+        (lambda s, o: s.SequentialLR(o, [s.ReduceLROnPlateau(o)], []), ValueError,
+            "needs the loss in each step"),
         (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 2)], []).step(3), TypeError, "takes no epoch"),
-        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2)]).load_state_dict({"_schedulers": []}), ValueError, "has 0 schedules, this one 1"),
-        (lambda s, o: s.ReduceLROnPlateau(o, factor=1.0), ValueError, "factor must be below 1, got 1.0"),
-        (lambda s, o: s.ReduceLROnPlateau(o, mode="mean"), ValueError, "mode must be .* got 'mean'"),
-        (lambda s, o: s.ReduceLROnPlateau(o, threshold_mode="x"), ValueError, "threshold_mode must be .* got 'x'"),
-        (lambda s, o: s.ReduceLROnPlateau(o, min_lr=[1.0]), ValueError, "min_lr has 1 values, and the optimiser 2 groups"),
+        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 2)]).load_state_dict({"_schedulers": []}),
+            ValueError, "has 0 schedules, this one 1"),
+        (lambda s, o: s.ReduceLROnPlateau(o, factor=1.0), ValueError,
+            "factor must be below 1, got 1.0"),
+        (lambda s, o: s.ReduceLROnPlateau(o, mode="mean"), ValueError,
+            "mode must be .* got 'mean'"),
+        (lambda s, o: s.ReduceLROnPlateau(o, threshold_mode="x"), ValueError,
+            "threshold_mode must be .* got 'x'"),
+        (lambda s, o: s.ReduceLROnPlateau(o, min_lr=[1.0]), ValueError,
+            "min_lr has 1 values, and the optimiser 2 groups"),
     ],
 )  # fmt: skip
 def test_mistakes(call: Callable[[Any, Any], Any], error: type[Exception], text: str) -> None:

@@ -1,4 +1,6 @@
-"""Programs as CUDA graphs, on a stand-in that records and replays: nothing is frozen, nothing is overwritten, refusals say why."""
+"""Programs as CUDA graphs, on a stand-in that records and replays: nothing is frozen, nothing is
+overwritten, refusals say why.
+"""
 
 from contextlib import nullcontext
 from typing import Any
@@ -50,7 +52,11 @@ OPTIMISERS = {
 
 def network(make: Any, dtype: str = "float32") -> Any:
     mg.manual_seed(1)
-    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.BatchNorm1d(5), nn.Linear(5, 2)).to("cuda").to(dtype)
+    model = (
+        nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.BatchNorm1d(5), nn.Linear(5, 2))
+        .to("cuda")
+        .to(dtype)
+    )
     optimizer = make(model.parameters())
 
     def step(x: Any, labels: Any) -> Any:
@@ -64,7 +70,13 @@ def network(make: Any, dtype: str = "float32") -> Any:
 
 
 def left_behind(model: Any, optimizer: Any) -> Any:
-    return bits([dict(model.state_dict()), [p.grad for p in model.parameters()], list(optimizer.state.values())])
+    return bits(
+        [
+            dict(model.state_dict()),
+            [p.grad for p in model.parameters()],
+            list(optimizer.state.values()),
+        ]
+    )
 
 
 def runner(step: Any) -> Any:
@@ -76,7 +88,9 @@ def runner(step: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_training_step_is_one_graph(cuda: Any, name: str, dtype: str) -> None:
-    """The bits of eager steps, with a rate on a schedule and one set by hand; each launch needs one copy from the host: its numbers."""
+    """The bits of eager steps, with a rate on a schedule and one set by hand; each launch needs
+    one copy from the host: its numbers.
+    """
     runs = []
     for compiled in (False, True):
         model, optimizer, step = network(OPTIMISERS[name], dtype)
@@ -90,7 +104,11 @@ def test_a_training_step_is_one_graph(cuda: Any, name: str, dtype: str) -> None:
             log.clear()
             loss = step(x if i % 2 else x * 2, labels)
             if compiled and i > 3:
-                assert [kind for kind, *_ in log] == ["wait", "launch"] and len(uploaded) == 1 and step.reason is None
+                assert (
+                    [kind for kind, *_ in log] == ["wait", "launch"]
+                    and len(uploaded) == 1
+                    and step.reason is None
+                )
             seen.append((bits(loss), left_behind(model, optimizer)))
             schedule.step()
         runs.append(seen)
@@ -103,7 +121,9 @@ def test_a_training_step_is_one_graph(cuda: Any, name: str, dtype: str) -> None:
 
 
 def test_results_are_fresh(cuda: Any) -> None:
-    """No launch overwrites what a caller holds, nor the caller's inputs; views and inputs among the results are copies too."""
+    """No launch overwrites what a caller holds, nor the caller's inputs; views and inputs among
+    the results are copies too.
+    """
     w = there(np.ones(3, "float32")).requires_grad_()
     program = trace(lambda x: (x * w, x[1:], x, w.detach()), there(X))
     captured = program.capture()
@@ -113,13 +133,19 @@ def test_results_are_fresh(cuda: Any) -> None:
         results = captured(x)
         held.append((results, bits(list(results))))
         assert bits(list(results)) == bits(list(program(x))) and bits(x) == bits(X + k)
-        assert not any(np.shares_memory(r.array._memory, m._memory) for r in results for m in (x.array, w.array, *captured.inputs))
+        assert not any(
+            np.shares_memory(r.array._memory, m._memory)
+            for r in results
+            for m in (x.array, w.array, *captured.inputs)
+        )
     assert all(bits(list(results)) == before for results, before in held)
     assert captured.recordings == 1
 
 
 def test_what_is_read_before_it_is_overwritten(cuda: Any) -> None:
-    """The graph writes parameters in place; results that look into them show what they held when they were read."""
+    """The graph writes parameters in place; results that look into them show what they held when
+    they were read.
+    """
     w = there(np.arange(4, dtype="float32")).requires_grad_()
 
     def step(x: Any) -> Any:
@@ -132,14 +158,25 @@ def test_what_is_read_before_it_is_overwritten(cuda: Any) -> None:
     values = []
     for run in (step, trace(step, there(np.ones(4, "float32"))).capture()):
         w.data = there(np.arange(4, dtype="float32"))
-        values.append([[*bits(list(run(there(np.full(4, k, "float32"))))), bits(w)] for k in (1.0, 2.0, 3.0)])
+        values.append(
+            [[*bits(list(run(there(np.full(4, k, "float32"))))), bits(w)] for k in (1.0, 2.0, 3.0)]
+        )
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize(("shape", "seen"), [((2, 2), lambda c: c), ((4,), lambda c: c.reshape(4))], ids=["itself", "a window"])
+@pytest.mark.parametrize(
+    ("shape", "seen"),
+    [((2, 2), lambda c: c), ((4,), lambda c: c.reshape(4))],
+    ids=["itself", "a window"],
+)
 def test_gradients_that_are_a_captured_array(cuda: Any, shape: Any, seen: Any) -> None:
-    """A seed becomes the gradient as it is and is overwritten in the same step: `.grad` keeps what it was."""
-    w, c = there(np.ones(shape, "float32")).requires_grad_(), there(np.arange(4, dtype="float32").reshape(2, 2))
+    """A seed becomes the gradient as it is and is overwritten in the same step: `.grad` keeps
+    what it was.
+    """
+    w, c = (
+        there(np.ones(shape, "float32")).requires_grad_(),
+        there(np.arange(4, dtype="float32").reshape(2, 2)),
+    )
 
     def step() -> None:
         w.grad = None
@@ -151,7 +188,9 @@ def test_gradients_that_are_a_captured_array(cuda: Any, shape: Any, seen: Any) -
     for _ in range(6):
         before = c.array._memory.copy()
         compiled()
-        assert np.array_equal(w.grad.array._memory, seen(before)) and np.array_equal(c.array._memory, 2 * before)
+        assert np.array_equal(w.grad.array._memory, seen(before)) and np.array_equal(
+            c.array._memory, 2 * before
+        )
     assert compiled.reason is None and compiled.statistics["replayed"] == 3
 
 
@@ -186,7 +225,9 @@ def test_accumulating_gradients(cuda: Any) -> None:
 
 
 def test_moved_memory_is_recorded_anew(cuda: Any) -> None:
-    """`p.data = …` and a loaded state are other memory. Who moves in each call is told, and gets replays without a graph."""
+    """`p.data = …` and a loaded state are other memory. Who moves in each call is told, and gets
+    replays without a graph.
+    """
     runs = []
     for compiled in (False, True):
         model, optimizer, step = network(OPTIMISERS["Adam"])
@@ -201,11 +242,19 @@ def test_moved_memory_is_recorded_anew(cuda: Any) -> None:
         runs.append(seen)
     assert runs[0] == runs[1]
     assert runner(step).recordings == 3 and step.reason is None
-    with pytest.warns(EagerWarning, match=r"is replayed as it is, without a graph: capture: parameters, .* in other memory in each call"):
+    with pytest.warns(
+        EagerWarning,
+        match=(
+            r"is replayed as it is, without a graph: capture: parameters, .* in other memory in"
+            r" each call"
+        ),
+    ):
         for _ in range(AT_MOST):
             model[0].weight.data = model[0].weight.data * 0.5
             step(there(X), there(LABELS))
-    assert "Overwrite them in place" in step.reason and not isinstance(runner(step), CapturedProgram)
+    assert "Overwrite them in place" in step.reason and not isinstance(
+        runner(step), CapturedProgram
+    )
 
 
 def test_another_shape_is_another_graph(cuda: Any) -> None:
@@ -222,7 +271,9 @@ def test_another_shape_is_another_graph(cuda: Any) -> None:
 
 
 def test_streams_wait_for_each_other(cuda: Any) -> None:
-    """A launch on another stream waits until the launch before it, and the copies out of the graph's memory, have ended."""
+    """A launch on another stream waits until the launch before it, and the copies out of the
+    graph's memory, have ended.
+    """
     captured = trace(lambda x: x * 2, there(X)).capture()
     captured(there(X))
     first, other = Stream.current[-1], Stream(non_blocking=True)
@@ -230,7 +281,10 @@ def test_streams_wait_for_each_other(cuda: Any) -> None:
     with other:
         captured(there(X))
     captured(there(X))
-    assert [(kind, log_of) for kind, log_of, *_ in log if kind == "wait"] == [("wait", other), ("wait", first)]
+    assert [(kind, log_of) for kind, log_of, *_ in log if kind == "wait"] == [
+        ("wait", other),
+        ("wait", first),
+    ]
     assert [rest[-1] for kind, *rest in log if kind == "wait"] == [first, other]
     assert [rest[-1] for kind, *rest in log if kind == "launch"] == [other, first]
 
@@ -238,14 +292,18 @@ def test_streams_wait_for_each_other(cuda: Any) -> None:
 REFUSED = {
     "a draw": (lambda x: F.dropout(x, 0.5), "dropout_mask draws random numbers"),
     "a mask": (lambda x: x[x > 0], "the shape of what getitem gives depends on values"),
-    "a move": (lambda x: x.to("cpu").to("cuda"), "one CUDA device; this program's are on cpu, cuda:0"),
+    "a move": (
+        lambda x: x.to("cpu").to("cuda"),
+        "one CUDA device; this program's are on cpu, cuda:0",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_graph_can_do_again(cuda: Any, name: str) -> None:
-    """A program is refused; a compiled function is replayed without a graph (or, where shapes depend on
-    values, not at all), and says so."""
+    """A program is refused; a compiled function is replayed without a graph (or, where shapes
+    depend on values, not at all), and says so.
+    """
     function, say = REFUSED[name]
     with pytest.raises((CaptureError, mg.errors.DeviceError), match=say):
         trace(function, there(X)).capture()
@@ -259,7 +317,9 @@ def test_what_no_graph_can_do_again(cuda: Any, name: str) -> None:
 
 
 def test_what_the_driver_refuses(cuda: Any, monkeypatch: Any) -> None:
-    """Nothing has happened when a recording fails: the function is replayed without a graph, from where it was."""
+    """Nothing has happened when a recording fails: the function is replayed without a graph,
+    from where it was.
+    """
     end = Stream.end_capture
 
     def fail(stream: Any) -> Graph:
@@ -272,18 +332,38 @@ def test_what_the_driver_refuses(cuda: Any, monkeypatch: Any) -> None:
         if compiled:
             step = mg.compile(step, capture=True)
             monkeypatch.setattr(Stream, "end_capture", fail)
-        with pytest.warns(EagerWarning, match="without a graph: capture: RuntimeError") if compiled else nullcontext():
-            runs.append([(bits(step(there(X), there(LABELS))), left_behind(model, optimizer)) for _ in range(5)])
+        with (
+            pytest.warns(EagerWarning, match="without a graph: capture: RuntimeError")
+            if compiled
+            else nullcontext()
+        ):
+            runs.append(
+                [
+                    (bits(step(there(X), there(LABELS))), left_behind(model, optimizer))
+                    for _ in range(5)
+                ]
+            )
     assert runs[0] == runs[1]
-    assert "RuntimeError: cudaErrorStreamCaptureInvalidated. A graph cannot hold" in step.reason and step.statistics["replayed"] == 2
+    assert (
+        "RuntimeError: cudaErrorStreamCaptureInvalidated. A graph cannot hold" in step.reason
+        and step.statistics["replayed"] == 2
+    )
 
 
 def test_an_operation_that_waits_for_the_device(cuda: Any, monkeypatch: Any) -> None:
-    """What asks for a value while the graph is recorded ends the recording, and leaves no stream behind that still records."""
+    """What asks for a value while the graph is recorded ends the recording, and leaves no stream
+    behind that still records.
+    """
     primitive = registry["tanh"]
     program = trace(lambda x: (x * 2).tanh(), there(X))
     monkeypatch.setattr(primitive, "forward", lambda xp, x: x * float(x.sum()))
-    with pytest.raises(CaptureError, match=r"operation not permitted when stream is capturing \(float\)\. A graph cannot hold what waits"):
+    with pytest.raises(
+        CaptureError,
+        match=(
+            r"operation not permitted when stream is capturing \(float\)\. A graph cannot hold what"
+            r" waits"
+        ),
+    ):
         program.capture()(there(X))
     assert Tape.current is None
 
@@ -291,7 +371,9 @@ def test_an_operation_that_waits_for_the_device(cuda: Any, monkeypatch: Any) -> 
 @in_one_test
 @pytest.mark.parametrize("case", [c for c in CASES if c.real], ids=lambda c: c.id)
 def test_every_operation_in_a_graph(cuda: Any, case: Case) -> None:
-    """The bits of the operation, on other inputs than those of the recording; or a refusal that names what it waits for."""
+    """The bits of the operation, on other inputs than those of the recording; or a refusal that
+    names what it waits for.
+    """
     if case.primitive == "move" or case.route is not None:
         pytest.skip("made by other ways than a call on the device")
     arrays = case.inputs("float64")
@@ -302,9 +384,15 @@ def test_every_operation_in_a_graph(cuda: Any, case: Case) -> None:
         captured = program.capture()
         first = captured(*map(there, arrays))
     except CaptureError as error:
-        assert any(reason in str(error) for reason in ("random numbers", "depends on values", "stream is capturing"))
+        assert any(
+            reason in str(error)
+            for reason in ("random numbers", "depends on values", "stream is capturing")
+        )
         pytest.skip(str(error))
-    for inputs in (arrays, [a[::-1].copy() if a.ndim and a.dtype.kind == "f" else a for a in arrays]):
+    for inputs in (
+        arrays,
+        [a[::-1].copy() if a.ndim and a.dtype.kind == "f" else a for a in arrays],
+    ):
         assert bits(captured(*map(there, inputs))) == bits(program(*map(there, inputs)))
     assert bits(first) == bits(program(*map(there, arrays))) and Tape.current is None
 

@@ -1,4 +1,6 @@
-"""Tensors that a traced function finds outside and changes in place: each run goes on from what the last one left."""
+"""Tensors that a traced function finds outside and changes in place: each run goes on from what
+the last one left.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,9 @@ Step = Callable[[mg.Tensor], mg.Tensor]
 
 
 def cotangent() -> Step:
-    """Read first as the seed of a backward pass, and as it is: no operation has it as an operand."""
+    """Read first as the seed of a backward pass, and as it is: no operation has it as an
+    operand.
+    """
     seed = mg.tensor([1.0, 2.0, 3.0])
 
     def step(x: mg.Tensor) -> mg.Tensor:
@@ -96,7 +100,15 @@ def gradient_overwritten() -> Step:
     return step
 
 
-MAKERS = [cotangent, cotangent_of_a_sum, index, index_to_write_at, window, Holder, gradient_overwritten]
+MAKERS = [
+    cotangent,
+    cotangent_of_a_sum,
+    index,
+    index_to_write_at,
+    window,
+    Holder,
+    gradient_overwritten,
+]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
@@ -110,12 +122,18 @@ def test_what_was_changed_is_read_anew(make: Callable[[], Any]) -> None:
     eager(x())
     program = trace(traced, x())
     for _ in range(4):
-        assert np.array_equal(program(x()).detach().numpy(), eager(x()).detach().numpy()), str(program)
+        assert np.array_equal(program(x()).detach().numpy(), eager(x()).detach().numpy()), str(
+            program
+        )
 
 
 def test_a_leaf_that_is_not_used_gets_no_gradient() -> None:
     """What can be found, and is not used, is no part of the program."""
-    w, unused, aside = mg.tensor(2.0, requires_grad=True), mg.tensor(3.0, requires_grad=True), mg.tensor(4.0)
+    w, unused, aside = (
+        mg.tensor(2.0, requires_grad=True),
+        mg.tensor(3.0, requires_grad=True),
+        mg.tensor(4.0),
+    )
     held = [unused, aside]
 
     def loss(x: mg.Tensor) -> mg.Tensor:

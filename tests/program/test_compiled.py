@@ -1,4 +1,6 @@
-"""`mg.compile`: replays leave the bits that eager runs leave; what makes a program wrong is seen; what cannot be recorded runs eagerly."""
+"""`mg.compile`: replays leave the bits that eager runs leave; what makes a program wrong is
+seen; what cannot be recorded runs eagerly.
+"""
 
 import itertools
 import random
@@ -18,7 +20,10 @@ from minigrad.program import Compiled, EagerWarning, Recorder
 from minigrad.program.payload import Recorded
 
 RNG = np.random.default_rng(0)
-X, LABELS = mg.tensor(RNG.standard_normal((16, 2)).astype("float32")), mg.tensor(RNG.integers(0, 2, 16))
+X, LABELS = (
+    mg.tensor(RNG.standard_normal((16, 2)).astype("float32")),
+    mg.tensor(RNG.integers(0, 2, 16)),
+)
 
 
 def bits(value: Any) -> Any:
@@ -33,15 +38,21 @@ def bits(value: Any) -> Any:
 
 
 def left_behind(model: Any, optimizer: Any) -> Any:
-    """All that a step changes: parameters and buffers, gradients, the optimiser's states, and how the random numbers go on."""
+    """All that a step changes: parameters and buffers, gradients, the optimiser's states, and
+    how the random numbers go on.
+    """
     gradients = [p.grad for p in model.parameters()]
-    return bits([dict(model.state_dict()), gradients, list(optimizer.state.values())]), repr(mg.functions.random_state())
+    return bits([dict(model.state_dict()), gradients, list(optimizer.state.values())]), repr(
+        mg.functions.random_state()
+    )
 
 
 def network(make: Any, seed: int = 1) -> Any:
     """A network with batch statistics and dropout, an optimiser, and a step."""
     mg.manual_seed(seed)
-    model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8), nn.Dropout(0.25), nn.Linear(8, 2))
+    model = nn.Sequential(
+        nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8), nn.Dropout(0.25), nn.Linear(8, 2)
+    )
     optimizer = make(model.parameters())
 
     def step(x: Any, labels: Any) -> Any:
@@ -102,10 +113,17 @@ def trained(compiled: bool, make: Any, schedule: Any = None, steps: int = 24) ->
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_every_optimiser(name: str) -> None:
-    """Twenty-four steps with dropout, batch statistics and a schedule: the same bits everywhere, and all but three were replays."""
-    eager, compiled = (trained(c, OPTIMISERS[name], SCHEDULES["exponential"]) for c in (False, True))
+    """Twenty-four steps with dropout, batch statistics and a schedule: the same bits everywhere,
+    and all but three were replays.
+    """
+    eager, compiled = (
+        trained(c, OPTIMISERS[name], SCHEDULES["exponential"]) for c in (False, True)
+    )
     assert eager[:2] == compiled[:2]
-    assert compiled[2].statistics == {"eager": 1, "recorded": 2, "replayed": 21} and compiled[2].reason is None
+    assert (
+        compiled[2].statistics == {"eager": 1, "recorded": 2, "replayed": 21}
+        and compiled[2].reason is None
+    )
     assert len(compiled[2].programs) == 1 and compiled[2].programs[0].check().phases()["update"] > 5
 
 
@@ -117,9 +135,11 @@ def test_every_schedule(name: str) -> None:
 
 
 def agree(make: Any, calls: Any = 24, replayed: int | None = None) -> Any:
-    """`make()` gives (function, observe): the function is called eagerly and compiled. Results and what is observed are equal bit by bit.
+    """`make()` gives (function, observe): the function is called eagerly and compiled. Results and
+    what is observed are equal bit by bit.
 
-    calls: a number, or the arguments of each call; an entry that is a function changes something between calls.
+    calls: a number, or the arguments of each call; an entry that is a function changes something
+    between calls.
     """
     outcomes = []
     for compiled in (False, True):
@@ -140,7 +160,7 @@ def agree(make: Any, calls: Any = 24, replayed: int | None = None) -> Any:
     return made
 
 
-# -------------------------------------------------------------------------------------------------- whole steps, as users write them
+# ----------------------------------------------------------------- whole steps, as users write them
 
 
 def plain_network() -> Any:
@@ -152,7 +172,9 @@ def plain_network() -> Any:
     parameters = [mg.tensor(p, requires_grad=True) for p in initial]
 
     def epoch() -> Any:
-        loss = _loss(mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
+        loss = _loss(
+            mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters
+        )
         loss.backward()
         with mg.no_grad():
             for parameter in parameters:
@@ -182,12 +204,18 @@ def test_the_plain_network_with_an_optimiser(make: str) -> None:
 
         def epoch() -> Any:
             optimizer.zero_grad()
-            loss = _loss(mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters)
+            loss = _loss(
+                mg.relu, mg.exp, lambda scores: scores.sum(1, keepdim=True), x, target, parameters
+            )
             loss.backward()
             optimizer.step()
             return loss
 
-        return epoch, lambda: [parameters, [p.grad for p in parameters], list(optimizer.state.values())]
+        return epoch, lambda: [
+            parameters,
+            [p.grad for p in parameters],
+            list(optimizer.state.values()),
+        ]
 
     agree(prepare, 25, replayed=22)
 
@@ -218,7 +246,10 @@ def test_singas_loop() -> None:
     """for p, g in autograd.backward(loss): sgd.update(p, g)."""
 
     def prepare() -> Any:
-        w, rate = mg.tensor([[1.0, -2.0], [0.5, 0.25]], requires_grad=True), optim.SGD(0.05, momentum=0.9)
+        w, rate = (
+            mg.tensor([[1.0, -2.0], [0.5, 0.25]], requires_grad=True),
+            optim.SGD(0.05, momentum=0.9),
+        )
 
         def step(x: Any) -> Any:
             loss = ((x @ w) ** 2).mean()
@@ -229,11 +260,17 @@ def test_singas_loop() -> None:
 
         return step, lambda: [w, w.grad, list(rate.state.values())]
 
-    agree(prepare, [(mg.tensor(RNG.standard_normal((5, 2)).astype("float32")),) for _ in range(8)], replayed=5)
+    agree(
+        prepare,
+        [(mg.tensor(RNG.standard_normal((5, 2)).astype("float32")),) for _ in range(8)],
+        replayed=5,
+    )
 
 
 def test_gradients_accumulate_over_calls() -> None:
-    """Without zero_grad a call adds to .grad, in the memory that is there; a first call after zero_grad makes it. Two programs."""
+    """Without zero_grad a call adds to .grad, in the memory that is there; a first call after
+    zero_grad makes it. Two programs.
+    """
     kept = []
 
     def prepare() -> Any:
@@ -264,7 +301,9 @@ def test_gradients_accumulate_over_calls() -> None:
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, float("inf")])
 def test_clipping_decides_anew(norm: float) -> None:
-    """Gradients above the bound are scaled, others not: the program was recorded above it, and goes below."""
+    """Gradients above the bound are scaled, others not: the program was recorded above it, and
+    goes below.
+    """
 
     def prepare() -> Any:
         w = mg.tensor([5.0, -4.0], requires_grad=True)
@@ -286,7 +325,9 @@ def test_clipping_decides_anew(norm: float) -> None:
 
 @pytest.mark.parametrize("to_none", [True, False])
 def test_zero_grad(to_none: bool) -> None:
-    """Gradients cleared, or filled with zeros in place; also at the end of the step, and of parameters that the loss does not use."""
+    """Gradients cleared, or filled with zeros in place; also at the end of the step, and of
+    parameters that the loss does not use.
+    """
 
     def prepare() -> Any:
         w, unused = mg.ones(3, requires_grad=True), mg.ones(2, requires_grad=True)
@@ -304,7 +345,9 @@ def test_zero_grad(to_none: bool) -> None:
 
 
 def test_decorators_methods_and_objects_among_the_arguments() -> None:
-    """@mg.compile, with arguments, on a method; model and optimiser as arguments; keywords; nested data."""
+    """@mg.compile, with arguments, on a method; model and optimiser as arguments; keywords;
+    nested data.
+    """
 
     @mg.compile(limit=3)
     def double(x: Any, *, factor: float = 2.0) -> Any:
@@ -313,7 +356,11 @@ def test_decorators_methods_and_objects_among_the_arguments() -> None:
     for k in range(6):
         assert float(double({"a": mg.tensor(float(k))}, factor=2.0)["y"][0]) == 2 * k
         assert float(double({"a": mg.tensor(float(k))}, factor=3.0)["y"][0]) == 3 * k
-    assert double.statistics["replayed"] == 6 and len(double.programs) == 2 and double.__name__ == "double"
+    assert (
+        double.statistics["replayed"] == 6
+        and len(double.programs) == 2
+        and double.__name__ == "double"
+    )
 
     class Trainer:
         def __init__(self, rate: float) -> None:
@@ -331,7 +378,9 @@ def test_decorators_methods_and_objects_among_the_arguments() -> None:
     one, two = Trainer(0.1), Trainer(0.2)
     for _ in range(6):
         one.step(mg.ones(2)), two.step(mg.ones(2))
-    np.testing.assert_allclose([one.w.detach().numpy(), two.w.detach().numpy()], [[0.4, 0.4], [-0.2, -0.2]], rtol=1e-5)
+    np.testing.assert_allclose(
+        [one.w.detach().numpy(), two.w.detach().numpy()], [[0.4, 0.4], [-0.2, -0.2]], rtol=1e-5
+    )
     assert Trainer.step.statistics["replayed"] == 6
 
     @mg.compile
@@ -347,7 +396,9 @@ def test_decorators_methods_and_objects_among_the_arguments() -> None:
     losses = [bits(step(X, LABELS)) for _ in range(8)]
     model, other, _ = network(OPTIMISERS["adam"])
     mg.manual_seed(2)
-    assert [bits(train(model, other, X, LABELS)) for _ in range(8)] == losses and train.statistics["replayed"] == 5
+    assert [bits(train(model, other, X, LABELS)) for _ in range(8)] == losses and train.statistics[
+        "replayed"
+    ] == 5
     assert left_behind(model, other) == left_behind(wanted, optimizer)
 
 
@@ -375,10 +426,12 @@ def test_results_lie_where_those_of_a_plain_call_lie() -> None:
     assert type(w.array) is np.ndarray and step.statistics["replayed"] == 3
 
 
-# ----------------------------------------------------------------------------------------- what makes a recorded program wrong is seen
+# ------------------------------------------------------ what makes a recorded program wrong is seen
 
 
-def step_with(change: Any, *, before: int = 6, after: int = 8, make: Any = sgd, replayed: int | None = None) -> Any:
+def step_with(
+    change: Any, *, before: int = 6, after: int = 8, make: Any = sgd, replayed: int | None = None
+) -> Any:
     """A network's step before and after something was changed from outside."""
 
     def prepare() -> Any:
@@ -401,26 +454,42 @@ CHANGES = {
     "a number of a module": (lambda at: setattr(at.model[3], "p", 0.5), 3 + 5),
     "momentum": (lambda at: at.optimizer.param_groups[0].update(momentum=0.5), 3 + 5),
     "frozen": (lambda at: at.model[0].requires_grad_(False), 3 + 5),
-    "another layer": (lambda at: at.model[0].__dict__.update(weight=mg.ones(8, 2, requires_grad=True)), 3 + 5),
+    "another layer": (
+        lambda at: at.model[0].__dict__.update(weight=mg.ones(8, 2, requires_grad=True)),
+        3 + 5,
+    ),
     "learning rate": (lambda at: at.optimizer.param_groups[0].update(lr=0.01), 3 + 8),
-    "values": (lambda at: at.model.load_state_dict({k: v * 0.5 for k, v in at.model.state_dict().items()}), 3 + 8),
+    "values": (
+        lambda at: at.model.load_state_dict({k: v * 0.5 for k, v in at.model.state_dict().items()}),
+        3 + 8,
+    ),
     "a state": (lambda at: at.optimizer.load_state_dict(at.optimizer.state_dict()), 3 + 8),
-    "memory": (lambda at: setattr(at.model[0].weight, "array", at.model[0].weight.array * 2), 3 + 8),
+    "memory": (
+        lambda at: setattr(at.model[0].weight, "array", at.model[0].weight.array * 2),
+        3 + 8,
+    ),
     "no gradients": (lambda at: at.model.zero_grad(), 3 + 7),
     "the whole state": (lambda at: at.optimizer.state.clear(), 3 + 5),
-    "a group": (lambda at: at.optimizer.add_param_group({"params": [mg.ones(1, requires_grad=True)]}), 3 + 5),
+    "a group": (
+        lambda at: at.optimizer.add_param_group({"params": [mg.ones(1, requires_grad=True)]}),
+        3 + 5,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_from_outside(name: str) -> None:
-    """After each change the next steps are right; numbers and values that are read anew need no new program."""
+    """After each change the next steps are right; numbers and values that are read anew need no
+    new program.
+    """
     change, replayed = CHANGES[name]
     step_with(change, replayed=replayed)
 
 
 def test_other_dtypes_and_shapes() -> None:
-    """double() gives parameters of another dtype; a smaller last batch is another program; both kinds go on being replayed."""
+    """double() gives parameters of another dtype; a smaller last batch is another program; both
+    kinds go on being replayed.
+    """
     model, optimizer, step = network(sgd)
     compiled = mg.compile(step)
     small = X[:5].clone(), LABELS[:5].clone()
@@ -463,7 +532,9 @@ RATE = 0.5
 
 
 def test_numbers_in_python() -> None:
-    """A learning rate in a global, in the closure, in an attribute, in a function that is called: each change is seen."""
+    """A learning rate in a global, in the closure, in an attribute, in a function that is
+    called: each change is seen.
+    """
     rate = 0.5
     at = types.SimpleNamespace(rate=0.5, unused=0)
     w = mg.zeros(1, requires_grad=True)
@@ -497,14 +568,19 @@ def test_numbers_in_python() -> None:
 
 
 def test_what_changes_all_the_time_runs_as_itself() -> None:
-    """A number that is another one in each call: after some programs the function is left as it is, with advice."""
+    """A number that is another one in each call: after some programs the function is left as it
+    is, with advice.
+    """
     at = types.SimpleNamespace(k=0.0)
 
     @mg.compile
     def scaled(x: Any) -> Any:
         return x * at.k
 
-    with pytest.warns(EagerWarning, match=r"keep changing; the latest change: at.k was .*Give what changes as a tensor"):
+    with pytest.warns(
+        EagerWarning,
+        match=r"keep changing; the latest change: at.k was .*Give what changes as a tensor",
+    ):
         for k in range(20):
             at.k = float(k)
             assert float(scaled(mg.ones(()))) == k
@@ -517,17 +593,21 @@ def test_what_changes_all_the_time_runs_as_itself() -> None:
     assert other.given_up is None and len(other.programs) <= 8
 
 
-# --------------------------------------------------------------------------------------------------- what cannot be recorded, and why
+# ----------------------------------------------------------------- what cannot be recorded, and why
 
 
 def calls_of(function: Any, *args: Any, times: int = 6, match: str) -> Any:
-    """A function that is expected to run as itself, for the reason given once as a warning; returns its results."""
+    """A function that is expected to run as itself, for the reason given once as a warning;
+    returns its results.
+    """
     compiled = mg.compile(function)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         results = [compiled(*args) for _ in range(times)]
     assert compiled.statistics["replayed"] == 0 and compiled.reason is not None
-    assert [str(w.message) for w in caught if w.category is EagerWarning and match in str(w.message)], [str(w.message) for w in caught]
+    assert [
+        str(w.message) for w in caught if w.category is EagerWarning and match in str(w.message)
+    ], [str(w.message) for w in caught]
     assert match in compiled.reason, compiled.reason
     assert sum(w.category is EagerWarning for w in caught) == 1
     return results
@@ -537,7 +617,9 @@ COUNTER = 0
 
 
 def test_side_effects_in_python() -> None:
-    """What a replay would not do: counting, appending, printing, taking the next item, drawing numbers that are not ours."""
+    """What a replay would not do: counting, appending, printing, taking the next item, drawing
+    numbers that are not ours.
+    """
     seen: list[int] = []
     at = types.SimpleNamespace(n=0, cache=None)
     numbers = iter(range(100))
@@ -576,7 +658,14 @@ def test_side_effects_in_python() -> None:
     assert COUNTER == 6 and len(seen) == 6
     calls_of(keep, x, match="at.cache")
     assert type(at.cache.array) is np.ndarray
-    assert [float(r[0]) for r in calls_of(take, x, match="takes the next item of an iterator")] == [0, 1, 2, 3, 4, 5]
+    assert [float(r[0]) for r in calls_of(take, x, match="takes the next item of an iterator")] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     calls_of(lambda x: print(end="") or x, x, match="prints")
     wanted = np.random.default_rng(0)
     for r in calls_of(draw, x, match="can draw from random numbers that are not this library's"):
@@ -656,7 +745,9 @@ def test_hooks_and_observers() -> None:
 
 
 def test_a_failing_recording_leaves_nothing_behind() -> None:
-    """An optimiser that cannot be recorded: parameters, gradients, states and random numbers are put back, and the step is done eagerly."""
+    """An optimiser that cannot be recorded: parameters, gradients, states and random numbers are
+    put back, and the step is done eagerly.
+    """
 
     class Odd(optim.SGD):
         def rule(self, array: Any, grad: Any, state: Any, group: Any) -> None:
@@ -666,11 +757,17 @@ def test_a_failing_recording_leaves_nothing_behind() -> None:
         wanted = trained(False, make, SCHEDULES["exponential"], 6)
         with pytest.warns(EagerWarning, match=match):
             found = trained(True, make, SCHEDULES["exponential"], 6)
-        assert wanted[:2] == found[:2] and found[2].statistics == {"eager": 6, "recorded": 0, "replayed": 0}
+        assert wanted[:2] == found[:2] and found[2].statistics == {
+            "eager": 6,
+            "recorded": 0,
+            "replayed": 0,
+        }
 
 
 def test_errors_of_the_function_are_its_own() -> None:
-    """An exception while recording comes out, as does one in an ordinary call; afterwards the function works on."""
+    """An exception while recording comes out, as does one in an ordinary call; afterwards the
+    function works on.
+    """
     w = mg.ones(2, requires_grad=True)
     at = types.SimpleNamespace(fail=False)
 
@@ -687,7 +784,11 @@ def test_errors_of_the_function_are_its_own() -> None:
     with pytest.raises(KeyError, match="mine"), warnings.catch_warnings():
         warnings.simplefilter("ignore", EagerWarning)
         step(mg.ones(2))
-    assert w.grad.tolist() == [2.0, 2.0] and type(w.array) is np.ndarray and type(w.grad.array) is np.ndarray
+    assert (
+        w.grad.tolist() == [2.0, 2.0]
+        and type(w.array) is np.ndarray
+        and type(w.grad.array) is np.ndarray
+    )
     at.fail = False
     assert float(step(mg.ones(2))) == 2
     for _ in range(4):
@@ -696,7 +797,9 @@ def test_errors_of_the_function_are_its_own() -> None:
 
 
 def test_optimisers_of_users() -> None:
-    """A rule of one's own: numbers() may count; a rate read without it is a number like any other, whose change is seen."""
+    """A rule of one's own: numbers() may count; a rate read without it is a number like any
+    other, whose change is seen.
+    """
 
     class Decaying(optim.Optimizer):
         factor = 2.0
@@ -711,7 +814,10 @@ def test_optimisers_of_users() -> None:
         def rule(self, array: Any, grad: Any, state: Any, group: Any) -> None:
             array -= self.factor * group["lr"] * (group["share"] * grad)
 
-    for change in (lambda at: at.optimizer.param_groups[0].update(lr=0.3), lambda at: setattr(at.optimizer, "factor", 3.0)):
+    for change in (
+        lambda at: at.optimizer.param_groups[0].update(lr=0.3),
+        lambda at: setattr(at.optimizer, "factor", 3.0),
+    ):
         step_with(change, make=lambda p: Decaying(p, 0.1), replayed=3 + 5)
 
     class Counting(Decaying):
@@ -724,7 +830,9 @@ def test_optimisers_of_users() -> None:
 
 
 def test_compiled_within_others() -> None:
-    """A compiled function inside a recorded one, or inside another compiled one, is recorded as part of it."""
+    """A compiled function inside a recorded one, or inside another compiled one, is recorded as
+    part of it.
+    """
     inner = mg.compile(lambda x: x.sin() * 2)
     outer = mg.compile(lambda x: inner(x) + 1)
     for _ in range(5):
@@ -733,7 +841,9 @@ def test_compiled_within_others() -> None:
     assert "sin" in str(mg.graph.trace(inner, mg.ones(2)))
     with pytest.raises(TypeError, match="takes a function"):
         mg.compile(3)
-    assert isinstance(outer, Compiled) and "5" in repr(mg.compile(len)) + repr(outer).replace("2 replayed", "5")
+    assert isinstance(outer, Compiled) and "5" in repr(mg.compile(len)) + repr(outer).replace(
+        "2 replayed", "5"
+    )
     assert Recorded is not None and Recorder is not None
 
 
@@ -770,22 +880,31 @@ def test_memory_returns() -> None:
 @pytest.mark.parametrize("columns", [2, 3, 4, 25])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_tables_with_short_rows(columns: int, dtype: str) -> None:
-    """1,000 short rows meet a column, a row, and each other: the lines that go round NumPy's loops give its bits, for NaN, infinities and
-    negative zero too."""
+    """1,000 short rows meet a column, a row, and each other: the lines that go round NumPy's loops
+    give its bits, for NaN, infinities and negative zero too.
+    """
     odd = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -1.5, 3.0])
     table, column, row = (
-        (RNG.choice(odd, s) + RNG.choice([0.0, -0.0, 1.0], s)).astype(dtype) for s in ((1000, columns), (1000, 1), columns)
+        (RNG.choice(odd, s) + RNG.choice([0.0, -0.0, 1.0], s)).astype(dtype)
+        for s in ((1000, columns), (1000, 1), columns)
     )
     operations = {
-        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b,
         "maximum": lambda a, b: a.maximum(b), "atan2": lambda a, b: a.atan2(b),
     }  # fmt: skip
     pairs = list(itertools.permutations([0, 1, 2], 2))
 
     def every(a: Any, b: Any, c: Any) -> Any:
         values = [a.exp(), b * 2, c * 2]  # results of the program itself, in buffers
-        made = [operation(values[i], values[j]) for operation in operations.values() for i, j in pairs]
-        return [(m * 1).relu() for m in made], [m.sum(-1) for m in made], [m.sum(-1, keepdim=True) for m in made]
+        made = [
+            operation(values[i], values[j]) for operation in operations.values() for i, j in pairs
+        ]
+        return (
+            [(m * 1).relu() for m in made],
+            [m.sum(-1) for m in made],
+            [m.sum(-1, keepdim=True) for m in made],
+        )
 
     arguments = [mg.tensor(v) for v in (table, column, row)]
     with np.errstate(all="ignore"):
@@ -798,7 +917,9 @@ def test_tables_with_short_rows(columns: int, dtype: str) -> None:
 
 
 def test_leaves_that_are_frozen_and_steps_without_a_pass() -> None:
-    """requires_grad_(False) on a tensor that no module holds; a step that only updates, with gradients from outside; data written over."""
+    """requires_grad_(False) on a tensor that no module holds; a step that only updates, with
+    gradients from outside; data written over.
+    """
     a, b, x = mg.ones(2, requires_grad=True), mg.ones(2, requires_grad=True), mg.ones(2)
 
     @mg.compile

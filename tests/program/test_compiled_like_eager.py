@@ -56,7 +56,9 @@ def both(make: Callable[[Callable[[Any], Any]], Callable[[int], Any]], calls: in
 
 def numbers_in(optimizer: Any) -> list[Any]:
     """The numbers in an optimiser's states: counts of steps."""
-    return [(k, v) for s in optimizer.state.values() for k, v in s.items() if isinstance(v, int | float)]
+    return [
+        (k, v) for s in optimizer.state.values() for k, v in s.items() if isinstance(v, int | float)
+    ]
 
 
 def test_a_compiled_model_is_differentiated_from_outside() -> None:
@@ -66,7 +68,9 @@ def test_a_compiled_model_is_differentiated_from_outside() -> None:
 
     def make(compile_: Any) -> Any:
         mg.manual_seed(1)
-        model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Dropout(0.25), nn.BatchNorm1d(8), nn.Linear(8, 1))
+        model = nn.Sequential(
+            nn.Linear(2, 8), nn.ReLU(), nn.Dropout(0.25), nn.BatchNorm1d(8), nn.Linear(8, 1)
+        )
         net, optimizer = compile_(model), optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
         x = mg.randn(16, 2)
         models.append(net)
@@ -76,7 +80,11 @@ def test_a_compiled_model_is_differentiated_from_outside() -> None:
             loss = (net(x) ** 2).mean() + 0.1 * sum((p**2).sum() for p in model.parameters())
             loss.backward()
             optimizer.step()
-            return [loss, [p.grad for p in model.parameters()], dict(model.state_dict())["3.running_mean"]]
+            return [
+                loss,
+                [p.grad for p in model.parameters()],
+                dict(model.state_dict())["3.running_mean"],
+            ]
 
         return call
 
@@ -134,10 +142,17 @@ def test_dropout_in_a_checkpoint_draws_one_mask() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.1), lambda p: optim.RMSprop(p, lr=0.1)]
+    "rule",
+    [
+        lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: optim.Adam(p, lr=0.1),
+        lambda p: optim.RMSprop(p, lr=0.1),
+    ],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(rule: Any, error: type[BaseException]) -> None:
+def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(
+    rule: Any, error: type[BaseException]
+) -> None:
     """The training goes on with the numbers of an eager one; so it does when the state is cleared,
     or an early one is loaded."""
 
@@ -168,7 +183,9 @@ def test_a_first_call_that_raises_before_the_optimiser_makes_its_state(rule: Any
     both(make, 18)
 
 
-@pytest.mark.parametrize("overlap", ["one tensor", "views", "a view of a captured one", "a captured one"])
+@pytest.mark.parametrize(
+    "overlap", ["one tensor", "views", "a view of a captured one", "a captured one"]
+)
 @pytest.mark.parametrize("from_the_start", [False, True])
 def test_arguments_that_share_memory(overlap: str, from_the_start: bool) -> None:
     """A function that writes: overlap is looked for in every call."""
@@ -184,7 +201,8 @@ def test_arguments_that_share_memory(overlap: str, from_the_start: bool) -> None
                 return f(a[:4].clone(), a[4:].clone())
             pairs = {
                 "one tensor": lambda: (b := a[:4].clone(), b), "views": lambda: (a[:4], a[2:6]),
-                "a view of a captured one": lambda: (kept[1:5], a[:4]), "a captured one": lambda: (a[:4], kept[:4]),
+                "a view of a captured one": lambda: (kept[1:5], a[:4]),
+                "a captured one": lambda: (a[:4], kept[:4]),
             }  # fmt: skip
             return f(*pairs[overlap]()), a, kept
 
@@ -400,7 +418,12 @@ class _Holder:
 
 
 def _hidden_values() -> dict[str, tuple[Callable[[], float], Callable[[float], Any]]]:
-    name, at, buffer, bytes_ = "value", types.SimpleNamespace(value=1.0), array.array("d", [1.0]), bytearray(b"\x01")
+    name, at, buffer, bytes_ = (
+        "value",
+        types.SimpleNamespace(value=1.0),
+        array.array("d", [1.0]),
+        bytearray(b"\x01"),
+    )
     holder, odd, chain = _Holder(), _Odd(), collections.ChainMap({}, {"a": 1.0})
     weak, queue, keys = weakref.ref(holder), collections.deque([1.0]), {"a": 1.0}
     os.environ["MINIGRAD_TEST"] = "1.0"
@@ -412,8 +435,10 @@ def _hidden_values() -> dict[str, tuple[Callable[[], float], Callable[[float], A
     return {
         "getattr": (lambda: getattr(at, name), lambda v: setattr(at, name, v)),
         "vars": (lambda: vars(at)[name], lambda v: setattr(at, name, v)),
-        "os.environ": (lambda: float(os.environ["MINIGRAD_TEST"]), lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
-        "os.getenv": (lambda: float(os.getenv("MINIGRAD_TEST")), lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
+        "os.environ": (lambda: float(os.environ["MINIGRAD_TEST"]),
+            lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
+        "os.getenv": (lambda: float(os.getenv("MINIGRAD_TEST")),
+            lambda v: os.environ.update(MINIGRAD_TEST=str(v))),
         "array.array": (lambda: buffer[0], lambda v: buffer.__setitem__(0, v)),
         "bytearray": (lambda: float(bytes_[0]), lambda v: bytes_.__setitem__(0, int(v))),
         "contextvars": (lambda: LIVE.get(), lambda v: LIVE.set(v)),
@@ -589,7 +614,11 @@ def _training() -> tuple[Any, Any]:
         states = [{k: np.copy(v).tolist() for k, v in s.items()} for s in o.state.values()]
         gradients = [None if p.grad is None else p.grad.tolist() for p in model.parameters()]
         facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
-        modes = mg.is_grad_enabled(), len(mg.core.modes.observers), repr(mg.functions.random_state())
+        modes = (
+            mg.is_grad_enabled(),
+            len(mg.core.modes.observers),
+            repr(mg.functions.random_state()),
+        )
         return repr((facts, gradients, states, modes))
 
     return step, seen
@@ -597,8 +626,9 @@ def _training() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("call", [1, 2, 4])
 def test_interrupts_at_lines_of_the_library(call: int) -> None:
-    """At any line of `minigrad.program`, in a recorded call and in a replay: the call has not begun or is complete,
-    and the training goes on as an eager one."""
+    """At any line of `minigrad.program`, in a recorded call and in a replay: the call has not begun
+    or is complete, and the training goes on as an eager one.
+    """
     step, seen = _training()
     states = [seen()]
     for _ in range(8):

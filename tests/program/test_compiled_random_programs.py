@@ -15,19 +15,26 @@ from minigrad.nn import functional as F
 
 CAPTURED = ("w", "v", "b", "part")
 EXPRESSIONS = (
-    "{a} * {b}", "{a} + 0.5 * {b}", "{a}.sin()", "{a}.tanh() * {b}", "({a} * 0.5).exp()", "{a}[[3, 1, 1, 0]]", "{a}.flip(0)",
-    "mg.cat([{a}[:2], {b}[2:]])", "({a}.reshape(2, 2) @ {b}.reshape(2, 2)).reshape(4)", "F.dropout({a}, 0.5, True)", "drop({a})",
-    "mg.checkpoint(lambda z: F.dropout(z.tanh() * w, 0.5, True), {a})", "norm({a}.reshape(2, 2)).reshape(4)", "{a}.detach()",
-    "{a}.clone()", "mg.rand(4) * {a}", "{a}.clamp(-1, 1)", "{a}.sum() * {b}", "{a}.view(4)", "linear({a}.reshape(1, 4)).reshape(4)",
+    "{a} * {b}", "{a} + 0.5 * {b}", "{a}.sin()", "{a}.tanh() * {b}", "({a} * 0.5).exp()",
+    "{a}[[3, 1, 1, 0]]", "{a}.flip(0)",
+    "mg.cat([{a}[:2], {b}[2:]])", "({a}.reshape(2, 2) @ {b}.reshape(2, 2)).reshape(4)",
+    "F.dropout({a}, 0.5, True)", "drop({a})",
+    "mg.checkpoint(lambda z: F.dropout(z.tanh() * w, 0.5, True), {a})",
+    "norm({a}.reshape(2, 2)).reshape(4)", "{a}.detach()",
+    "{a}.clone()", "mg.rand(4) * {a}", "{a}.clamp(-1, 1)", "{a}.sum() * {b}", "{a}.view(4)",
+    "linear({a}.reshape(1, 4)).reshape(4)",
     "{a}.sigmoid()", "mg.where({a}.detach() > 0, {a}, {b})", "factor * {a}",
 )  # fmt: skip
 IN_PLACE = (
-    "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)", "b.copy_({a}.detach())", "part.add_(0.25)", "b.mul_(0.5)",
+    "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)",
+    "b.copy_({a}.detach())", "part.add_(0.25)", "b.mul_(0.5)",
     "x.mul_(0.5)", "y[:2].add_(1)", "x.copy_(x)", "{t} = {t}.sin_()",
 )  # fmt: skip
 PASSES = (
-    "({a} * {b}).sum().backward()", "w.grad = None", "opt.zero_grad()", "opt.step()", "opt.zero_grad(set_to_none=False)",
-    "{t} = mg.autograd.grad(({a} * w).sum(), [w], create_graph=True)[0]", "v.grad = {a}.detach() * 1",
+    "({a} * {b}).sum().backward()", "w.grad = None", "opt.zero_grad()", "opt.step()",
+    "opt.zero_grad(set_to_none=False)",
+    "{t} = mg.autograd.grad(({a} * w).sum(), [w], create_graph=True)[0]",
+    "v.grad = {a}.detach() * 1",
     "optim.clip_grad_norm_([w, v], 0.5)", "({a} * w).sum().backward(retain_graph=True)",
 )  # fmt: skip
 RESULTS = (
@@ -71,7 +78,9 @@ def source_of(rng: random.Random) -> str:
 
     for _ in range(rng.randint(2, 7)):
         line("    ")
-    results = [rng.choice(RESULTS).format(a=rng.choice(names[-3:])) for _ in range(rng.randint(1, 3))]
+    results = [
+        rng.choice(RESULTS).format(a=rng.choice(names[-3:])) for _ in range(rng.randint(1, 3))
+    ]
     lines.append(f"    return {results[0] if len(results) == 1 else ', '.join(results)}")
     return "\n".join(lines) + "\n"
 
@@ -86,10 +95,15 @@ class Side:
         w.requires_grad_(), v.requires_grad_()
         mg.manual_seed(seed)
         linear, norm, drop = nn.Linear(4, 4), nn.BatchNorm1d(2), nn.Dropout(0.25)
-        rule = [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.05), lambda p: optim.SGD(p, lr=0.1)][seed % 3]
+        rule = [
+            lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+            lambda p: optim.Adam(p, lr=0.05),
+            lambda p: optim.SGD(p, lr=0.1),
+        ][seed % 3]
         self.opt = rule([w, v, *linear.parameters()])
         self.space: dict[str, Any] = {
-            "mg": mg, "F": F, "optim": optim, "w": w, "v": v, "b": b, "part": b[1:3], "linear": linear, "norm": norm, "drop": drop,
+            "mg": mg, "F": F, "optim": optim, "w": w, "v": v, "b": b, "part": b[1:3],
+            "linear": linear, "norm": norm, "drop": drop,
             "opt": self.opt, "factor": 1.5,
         }  # fmt: skip
         exec(compile(source, f"<random program {seed}>", "exec"), self.space)
@@ -104,8 +118,10 @@ class Side:
         base, w, b = mg.tensor(values), self.space["w"], self.space["b"]
         x, y = base[:4].clone(), base[4:8].clone()
         return {
-            "apart": (x, y), "one": (x, x), "overlap": (base[:4], base[2:6]), "outside": (b, y), "a view of outside": (x, b.view(4)),
-            "detached": (x, x.detach()), "a parameter's": (w.detach(), y), "reversed": (base.flip(0)[:4], base[1::2][:4]),
+            "apart": (x, y), "one": (x, x), "overlap": (base[:4], base[2:6]), "outside": (b, y),
+            "a view of outside": (x, b.view(4)),
+            "detached": (x, x.detach()), "a parameter's": (w.detach(), y),
+            "reversed": (base.flip(0)[:4], base[1::2][:4]),
             "a leaf": (w, y), "a graph": (w * 2, y),
         }[kind]  # fmt: skip
 
@@ -123,7 +139,10 @@ class Side:
         elif what == "schedule":
             self.schedule.step()
         elif what == "eval":
-            space["drop"].train(not space["drop"].training), space["norm"].train(not space["norm"].training)
+            (
+                space["drop"].train(not space["drop"].training),
+                space["norm"].train(not space["norm"].training),
+            )
         elif what == "number":
             space["factor"] += 1.0
         elif what == "data":
@@ -142,7 +161,11 @@ class Side:
         try:
             with mg.set_grad_enabled(grad), inject:
                 found = self.step(x, y)
-            results = [r for r in (found if isinstance(found, tuple) else (found,)) if isinstance(r, mg.Tensor)]
+            results = [
+                r
+                for r in (found if isinstance(found, tuple) else (found,))
+                if isinstance(r, mg.Tensor)
+            ]
         except (Exception, KeyboardInterrupt) as error:
             shown.append(type(error).__name__)
         shown.append(self.seen(x, y, results))
@@ -171,7 +194,9 @@ class Side:
             graph[0].sum().backward(retain_graph=True)
             sum(r.sum() for r in graph).backward()
         elif how == "second" and graph and w.requires_grad:
-            (g,) = mg.autograd.grad((graph[0] ** 2).sum(), [w], create_graph=True, allow_unused=True)
+            (g,) = mg.autograd.grad(
+                (graph[0] ** 2).sum(), [w], create_graph=True, allow_unused=True
+            )
             if g is not None and g.requires_grad:
                 (g * g).sum().backward()
         elif how == "one after the other":
@@ -249,7 +274,12 @@ class Injected:
     """Raise `error` at line number `at`, of those in files named like `where`, of what runs inside.
     raised: whether it was."""
 
-    def __init__(self, at: int | None = None, error: type[BaseException] = KeyboardInterrupt, where: str = "<random program") -> None:
+    def __init__(
+        self,
+        at: int | None = None,
+        error: type[BaseException] = KeyboardInterrupt,
+        where: str = "<random program",
+    ) -> None:
         self.at, self.error, self.where, self.lines, self.raised = at, error, where, 0, False
 
     def __enter__(self) -> None:
@@ -290,7 +320,17 @@ BETWEEN = (
     "nothing",
     "nothing",
 )
-KINDS = ("one", "overlap", "outside", "a view of outside", "detached", "a parameter's", "reversed", "a leaf", "a graph")
+KINDS = (
+    "one",
+    "overlap",
+    "outside",
+    "a view of outside",
+    "detached",
+    "a parameter's",
+    "reversed",
+    "a leaf",
+    "a graph",
+)
 
 
 def difference(seed: int, injections: bool = False, tally: Any = None) -> str | None:
@@ -312,7 +352,8 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
         if call < 5:
             how = after
         probe, injected = Injected(), Injected(at, error)
-        # the plain side first, to know how many lines there are; where a replay runs none of them, nothing is raised there
+        # the plain side first, to know how many lines there are; where a replay runs none of them,
+        # nothing is raised there
         replays = compiled.step.statistics["replayed"]
         got = compiled.call(kind, data, how, injected, grad) if at is None else None
         if at is not None:
@@ -329,7 +370,9 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
             tally["replayed" if compiled.step.statistics["replayed"] > replays else "other"] += 1
             tally["raised"] += injected.raised
         if not equal(got, wanted):
-            parts = [i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if not equal(a, b)]
+            parts = [
+                i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if not equal(a, b)
+            ]
             inner = [
                 j
                 for i in parts[:1]
@@ -337,7 +380,10 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
                 for j, (a, b) in enumerate(zip(got[i], wanted[i], strict=False))
                 if not equal(a, b)
             ]
-            return f"program {seed}, call {call} ({kind}, grad {grad}, then {how}), differs in {parts} {inner}; {compiled.step!r}\n{source}"
+            return (
+                f"program {seed}, call {call} ({kind}, grad {grad}, then {how}), differs in {parts}"
+                f" {inner}; {compiled.step!r}\n{source}"
+            )
     return None
 
 

@@ -16,8 +16,17 @@ from minigrad.program.run import interpret
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
-ELSEWHERE = {"batch_enter", "batch_leave", "batch_share", "batch_total", "window_max_push", "window_max_pull"}
-"""Batches are refused (test_program_record.py); the two parts of max pooling are recorded by its own backward and double backward."""
+ELSEWHERE = {
+    "batch_enter",
+    "batch_leave",
+    "batch_share",
+    "batch_total",
+    "window_max_push",
+    "window_max_pull",
+}
+"""Batches are refused (test_program_record.py); the two parts of max pooling are recorded by its
+own backward and double backward.
+"""
 RECORDABLE = [c for c in CASES if c.primitive not in ELSEWHERE]
 SHAPED_BY_VALUES = {"argwhere", "bincount"}
 
@@ -32,7 +41,9 @@ def direction(like: Any) -> Any:
     """Random numbers in the shape and dtype of an array."""
     rng = np.random.default_rng(like.size)
     draw = rng.standard_normal(like.shape)
-    return np.asarray(draw + 1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else draw).astype(like.dtype)
+    return np.asarray(
+        draw + 1j * rng.standard_normal(like.shape) if like.dtype.kind == "c" else draw
+    ).astype(like.dtype)
 
 
 def laid_out(array: Any, order: str) -> Any:
@@ -51,7 +62,8 @@ def leaves(case: Case, arrays: Any, order: str) -> list[mg.Tensor]:
 
 def derivative(case: Case, u: Any) -> Any:
     """The operation, and its pull on a fixed cotangent where it has one."""
-    # Not case.run, whose globals lead to the whole registry, all of which the recording would watch.
+    # Not case.run, whose globals lead to the whole registry, all of which the recording would
+    # watch.
     operation, params = case.route or registry[case.primitive], case.params
 
     def f(*inputs: Any) -> Any:
@@ -59,38 +71,60 @@ def derivative(case: Case, u: Any) -> Any:
         if y.node is None:
             return (y,)
         needed = [x for x in inputs if x.requires_grad]
-        return (y.detach(), *mg.autograd.grad(y, needed, mg.tensor(u), allow_unused=True, materialize_grads=True))
+        return (
+            y.detach(),
+            *mg.autograd.grad(y, needed, mg.tensor(u), allow_unused=True, materialize_grads=True),
+        )
 
     return f
 
 
 def offered(case: Case, dtype: str) -> bool:
     """Whether the operation takes this dtype."""
-    return case.complex if dtype == "complex128" else case.real and (dtype != "float16" or dtype in case.half)
+    return (
+        case.complex
+        if dtype == "complex128"
+        else case.real and (dtype != "float16" or dtype in case.half)
+    )
 
 
 def replays(dtypes: tuple[str, ...], orders: str) -> list[Any]:
-    """Each recordable case in the first of these dtypes that it takes, row-major; the others belong to the whole run."""
+    """Each recordable case in the first of these dtypes that it takes, row-major; the others
+    belong to the whole run.
+    """
     found = []
     for case in RECORDABLE:
         kinds = [(dtype, order) for dtype in dtypes if offered(case, dtype) for order in orders]
         found += [
-            pytest.param(case, *kind, id=f"{case.id}-{'-'.join(kind)}", marks=[pytest.mark.whole] if k else [])
+            pytest.param(
+                case,
+                *kind,
+                id=f"{case.id}-{'-'.join(kind)}",
+                marks=[pytest.mark.whole] if k else [],
+            )
             for k, kind in enumerate(kinds)
         ]
     return found
 
 
 @in_one_test
-@pytest.mark.parametrize(("case", "dtype", "order"), replays(("float32", "complex128", "float64", "float16"), "CF"))
+@pytest.mark.parametrize(
+    ("case", "dtype", "order"), replays(("float32", "complex128", "float64", "float16"), "CF")
+)
 def test_bits_of_replays(case: Case, dtype: str, order: str) -> None:
-    """The first runs are plain, later ones are lowered: with the inputs of the recording, and with others."""
+    """The first runs are plain, later ones are lowered: with the inputs of the recording, and
+    with others.
+    """
     arrays = case.inputs(dtype)
     with np.errstate(all="ignore"):
         y = case.run(leaves(case, arrays, order))
-        f = derivative(case, direction(np.asarray(y.detach().numpy())) if y.dtype.kind in "fc" else None)
+        f = derivative(
+            case, direction(np.asarray(y.detach().numpy())) if y.dtype.kind in "fc" else None
+        )
         program = trace(f, *leaves(case, arrays, order)).check()
-        exact = {"affine", "matmul"}.isdisjoint(i.primitive.name for i in program.instructions)  # BLAS computes these
+        exact = {"affine", "matmul"}.isdisjoint(
+            i.primitive.name for i in program.instructions
+        )  # BLAS computes these
         for seed, repeats in ((0, 3), (1, 1), (2, 1)):
             if seed and case.primitive in SHAPED_BY_VALUES:
                 break
@@ -115,7 +149,10 @@ def within_the_bound(got: Any, want: Any) -> bool:
         return bits(got) == bits(want)
     finite = np.isfinite(b)
     largest = np.abs(b[finite]).max(initial=0)
-    return bool(np.array_equal(finite, np.isfinite(a)) and (np.abs(a - b)[finite] <= 16 * np.finfo(a.dtype).eps * largest).all())
+    return bool(
+        np.array_equal(finite, np.isfinite(a))
+        and (np.abs(a - b)[finite] <= 16 * np.finfo(a.dtype).eps * largest).all()
+    )
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 3.4e38, 2.5, -0.5]
@@ -123,9 +160,13 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 3.4e38,
 
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", sorted(name for name, prim in registry.items() if prim.kernel is not None))
+@pytest.mark.parametrize(
+    "name", sorted(name for name, prim in registry.items() if prim.kernel is not None)
+)
 def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> None:
-    """Zeros of both signs, NaN, infinities and denormals, in arrays long enough for every blocked loop."""
+    """Zeros of both signs, NaN, infinities and denormals, in arrays long enough for every
+    blocked loop.
+    """
     case = next(c for c in CASES if c.primitive == name)
     if not case.any_shape:
         pytest.skip("its samples have fixed shapes; the test above has them")
@@ -176,7 +217,9 @@ def test_bfloat16() -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1,), (1, 1), (7,), (2, 2)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
 def test_edge_shapes_and_dtypes(shape: tuple[int, ...], dtype: str) -> None:
-    """Numbers, nothing, ones and integers: in programs of several steps, so that buffers are reused."""
+    """Numbers, nothing, ones and integers: in programs of several steps, so that buffers are
+    reused.
+    """
     a = np.resize(np.array([3, 1, 0, 2]), shape).astype(dtype)
 
     def f(x: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Programs in files come back exactly; malformed files are refused; a run of a program is a Trace; CUDA graphs need CUDA."""
+"""Programs in files come back exactly; malformed files are refused; a run of a program is a
+Trace; CUDA graphs need CUDA.
+"""
 
 import json
 import math
@@ -34,11 +36,17 @@ def sample(x: Any, i: Any) -> Any:
     y = x * math.inf + x * math.nan + (x * -0.0) + x[:, None, ...][..., ::2].sum() + 0.1
     y = y.clone()
     y[1:] = 3
-    return {"y": [y, table.sum(0)], "at": (x[i], x[mg.tensor([0, 1]), 1:], mg.tensor(2.5), None, "text"), "z": (x * (1 + 2j)).abs()}
+    return {
+        "y": [y, table.sum(0)],
+        "at": (x[i], x[mg.tensor([0, 1]), 1:], mg.tensor(2.5), None, "text"),
+        "z": (x * (1 + 2j)).abs(),
+    }
 
 
 def test_round_trip(tmp_path: Any) -> None:
-    """A loaded program prints, checks and computes as the saved one, bit by bit; and saves to the same text."""
+    """A loaded program prints, checks and computes as the saved one, bit by bit; and saves to
+    the same text.
+    """
     x, i = tensor(3, 4), mg.tensor([2, 0])
     program = trace(sample, x, i)
     program.save(tmp_path / "sample")
@@ -49,7 +57,9 @@ def test_round_trip(tmp_path: Any) -> None:
         assert bits(again(x, i)) == bits(program(x, i)) == bits(sample(x, i))
     again.save(tmp_path / "second")
     assert (tmp_path / "second.json").read_text() == (tmp_path / "sample.json").read_text()
-    assert [a.strides for a in again.constants.values()] == [a.strides for a in program.constants.values()]
+    assert [a.strides for a in again.constants.values()] == [
+        a.strides for a in program.constants.values()
+    ]
 
 
 def test_captured_state_in_files(tmp_path: Any) -> None:
@@ -88,13 +98,19 @@ def test_bfloat16_in_files(tmp_path: Any) -> None:
     ("damage", "message"),
     [
         (lambda d: d.update(format="minigrad.program/9"), "format 'minigrad.program/9'"),
-        (lambda d: d["instructions"][0].__setitem__(0, "frobnicate"), "'frobnicate', which is no operation"),
+        (
+            lambda d: d["instructions"][0].__setitem__(0, "frobnicate"),
+            "'frobnicate', which is no operation",
+        ),
         (lambda d: d.pop("types"), "malformed: KeyError"),
         (lambda d: d["values"].append(99), "malformed"),
         (lambda d: d["instructions"][0].pop(), "malformed"),
         (lambda d: d["types"][0].__setitem__(1, "float33"), "no dtype 'float33'"),
         (lambda d: d["types"][0].__setitem__(0, [7]), "program says|cannot be applied|is float32"),
-        (lambda d: d["instructions"][0][1].__setitem__(0, {"surprise": 1}), "unknown kind 'surprise'"),
+        (
+            lambda d: d["instructions"][0][1].__setitem__(0, {"surprise": 1}),
+            "unknown kind 'surprise'",
+        ),
         (lambda d: d["instructions"].reverse(), "before it is made"),
         (lambda d: d["constants"][0].__setitem__(1, "a77"), "malformed: KeyError"),
     ],
@@ -126,11 +142,13 @@ def test_other_files(tmp_path: Any) -> None:
         load(tmp_path / "q")
 
 
-# ----------------------------------------------------------------------------------------------------------------------- Traces
+# ------------------------------------------------------------------------------------------- Traces
 
 
 def test_a_run_is_a_trace() -> None:
-    """The document is valid; its last state holds the values of the run; buffers are born, taken over and freed in it."""
+    """The document is valid; its last state holds the values of the run; buffers are born, taken
+    over and freed in it.
+    """
     w = tensor(3, 3, requires_grad=True)
     program = trace(lambda x: ((x @ w).relu() * 2 + 1).sum(), tensor(4, 3), backward=True)
     x = tensor(4, 3)
@@ -139,7 +157,9 @@ def test_a_run_is_a_trace() -> None:
     out, grad = document["outputs"]
     assert json.loads(json.dumps(document)) == document
     written = {node: value for step in document["steps"] for node, _, value in step["writes"]}
-    assert written[out] == result.item() and written[grad]["sample"] == [v.item() for v in gradients["w"].numpy().reshape(-1)]
+    assert written[out] == result.item() and written[grad]["sample"] == [
+        v.item() for v in gradients["w"].numpy().reshape(-1)
+    ]
     said = " ".join(step["say"] for step in document["steps"])
     assert "It is written where" in said and "of the buffers" in said and "are free" in said
     freed = [n for step in document["steps"] for n in step.get("free", [])]
@@ -194,7 +214,7 @@ def test_edges_and_makers() -> None:
     assert program.makers() == [-1, -1, 0, 1] and program.last_reads() == [0, 1, 1, 2]
 
 
-# -------------------------------------------------------------------------------------------------------------------- CUDA graphs
+# -------------------------------------------------------------------------------------- CUDA graphs
 
 
 def test_capture_on_the_cpu_is_an_error() -> None:
@@ -205,7 +225,9 @@ def test_capture_on_the_cpu_is_an_error() -> None:
 
 @pytest.mark.gpu
 def test_capture_on_a_gpu() -> None:
-    """A captured program gives the bits of the program itself, on several inputs, and its results are fresh."""
+    """A captured program gives the bits of the program itself, on several inputs, and its
+    results are fresh.
+    """
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to("cuda")
     x = tensor(16, 4).to("cuda")
     program = trace(lambda x: model(x).sum(1), x)
@@ -219,7 +241,9 @@ def test_capture_on_a_gpu() -> None:
 
 
 def test_numbers_of_an_optimiser_in_a_file(tmp_path: Any) -> None:
-    """A step by Adam: the numbers of the step are computed anew in each run; in a file they are as they were, and so named."""
+    """A step by Adam: the numbers of the step are computed anew in each run; in a file they are
+    as they were, and so named.
+    """
     from minigrad.optim import Adam
 
     w = mg.tensor([1.0, -2.0], requires_grad=True)
@@ -237,8 +261,15 @@ def test_numbers_of_an_optimiser_in_a_file(tmp_path: Any) -> None:
     program.save(tmp_path / "step")
     again = load(tmp_path / "step")
     held = {place.name: place.value for n, place in again.captured.items() if again.types[n].number}
-    assert held == {"lr": pytest.approx(0.1 / (1 - 0.9**3)), "correction": pytest.approx((1 - 0.999**3) ** 0.5)}
+    assert held == {
+        "lr": pytest.approx(0.1 / (1 - 0.9**3)),
+        "correction": pytest.approx((1 - 0.999**3) ** 0.5),
+    }
     assert str(again) == str(program) and "lr: number" in str(program)
     again()
-    (own,) = (place.tensor for place in again.captured.values() if getattr(place, "tensor", None) is not None and place.name == "w")
+    (own,) = (
+        place.tensor
+        for place in again.captured.values()
+        if getattr(place, "tensor", None) is not None and place.name == "w"
+    )
     assert own.shape == w.shape and program.as_trace()["nodes"]

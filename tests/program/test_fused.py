@@ -1,7 +1,9 @@
-"""Element-wise chains as one kernel each: which instructions go together, what the kernels' C says, and that programs compute the same.
+"""Element-wise chains as one kernel each: which instructions go together, what the kernels' C says,
+and that programs compute the same.
 
-No device is needed. The C text is compiled by the host's compiler and compared with the operations on awkward numbers; where NVIDIA's own
-compiler is installed (it needs no driver), it must accept the text too. What a device computes is tested where there is one.
+No device is needed. The C text is compiled by the host's compiler and compared with the operations
+on awkward numbers; where NVIDIA's own compiler is installed (it needs no driver), it must accept
+the text too. What a device computes is tested where there is one.
 """
 
 import ctypes
@@ -24,7 +26,15 @@ from minigrad.program import trace
 from minigrad.program.capture import CapturedProgram
 from minigrad.program.fused import ARGUMENTS, HELPERS, LONGEST, Fused, expression, groups, kernels
 from minigrad.program.instructions import Instruction, Literal, Program, Type
-from tests.helpers.fake_cuda import HOST, NAMES_IN_C, ElementwiseKernel, compiled, cuda, host_source, needs_compiler
+from tests.helpers.fake_cuda import (
+    HOST,
+    NAMES_IN_C,
+    ElementwiseKernel,
+    compiled,
+    cuda,
+    host_source,
+    needs_compiler,
+)
 from tests.helpers.tables import in_one_test
 from tests.program.test_capture import OPTIMISERS, X, bits, network, there
 
@@ -39,10 +49,12 @@ def tensor(*shape: int, dtype: str = "float32") -> mg.Tensor:
 def chains(function: Any, *examples: Any) -> list[list[str]]:
     """The names of the operations that go together."""
     program = trace(function, *examples)
-    return [[program.instructions[m].primitive.name for m in members] for members in groups(program)]
+    return [
+        [program.instructions[m].primitive.name for m in members] for members in groups(program)
+    ]
 
 
-# ------------------------------------------------------------------------------------------------------------------------- chains
+# ------------------------------------------------------------------------------------------- chains
 
 
 def test_a_chain_is_found() -> None:
@@ -55,32 +67,51 @@ def test_a_chain_is_found() -> None:
 def test_who_reads_from_outside_ends_a_chain() -> None:
     """A sum needs y before the rest can run: two chains, not one around the sum."""
     x = tensor(4, 3)
-    assert chains(lambda x: ((y := (x * 2).exp()) / y.sum()).log() + 1, x) == [["mul", "exp"], ["div", "log", "add"]]
+    assert chains(lambda x: ((y := (x * 2).exp()) / y.sum()).log() + 1, x) == [
+        ["mul", "exp"],
+        ["div", "log", "add"],
+    ]
     assert chains(lambda x: ((x * 2 + 1) @ x.T).exp() * 2, x) == [["mul", "add"], ["exp", "mul"]]
 
 
 def test_branches_meet_in_one_kernel() -> None:
-    assert chains(lambda x, y: (x * 2).exp() + (y * 3).sin(), tensor(4), tensor(4)) == [["mul", "exp", "mul", "sin", "add"]]
-    assert chains(lambda x, y: ((x * 2).exp(), (y * 3).sin()), tensor(4), tensor(4)) == [["mul", "exp"], ["mul", "sin"]]
+    assert chains(lambda x, y: (x * 2).exp() + (y * 3).sin(), tensor(4), tensor(4)) == [
+        ["mul", "exp", "mul", "sin", "add"]
+    ]
+    assert chains(lambda x, y: ((x * 2).exp(), (y * 3).sin()), tensor(4), tensor(4)) == [
+        ["mul", "exp"],
+        ["mul", "sin"],
+    ]
 
 
 def test_shapes_stay_apart() -> None:
     """A bias is not computed once for each element of the matrix."""
-    assert chains(lambda x, b: (x + (b * 2).exp()) * 3, tensor(4, 3), tensor(3)) == [["mul", "exp"], ["add", "mul"]]
+    assert chains(lambda x, b: (x + (b * 2).exp()) * 3, tensor(4, 3), tensor(3)) == [
+        ["mul", "exp"],
+        ["add", "mul"],
+    ]
     assert chains(lambda x: (x * 2) + (x[0] * 3), tensor(4, 3)) == [["mul", "add"]]
-    assert chains(lambda x, b: (x + (c := b * 2), c.exp() * 3), tensor(4, 3), tensor(3)) == [["exp", "mul"]], "the sum needs c before"
+    assert chains(lambda x, b: (x + (c := b * 2), c.exp() * 3), tensor(4, 3), tensor(3)) == [
+        ["exp", "mul"]
+    ], "the sum needs c before"
 
 
 def test_what_is_no_element_wise_operation() -> None:
-    """Views, draws, whole numbers, and numbers that C cannot hold stay as they are; so do parameters that have no expression."""
+    """Views, draws, whole numbers, and numbers that C cannot hold stay as they are; so do
+    parameters that have no expression.
+    """
     i = mg.tensor([1, 2, 3])
     assert chains(lambda i: (i + 1) * 2, i) == []
     assert chains(lambda x: (x + 1).reshape(12) * 2, tensor(4, 3)) == []
-    assert chains(lambda x: F.dropout(x * 2, 0.5) * 2, tensor(4, 3)) == [["mul", "mul"]], "the draw reads the first product"
+    assert chains(lambda x: F.dropout(x * 2, 0.5) * 2, tensor(4, 3)) == [["mul", "mul"]], (
+        "the draw reads the first product"
+    )
     assert chains(lambda x: (x * (2 + 1j)).abs() * 2, tensor(4)) == []
     assert chains(lambda x: (x * 2).round(decimals=2) * 3, tensor(4)) == []
     assert chains(lambda x: (x * (2**60 + 1)) + 1, tensor(4)) == []
-    assert chains(lambda x: (x * 2).to("float64") * 3 + 1, tensor(4)) == [["mul", "cast", "mul", "add"]], "a cast is an expression"
+    assert chains(lambda x: (x * 2).to("float64") * 3 + 1, tensor(4)) == [
+        ["mul", "cast", "mul", "add"]
+    ], "a cast is an expression"
 
 
 def test_kernels_have_room_for_their_arguments() -> None:
@@ -89,7 +120,9 @@ def test_kernels_have_room_for_their_arguments() -> None:
     found = groups(program)
     assert len(found) > 1 and sum(map(len, found)) >= len(program.instructions) - 2
     for members in found:
-        read = {n for m in members for n in program.instructions[m].reads()} - {program.instructions[m].outputs[0] for m in members}
+        read = {n for m in members for n in program.instructions[m].reads()} - {
+            program.instructions[m].outputs[0] for m in members
+        }
         assert len(read) + 1 <= ARGUMENTS
 
     def long(x: Any) -> Any:
@@ -101,38 +134,54 @@ def test_kernels_have_room_for_their_arguments() -> None:
 
 
 def test_only_on_a_cuda_device() -> None:
-    with pytest.raises(DeviceError, match=r"fused: needs all values on one CUDA device; this program's are on cpu\. Move them"):
+    with pytest.raises(
+        DeviceError,
+        match=r"fused: needs all values on one CUDA device; this program's are on cpu\. Move them",
+    ):
         trace(lambda x: x + 1, tensor(3)).fused()
 
 
 @needs_compiler
 def test_a_fused_program_looks_like_one(cuda: Any, tmp_path: Any) -> None:
-    """Its text names the kernels, its source is their C; it cannot be saved, because a file names operations only."""
+    """Its text names the kernels, its source is their C; it cannot be saved, because a file
+    names operations only.
+    """
     x = there(X)
     program = trace(lambda x: ((x * 2).tanh(), (x * 2).tanh().sum()), x)
     made = program.fused()
     (kernel,) = kernels(made)
     assert kernel.in_params == "float32 a0" and kernel.out_params == "float32 r0"
-    assert made.source() == (
-        "fused_mul_tanh(float32 a0) -> (float32 r0) {\n    const float v0 = a0 * (float)(2.0);\n    const float v1 = tanh(v0);\n"
-        "    r0 = v1;\n}\n"
+    assert (
+        made.source()
+        == "fused_mul_tanh(float32 a0) -> (float32 r0) {\n    const float v0 = a0 * (float)(2.0);\n"
+        "    const float v1 = tanh(v0);\n    r0 = v1;\n}\n"
     )
-    assert "fused_mul_tanh x" in str(made) and [i.primitive.name for i in made.instructions] == ["fused_mul_tanh", "sum"]
+    assert "fused_mul_tanh x" in str(made) and [i.primitive.name for i in made.instructions] == [
+        "fused_mul_tanh",
+        "sum",
+    ]
     assert registry.get("fused_mul_tanh") is None
-    with pytest.raises(ProgramError, match="save: fused_mul_tanh is no operation that a file can name"):
+    with pytest.raises(
+        ProgramError, match="save: fused_mul_tanh is no operation that a file can name"
+    ):
         made.save(tmp_path / "kernel")
 
 
 STEPS = [
-    lambda a, b: a + b, lambda a, b: a - b * 0.5, lambda a, b: a.tanh(), lambda a, b: mg.where(a > b, a, 0.0), lambda a, b: a.flip(0),
-    lambda a, b: (a.sum() * 0.01).sin() + b, lambda a, b: (a @ b.T @ a).tanh(), lambda a, b: a.clamp(-1.0, 0.5),
+    lambda a, b: a + b, lambda a, b: a - b * 0.5, lambda a, b: a.tanh(), lambda a,
+    b: mg.where(a > b, a, 0.0), lambda a, b: a.flip(0),
+    lambda a, b: (a.sum() * 0.01).sin() + b, lambda a, b: (a @ b.T @ a).tanh(), lambda a,
+    b: a.clamp(-1.0, 0.5),
 ]  # fmt: skip
 
 
 def random_program(seed: int) -> Any:
     """A function of element-wise operations, sums, products and views in any order."""
     rng = np.random.default_rng(seed)
-    plan = [(int(rng.integers(8)), int(rng.integers(1 << 30)), int(rng.integers(1 << 30))) for _ in range(25)]
+    plan = [
+        (int(rng.integers(8)), int(rng.integers(1 << 30)), int(rng.integers(1 << 30)))
+        for _ in range(25)
+    ]
 
     def function(x: Any) -> Any:
         values = [x, x * 0.5]
@@ -146,7 +195,9 @@ def random_program(seed: int) -> Any:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_order_is_broken(cuda: Any, seed: int) -> None:
-    """Whatever is fused, each value is made before it is read, and every instruction is there once."""
+    """Whatever is fused, each value is made before it is read, and every instruction is there
+    once.
+    """
     program = trace(random_program(seed), there(X))
     made = program.fused()
     known = {*made.inputs, *made.constants}
@@ -158,21 +209,33 @@ def test_no_order_is_broken(cuda: Any, seed: int) -> None:
     assert len(inside) == len(set(inside)) and len(made.instructions) < len(program.instructions)
 
 
-# --------------------------------------------------------------------------------------------------------------------- expressions
+# -------------------------------------------------------------------------------------- expressions
 
-AWKWARD = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1.5, -1.5, 2.5, 3.0, -3.7, 0.1, 1e-3, 7.25, 30.0, -30.0, 100.0, -100.0, 1e4,
+AWKWARD = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1.5, -1.5, 2.5, 3.0, -3.7, 0.1, 1e-3, 7.25,
+    30.0, -30.0, 100.0, -100.0, 1e4,
            float("inf"), float("-inf"), float("nan")]  # fmt: skip
 ROUNDED = {
-    "pow", "pow_tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sin", "cos", "tan", "asin", "acos", "atan",
-    "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "hypot", "sigmoid", "softplus",
+    "pow", "pow_tensor", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp",
+    "sin", "cos", "tan", "asin", "acos", "atan",
+    "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "hypot", "sigmoid",
+    "softplus",
     "binary_cross_entropy", "xlogy",
 }  # fmt: skip
-"""Operations that call the C library where NumPy has functions of its own; the others give the same bits."""
+"""Operations that call the C library where NumPy has functions of its own; the others give the
+same bits.
+"""
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "pow": [{"n": n} for n in (0, 1, 2, 3, 0.5, -1, -2, 4, 2.5, -0.5)],
-    "clamp": [{"low": low, "high": high} for low, high in ((-1, 1.5), (None, 0.0), (0.25, None), (1, -1), (float("nan"), None))],
+    "clamp": [
+        {"low": low, "high": high}
+        for low, high in ((-1, 1.5), (None, 0.0), (0.25, None), (1, -1), (float("nan"), None))
+    ],
     "round": [{"decimals": 0}],
-    "select": [{"test": test, "level": level} for test in ("lt", "le", "gt", "ge") for level in (0.0, 1, float("inf"))],
+    "select": [
+        {"test": test, "level": level}
+        for test in ("lt", "le", "gt", "ge")
+        for level in (0.0, 1, float("inf"))
+    ],
 }
 
 
@@ -180,10 +243,23 @@ def samples(dtype: str) -> np.ndarray:
     if dtype == "bool":
         return np.array([False, True])
     info = np.finfo(dtype)
-    return np.array([*AWKWARD, info.tiny, -info.tiny / 4, info.smallest_subnormal, info.max, -info.max, info.eps], dtype)
+    return np.array(
+        [
+            *AWKWARD,
+            info.tiny,
+            -info.tiny / 4,
+            info.smallest_subnormal,
+            info.max,
+            -info.max,
+            info.eps,
+        ],
+        dtype,
+    )
 
 
-def instruction_for(name: str, given: list[Any], made: Any, params: dict[str, Any]) -> tuple[Program, Instruction]:
+def instruction_for(
+    name: str, given: list[Any], made: Any, params: dict[str, Any]
+) -> tuple[Program, Instruction]:
     """A program of one instruction; operands are dtypes or Python numbers."""
     types, operands = [], []
     for g in given:
@@ -192,7 +268,10 @@ def instruction_for(name: str, given: list[Any], made: Any, params: dict[str, An
             types.append(Type((1,), np.dtype(g), "cuda:0"))
     types.append(Type((1,), np.dtype(made), "cuda:0"))
     instruction = Instruction(registry[name], tuple(operands), params, (len(types) - 1,))
-    return Program(list(range(len(types) - 1)), {}, [instruction], [len(types) - 1], types), instruction
+    return (
+        Program(list(range(len(types) - 1)), {}, [instruction], [len(types) - 1], types),
+        instruction,
+    )
 
 
 def operand_sets(name: str, dtype: str) -> list[list[Any]]:
@@ -204,7 +283,11 @@ def operand_sets(name: str, dtype: str) -> list[list[Any]]:
         return [[s] if name == "cast" else [np.zeros(s.shape, dtype), s] for s in sources]
     if name == "where":
         c, a, b = (v.reshape(-1) for v in np.meshgrid([False, True], x, x))
-        numbers = [] if dtype == "bool" else [[c, a, 0.0], [c, 0.0, a], [c, a, float("nan")], [c, 1, -0.0]]
+        numbers = (
+            []
+            if dtype == "bool"
+            else [[c, a, 0.0], [c, 0.0, a], [c, a, float("nan")], [c, 1, -0.0]]
+        )
         return [[c, a, b], *numbers]
     if count == 1:
         return [[x]]
@@ -212,22 +295,36 @@ def operand_sets(name: str, dtype: str) -> list[list[Any]]:
     if count == 3:
         return [[a, b, -b], [a, 0.0, b], [a, b, float("nan")]]
     numbers = [True] if dtype == "bool" else [3, 0.5, 0.1, float("-inf"), float("nan")]
-    return [[a, b], *([x, n] for n in numbers), [numbers[-1], x], [0 if dtype != "bool" else False, x]]
+    return [
+        [a, b],
+        *([x, n] for n in numbers),
+        [numbers[-1], x],
+        [0 if dtype != "bool" else False, x],
+    ]
 
 
 def is_fusable(name: str, dtype: str) -> bool:
     """Whether an operation on arrays of this dtype alone can be in a kernel."""
     given = ["bool" if n == "condition" else dtype for n in registry[name].inputs]
     made = "bool" if registry[name].dtype == "bool" else dtype
-    return expression(*instruction_for(name, given, made, PARAMETERS.get(name, [{}])[0])) is not None
+    return (
+        expression(*instruction_for(name, given, made, PARAMETERS.get(name, [{}])[0])) is not None
+    )
 
 
-CASES = [(name, dtype) for name in sorted(registry) for dtype in ("float32", "float64", "bool") if is_fusable(name, dtype)]
+CASES = [
+    (name, dtype)
+    for name in sorted(registry)
+    for dtype in ("float32", "float64", "bool")
+    if is_fusable(name, dtype)
+]
 CASES.remove(("pow", "bool"))  # NumPy has few powers of booleans
 
 
 class Sample:
-    """One expression with operands, what the operation makes of them, and the kernel (None where there is no expression)."""
+    """One expression with operands, what the operation makes of them, and the kernel (None where
+    there is no expression).
+    """
 
     def __init__(self, name: str, operands: list[Any], params: dict[str, Any]) -> None:
         self.operands, self.params = operands, params
@@ -237,12 +334,17 @@ class Sample:
             self.expected = np.asarray(registry[name].forward(np, *operands, **params))
         program, instruction = instruction_for(name, given, self.expected.dtype, params)
         fits = expression(program, instruction) is not None
-        self.kernel = Fused(program, [instruction], program.inputs, program.outputs) if fits else None
+        self.kernel = (
+            Fused(program, [instruction], program.inputs, program.outputs) if fits else None
+        )
         self.what = f"{name} {params} of {given}"
 
     def source(self, number: int) -> str:
         """A function that applies the kernel's text to arrays, for the host."""
-        reads, makes = ([tuple(p.split()) for p in t.split(", ")] for t in (self.kernel.in_params, self.kernel.out_params))
+        reads, makes = (
+            [tuple(p.split()) for p in t.split(", ")]
+            for t in (self.kernel.in_params, self.kernel.out_params)
+        )
         text = host_source(reads, makes, self.kernel.operation, "")
         return text[text.index("void run") :].replace("void run", f"void run{number}")
 
@@ -252,7 +354,9 @@ def all_samples() -> dict[tuple[str, str], list[Sample]]:
     """By operation and dtype."""
     found: dict[tuple[str, str], list[Sample]] = {}
     for name, dtype in CASES:
-        for operands, params in itertools.product(operand_sets(name, dtype), PARAMETERS.get(name, [{}])):
+        for operands, params in itertools.product(
+            operand_sets(name, dtype), PARAMETERS.get(name, [{}])
+        ):
             params = {"dtype": np.dtype(dtype)} if name == "cast" else params
             sample = Sample(name, operands, params)
             if sample.kernel is not None:
@@ -271,22 +375,35 @@ def library() -> Any:
 @needs_compiler
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=[f"{n}-{d}" for n, d in CASES])
 def test_the_kernels_compute_what_the_operations_do(name: str, dtype: str) -> None:
-    """Every expression, compiled, on NaN, infinities, both zeros, ties, denormals and the largest numbers."""
+    """Every expression, compiled, on NaN, infinities, both zeros, ties, denormals and the
+    largest numbers.
+    """
     order = {id(sample): k for k, sample in enumerate(itertools.chain(*all_samples().values()))}
     for sample in all_samples()[name, dtype]:
         expected = sample.expected
         found = np.empty(expected.shape, expected.dtype)
         arrays = [np.ascontiguousarray(o) for o in sample.operands if hasattr(o, "dtype")]
         pointers = [a.ctypes.data for a in (*arrays, found)]
-        getattr(library(), f"run{order[id(sample)]}")(ctypes.c_long(found.size), (ctypes.c_void_p * len(pointers))(*pointers))
+        getattr(library(), f"run{order[id(sample)]}")(
+            ctypes.c_long(found.size), (ctypes.c_void_p * len(pointers))(*pointers)
+        )
         if name not in ROUNDED:
             np.testing.assert_array_equal(found, expected, sample.what)
-            if expected.dtype != bool and name not in ("maximum", "minimum", "relu", "clamp"):  # NumPy takes now 0, now -0
+            if expected.dtype != bool and name not in (
+                "maximum",
+                "minimum",
+                "relu",
+                "clamp",
+            ):  # NumPy takes now 0, now -0
                 there = ~np.isnan(expected)
-                np.testing.assert_array_equal(np.signbit(found[there]), np.signbit(expected[there]), sample.what)
+                np.testing.assert_array_equal(
+                    np.signbit(found[there]), np.signbit(expected[there]), sample.what
+                )
         else:
             eps, tiny = np.finfo(dtype).eps, np.finfo(dtype).tiny
-            np.testing.assert_allclose(found, expected, rtol=8 * eps, atol=2 * tiny, err_msg=sample.what)
+            np.testing.assert_allclose(
+                found, expected, rtol=8 * eps, atol=2 * tiny, err_msg=sample.what
+            )
 
 
 def test_yes_and_no_are_no_numbers() -> None:
@@ -297,16 +414,33 @@ def test_yes_and_no_are_no_numbers() -> None:
 
 def test_element_wise_operations_without_an_expression_are_known() -> None:
     """What generated code cannot compute: an operation that declares no expression shows here."""
-    special = {n for n, prim in registry.items() if prim.forward.__module__ in ("minigrad.ops.special", "minigrad.ops.bessel")}
+    special = {
+        n
+        for n, prim in registry.items()
+        if prim.forward.__module__ in ("minigrad.ops.special", "minigrad.ops.bessel")
+    }
     missing = {n for n, prim in registry.items() if prim.pointwise and prim.scalar is None}
-    assert missing - special == {"angle", "complex", "conj", "floor_divide", "identity", "imag", "move", "real", "remainder"}
+    assert missing - special == {
+        "angle",
+        "complex",
+        "conj",
+        "floor_divide",
+        "identity",
+        "imag",
+        "move",
+        "real",
+        "remainder",
+    }
 
 
-# ------------------------------------------------------------------------------------------------------------------- whole programs
+# ----------------------------------------------------------------------------------- whole programs
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=[pytest.mark.whole]), pytest.param(3, marks=[pytest.mark.whole])])
+@pytest.mark.parametrize(
+    "seed",
+    [0, 1, pytest.param(2, marks=[pytest.mark.whole]), pytest.param(3, marks=[pytest.mark.whole])],
+)
 def test_fused_programs_compute_the_same(cuda: Any, seed: int) -> None:
     x = there(X.astype("float64"))
     program = trace(random_program(seed), x)
@@ -321,7 +455,9 @@ def test_fused_programs_compute_the_same(cuda: Any, seed: int) -> None:
 @pytest.mark.parametrize("capture", [False, True])
 @pytest.mark.parametrize("name", ["SGD", "AdamW"])
 def test_a_fused_training_step(cuda: Any, name: str, capture: bool) -> None:
-    """The same training, to rounding, with fewer launches; rates on a schedule reach the kernels."""
+    """The same training, to rounding, with fewer launches; rates on a schedule reach the
+    kernels.
+    """
     runs = []
     for options in (None, {"fuse": True, "capture": capture}):
         model, optimizer, step = network(OPTIMISERS[name], "float64")
@@ -331,13 +467,23 @@ def test_a_fused_training_step(cuda: Any, name: str, capture: bool) -> None:
             loss = step(there(X.astype("float64") * (i + 1)), there(np.arange(16) % 2))
             schedule.step()
         runs.append(
-            [loss.array._memory, *(p.array._memory for p in model.parameters()), *(p.grad.array._memory for p in model.parameters())]
+            [
+                loss.array._memory,
+                *(p.array._memory for p in model.parameters()),
+                *(p.grad.array._memory for p in model.parameters()),
+            ]
         )
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
     ((variant,),) = step._variants.values()
-    assert step.reason is None and variant.replays == 4 and isinstance(variant.runner, CapturedProgram) is capture
-    assert len(kernels(variant.kept)) >= 5 and len(variant.kept.instructions) < 0.7 * len(step.programs[0].instructions)
+    assert (
+        step.reason is None
+        and variant.replays == 4
+        and isinstance(variant.runner, CapturedProgram) is capture
+    )
+    assert len(kernels(variant.kept)) >= 5 and len(variant.kept.instructions) < 0.7 * len(
+        step.programs[0].instructions
+    )
 
 
 @needs_compiler
@@ -347,7 +493,9 @@ def test_broadcast_empty_and_scalar_operands(cuda: Any) -> None:
         a, b = (there(np.asarray(RNG.standard_normal(s))) for s in shapes)
         program = trace(lambda a, b: (a * b + 1).exp() - a, a, b)
         assert len(kernels(program.fused())) == 1
-        np.testing.assert_allclose(program.fused()(a, b).array._memory, program(a, b).array._memory, rtol=1e-12)
+        np.testing.assert_allclose(
+            program.fused()(a, b).array._memory, program(a, b).array._memory, rtol=1e-12
+        )
     t = there(RNG.standard_normal((5, 4)).astype("float32")[::2].T)
     program = trace(lambda t: (t * 2 + 1) * t, t)
     assert bits(program.fused()(t)) == bits(program(t)), "not row after row"
@@ -363,14 +511,23 @@ def test_equal_text_is_not_needed_twice(cuda: Any) -> None:
     assert len(ElementwiseKernel.made) == before + 1
 
 
-# ----------------------------------------------------------------------------------------------------------- NVIDIA's own compiler
+# ---------------------------------------------------------------------------- NVIDIA's own compiler
 
 
 def nvrtc() -> Any:
-    """CuPy's binding of NVIDIA's run-time compiler. Skips, with what is missing, where it cannot be loaded."""
-    place = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
+    """CuPy's binding of NVIDIA's run-time compiler. Skips, with what is missing, where it cannot
+    be loaded.
+    """
+    place = (
+        importlib.util.find_spec("nvidia.cuda_nvrtc")
+        if importlib.util.find_spec("nvidia")
+        else None
+    )
     if importlib.util.find_spec("cupy_backends") is None or place is None:
-        pytest.skip("NVIDIA's compiler is not installed: pip install nvidia-cuda-nvrtc-cu12 cupy-cuda12x (it needs no driver)")
+        pytest.skip(
+            "NVIDIA's compiler is not installed: pip install nvidia-cuda-nvrtc-cu12 cupy-cuda12x"
+            " (it needs no driver)"
+        )
     (folder,) = place.submodule_search_locations
     libraries = sorted(Path(folder, "lib").glob("libnvrtc.so*"))
     if not libraries:
@@ -384,7 +541,10 @@ def test_nvidias_compiler_accepts_the_kernels(cuda: Any) -> None:
     """All expressions in both dtypes, with Python numbers of every kind."""
     compiler = nvrtc()
     samples = [*itertools.chain(*all_samples().values())]
-    texts = [HELPERS, *(f'extern "C" __global__ {sample.source(k)}' for k, sample in enumerate(samples))]
+    texts = [
+        HELPERS,
+        *(f'extern "C" __global__ {sample.source(k)}' for k, sample in enumerate(samples)),
+    ]
     made = compiler.createProgram("\n".join(texts), "kernels.cu", (), ())
     try:
         compiler.compileProgram(made, ("--fmad=false", "--gpu-architecture=compute_80"))
@@ -393,14 +553,18 @@ def test_nvidias_compiler_accepts_the_kernels(cuda: Any) -> None:
     assert f"run{len(samples) - 1}" in str(compiler.getPTX(made))
 
 
-# ------------------------------------------------------------------------------------------------------------------- a real device
+# ------------------------------------------------------------------------------------ a real device
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("options", [{"fuse": True}, {"capture": True}, {"fuse": True, "capture": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"fuse": True}, {"capture": True}, {"fuse": True, "capture": True}], ids=str
+)
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_training_steps_on_a_gpu(name: str, options: Any) -> None:
-    """Eager and compiled training agree, to rounding, with a rate on a schedule and parameters that move once."""
+    """Eager and compiled training agree, to rounding, with a rate on a schedule and parameters
+    that move once.
+    """
     runs = []
     for chosen in (None, options):
         model, optimizer, step = network(OPTIMISERS[name], "float64")
@@ -410,9 +574,19 @@ def test_training_steps_on_a_gpu(name: str, options: Any) -> None:
         for i in range(12):
             if i == 8:
                 model[0].weight.data = model[0].weight.data * 0.5
-            losses.append(step(mg.tensor(X.astype("float64")).to("cuda") * (1 + i % 2), mg.tensor(np.arange(16) % 2).to("cuda")))
+            losses.append(
+                step(
+                    mg.tensor(X.astype("float64")).to("cuda") * (1 + i % 2),
+                    mg.tensor(np.arange(16) % 2).to("cuda"),
+                )
+            )
             schedule.step()
-        runs.append([v.detach().cpu().numpy() for v in [*losses, *model.parameters(), *(p.grad for p in model.parameters())]])
+        runs.append(
+            [
+                v.detach().cpu().numpy()
+                for v in [*losses, *model.parameters(), *(p.grad for p in model.parameters())]
+            ]
+        )
     assert step.reason is None, step.reason
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
@@ -425,7 +599,11 @@ def test_the_kernels_on_a_gpu(name: str, dtype: str) -> None:
     import cupy
 
     for sample in all_samples()[name, dtype]:
-        found = sample.kernel.forward(cupy, *(cupy.asarray(o) for o in sample.operands if hasattr(o, "dtype"))).get()
+        found = sample.kernel.forward(
+            cupy, *(cupy.asarray(o) for o in sample.operands if hasattr(o, "dtype"))
+        ).get()
         eps = np.finfo(dtype).eps if dtype != "bool" else 0.0
         expected = sample.expected.astype("float64")
-        np.testing.assert_allclose(found.astype("float64"), expected, rtol=32 * eps, atol=1e-37, err_msg=sample.what)
+        np.testing.assert_allclose(
+            found.astype("float64"), expected, rtol=32 * eps, atol=1e-37, err_msg=sample.what
+        )

@@ -1,4 +1,6 @@
-"""Functions that write at indices, recorded: they are no batches, though a recorded index answers the engine's questions as one does."""
+"""Functions that write at indices, recorded: they are no batches, though a recorded index
+answers the engine's questions as one does.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ INDEX = {
     "scatter": lambda x, i: mg.scatter(x, 1, i, x.sin()),
     "scatter_add": lambda x, i: mg.scatter_add(x, 1, i, x.sin()),
     "scatter_reduce": lambda x, i: mg.scatter_reduce(x, 0, i % 2, x.sin(), "amax"),
-    "scatter_reduce mean": lambda x, i: mg.scatter_reduce(x, 1, i, x.sin(), "mean", include_self=False),
+    "scatter_reduce mean": lambda x, i: mg.scatter_reduce(
+        x, 1, i, x.sin(), "mean", include_self=False
+    ),
     "index_add": lambda x, i: mg.index_add(x, 1, i[0], x.cos()),
     "index_copy": lambda x, i: mg.index_copy(x, 1, i[0], x.cos()),
     "index_put": lambda x, i: mg.index_put(x, (i[:, 0] % 2, i[:, 1]), x[:, 2], accumulate=True),

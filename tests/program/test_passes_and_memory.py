@@ -1,4 +1,6 @@
-"""Passes keep every bit; checks find what is wrong; buffers are reused and counted; a million instructions are no problem."""
+"""Passes keep every bit; checks find what is wrong; buffers are reused and counted; a million
+instructions are no problem.
+"""
 
 import gc
 import math
@@ -37,7 +39,7 @@ def names(program: Program) -> list[str]:
     return [i.primitive.name for i in program.instructions]
 
 
-# ----------------------------------------------------------------------------------------------------------------------- passes
+# ------------------------------------------------------------------------------------------- passes
 
 SAMPLES: dict[str, Any] = {
     "dead": lambda x: (x.exp(), x.sin() * 2)[0],
@@ -46,7 +48,9 @@ SAMPLES: dict[str, Any] = {
     "literals": lambda x: x * 1 + x * 1.0 + x / 0.0 + x / -0.0 + x * math.nan + x * math.nan,
     "constants": lambda x: x + mg.tensor([1.0, 2.0, 3.0]) * 2 + mg.tensor([1.0, 2.0, 3.0]).exp(),
     "gather": lambda x: x[mg.tensor([0, 1])] + x[mg.tensor([0, 1])] + x[mg.tensor([1, 0])],
-    "nan constants": lambda x: x + mg.tensor([math.nan, 1.0, -0.0]) + mg.tensor([math.nan, 1.0, 0.0]),
+    "nan constants": lambda x: (
+        x + mg.tensor([math.nan, 1.0, -0.0]) + mg.tensor([math.nan, 1.0, 0.0])
+    ),
     "windows": lambda x: (x.T[1] + x[:, 1]).reshape(1, -1) + x.reshape(-1)[:1],
     "kept whole": lambda x: (x, x * 1, mg.tensor([1.0]) + 1),
 }
@@ -66,7 +70,10 @@ def test_passes_keep_the_bits(name: str, order: tuple[int, ...]) -> None:
         program = passes[k](program).check()
         assert values(program, x) == want and len(program.instructions) <= before
     result = program(x)
-    assert [np.asarray(t.numpy()).tobytes() for t in (result if isinstance(result, tuple) else (result,))] == want
+    assert [
+        np.asarray(t.numpy()).tobytes()
+        for t in (result if isinstance(result, tuple) else (result,))
+    ] == want
 
 
 def test_what_passes_remove() -> None:
@@ -77,7 +84,9 @@ def test_what_passes_remove() -> None:
     assert names(trace(SAMPLES["constants"], x)) == ["add", "add"]
     with np.errstate(all="ignore"):
         literals = names(trace(SAMPLES["literals"], x))
-    assert literals.count("mul") == 3 and literals.count("div") == 2  # 1 and 1.0 differ, 0.0 and -0.0 differ, NaN equals NaN
+    assert (
+        literals.count("mul") == 3 and literals.count("div") == 2
+    )  # 1 and 1.0 differ, 0.0 and -0.0 differ, NaN equals NaN
     assert names(trace(SAMPLES["gather"], x)).count("getitem") == 2
     nan = trace(SAMPLES["nan constants"], x)
     assert names(trace(lambda x: x**2 + x**2.0 + x**2, x)).count("pow") == 2
@@ -97,7 +106,7 @@ def test_a_constant_that_cannot_be_computed_fails_when_it_is_run() -> None:
         with_constants_folded(program)()
 
 
-# ----------------------------------------------------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------------------------------- checks
 
 
 def sound() -> dict[str, Any]:
@@ -105,7 +114,13 @@ def sound() -> dict[str, Any]:
     kind = Type((2, 2), F32)
     first = Instruction(registry["add"], (0, Literal(1)), {}, (1,))
     second = Instruction(registry["matmul"], (1, 0), {}, (2,))
-    return {"inputs": [0], "constants": {}, "instructions": [first, second], "outputs": [2], "types": [kind, kind, kind]}
+    return {
+        "inputs": [0],
+        "constants": {},
+        "instructions": [first, second],
+        "outputs": [2],
+        "types": [kind, kind, kind],
+    }
 
 
 def test_checks() -> None:
@@ -119,17 +134,40 @@ def test_checks() -> None:
     broken: list[tuple[dict[str, Any], str]] = [
         ({"instructions": [matmul, add]}, "reads %1 before it is made"),
         ({"instructions": [add, add, matmul]}, "%1 is made a second time"),
-        ({"types": [Type((2, 2), F32), other, Type((2, 2), F32)]}, r"gives float32 \(2, 2\), but the program says float32 \(2, 3\)"),
+        (
+            {"types": [Type((2, 2), F32), other, Type((2, 2), F32)]},
+            r"gives float32 \(2, 2\), but the program says float32 \(2, 3\)",
+        ),
         ({"types": [Type((2, 3), F32), Type((2, 3), F32), Type((2, 3), F32)]}, "cannot be applied"),
         ({"outputs": [7]}, "never made"),
         ({"inputs": [0, 0]}, "there twice"),
         ({"inputs": [9]}, "has no type"),
-        ({"instructions": [Instruction(registry["add"], (0,), {}, (1,)), matmul]}, "takes 2 operands"),
-        ({"instructions": [Instruction(registry["add"], (0, 0), {}, (1, 3)), matmul], "types": [other] * 4}, "makes 1 values"),
-        ({"instructions": [add, matmul, Instruction(registry["exp"], (2,), {}, (3,))]}, "has no type"),
+        (
+            {"instructions": [Instruction(registry["add"], (0,), {}, (1,)), matmul]},
+            "takes 2 operands",
+        ),
+        (
+            {
+                "instructions": [Instruction(registry["add"], (0, 0), {}, (1, 3)), matmul],
+                "types": [other] * 4,
+            },
+            "makes 1 values",
+        ),
+        (
+            {"instructions": [add, matmul, Instruction(registry["exp"], (2,), {}, (3,))]},
+            "has no type",
+        ),
         ({"constants": {1: np.zeros(3)}, "instructions": [matmul]}, "constant %1 is float64"),
         ({"updates": {0: 3}, "types": [*sound()["types"], other], "inputs": [0, 3]}, "cannot hold"),
-        ({"instructions": [add, Instruction(registry["getitem"], (1,), {"index": Ref(5)}, (2,))]}, "reads %5 before"),
+        (
+            {
+                "instructions": [
+                    add,
+                    Instruction(registry["getitem"], (1,), {"index": Ref(5)}, (2,)),
+                ]
+            },
+            "reads %5 before",
+        ),
     ]
     for change, message in broken:
         with pytest.raises(ProgramError, match=message):
@@ -146,11 +184,13 @@ def test_checking_draws_nothing() -> None:
     assert first == mg.rand(1).item()
 
 
-# ----------------------------------------------------------------------------------------------------------------------- memory
+# ------------------------------------------------------------------------------------------- memory
 
 
 def test_the_arena_never_hands_out_memory_twice() -> None:
-    """A thousand random takes and gives: pieces in use never overlap, and the block is no larger than needed pieces side by side."""
+    """A thousand random takes and gives: pieces in use never overlap, and the block is no larger
+    than needed pieces side by side.
+    """
     rng = np.random.default_rng(3)
     arena, used = Arena(), []
     most = 0
@@ -165,7 +205,9 @@ def test_the_arena_never_hands_out_memory_twice() -> None:
         most = max(most, sum(size for _, size in spans))
     for piece in used:
         arena.give(piece)
-    assert most <= arena.total < 2 * most and arena._free == [(0, arena.total)] and arena.reused > 300
+    assert (
+        most <= arena.total < 2 * most and arena._free == [(0, arena.total)] and arena.reused > 300
+    )
     before = arena.total
     arena.arrange()
     assert most <= arena.total < min(before, 1.1 * most)
@@ -175,7 +217,9 @@ def test_the_arena_never_hands_out_memory_twice() -> None:
 
 
 def chain(x: Any) -> Any:
-    """Ten element-wise steps: all values together are 10 times x, two are alive at once, and one buffer does."""
+    """Ten element-wise steps: all values together are 10 times x, two are alive at once, and one
+    buffer does.
+    """
     y = x * 2
     for _ in range(9):
         y = y + 1
@@ -189,7 +233,11 @@ def test_an_elementwise_chain_needs_one_buffer() -> None:
     program(x)
     memory = program.memory()
     size = 100 * 1000 * 4
-    assert memory["all"] == 10 * size and memory["without plan"] == 2 * size and memory["with plan"] == size
+    assert (
+        memory["all"] == 10 * size
+        and memory["without plan"] == 2 * size
+        and memory["with plan"] == size
+    )
     assert memory["reused"] == 9 and program.source().count("out=v") == 10
 
 
@@ -213,7 +261,9 @@ def network(x: Any, target: Any, weights: Any) -> Any:
 
 
 def test_computed_bytes_are_measured_bytes() -> None:
-    """The peaks that a program states, with the plan and without, are those that an allocator sees, to within 3%."""
+    """The peaks that a program states, with the plan and without, are those that an allocator
+    sees, to within 3%.
+    """
     weights = [tensor(40, 40, requires_grad=True) for _ in range(4)]
     x, target = tensor(2000, 40), tensor(2000, 40)
     program = trace(lambda x, target: network(x, target, weights), x, target, backward=True)
@@ -260,7 +310,14 @@ def test_source_and_reports_need_a_run() -> None:
 def test_convolutional_network() -> None:
     """A step with convolution, pooling, normalisation and cross entropy: bits as in eager runs."""
     mg.manual_seed(0)
-    features = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3), nn.ReLU(), nn.AvgPool2d(2))
+    features = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(4, 6, 3),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+    )
     model = nn.Sequential(features, nn.Flatten(), nn.Linear(6, 5))
     x, labels = tensor(8, 1, 10, 10), mg.tensor(RNG.integers(0, 5, 8))
     loss = lambda x, labels: nn.functional.cross_entropy(model(x), labels)
@@ -276,7 +333,7 @@ def test_convolutional_network() -> None:
         x, labels = tensor(8, 1, 10, 10), mg.tensor(RNG.integers(0, 5, 8))
 
 
-# ------------------------------------------------------------------------------------------------------------------- long programs
+# ------------------------------------------------------------------------------------ long programs
 
 
 def long_chain(count: int) -> Program:
@@ -284,12 +341,17 @@ def long_chain(count: int) -> Program:
     kind = Type((), np.dtype("float64"))
     mul, add = registry["mul"], registry["add"]
     half, one = Literal(0.5), Literal(1.0)
-    instructions = [Instruction(mul if k % 2 else add, (k, half if k % 2 else one), {}, (k + 1,)) for k in range(count)]
+    instructions = [
+        Instruction(mul if k % 2 else add, (k, half if k % 2 else one), {}, (k + 1,))
+        for k in range(count)
+    ]
     return Program([0], {}, instructions, [count], [kind] * (count + 1))
 
 
 def try_long(count: int) -> float:
-    """Build, check, simplify, print, run three times and free a long program. Returns the seconds of the third run."""
+    """Build, check, simplify, print, run three times and free a long program. Returns the
+    seconds of the third run.
+    """
     gc.collect()
     program = long_chain(count)
     without_dead_code(without_repetitions(program.check()))
@@ -309,7 +371,9 @@ def try_long(count: int) -> float:
     gc.disable()
     try:
         del program
-        assert gc.collect() < count / 100, "the instructions themselves are freed by reference count"
+        assert gc.collect() < count / 100, (
+            "the instructions themselves are freed by reference count"
+        )
     finally:
         gc.enable()
     return seconds[-1]
@@ -317,7 +381,9 @@ def try_long(count: int) -> float:
 
 @pytest.mark.whole
 def test_fifty_thousand_instructions() -> None:
-    """No recursion anywhere; a run of the lowered program takes well under a microsecond an instruction."""
+    """No recursion anywhere; a run of the lowered program takes well under a microsecond an
+    instruction.
+    """
     assert try_long(50_000) < 0.5
 
 

@@ -1,4 +1,6 @@
-"""What is recorded: the same operations in the same order, whatever a function does; and what is frozen, refused, captured, written."""
+"""What is recorded: the same operations in the same order, whatever a function does; and what is
+frozen, refused, captured, written.
+"""
 
 import threading
 from typing import Any
@@ -32,7 +34,9 @@ def bits(value: Any) -> Any:
 
 
 def agree(function: Any, *examples: Any, others: Any = (), times: int = 3) -> Any:
-    """Trace, and compare replays with eager runs on the same and on other inputs. Returns the program."""
+    """Trace, and compare replays with eager runs on the same and on other inputs. Returns the
+    program.
+    """
     program = trace(function, *examples).check()
     for inputs in (examples, *others):
         want = bits(function(*inputs))
@@ -41,7 +45,7 @@ def agree(function: Any, *examples: Any, others: Any = (), times: int = 3) -> An
     return program
 
 
-# ------------------------------------------------------------------------------------------------------- what programs contain
+# ---------------------------------------------------------------------------- what programs contain
 
 
 def test_forward_backward_and_second_backward_are_told_apart() -> None:
@@ -69,7 +73,9 @@ def test_tangents_are_recorded() -> None:
 
 
 def test_backward_asked_for() -> None:
-    """`backward=True` gives the value and the gradients by name: of inputs that require grad, and of captured leaves."""
+    """`backward=True` gives the value and the gradients by name: of inputs that require grad,
+    and of captured leaves.
+    """
     w, b = tensor(3, 2, requires_grad=True), tensor(2, requires_grad=True)
 
     def loss(x: Any) -> Any:
@@ -83,7 +89,9 @@ def test_backward_asked_for() -> None:
         y = loss(new)
         y.backward()
         value, gradients = program(new)
-        assert bits(value) == bits(y) and bits(gradients) == bits({"x": new.grad, "w": w.grad, "b": b.grad})
+        assert bits(value) == bits(y) and bits(gradients) == bits(
+            {"x": new.grad, "w": w.grad, "b": b.grad}
+        )
         w.grad = b.grad = None
     with mg.no_grad():
         w.mul_(3)  # captured: read anew
@@ -95,7 +103,9 @@ def test_backward_asked_for() -> None:
 
 
 def test_a_sum_of_contributions_is_recorded() -> None:
-    """x is used four times: three additions of cotangents, two of them into a buffer of the engine's own in an eager pass."""
+    """x is used four times: three additions of cotangents, two of them into a buffer of the
+    engine's own in an eager pass.
+    """
 
     def f(x: Any) -> Any:
         x = x.detach().requires_grad_()
@@ -156,14 +166,17 @@ def test_hooks_retained_gradients_and_anomaly() -> None:
     agree(f, tensor(4), others=[(tensor(4),)])
 
 
-# ------------------------------------------------------------------------------------------------------ nesting, names, literals
+# ------------------------------------------------------------------------- nesting, names, literals
 
 
 def test_nested_inputs_and_results() -> None:
     """Lists, tuples and dicts of tensors; plain values are part of the program."""
 
     def f(batch: Any, params: Any, scale: float, flag: Any = None) -> Any:
-        return {"y": batch[0] @ params["w"] * scale, "parts": [params["b"], (batch[1], "text", None)]}
+        return {
+            "y": batch[0] @ params["w"] * scale,
+            "parts": [params["b"], (batch[1], "text", None)],
+        }
 
     batch, params = (tensor(2, 3), tensor(2)), {"w": tensor(3, 2), "b": tensor(2)}
     program = trace(f, batch, params, 0.5)
@@ -181,7 +194,9 @@ def test_nested_inputs_and_results() -> None:
 
 
 def test_refused_inputs() -> None:
-    """Another shape, dtype, number or kind of input is an error that names the input, what was expected and what was given."""
+    """Another shape, dtype, number or kind of input is an error that names the input, what was
+    expected and what was given.
+    """
     program = trace(lambda first, second: first + second, tensor(3), tensor(3))
     with pytest.raises(ProgramError, match=r"input second is float32 \(4,\).*float32 \(3,\)"):
         program(tensor(3), tensor(4))
@@ -202,11 +217,13 @@ def test_literals_are_compared_by_type_and_bits() -> None:
     assert len(set(different)) == len(different)
 
 
-# ------------------------------------------------------------------------------------------------------------- frozen decisions
+# --------------------------------------------------------------------------------- frozen decisions
 
 
 def test_branches_are_frozen_and_said_so() -> None:
-    """A branch by a value is taken the same way in each replay; the program names the line and the value."""
+    """A branch by a value is taken the same way in each replay; the program names the line and
+    the value.
+    """
 
     def f(x: Any) -> Any:
         if x.sum() > 0:
@@ -216,7 +233,9 @@ def test_branches_are_frozen_and_said_so() -> None:
     ones = mg.ones(3)
     program = trace(f, ones)
     assert len(program.decisions) == 1
-    assert program.decisions[0].startswith("test_record.py:") and program.decisions[0].endswith("was True")
+    assert program.decisions[0].startswith("test_record.py:") and program.decisions[0].endswith(
+        "was True"
+    )
     assert "frozen" in str(program)
     assert bits(program(-ones)) == bits(-ones * 2)  # the frozen branch, not that of -ones
     other = trace(f, -ones)
@@ -224,7 +243,18 @@ def test_branches_are_frozen_and_said_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "ask", [bool, int, float, complex, lambda x: x.item(), lambda x: x.tolist(), lambda x: x.numpy(), np.asarray, lambda x: range(int(x))]
+    "ask",
+    [
+        bool,
+        int,
+        float,
+        complex,
+        lambda x: x.item(),
+        lambda x: x.tolist(),
+        lambda x: x.numpy(),
+        np.asarray,
+        lambda x: range(int(x)),
+    ],
 )
 def test_everything_that_python_sees_is_noted(ask: Any) -> None:
     """Each way out of the library is a frozen decision."""
@@ -247,7 +277,9 @@ def test_loops_are_unrolled_and_repeated_decisions_counted() -> None:
 
     program = trace(f, mg.ones(1))
     assert len(program.instructions) == 4
-    assert sum("times)" in d or "was False" in d or "was True" in d for d in program.decisions) == len(program.decisions)
+    assert sum(
+        "times)" in d or "was False" in d or "was True" in d for d in program.decisions
+    ) == len(program.decisions)
 
 
 def test_labels_and_indices_are_data() -> None:
@@ -263,7 +295,12 @@ def test_labels_and_indices_are_data() -> None:
     draw = lambda n: mg.tensor(RNG.integers(0, n, 4))
     agree(f, draw(5), draw(3), others=[(draw(5), draw(3)), (draw(5), draw(3))])
     agree(lambda x, i: x[i], tensor(4, 3), mg.tensor(2), others=[(tensor(4, 3), mg.tensor(1))])
-    agree(lambda x, i: x[:, i], tensor(4, 3), mg.tensor([2, 0]), others=[(tensor(4, 3), mg.tensor([1, 1]))])
+    agree(
+        lambda x, i: x[:, i],
+        tensor(4, 3),
+        mg.tensor([2, 0]),
+        others=[(tensor(4, 3), mg.tensor([1, 1]))],
+    )
 
     def written(x: Any, i: Any) -> Any:
         x = x.clone()
@@ -275,15 +312,21 @@ def test_labels_and_indices_are_data() -> None:
 
 
 def test_shapes_that_depend_on_values_are_an_error_in_the_replay() -> None:
-    """A mask selects as many elements as it has ones; the program was recorded for one number of them."""
-    program = trace(lambda x, mask: x[mask] * 2, mg.arange(4.0), mg.tensor([True, False, True, True]))
-    assert bits(program(mg.arange(4.0), mg.tensor([False, True, True, True]))) == bits(mg.tensor([2.0, 4.0, 6.0]))
+    """A mask selects as many elements as it has ones; the program was recorded for one number of
+    them.
+    """
+    program = trace(
+        lambda x, mask: x[mask] * 2, mg.arange(4.0), mg.tensor([True, False, True, True])
+    )
+    assert bits(program(mg.arange(4.0), mg.tensor([False, True, True, True]))) == bits(
+        mg.tensor([2.0, 4.0, 6.0])
+    )
     for _ in range(3):
         with pytest.raises(ProgramError, match=r"shape|was recorded"):
             program(mg.arange(4.0), mg.tensor([True, False, False, False]))
 
 
-# ------------------------------------------------------------------------------------------------- in-place operations and views
+# -------------------------------------------------------------------- in-place operations and views
 
 
 def overwritten_view(x: Any) -> Any:
@@ -338,7 +381,10 @@ def put(x: Any) -> Any:
     return y
 
 
-@pytest.mark.parametrize("function", [overwritten_view, through_views_with_history, accumulated, aliases, numbers_in_place, put])
+@pytest.mark.parametrize(
+    "function",
+    [overwritten_view, through_views_with_history, accumulated, aliases, numbers_in_place, put],
+)
 def test_in_place_operations_become_values(function: Any) -> None:
     """Nothing is overwritten in a program; what in-place operations mean is recorded."""
     program = agree(function, tensor(3, 4), others=[(tensor(3, 4),)])
@@ -377,7 +423,7 @@ def test_a_gradient_through_an_overwritten_value_is_still_an_error() -> None:
         trace(f, tensor(3))
 
 
-# --------------------------------------------------------------------------------------------------------------- random numbers
+# ----------------------------------------------------------------------------------- random numbers
 
 
 def test_random_numbers_are_drawn_in_each_replay() -> None:
@@ -411,12 +457,18 @@ def test_unused_and_equal_draws_stay() -> None:
     assert bits(program(mg.ones(2))) == want
 
 
-# ------------------------------------------------------------------------------------------------------ captured state and steps
+# ------------------------------------------------------------------------- captured state and steps
 
 
 def test_tensors_from_outside() -> None:
-    """Constants are copied into the program; leaves and what the function writes to are read and written where they are."""
-    constant, weight, count = mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0], requires_grad=True), mg.tensor(0.0)
+    """Constants are copied into the program; leaves and what the function writes to are read and
+    written where they are.
+    """
+    constant, weight, count = (
+        mg.tensor([1.0, 2.0]),
+        mg.tensor([3.0, 4.0], requires_grad=True),
+        mg.tensor(0.0),
+    )
 
     def f(x: Any) -> Any:
         with mg.no_grad():
@@ -437,7 +489,9 @@ def test_tensors_from_outside() -> None:
 def training(optimiser: Any, seed: int) -> Any:
     """A network, its data, and one step of training."""
     mg.manual_seed(seed)
-    model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8), nn.Dropout(0.25), nn.Linear(8, 2))
+    model = nn.Sequential(
+        nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8), nn.Dropout(0.25), nn.Linear(8, 2)
+    )
     rule = optimiser(model.parameters())
 
     def step(x: Any, labels: Any) -> Any:
@@ -451,7 +505,9 @@ def training(optimiser: Any, seed: int) -> Any:
 
 
 def test_a_training_step() -> None:
-    """Forward, backward, batch statistics, dropout and the update by SGD: twenty replayed steps leave the bits of twenty eager ones."""
+    """Forward, backward, batch statistics, dropout and the update by SGD: twenty replayed steps
+    leave the bits of twenty eager ones.
+    """
     from minigrad.optim import SGD
 
     sgd = lambda params: SGD(params, lr=0.1, weight_decay=1e-3)
@@ -464,13 +520,19 @@ def test_a_training_step() -> None:
     program.check()
     assert [bits(first), *(bits(program(x, labels)) for _ in range(19))] == losses
     assert bits(list(eager.parameters())) == bits(list(replayed.parameters()))
-    assert bits(dict(eager.named_buffers())["2.running_var"]) == bits(dict(replayed.named_buffers())["2.running_var"])
-    assert bits([p.grad for p in eager.parameters()]) == bits([p.grad for p in replayed.parameters()])
+    assert bits(dict(eager.named_buffers())["2.running_var"]) == bits(
+        dict(replayed.named_buffers())["2.running_var"]
+    )
+    assert bits([p.grad for p in eager.parameters()]) == bits(
+        [p.grad for p in replayed.parameters()]
+    )
 
 
 @pytest.mark.parametrize("rule", ["momentum", "nesterov", "rmsprop", "adam"])
 def test_optimisers_with_state(rule: str) -> None:
-    """The state's arrays are captured and written, its counts of steps read; instructions of the rule have the phase "update"."""
+    """The state's arrays are captured and written, its counts of steps read; instructions of the
+    rule have the phase "update".
+    """
     from minigrad.optim import SGD, Adam, RMSprop
 
     make = {
@@ -496,7 +558,9 @@ def test_optimisers_with_state(rule: str) -> None:
 
 
 def test_optimisers_that_cannot_be_recorded() -> None:
-    """A first step that makes state, and a count that a rule keeps for itself, would be frozen: errors with advice, nothing left behind."""
+    """A first step that makes state, and a count that a rule keeps for itself, would be frozen:
+    errors with advice, nothing left behind.
+    """
     from minigrad.optim import SGD
 
     class Counting(SGD):
@@ -517,7 +581,9 @@ def test_optimisers_that_cannot_be_recorded() -> None:
 
 
 def test_gradients_left_in_leaves() -> None:
-    """backward() inside: after a replay the captured leaf has its .grad; one that was there is added to; one that was cleared is None."""
+    """backward() inside: after a replay the captured leaf has its .grad; one that was there is
+    added to; one that was cleared is None.
+    """
     w = tensor(3, requires_grad=True)
 
     def add(x: Any) -> Any:
@@ -545,11 +611,13 @@ def test_gradients_left_in_leaves() -> None:
         assert w.grad is None
 
 
-# --------------------------------------------------------------------------------------------------- what cannot be recorded; leaks
+# ------------------------------------------------------------------- what cannot be recorded; leaks
 
 
 def test_refused_while_recording() -> None:
-    """Batches and traces inside a trace are errors with advice; everything is as before afterwards."""
+    """Batches and traces inside a trace are errors with advice; everything is as before
+    afterwards.
+    """
     w = tensor(3, requires_grad=True)
     with pytest.raises(ProgramError, match="vmap"):
         trace(lambda x: mg.vmap(lambda row: row * w)(x), tensor(2, 3))
@@ -581,7 +649,10 @@ def test_values_that_leak_become_plain() -> None:
 
     x = tensor(3)
     trace(f, x)
-    assert bits(kept[0] + 1 - 1) is not None and np.asarray((kept[0] + x).numpy()).tobytes() == (x * 2 + x).numpy().tobytes()
+    assert (
+        bits(kept[0] + 1 - 1) is not None
+        and np.asarray((kept[0] + x).numpy()).tobytes() == (x * 2 + x).numpy().tobytes()
+    )
     agree(lambda y: y * kept[0], x)
 
 
@@ -606,7 +677,9 @@ def test_threads_share_a_program() -> None:
 
 
 def test_results_are_fresh() -> None:
-    """A second run does not overwrite the first one's results, not even where a result is an input, a constant or a window."""
+    """A second run does not overwrite the first one's results, not even where a result is an
+    input, a constant or a window.
+    """
     constant = tensor(3)
 
     def f(x: Any) -> Any:

@@ -14,7 +14,10 @@ from tests.repository.test_repository import ROOT, tracked
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (Add .*)\n((?:(?!^## ).*\n?)*)", TEXT, re.MULTILINE))
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PLACE = re.compile(r"# (?:at the end of (?P<end>\S+)|in (?P<file>\S+), before (?P<anchor>.+)|a new file (?P<new>\S+))\n")
+PLACE = re.compile(
+    r"# (?:at the end of (?P<end>\S+)|in (?P<file>\S+), before (?P<anchor>.+)|a new file"
+    r" (?P<new>\S+))\n"
+)
 
 
 @pytest.fixture
@@ -62,5 +65,7 @@ def test_a_worked_example_works_as_it_stands(tree, title):
         if language == "python":
             write(tree, block)
             continue
-        run = subprocess.run(["bash", "-e", "-c", block], cwd=tree, env=environment, capture_output=True, text=True)
+        run = subprocess.run(
+            ["bash", "-e", "-c", block], cwd=tree, env=environment, capture_output=True, text=True
+        )
         assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]

@@ -1,4 +1,6 @@
-"""A run of the test suite leaves no process and no temporary file, however it ends; what its tests leave fails it, by name."""
+"""A run of the test suite leaves no process and no temporary file, however it ends; what its
+tests leave fails it, by name.
+"""
 
 import importlib.util
 import os
@@ -14,7 +16,10 @@ import pytest
 from tests.helpers import signals
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="what is left is found in /proc, which Linux has")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/environ").exists(),
+    reason="what is left is found in /proc, which Linux has",
+)
 
 TESTS = """
 import subprocess, sys, tempfile, time
@@ -22,7 +27,9 @@ from pathlib import Path
 import pytest
 
 def sleeper(name):
-    return subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(600) # {{name}} {marker}"], start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import time; time.sleep(600) # {{name}} {marker}"],
+        start_new_session=True)
 
 @pytest.fixture(scope="session")
 def server():
@@ -45,7 +52,9 @@ LEAVE = "process = sleeper('left'); process.returncode = 0"
 
 @pytest.fixture
 def suite(tmp_path, request):
-    """A function that begins a run of a suite with this one's conftest.py, and how many processes of it there are."""
+    """A function that begins a run of a suite with this one's conftest.py, and how many
+    processes of it there are.
+    """
     marker = tmp_path / "marker"
     for part in ("tests", "temporary"):
         (tmp_path / part).mkdir()
@@ -54,9 +63,16 @@ def suite(tmp_path, request):
     begun = []
 
     def start(work: str, *options: str) -> subprocess.Popen:
-        (tmp_path / "tests" / "test_of_it.py").write_text(TESTS.format(marker=str(marker), work=work))
+        (tmp_path / "tests" / "test_of_it.py").write_text(
+            TESTS.format(marker=str(marker), work=work)
+        )
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "PYTHONPATH": path, "PYTEST_ADDOPTS": ""}
+        environment = {
+            **os.environ,
+            "TMPDIR": str(tmp_path / "temporary"),
+            "PYTHONPATH": path,
+            "PYTEST_ADDOPTS": "",
+        }
         for name in [name for name in environment if name.startswith("PYTEST_XDIST")]:
             del environment[name]
         command = [sys.executable, "-m", "pytest", "-q", *options, "tests"]
@@ -105,17 +121,31 @@ WORKERS = [
     pytest.param(
         ("-n2",),
         id="with xdist",
-        marks=[pytest.mark.whole, pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")],
+        marks=[
+            pytest.mark.whole,
+            pytest.mark.skipif(
+                not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed"
+            ),
+        ],
     ),
 ]
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.whole) for name in ("SIGINT", "SIGHUP"))])
+@pytest.mark.parametrize(
+    "how",
+    ["SIGTERM", *(pytest.param(name, marks=pytest.mark.whole) for name in ("SIGINT", "SIGHUP"))],
+)
 @pytest.mark.parametrize("options", WORKERS)
-def test_a_run_that_is_interrupted_tears_fixtures_down_and_leaves_nothing(suite, tmp_path, options, how):
+def test_a_run_that_is_interrupted_tears_fixtures_down_and_leaves_nothing(
+    suite, tmp_path, options, how
+):
     process = suite(WAIT, *options)
     end = time.monotonic() + 120
-    while not (tmp_path / "marker.busy").exists() and time.monotonic() < end and process.poll() is None:
+    while (
+        not (tmp_path / "marker.busy").exists()
+        and time.monotonic() < end
+        and process.poll() is None
+    ):
         time.sleep(0.02)
     process.send_signal(getattr(signal, how))
     told = process.communicate(timeout=60)[0]

@@ -1,4 +1,6 @@
-"""Inside the packages core and fast: few late bindings, no circles, no private name of another file."""
+"""Inside the packages core and fast: few late bindings, no circles, no private name of another
+file.
+"""
 
 import ast
 import functools
@@ -50,11 +52,15 @@ def read_at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def imported(name: str, tree: ast.AST) -> Iterator[tuple[str, str, str | None]]:
-    """(local name, module, its name there or None for the module itself) of each import from minigrad."""
+    """(local name, module, its name there or None for the module itself) of each import from
+    minigrad.
+    """
     package = package_of(name)
     for node in read_at_run_time(tree):
         if isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             module = ".".join([*base, *(node.module.split(".") if node.module else [])])
             for alias in node.names:
                 whole = f"{module}.{alias.name}"
@@ -66,12 +72,24 @@ def imported(name: str, tree: ast.AST) -> Iterator[tuple[str, str, str | None]]:
 
 
 def late_bindings(name: str, source: str) -> list[str]:
-    """The globals of other modules that a module's source sets: `module.attribute = …` of an imported module."""
+    """The globals of other modules that a module's source sets: `module.attribute = …` of an
+    imported module.
+    """
     tree = parsed(source)
-    modules = {local: module for local, module, member in imported(name, tree) if member is None and module in FILES}
+    modules = {
+        local: module
+        for local, module, member in imported(name, tree)
+        if member is None and module in FILES
+    }
     found = []
     for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign | ast.AugAssign)
+            else []
+        )
         for target in targets:
             for part in ast.walk(target):
                 stored = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
@@ -81,11 +99,19 @@ def late_bindings(name: str, source: str) -> list[str]:
 
 
 def circles(package: str, sources: dict[str, str]) -> list[str]:
-    """The modules of a package that import themselves by way of others, imports inside functions included."""
+    """The modules of a package that import themselves by way of others, imports inside functions
+    included.
+    """
     inside = [name for name in sources if name.startswith(f"{package}.")]
-    needs = {name: {module for _, module, _ in imported(name, parsed(sources[name])) if module in inside} - {name} for name in inside}
+    needs = {
+        name: {module for _, module, _ in imported(name, parsed(sources[name])) if module in inside}
+        - {name}
+        for name in inside
+    }
     for _ in inside:  # the transitive closure
-        needs = {name: found.union(*(needs[other] for other in found)) for name, found in needs.items()}
+        needs = {
+            name: found.union(*(needs[other] for other in found)) for name, found in needs.items()
+        }
     return [name for name in inside if name in needs[name]]
 
 
@@ -97,22 +123,34 @@ def private_uses(name: str, source: str) -> list[str]:
     for local, module, member in imported(name, tree):
         if member is None:
             modules[local] = module
-        elif member.startswith("_") and not member.startswith("__") and module.startswith("minigrad"):
+        elif (
+            member.startswith("_") and not member.startswith("__") and module.startswith("minigrad")
+        ):
             found.append(f"{module}.{member}")
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             module = modules.get(node.value.id, "")
-            if module.startswith("minigrad") and node.attr.startswith("_") and not node.attr.startswith("__"):
+            if (
+                module.startswith("minigrad")
+                and node.attr.startswith("_")
+                and not node.attr.startswith("__")
+            ):
                 found.append(f"{module}.{node.attr}")
     return found
 
 
 def private_attributes(source: str) -> set[str]:
-    """Private attributes that a source reads or sets and does not define: in a class body, as a method, a slot or `self._x = …`."""
+    """Private attributes that a source reads or sets and does not define: in a class body, as a
+    method, a slot or `self._x = …`.
+    """
     tree = parsed(source)
     used, defined = set(), set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith("_")
+            and not node.attr.startswith("__")
+        ):
             mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             (defined if mine and isinstance(node.ctx, ast.Store) else used).add(node.attr)
         elif isinstance(node, ast.FunctionDef):
@@ -129,7 +167,12 @@ def kept() -> list[str]:
 
 
 def test_late_bindings_are_few_and_known():
-    found = {bound: name for name in FILES for bound in late_bindings(name, FILES[name].read_text()) if bound.split(".")[1] in KEPT}
+    found = {
+        bound: name
+        for name in FILES
+        for bound in late_bindings(name, FILES[name].read_text())
+        if bound.split(".")[1] in KEPT
+    }
     assert found == LATE_BINDINGS
     assert len(found) <= 3
 
@@ -143,10 +186,14 @@ def test_core_is_read_in_its_order():
     """Each file of the core imports only those before it."""
     text = FILES["minigrad.core"].read_text()
     order = [line.split("`")[1] for line in text.splitlines() if line[:1].isdigit()]
-    assert {f"minigrad.core.{name}" for name in order} == {name for name in FILES if name.startswith("minigrad.core.")}
+    assert {f"minigrad.core.{name}" for name in order} == {
+        name for name in FILES if name.startswith("minigrad.core.")
+    }
     for position, name in enumerate(order):
         tree = ast.parse(FILES[f"minigrad.core.{name}"].read_text())
-        nodes = [n for n in read_at_run_time(tree) if isinstance(n, ast.ImportFrom) and n.level == 1]
+        nodes = [
+            n for n in read_at_run_time(tree) if isinstance(n, ast.ImportFrom) and n.level == 1
+        ]
         for node in nodes:
             for other in [node.module] if node.module else [alias.name for alias in node.names]:
                 assert other in order[:position], f"{name} imports {other}"
@@ -159,14 +206,26 @@ def test_the_core_names_at_most_25_concepts():
 
 def test_no_private_name_of_core_or_fast_is_used_elsewhere():
     found = {
-        name: bad for name in FILES if (bad := [use for use in private_uses(name, FILES[name].read_text()) if use.split(".")[1] in KEPT])
+        name: bad
+        for name in FILES
+        if (
+            bad := [
+                use
+                for use in private_uses(name, FILES[name].read_text())
+                if use.split(".")[1] in KEPT
+            ]
+        )
     }
     assert found == {}
 
 
 def test_core_and_fast_use_no_private_names():
-    assert {name: bad for name in kept() if (bad := private_uses(name, FILES[name].read_text()))} == {}
-    assert {name: bad for name in kept() if (bad := private_attributes(FILES[name].read_text()))} == {}
+    assert {
+        name: bad for name in kept() if (bad := private_uses(name, FILES[name].read_text()))
+    } == {}
+    assert {
+        name: bad for name in kept() if (bad := private_attributes(FILES[name].read_text()))
+    } == {}
 
 
 @pytest.mark.parametrize(

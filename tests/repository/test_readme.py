@@ -1,4 +1,6 @@
-"""The README tells the truth: its examples print what it says, its paths exist, its commands are known."""
+"""The README tells the truth: its examples print what it says, its paths exist, its commands are
+known.
+"""
 
 import contextlib
 import io
@@ -22,14 +24,22 @@ def test_the_two_commands_stand_near_the_top():
 
 
 def test_every_extra_that_is_named_is_declared():
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = {extra for names in re.findall(r'-e "\.\[([\w,]+)\]"', README) for extra in names.split(",")}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    named = {
+        extra for names in re.findall(r'-e "\.\[([\w,]+)\]"', README) for extra in names.split(",")
+    }
     assert named
     assert named <= set(declared)
 
 
 def test_the_python_examples_print_what_the_text_below_them_says():
-    examples = [(code, text) for (kind, code), (below, text) in pairwise(BLOCKS) if (kind, below) == ("python", "text")]
+    examples = [
+        (code, text)
+        for (kind, code), (below, text) in pairwise(BLOCKS)
+        if (kind, below) == ("python", "text")
+    ]
     assert examples
     assert len(examples) == sum(kind == "python" for kind, _ in BLOCKS)
     for code, text in examples:
@@ -54,7 +64,11 @@ def test_every_path_and_link_leads_somewhere():
     files = re.findall(r"`((?:\w+/)?[\w/]+\.py|\.ci/run)`", README)
     assert links
     missing = [link for link in links if not (ROOT / link).exists()]
-    missing += [name for name in files if not (ROOT / name).exists() and not (ROOT / "minigrad" / name).exists()]
+    missing += [
+        name
+        for name in files
+        if not (ROOT / name).exists() and not (ROOT / "minigrad" / name).exists()
+    ]
     assert not missing
 
 

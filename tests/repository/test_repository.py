@@ -15,7 +15,8 @@ from minigrad.core.primitive import registry
 ROOT = Path(__file__).resolve().parents[2]
 
 LAYERS: list[set[str]] = [
-    # From the ground up; a module imports only from rows above its own (minigrad/design/0001 tells why).
+    # From the ground up; a module imports only from rows above its own (minigrad/design/0001 tells
+    # why).
     {"minigrad.hints"},
     {"minigrad.errors"},
     {"minigrad.backend"},
@@ -55,26 +56,53 @@ RANK = {module: rank for rank, modules in enumerate(LAYERS) for module in module
 
 
 def tracked() -> list[Path]:
-    """The files that git keeps or would keep; all files but the usual refuse where there is no git."""
+    """The files that git keeps or would keep; all files but the usual refuse where there is no
+    git.
+    """
     listing = subprocess.run(
-        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     if listing.returncode == 0 and listing.stdout:
         return [path for line in listing.stdout.splitlines() if (path := ROOT / line).is_file()]
-    refuse = {".git", "__pycache__", "build", "dist", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
-    return [path for path in ROOT.rglob("*") if path.is_file() and not refuse & set(path.parts) and ".egg-info" not in str(path)]
+    refuse = {
+        ".git",
+        "__pycache__",
+        "build",
+        "dist",
+        ".venv",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".hypothesis",
+    }
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not refuse & set(path.parts) and ".egg-info" not in str(path)
+    ]
 
 
 def unit(module: str) -> str:
-    """The row entry that a module belongs to: `minigrad.ops.math` belongs to `minigrad.ops`, and all of viz to `minigrad.viz`."""
+    """The row entry that a module belongs to: `minigrad.ops.math` belongs to `minigrad.ops`, and
+    all of viz to `minigrad.viz`.
+    """
     found = [row for row in RANK if module == row or module.startswith(f"{row}.")]
     deepest = max(found, key=len, default="")
-    return ".".join(module.split(".")[:2]) if deepest in ("", "minigrad") and "." in module else deepest or module
+    return (
+        ".".join(module.split(".")[:2])
+        if deepest in ("", "minigrad") and "." in module
+        else deepest or module
+    )
 
 
 @functools.cache
 def imports(source: str, package: str) -> tuple[tuple[str, int], ...]:
-    """Each module that the source imports, at the top or in a function, with its line; not what only type checkers read."""
+    """Each module that the source imports, at the top or in a function, with its line; not what
+    only type checkers read.
+    """
     return tuple(_imports(source, package))
 
 
@@ -83,7 +111,8 @@ def _imports(source: str, package: str) -> Iterator[tuple[str, int]]:
     skipped = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and any(_name(part) == "TYPE_CHECKING" for part in ast.walk(node.test))
+        if isinstance(node, ast.If)
+        and any(_name(part) == "TYPE_CHECKING" for part in ast.walk(node.test))
         for statement in node.body
         for inner in ast.walk(statement)
     }
@@ -98,8 +127,16 @@ def _imports(source: str, package: str) -> Iterator[tuple[str, int]]:
             module = f"{base}{node.module or ''}".rstrip(".")
             yield module, node.lineno
             # `from minigrad import engine` imports the package's module, not just the package.
-            yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names if f"{module}.{alias.name}" in RANK)
-        elif isinstance(node, ast.Call) and _name(node.func) == "import_module" and isinstance(node.args[0], ast.Constant):
+            yield from (
+                (f"{module}.{alias.name}", node.lineno)
+                for alias in node.names
+                if f"{module}.{alias.name}" in RANK
+            )
+        elif (
+            isinstance(node, ast.Call)
+            and _name(node.func) == "import_module"
+            and isinstance(node.args[0], ast.Constant)
+        ):
             yield str(node.args[0].value), node.lineno
 
 
@@ -116,7 +153,9 @@ def climbs(source: str, module: str, package: str) -> list[str]:
         if name.split(".")[0] != "minigrad":
             continue
         other = unit(name)
-        bare_package = name == "minigrad" and any(inner.startswith("minigrad.") and n == line for inner, n in imported)
+        bare_package = name == "minigrad" and any(
+            inner.startswith("minigrad.") and n == line for inner, n in imported
+        )
         by_name = "import_module" in lines[line - 1]
         # the outermost layer, minigrad.cli, imports others by name
         if other == own or bare_package or (own == "minigrad.cli" and by_name):
@@ -144,7 +183,11 @@ def test_every_module_has_its_place_in_the_layers():
 
 
 def test_no_import_climbs():
-    found = [climb for path, name, package in modules() for climb in climbs(path.read_text(encoding="utf-8"), name, package)]
+    found = [
+        climb
+        for path, name, package in modules()
+        for climb in climbs(path.read_text(encoding="utf-8"), name, package)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -157,7 +200,10 @@ def test_no_import_climbs():
         ("minigrad.core.graph", "from minigrad import viz"),
         ("minigrad.core.graph", "from ..grad_mode import no_grad"),
         ("minigrad.cli.trace", "import minigrad.viz.page"),
-        ("minigrad.trace.text", "from importlib import import_module\nimport_module('minigrad.viz.page')"),
+        (
+            "minigrad.trace.text",
+            "from importlib import import_module\nimport_module('minigrad.viz.page')",
+        ),
         ("minigrad.viz.page", "from minigrad.lessons import grading"),
     ],
 )
@@ -169,9 +215,21 @@ def test_a_climb_is_seen(module, source):
     ("module", "source"),
     [
         ("minigrad.ops.math", "from ..core import primitive\nfrom ..errors import ShapeError"),
-        ("minigrad.cli.trace", "from importlib import import_module\nimport_module('minigrad.viz.page')"),
-        ("minigrad.cli.lab", "import importlib\nimportlib.import_module('minigrad.lessons.edition')"),
-        ("minigrad.core.graph", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from minigrad.ops import linalg"),
+        (
+            "minigrad.cli.trace",
+            "from importlib import import_module\nimport_module('minigrad.viz.page')",
+        ),
+        (
+            "minigrad.cli.lab",
+            "import importlib\nimportlib.import_module('minigrad.lessons.edition')",
+        ),
+        (
+            "minigrad.core.graph",
+            (
+                "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from minigrad.ops import"
+                " linalg"
+            ),
+        ),
         ("minigrad.lessons.check", "from minigrad import viz\nimport minigrad as mg"),
     ],
 )
@@ -232,7 +290,11 @@ def test_no_test_module_imports_an_optional_package_at_its_top():
     found = {
         str(path.relative_to(ROOT)): optional
         for path in (ROOT / "tests").rglob("*.py")
-        if (optional := OPTIONAL.intersection(_imported_at_the_top(ast.parse(path.read_text(encoding="utf-8")))))
+        if (
+            optional := OPTIONAL.intersection(
+                _imported_at_the_top(ast.parse(path.read_text(encoding="utf-8")))
+            )
+        )
     }
     assert found == {}
 
@@ -241,7 +303,11 @@ def test_the_folder_of_tests_mirrors_the_packages():
     tests = ROOT / "tests"
     assert {path.name for path in tests.glob("*.py")} == {"conftest.py", "__init__.py"}
     assert [p for p in tests.rglob("*.py") if not (p.parent / "__init__.py").exists()] == []
-    modules = {path.stem for top in ("minigrad", "viz", "lessons", "benchmarks") for path in (ROOT / top, *(ROOT / top).iterdir())}
+    modules = {
+        path.stem
+        for top in ("minigrad", "viz", "lessons", "benchmarks")
+        for path in (ROOT / top, *(ROOT / top).iterdir())
+    }
     folders = {path.name for path in tests.iterdir() if (path / "__init__.py").exists()}
     assert folders - modules == {"browser", "helpers", "repository"}
 
@@ -271,7 +337,11 @@ def texts_of(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.split()
     parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
-    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [
+        part.value
+        for part in parts
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
 
 
 def test_no_table_outside_the_declarations_names_operations():
@@ -279,7 +349,11 @@ def test_no_table_outside_the_declarations_names_operations():
     found = set()
     for path in tracked():
         name = path.relative_to(ROOT).as_posix()
-        if path.suffix == ".py" and name.startswith("minigrad/") and not name.startswith("minigrad/ops/"):
+        if (
+            path.suffix == ".py"
+            and name.startswith("minigrad/")
+            and not name.startswith("minigrad/ops/")
+        ):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 words = texts_of(node)
                 if len(words) >= 4 and sum(word in registry for word in words) >= 0.75 * len(words):

@@ -83,6 +83,8 @@ def test_each_row_has_a_monkeypatch_of_its_own():
         monkeypatch.setitem(place, "key", a)
 
     (mark,) = [m for m in check.pytestmark if m.name == "parametrize"]
-    request = SimpleNamespace(node=SimpleNamespace(user_properties=[]), config=SimpleNamespace(getoption={"row": ""}.get))
+    request = SimpleNamespace(
+        node=SimpleNamespace(user_properties=[]), config=SimpleNamespace(getoption={"row": ""}.get)
+    )
     check(_rows=mark.args[1][0].values[0], request=request, monkeypatch=None)
     assert place == {"key": 0}

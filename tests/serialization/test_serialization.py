@@ -1,4 +1,6 @@
-"""Files of plain data: everything comes back bit for bit, and no damage, interruption or foreign file does harm."""
+"""Files of plain data: everything comes back bit for bit, and no damage, interruption or foreign
+file does harm.
+"""
 
 import functools
 import io
@@ -22,8 +24,18 @@ write = functools.partial(serialization.write, kind=RUN)
 read = functools.partial(serialization.read, kind=RUN)
 
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text()
-KEYS = st.text() | st.integers() | st.booleans() | st.none() | st.tuples(st.text(), st.floats(allow_nan=False))
-VALUES = st.recursive(NUMBERS, lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner), max_leaves=12)
+KEYS = (
+    st.text()
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | st.tuples(st.text(), st.floats(allow_nan=False))
+)
+VALUES = st.recursive(
+    NUMBERS,
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner),
+    max_leaves=12,
+)
 
 
 @given(value=VALUES)
@@ -52,12 +64,25 @@ def test_arrays_of_all_kinds_come_back(tmp_path):
         mg.tensor(0.5),
     ]
     # Names that a zip file would confuse, and names that become alike.
-    state = {"values": values, "a.npy": np.ones(1), "a": np.zeros(1), "x\0y": np.ones(2), "x_y": np.zeros(2), "file": np.ones(3)}
+    state = {
+        "values": values,
+        "a.npy": np.ones(1),
+        "a": np.zeros(1),
+        "x\0y": np.ones(2),
+        "x_y": np.zeros(2),
+        "file": np.ones(3),
+    }
     write(path, state)
     found = read(path)
     assert list(found) == list(state)
-    for ours, theirs in zip([*values, *list(state.values())[1:]], [*found["values"], *list(found.values())[1:]], strict=True):
-        assert type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
+    for ours, theirs in zip(
+        [*values, *list(state.values())[1:]],
+        [*found["values"], *list(found.values())[1:]],
+        strict=True,
+    ):
+        assert (
+            type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        )
         assert np.asarray(ours.tolist() if isinstance(ours, mg.Tensor) else ours).tobytes() == (
             np.asarray(theirs.tolist() if isinstance(theirs, mg.Tensor) else theirs).tobytes()
         )
@@ -78,13 +103,18 @@ def test_every_damaged_byte_is_found_or_does_no_harm(tmp_path):
     write(path, state)
     whole, draw = path.read_bytes(), random.Random(0)
     for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << draw.randrange(8))]) + whole[place + 1 :])
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ (1 << draw.randrange(8))]) + whole[place + 1 :]
+        )
         try:
             found = read(path)
         except CheckpointError as error:
             assert "run.npz" in str(error)
         else:  # bytes that nobody reads, such as a member's date
-            assert found["loss"] == state["loss"] and found["weight"].tolist() == state["weight"].tolist(), place
+            assert (
+                found["loss"] == state["loss"]
+                and found["weight"].tolist() == state["weight"].tolist()
+            ), place
 
 
 def test_every_truncation_is_found(tmp_path):
@@ -106,7 +136,14 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, broken)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*{"fsync": (os, "fsync"), "replace": (os, "replace"), "write": (np.lib.format, "write_array")}[broken], fail)
+        patch.setattr(
+            *{
+                "fsync": (os, "fsync"),
+                "replace": (os, "replace"),
+                "write": (np.lib.format, "write_array"),
+            }[broken],
+            fail,
+        )
         with pytest.raises(KeyboardInterrupt):
             write(path, {"epoch": 2})
     assert read(path) == {"epoch": 1}
@@ -132,7 +169,10 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda meta: meta.update(version=VERSION + 1), f"version {VERSION + 1}; this minigrad reads versions up to {VERSION}"),
+        (
+            lambda meta: meta.update(version=VERSION + 1),
+            f"version {VERSION + 1}; this minigrad reads versions up to {VERSION}",
+        ),
         (lambda meta: meta.update(format="other"), "its format is 'other'"),
         (lambda meta: meta.pop("version"), "its description is damaged"),
         (lambda meta: meta.update(version=[1]), "its description is damaged"),
@@ -149,8 +189,10 @@ def test_files_of_another_kind_or_time(tmp_path, change, words):
 @pytest.mark.parametrize(
     "state",
     [
-        {"leaf": [1]}, {"leaf": {"array": "a"}}, {"leaf": {"leaf": {"array": "a"}}}, {"tensor": "x"}, {"bfloat16": 1}, {"scalar": []},
-        {"scalar": ["int8", 4000]}, {"scalar": ["float32", "x"]}, {"array": "b"}, {"dict": [[[], 1]]}, {"complex": 1}, {"other": 1}, {},
+        {"leaf": [1]}, {"leaf": {"array": "a"}}, {"leaf": {"leaf": {"array": "a"}}},
+        {"tensor": "x"}, {"bfloat16": 1}, {"scalar": []},
+        {"scalar": ["int8", 4000]}, {"scalar": ["float32", "x"]}, {"array": "b"},
+        {"dict": [[[], 1]]}, {"complex": 1}, {"other": 1}, {},
     ],
     ids=str,
 )  # fmt: skip
@@ -176,7 +218,11 @@ def test_an_array_may_have_the_name_of_the_description():
     mg.save({META: mg.tensor([1.0, 2.0]), META + ".npy": np.arange(2)}, stream)
     stream.seek(0)
     back = mg.load(stream)
-    assert list(back) == [META, META + ".npy"] and back[META].tolist() == [1.0, 2.0] and back[META + ".npy"].tolist() == [0, 1]
+    assert (
+        list(back) == [META, META + ".npy"]
+        and back[META].tolist() == [1.0, 2.0]
+        and back[META + ".npy"].tolist() == [0, 1]
+    )
 
 
 def test_foreign_files(tmp_path):
@@ -214,7 +260,7 @@ def test_parameters_may_have_any_name(tmp_path):
     assert other.file.tolist() == [3, 3]
 
 
-# ------------------------------------------------------------------------------------------------------------ mg.save and mg.load
+# ------------------------------------------------------------------------------ mg.save and mg.load
 
 
 def test_a_model_comes_back(tmp_path):
@@ -248,7 +294,11 @@ def test_tensors_keep_whether_they_require_grad():
     found, inner = mg.load(buffer, weights_only=True)
     assert found.requires_grad and found.is_leaf and not inner["c"][0].requires_grad
     (found * 3).sum().backward()
-    assert found.grad.tolist() == [3.0, 3.0] and inner["c"][0].tolist() == [0, 1, 2] and inner["c"][0].dtype == mg.int64
+    assert (
+        found.grad.tolist() == [3.0, 3.0]
+        and inner["c"][0].tolist() == [0, 1, 2]
+        and inner["c"][0].dtype == mg.int64
+    )
     mg.save(leaf, buffer := io.BytesIO())
     buffer.seek(0)
     assert mg.load(buffer, map_location="cpu").requires_grad
@@ -280,15 +330,21 @@ def test_what_is_no_plain_data_is_refused(tmp_path, value, message):
 def test_files_and_arguments_that_are_wrong(tmp_path):
     with pytest.raises(TypeError, match="save takes the value first, then the file"):
         mg.save("model.npz", {"a": mg.ones(2)})
-    with pytest.raises(TypeError, match="load: file must be a path or an open binary file, got int"):
+    with pytest.raises(
+        TypeError, match="load: file must be a path or an open binary file, got int"
+    ):
         mg.load(3)
     with pytest.raises(FileNotFoundError):
         mg.load(tmp_path / "none.npz")
     (tmp_path / "pickle.pt").write_bytes(b"\x80\x02}q\x00.")
-    with pytest.raises(CheckpointError, match=r"pickle.pt holds no plain arrays .* of another kind\.$"):
+    with pytest.raises(
+        CheckpointError, match=r"pickle.pt holds no plain arrays .* of another kind\.$"
+    ):
         mg.load(tmp_path / "pickle.pt")
     write(tmp_path / "run.npz", {"epoch": 1})
-    with pytest.raises(CheckpointError, match=r"no file that mg\.save wrote: its format is 'minigrad.training'"):
+    with pytest.raises(
+        CheckpointError, match=r"no file that mg\.save wrote: its format is 'minigrad.training'"
+    ):
         mg.load(tmp_path / "run.npz")
     mg.save(1, tmp_path / "data.npz")
     assert serialization.read(tmp_path / "data.npz", DATA) == 1

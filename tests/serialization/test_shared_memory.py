@@ -28,14 +28,25 @@ every_way = pytest.mark.parametrize("again", WAYS, ids=["deepcopy", "pickle", "p
 @every_way
 def test_tensors_that_share_memory_share_it_again(again):
     x = mg.arange(12.0).reshape(3, 4) * 1
-    made = again({"x": x, "rows": x[1:], "again": x, "nested": [(x.T, x[:, ::2])], "alone": mg.ones(2)})
+    made = again(
+        {"x": x, "rows": x[1:], "again": x, "nested": [(x.T, x[:, ::2])], "alone": mg.ones(2)}
+    )
     turned, columns = made["nested"][0]
     assert made["again"] is made["x"]
-    assert [t.stride() for t in (made["x"], made["rows"], turned, columns)] == [(4, 1), (4, 1), (1, 4), (4, 2)]
+    assert [t.stride() for t in (made["x"], made["rows"], turned, columns)] == [
+        (4, 1),
+        (4, 1),
+        (1, 4),
+        (4, 2),
+    ]
     made["x"].add_(100)
-    assert made["rows"].tolist() == (x[1:] + 100).tolist() and turned.tolist() == (x.T + 100).tolist()
+    assert (
+        made["rows"].tolist() == (x[1:] + 100).tolist() and turned.tolist() == (x.T + 100).tolist()
+    )
     columns.zero_()
-    assert made["x"][:, 0].tolist() == [0, 0, 0] and made["x"]._version == made["rows"]._version == 2
+    assert (
+        made["x"][:, 0].tolist() == [0, 0, 0] and made["x"]._version == made["rows"]._version == 2
+    )
     assert x.tolist() == mg.arange(12.0).reshape(3, 4).tolist() and made["alone"].tolist() == [1, 1]
 
 
@@ -88,7 +99,10 @@ def test_leaves_and_tied_weights(again):
     state = mg.nn.Sequential(first, second).state_dict()
     made = again(state)
     made["0.weight"].fill_(5)
-    assert made["1.weight"].tolist() == [[5, 5], [5, 5]] and made["0.bias"].tolist() == state["0.bias"].tolist()
+    assert (
+        made["1.weight"].tolist() == [[5, 5], [5, 5]]
+        and made["0.bias"].tolist() == state["0.bias"].tolist()
+    )
     w = mg.ones(2, requires_grad=True)
     a, b, view = again([w, w, w.detach()])
     assert a is b and a.requires_grad and not view.requires_grad
@@ -129,5 +143,7 @@ def test_arrays_of_shared_memory_have_the_first_name():
 def test_strides_of_empty_tensors_are_those_of_pytorch(torch, shape):
     assert mg.zeros(*shape).stride() == torch.zeros(shape).stride()
     reverse = tuple(reversed(range(len(shape))))
-    assert mg.zeros(*shape).permute(reverse).stride() == torch.zeros(shape).permute(reverse).stride()
+    assert (
+        mg.zeros(*shape).permute(reverse).stride() == torch.zeros(shape).permute(reverse).stride()
+    )
     assert mg.zeros(3, 4)[:0].stride() == torch.zeros(3, 4)[:0].stride()

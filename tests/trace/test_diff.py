@@ -38,13 +38,19 @@ def test_equal_traces_have_no_difference():
 
 
 def test_other_labels_names_and_words_are_no_difference():
-    trace = trace_function(lambda a, b: mg.log(a) + a * b - mg.sin(b), 2.0, 5.0, tangents=(1.0, 0.5), title="another")
+    trace = trace_function(
+        lambda a, b: mg.log(a) + a * b - mg.sin(b), 2.0, 5.0, tangents=(1.0, 0.5), title="another"
+    )
     assert first_divergence(REFERENCE, trace) is None and first_divergence(trace, REFERENCE) is None
 
 
 def test_another_legal_order_of_the_way_back_is_no_difference():
     def reorder(t):
-        first = [i for i, s in enumerate(t["steps"]) if s["phase"] == "adjoint" and s["node"] in ("v3", "v4")]
+        first = [
+            i
+            for i, s in enumerate(t["steps"])
+            if s["phase"] == "adjoint" and s["node"] in ("v3", "v4")
+        ]
         a, b = first
         t["steps"][a], t["steps"][b] = t["steps"][b], t["steps"][a]
 
@@ -72,12 +78,18 @@ def test_overwritten_instead_of_accumulated():
     def change(t):
         without_parts(t)
         step = step_of(t, "accumulate", "x1")
-        step["writes"][0][2] = REFERENCE["steps"][REFERENCE["steps"].index(step_of(REFERENCE, "accumulate", "x1"))]["contribs"][0][
-            "product"
-        ]
+        step["writes"][0][2] = REFERENCE["steps"][
+            REFERENCE["steps"].index(step_of(REFERENCE, "accumulate", "x1"))
+        ]["contribs"][0]["product"]
 
     found = first_divergence(REFERENCE, changed(change))
-    assert (found.kind, found.node, found.column, found.expected, found.got) == ("value", "x1", "g", 5.5, 0.5)
+    assert (found.kind, found.node, found.column, found.expected, found.got) == (
+        "value",
+        "x1",
+        "g",
+        5.5,
+        0.5,
+    )
     assert REFERENCE["steps"][found.step]["phase"] == "accumulate"
     assert "one of 2 contributions alone" in found.say and "+=" in found.say
 
@@ -89,7 +101,9 @@ def test_wrong_sign_of_a_rule_names_the_edge():
         step["writes"][0][2] *= -1
 
     found = first_divergence(REFERENCE, changed(change))
-    assert found.node == "v4" and found.column == "g" and found.expected == -1.0 and found.got == 1.0
+    assert (
+        found.node == "v4" and found.column == "g" and found.expected == -1.0 and found.got == 1.0
+    )
     edge = next(e for e in REFERENCE["edges"] if e["id"] == found.edge)
     assert (edge["src"], edge["dst"]) == ("v4", "v5")
     assert found.say == "v5 should send −1 to the adjoint of v4, but sends 1. The sign is wrong."
@@ -101,7 +115,10 @@ def test_wrong_sign_without_contributions():
         step_of(t, "adjoint", "v4")["writes"][0][2] *= -1
 
     found = first_divergence(REFERENCE, changed(change))
-    assert found.node == "v4" and found.say == "the adjoint of v4 should be −1, but is 1. The sign is wrong."
+    assert (
+        found.node == "v4"
+        and found.say == "the adjoint of v4 should be −1, but is 1. The sign is wrong."
+    )
 
 
 def test_a_contribution_that_started_too_early():
@@ -119,7 +136,10 @@ def test_a_contribution_that_started_too_early():
     last["writes"][0][2] = 2.0
     found = first_divergence(reference, trace)
     assert found.node == "x" and found.step == len(reference["steps"]) - 1
-    assert "the adjoint of v1 that it starts from should be 13 when it is complete, but is 1" in found.say
+    assert (
+        "the adjoint of v1 that it starts from should be 13 when it is complete, but is 1"
+        in found.say
+    )
 
 
 def test_a_missing_contribution():
@@ -132,7 +152,9 @@ def test_a_missing_contribution():
 
 def test_an_adjoint_that_was_never_computed():
     def change(t):
-        t["steps"] = [s for s in t["steps"] if not any(n == "v1" and c == "g" for n, c, _ in s["writes"])]
+        t["steps"] = [
+            s for s in t["steps"] if not any(n == "v1" and c == "g" for n, c, _ in s["writes"])
+        ]
 
     found = first_divergence(REFERENCE, changed(change))
     assert (found.kind, found.node, found.column, found.got) == ("missing", "v1", "g", None)
@@ -155,16 +177,36 @@ def test_a_wrong_tangent():
         step["writes"][0][2] = step["contribs"][0]["product"]
 
     found = first_divergence(REFERENCE, changed(change))
-    assert (found.kind, found.node, found.column) == ("value", "v2", "d") and found.expected == 6.0 and found.got == 5.0
+    assert (
+        (found.kind, found.node, found.column) == ("value", "v2", "d")
+        and found.expected == 6.0
+        and found.got == 5.0
+    )
 
 
 def test_a_missing_edge_another_operation_and_swapped_operands():
     found = first_divergence(REFERENCE, changed(lambda t: t["edges"].pop(0)))
-    assert found.kind == "structure" and found.node == "v1" and "made from x1, but is made from nothing" in found.say
-    found = first_divergence(REFERENCE, trace_function(lambda a, b: mg.log(a) + a * b - mg.cos(b), 2.0, 5.0))
-    assert found.kind == "structure" and found.node == "v4" and "made by sin, but is made by cos" in found.say
-    found = first_divergence(REFERENCE, trace_function(lambda a, b: mg.log(a) + b * a - mg.sin(b), 2.0, 5.0))
-    assert found.kind == "structure" and found.node == "v2" and "x1 and x2, but is made from" in found.say
+    assert (
+        found.kind == "structure"
+        and found.node == "v1"
+        and "made from x1, but is made from nothing" in found.say
+    )
+    found = first_divergence(
+        REFERENCE, trace_function(lambda a, b: mg.log(a) + a * b - mg.cos(b), 2.0, 5.0)
+    )
+    assert (
+        found.kind == "structure"
+        and found.node == "v4"
+        and "made by sin, but is made by cos" in found.say
+    )
+    found = first_divergence(
+        REFERENCE, trace_function(lambda a, b: mg.log(a) + b * a - mg.sin(b), 2.0, 5.0)
+    )
+    assert (
+        found.kind == "structure"
+        and found.node == "v2"
+        and "x1 and x2, but is made from" in found.say
+    )
 
 
 def test_extra_and_missing_nodes():
@@ -188,14 +230,22 @@ def test_arrays_shapes_nan_and_complex():
         assert first_divergence(broken, trace_function(lambda x: mg.log(x) * 0.0, 1.0)) is not None
     z = trace_function(lambda z: (z * z).real.sum(), np.array([1 + 2j]))
     assert first_divergence(z, copy.deepcopy(z)) is None
-    assert first_divergence(z, trace_function(lambda z: (z * z).real.sum(), np.array([1 - 2j]))).node == "z"
+    assert (
+        first_divergence(z, trace_function(lambda z: (z * z).real.sum(), np.array([1 - 2j]))).node
+        == "z"
+    )
 
 
 def test_a_difference_beyond_the_sample_shows_in_the_summary():
     reference = trace_function(lambda x: (x * x).sum(), np.arange(20.0), mode="primal")
     values = np.arange(20.0)
     values[19] = 18.0
-    assert first_divergence(reference, trace_function(lambda x: (x * x).sum(), values, mode="primal")).step == 0
+    assert (
+        first_divergence(
+            reference, trace_function(lambda x: (x * x).sum(), values, mode="primal")
+        ).step
+        == 0
+    )
 
 
 def test_a_divergence_is_a_record():

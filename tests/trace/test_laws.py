@@ -1,4 +1,6 @@
-"""What a Trace says is what the engine did: values, tangents and adjoints, for many programs and in every mode."""
+"""What a Trace says is what the engine did: values, tangents and adjoints, for many programs and
+in every mode.
+"""
 
 import json
 import subprocess
@@ -68,13 +70,18 @@ def test_the_laws_hold(name):
     assert check_laws(trace) == []
 
 
-@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ("a Function", "several results", "one of several results")])
+@pytest.mark.parametrize(
+    "name",
+    [n for n in PROGRAMS if n not in ("a Function", "several results", "one of several results")],
+)
 def test_every_cut_carries_the_same(name):
     trace = traced(name, tangents=[direction(a.shape, i) for i, a in enumerate(arguments(name))])
     sums = cut_sums(trace)
     (result,) = trace["outputs"]
     assert len(sums) >= 1
-    np.testing.assert_allclose(sums, held(final(trace)[result, "d"]).sum(), rtol=1e-5 if name == "mixed dtypes" else 1e-12)
+    np.testing.assert_allclose(
+        sums, held(final(trace)[result, "d"]).sum(), rtol=1e-5 if name == "mixed dtypes" else 1e-12
+    )
 
 
 @EACH
@@ -84,9 +91,14 @@ def test_the_tangent_is_a_central_difference(name):
     tangents = [direction(a.shape, i) for i, a in enumerate(args)]
     trace = validate(trace_function(f, *args, mode="forward", tangents=tangents))
     h = 1e-6
-    ahead, behind = (f(*[mg.tensor(a + s * h * t) for a, t in zip(args, tangents, strict=True)]).item() for s in (1, -1))
+    ahead, behind = (
+        f(*[mg.tensor(a + s * h * t) for a, t in zip(args, tangents, strict=True)]).item()
+        for s in (1, -1)
+    )
     (result,) = trace["outputs"]
-    np.testing.assert_allclose(held(final(trace)[result, "d"])[0], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(
+        held(final(trace)[result, "d"])[0], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-8
+    )
 
 
 @in_one_test
@@ -95,7 +107,12 @@ def test_the_tangent_is_a_central_difference(name):
 def test_only_what_was_computed_is_there(name, mode):
     trace = traced(name, mode)
     columns = {c["key"] for c in trace["columns"]}
-    assert columns == {"primal": {"v"}, "forward": {"v", "d"}, "reverse": {"v", "g"}, "both": {"v", "d", "g"}}[mode]
+    assert (
+        columns
+        == {"primal": {"v"}, "forward": {"v", "d"}, "reverse": {"v", "g"}, "both": {"v", "d", "g"}}[
+            mode
+        ]
+    )
     assert ("tangents" in trace["seed"]) == (mode in ("forward", "both"))
     assert ("adjoints" in trace["seed"]) == (mode in ("reverse", "both"))
 
@@ -106,10 +123,17 @@ def test_two_runs_give_the_same_bytes(name):
 
 
 def test_another_process_gives_the_same_bytes():
-    script = "from tests.helpers.trace_programs import PROGRAMS; from minigrad.trace import to_json\n"
+    script = (
+        "from tests.helpers.trace_programs import PROGRAMS; from minigrad.trace import to_json\n"
+    )
     script += "from minigrad.watch import trace_function\n"
     script += "for f, *args in PROGRAMS.values(): print(ascii(to_json(trace_function(f, *args))))"
-    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout for _ in range(2)]
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+        for _ in range(2)
+    ]
     assert runs[0] == runs[1]
     assert runs[0] == "".join(ascii(to_json(traced(n))) + "\n" for n in PROGRAMS)
 
@@ -142,7 +166,9 @@ def test_a_law_is_noticed_when_it_is_broken():
     step = next(s for s in broken["steps"] if s["phase"] == "tangent" and s["node"] == "v3")
     step["writes"][0][2] += 0.5
     problems = check_laws(broken)
-    assert any("tangent of v3" in p for p in problems) and any("cut after node" in p for p in problems)
+    assert any("tangent of v3" in p for p in problems) and any(
+        "cut after node" in p for p in problems
+    )
 
 
 def test_a_push_rule_that_disagrees_with_the_pull_rule_breaks_the_cut():
@@ -157,18 +183,30 @@ def test_a_push_rule_that_disagrees_with_the_pull_rule_breaks_the_cut():
 
 
 def test_float32_is_held_to_its_own_precision():
-    trace = validate(trace_function(lambda x: (x * 0.1).sum() * 3, np.linspace(0, 1, 7, dtype=np.float32)))
+    trace = validate(
+        trace_function(lambda x: (x * 0.1).sum() * 3, np.linspace(0, 1, 7, dtype=np.float32))
+    )
     assert {n["dtype"] for n in trace["nodes"]} == {"float32"}
     assert check_laws(trace) == []
-    tangent = next(s for s in trace["steps"] if s["phase"] == "tangent" and s["node"] == trace["outputs"][0])
-    tangent["writes"][0][2] *= 1 + 1e-6  # within the precision of float32, far outside that of float64
+    tangent = next(
+        s for s in trace["steps"] if s["phase"] == "tangent" and s["node"] == trace["outputs"][0]
+    )
+    tangent["writes"][0][2] *= (
+        1 + 1e-6
+    )  # within the precision of float32, far outside that of float64
     assert check_laws(trace) == []
     assert check_laws(trace, tolerance=1e-9) != []
 
 
 @pytest.mark.oracle
 def test_the_programs_have_pytorchs_gradients(torch):
-    for name in ("article", "broadcasting", "in place on a view", "in place on a block", "mixed dtypes"):
+    for name in (
+        "article",
+        "broadcasting",
+        "in place on a view",
+        "in place on a block",
+        "mixed dtypes",
+    ):
         from tests.helpers import trace_programs as programs
 
         f = PROGRAMS[name][0]
@@ -180,4 +218,6 @@ def test_the_programs_have_pytorchs_gradients(torch):
             programs.mg = before
         trace = traced(name)
         for node, leaf in zip(trace["inputs"], leaves, strict=True):
-            np.testing.assert_allclose(held(final(trace)[node, "g"]), leaf.grad.numpy().reshape(-1), rtol=1e-6)
+            np.testing.assert_allclose(
+                held(final(trace)[node, "g"]), leaf.grad.numpy().reshape(-1), rtol=1e-6
+            )

@@ -1,5 +1,6 @@
-"""Each operation points at the exact expression that called it, however the function was written; where there is no source there are no
-spans."""
+"""Each operation points at the exact expression that called it, however the function was written;
+where there is no source there are no spans.
+"""
 
 import functools
 import linecache
@@ -29,7 +30,15 @@ def excerpts(trace):
             if line == end_line:
                 found.append(lines[line - 1][column:end_column])
             else:
-                found.append("\n".join([lines[line - 1][column:], *lines[line : end_line - 1], lines[end_line - 1][:end_column]]))
+                found.append(
+                    "\n".join(
+                        [
+                            lines[line - 1][column:],
+                            *lines[line : end_line - 1],
+                            lines[end_line - 1][:end_column],
+                        ]
+                    )
+                )
     return found
 
 
@@ -38,7 +47,9 @@ def traced(f, *args, **options):
 
 
 def from_text(text, name="<cell 1>", function="f", register=True):
-    """A function as a notebook makes it: compiled from text, which linecache knows under a made-up file name."""
+    """A function as a notebook makes it: compiled from text, which linecache knows under a
+    made-up file name.
+    """
     text = textwrap.dedent(text)
     if register:
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -53,9 +64,23 @@ def test_a_plain_function():
         return a + x1 * x2 - mg.sin(x2)
 
     trace = traced(f, 2.0, 5.0)
-    assert trace["source"] == {"code": "def f(x1, x2):\n    a = mg.log(x1)\n    return a + x1 * x2 - mg.sin(x2)"}
-    assert excerpts(trace) == ["mg.log(x1)", "x1 * x2", "a + x1 * x2", "mg.sin(x2)", "a + x1 * x2 - mg.sin(x2)"]
-    assert [s["line"] for s in trace["steps"] if s["phase"] == "primal" and s["edges"]] == [2, 3, 3, 3, 3]
+    assert trace["source"] == {
+        "code": "def f(x1, x2):\n    a = mg.log(x1)\n    return a + x1 * x2 - mg.sin(x2)"
+    }
+    assert excerpts(trace) == [
+        "mg.log(x1)",
+        "x1 * x2",
+        "a + x1 * x2",
+        "mg.sin(x2)",
+        "a + x1 * x2 - mg.sin(x2)",
+    ]
+    assert [s["line"] for s in trace["steps"] if s["phase"] == "primal" and s["edges"]] == [
+        2,
+        3,
+        3,
+        3,
+        3,
+    ]
 
 
 def test_an_expression_over_several_lines():
@@ -109,7 +134,9 @@ def test_methods_callable_objects_and_partials():
     model = Model()
     assert excerpts(traced(model.forward, 2.0)) == ["self.w * x"]
     trace = traced(model, 2.0)
-    assert excerpts(trace) == ["self.forward(x)", "self.forward(x) + 1"] and trace["source"]["code"].startswith("def __call__")
+    assert excerpts(trace) == ["self.forward(x)", "self.forward(x) + 1"] and trace["source"][
+        "code"
+    ].startswith("def __call__")
     assert excerpts(traced(Model.cube, 2.0)) == ["x**3"]
 
     def f(a, x):
@@ -146,9 +173,16 @@ def test_helpers_comprehensions_generators_and_inner_functions():
         return inner(total) + helper_outside(x)
 
     shown = excerpts(traced(f, 1.0))
-    assert shown[:4] == ["x * i", "sum(x * i for i in range(1, 3))", "x * i", "sum(x * i for i in range(1, 3))"]
+    assert shown[:4] == [
+        "x * i",
+        "sum(x * i for i in range(1, 3))",
+        "x * i",
+        "sum(x * i for i in range(1, 3))",
+    ]
     assert shown.count("mg.sin(x)") == 2 and shown.count("z * 10") == 1
-    assert shown.count("helper_outside(x)") == 2, "operations of a function from elsewhere belong to the call"
+    assert shown.count("helper_outside(x)") == 2, (
+        "operations of a function from elsewhere belong to the call"
+    )
 
 
 def test_text_that_is_not_ascii():
@@ -162,22 +196,23 @@ def test_text_that_is_not_ascii():
 
 
 def test_indentation_by_tabs_and_a_comment_at_the_margin():
-    f = from_text("class A:\n\tdef f(x):\n# at the margin\n\t\ty = x * 2\n\t\treturn y + 1\nf = A.f\n", "<tabs>")
+    f = from_text(
+        "class A:\n\tdef f(x):\n# at the margin\n\t\ty = x * 2\n\t\treturn y + 1\nf = A.f\n",
+        "<tabs>",
+    )
     trace = traced(f, 1.0)
     assert excerpts(trace) == ["x * 2", "y + 1"]
     assert trace["nodes"][1]["name"] == "y"
 
 
 def test_notebook_cells():
-    f = from_text(
-        """
+    f = from_text("""
         scale = 3
 
         def f(u, b):
             w = u * scale
             return (u + (w)*mg.sin(b))
-        """
-    )
+        """)
     trace = traced(f, 1.0, 2.0)
     assert excerpts(trace) == ["u * scale", "mg.sin(b)", "(w)*mg.sin(b)", "u + (w)*mg.sin(b)"]
     assert trace["source"]["code"].startswith("def f(u, b):") and trace["nodes"][2]["name"] == "w"
@@ -187,7 +222,11 @@ def test_code_without_source_has_no_spans():
     for name in ("<string>", "<no such cell>"):
         f = from_text("def f(x):\n    y = mg.sin(x)\n    return y * x\n", name, register=False)
         trace = traced(f, 1.0)
-        assert "source" not in trace and excerpts(trace) == [None, None] and trace["title"] == "f(x), x = 1"
+        assert (
+            "source" not in trace
+            and excerpts(trace) == [None, None]
+            and trace["title"] == "f(x), x = 1"
+        )
         assert all("name" not in n for n in trace["nodes"])
 
 
@@ -218,15 +257,27 @@ def test_given_text_is_shown_in_the_place_of_the_functions_own():
 
     formula = expression.compile("log(x1) + x1*x2 - sin(x2)")
     trace = traced(formula, 2.0, 5.0, names=formula.names, source=formula.source)
-    assert excerpts(trace) == ["log(x1)", "x1*x2", "log(x1) + x1*x2", "sin(x2)", "log(x1) + x1*x2 - sin(x2)"]
+    assert excerpts(trace) == [
+        "log(x1)",
+        "x1*x2",
+        "log(x1) + x1*x2",
+        "sin(x2)",
+        "log(x1) + x1*x2 - sin(x2)",
+    ]
 
 
 def test_without_debug_ranges_there_are_no_spans_and_no_errors():
     program = (
-        "import minigrad as mg, sys\nfrom minigrad.watch import trace_function\nfrom minigrad.trace import validate\n"
-        "t = validate(trace_function(lambda x: mg.sin(x) * x, 1.0))\nprint([n.get('span') for n in t['nodes']])"
+        "import minigrad as mg, sys\nfrom minigrad.watch import trace_function\nfrom minigrad.trace"
+        " import validate\nt = validate(trace_function(lambda x: mg.sin(x) * x,"
+        " 1.0))\nprint([n.get('span') for n in t['nodes']])"
     )
-    run = subprocess.run([sys.executable, "-X", "no_debug_ranges", "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-X", "no_debug_ranges", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert run.stdout.strip() == "[None, None, None]"
 
 
@@ -236,7 +287,15 @@ def test_names_by_each_kind_of_assignment(text):
     assert [n.get("name") for n in traced(f, 1.0)["nodes"]] == [None, "a", None]
 
 
-@pytest.mark.parametrize("text", ["a, b = mg.sin(x), 2", "a = mg.sin(x) if x > 0 else x", "a = [mg.sin(x)][0]", "a = (mg.sin(x), 1)[0]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, b = mg.sin(x), 2",
+        "a = mg.sin(x) if x > 0 else x",
+        "a = [mg.sin(x)][0]",
+        "a = (mg.sin(x), 1)[0]",
+    ],
+)
 def test_no_names_where_the_value_passes_through_something_else(text):
     f = from_text(f"def f(x):\n    {text}\n    return a * x\n", f"<no name {text}>")
     sine = next(n for n in traced(f, 1.0)["nodes"] if n.get("op") == "sin")

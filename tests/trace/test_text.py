@@ -1,7 +1,5 @@
 """The text tables: numbers, symbols, alignment."""
 
-# ruff: noqa: E501  (tables stand one row a line)
-
 import unicodedata
 
 import numpy as np
@@ -16,11 +14,14 @@ from minigrad.watch import trace_function
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (0.0, "0"), (-0.0, "0"), (1.0, "1"), (-2.5, "−2.5"), (0.123456, "0.1235"), (123456.7, "123457"), (1234567.0, "1.235e6"), (1e-9, "1e−9"),
+        (0, "0"), (0.0, "0"), (-0.0, "0"), (1.0, "1"), (-2.5, "−2.5"), (0.123456, "0.1235"),
+        (123456.7, "123457"), (1234567.0, "1.235e6"), (1e-9, "1e−9"),
         (True, "True"), (False, "False"), ("nan", "NaN"), ("inf", "∞"), ("-inf", "−∞"),
-        ({"re": 1.0, "im": 2.0}, "1+2i"), ({"re": 1.0, "im": -2.0}, "1−2i"), ({"re": 0.0, "im": -0.0}, "0+0i"), ({"re": "nan", "im": "-inf"}, "NaN−∞i"),
+        ({"re": 1.0, "im": 2.0}, "1+2i"), ({"re": 1.0, "im": -2.0}, "1−2i"),
+        ({"re": 0.0, "im": -0.0}, "0+0i"), ({"re": "nan", "im": "-inf"}, "NaN−∞i"),
         ({"shape": [3], "dtype": "float64", "sample": [1.0, "nan", -3.0]}, "[1, NaN, −3]"),
-        ({"shape": [2, 3], "dtype": "float64", "sample": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}, "[1, 2, 3, 4, …] 2×3"),
+        ({"shape": [2, 3], "dtype": "float64", "sample": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
+            "[1, 2, 3, 4, …] 2×3"),
         ({"shape": [0, 3], "dtype": "float64", "sample": []}, "[] 0×3"),
         ({"shape": [1], "dtype": "complex128", "sample": [{"re": 0.5, "im": 0.25}]}, "[0.5+0.25i]"),
     ],
@@ -31,15 +32,35 @@ def test_numbers(value, text):
 
 def test_formulas():
     sym = lambda base, sub=None, accent=None: (
-        {"t": "sym", "base": base} | ({"sub": sub} if sub else {}) | ({"accent": accent} if accent else {})
+        {"t": "sym", "base": base}
+        | ({"sub": sub} if sub else {})
+        | ({"accent": accent} if accent else {})
     )
     op = lambda text: {"t": "op", "text": text}
-    assert text_of([sym("x", "1", "dot"), op("="), {"t": "num", "value": -1.5}]) == "x\u0307" + "1 = −1.5"
+    assert (
+        text_of([sym("x", "1", "dot"), op("="), {"t": "num", "value": -1.5}])
+        == "x\u0307" + "1 = −1.5"
+    )
     assert text_of([{"t": "fn", "text": "ln"}, sym("x")]) == "ln x"
-    assert text_of([{"t": "frac", "num": [op("∂"), sym("v", "2")], "den": [op("∂"), sym("v", "1")]}]) == "∂v2/∂v1"
+    assert (
+        text_of([{"t": "frac", "num": [op("∂"), sym("v", "2")], "den": [op("∂"), sym("v", "1")]}])
+        == "∂v2/∂v1"
+    )
     assert text_of([{"t": "sup", "base": [sym("x")], "exp": [{"t": "num", "value": 2}]}]) == "x^2"
     assert text_of([{"t": "sqrt", "of": [sym("x"), op("+"), sym("y")]}]) == "√(x + y)"
-    assert text_of([{"t": "fn", "text": "sum"}, op("("), sym("x"), op(","), {"t": "text", "text": "axes 0"}, op(")")]) == "sum(x, axes 0)"
+    assert (
+        text_of(
+            [
+                {"t": "fn", "text": "sum"},
+                op("("),
+                sym("x"),
+                op(","),
+                {"t": "text", "text": "axes 0"},
+                op(")"),
+            ]
+        )
+        == "sum(x, axes 0)"
+    )
     assert text_of([sym("x", "1", "bar"), op("+="), sym("v", "1", "bar")]) == "x\u03041 += v\u03041"
 
 
@@ -62,7 +83,11 @@ def test_columns_stand_under_one_another(f, args):
     assert [b[0] for b in blocks][1:] == ["evaluation trace and forward mode", "reverse mode"]
     for block in blocks[1:]:
         rule = block[2]
-        ends = [i for i in range(1, len(rule) + 1) if rule[i - 1] == "─" and (i == len(rule) or rule[i] == " ")]
+        ends = [
+            i
+            for i in range(1, len(rule) + 1)
+            if rule[i - 1] == "─" and (i == len(rule) or rule[i] == " ")
+        ]
         for line in block[3:]:
             assert width(line) <= len(rule)
             plain = "".join(c for c in line if not unicodedata.combining(c)).ljust(len(rule))
@@ -71,7 +96,9 @@ def test_columns_stand_under_one_another(f, args):
 
 
 def test_what_was_not_computed_is_blank():
-    text = table(trace_function(lambda x, y: mg.log(x) * 2 + mg.tensor([3.0]), 1.0, 5.0, mode="forward"))
+    text = table(
+        trace_function(lambda x, y: mg.log(x) * 2 + mg.tensor([3.0]), 1.0, 5.0, mode="forward")
+    )
     constant = next(line for line in text.splitlines() if line.split()[:2] == ["c1", "const"])
     assert constant.split() == ["c1", "const", "[3]"]
     assert "reverse mode" not in text
@@ -89,7 +116,10 @@ def test_the_table_at_a_step():
 
 def test_labels_and_indices():
     assert label({"label": {"base": "v", "sub": "3", "sup": "'"}}) == "v3'"
-    trace = trace_function(lambda x: x[1] * x[-1] + x[0:2].sum() + x[mg.tensor([0, 0])].sum() + x[..., None][2, 0], [1.0, 2.0, 3.0])
+    trace = trace_function(
+        lambda x: x[1] * x[-1] + x[0:2].sum() + x[mg.tensor([0, 0])].sum() + x[..., None][2, 0],
+        [1.0, 2.0, 3.0],
+    )
     text = table(trace)
     for shown in ("x[1]", "x[-1]", "x[0:2]", "x[indices 2]", "x[…, None]"):
         assert shown in text
@@ -106,18 +136,32 @@ def test_a_bar_spans_a_name_of_several_letters():
     text = table(trace_function(lambda phi: mg.sin(phi) * phi, 1.0, mode="reverse"))
     rows = [line for line in text.splitlines() if "p\u0305h\u0305i\u0305" in line]
     assert len(rows) == 2 and "\u0304h" not in text
-    plain = [line.replace("\u0305", "").replace("\u0304", "") for line in text.split("reverse mode\n")[1].splitlines()]
-    assert {line.index("= ") > 0 for line in plain[2:]} == {True} and len({len(line) for line in plain[1:]}) == 1, "the columns are aligned"
+    plain = [
+        line.replace("\u0305", "").replace("\u0304", "")
+        for line in text.split("reverse mode\n")[1].splitlines()
+    ]
+    assert {line.index("= ") > 0 for line in plain[2:]} == {True} and len(
+        {len(line) for line in plain[1:]}
+    ) == 1, "the columns are aligned"
 
 
 def test_a_sign_stands_close_to_its_operand():
     op, x = lambda text: {"t": "op", "text": text}, {"t": "sym", "base": "x"}
     assert text_of([x, op("="), op("−"), x]) == "x = −x" and text_of([op("−"), x]) == "−x"
-    assert text_of([x, op("−"), x]) == "x − x" and text_of([op("("), x, op(")"), op("−"), x]) == "(x) − x"
+    assert (
+        text_of([x, op("−"), x]) == "x − x"
+        and text_of([op("("), x, op(")"), op("−"), x]) == "(x) − x"
+    )
 
 
 def test_powers_of_ten_have_no_idle_zeros():
-    assert [number(v) for v in (6.4e-6, 1e20, -3e7, 1e100, 10.0)] == ["6.4e−6", "1e20", "−3e7", "1e100", "10"]
+    assert [number(v) for v in (6.4e-6, 1e20, -3e7, 1e100, 10.0)] == [
+        "6.4e−6",
+        "1e20",
+        "−3e7",
+        "1e100",
+        "10",
+    ]
 
 
 def test_a_jacobian_is_told_pass_by_pass():
@@ -134,11 +178,17 @@ def test_a_jacobian_is_told_pass_by_pass():
         "reverse mode, pass 2 of 2, seeded with 1 at v2",
     ]
     first = text.split(heads[0])[1].split(heads[1])[0]
-    assert "v\u03071 = ∂v1/∂a · a\u0307 + ∂v1/∂b · b\u0307 = 3 · 1 + 2 · 0 = 3" in first and first.count("\n  ") == 6
+    assert (
+        "v\u03071 = ∂v1/∂a · a\u0307 + ∂v1/∂b · b\u0307 = 3 · 1 + 2 · 0 = 3" in first
+        and first.count("\n  ") == 6
+    )
     matrix = [line.split() for line in text.split("Jacobian  ")[1].splitlines()]
-    assert matrix[0] == ["∂/∂a", "∂/∂b"] and matrix[2:] == [["∂v1", "3", "2"], ["∂v2", "−0.4161", "0"]]
+    assert matrix[0] == ["∂/∂a", "∂/∂b"] and matrix[2:] == [
+        ["∂v1", "3", "2"],
+        ["∂v2", "−0.4161", "0"],
+    ]
     begun = table(trace, 9)
     assert begun.count(" mode, pass ") == 2 and "∂v2" in begun and "−0.4161" not in begun
-    assert "reverse" not in table(jacobian_trace(f, 2.0, 3.0, by="columns")) and "forward" not in table(
-        jacobian_trace(f, 2.0, 3.0, by="rows")
-    )
+    assert "reverse" not in table(
+        jacobian_trace(f, 2.0, 3.0, by="columns")
+    ) and "forward" not in table(jacobian_trace(f, 2.0, 3.0, by="rows"))

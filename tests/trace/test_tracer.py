@@ -46,7 +46,7 @@ def operands(trace, node):
     return [e["src"] for e in sorted(trace["edges"], key=lambda e: e["slot"]) if e["dst"] == node]
 
 
-# --------------------------------------------------------------------------------------------- constants, parameters, inputs
+# -------------------------------------------------------------------- constants, parameters, inputs
 
 
 def test_numbers_stand_inside_the_expression():
@@ -57,8 +57,12 @@ def test_numbers_stand_inside_the_expression():
 
 def test_arrays_and_tensors_from_outside_are_constants():
     array, tensor = np.array([1.0, 2.0]), mg.tensor([3.0, 4.0], dtype=mg.float64)
-    trace = traced(lambda x: (x * array + tensor * array + x * tensor + [5.0, 6.0]).sum(), [1.0, 1.0])
-    assert [kinds(trace)[n] for n in ("c1", "c2", "c3")] == ["const"] * 3 and "c4" not in kinds(trace)
+    trace = traced(
+        lambda x: (x * array + tensor * array + x * tensor + [5.0, 6.0]).sum(), [1.0, 1.0]
+    )
+    assert [kinds(trace)[n] for n in ("c1", "c2", "c3")] == ["const"] * 3 and "c4" not in kinds(
+        trace
+    )
     assert cells(trace)["c3", "v"]["sample"] == [5.0, 6.0]
     assert ("c1", "g") not in cells(trace) and ("c1", "d") not in cells(trace)
 
@@ -72,7 +76,9 @@ def test_an_array_that_was_changed_in_between_is_another_constant():
         return (y * array).sum()
 
     trace = traced(f, [1.0, 1.0])
-    assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0] and cells(trace)["c2", "v"]["sample"] == [7.0, 2.0]
+    assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0] and cells(trace)["c2", "v"][
+        "sample"
+    ] == [7.0, 2.0]
 
 
 def test_a_constant_tensor_that_was_changed_in_place_is_followed():
@@ -82,10 +88,14 @@ def test_a_constant_tensor_that_was_changed_in_place_is_followed():
         c += 10
         return (y * c).sum()
 
-    trace = traced(f, [1.0, 1.0], mode="forward")  # backward there is none: the old c is needed for it
+    trace = traced(
+        f, [1.0, 1.0], mode="forward"
+    )  # backward there is none: the old c is needed for it
     assert cells(trace)["c1", "v"]["sample"] == [1.0, 2.0]
     changed = operands(trace, "v3")[1]
-    assert cells(trace)[changed, "v"]["sample"] == [11.0, 12.0] and operands(trace, changed) == ["c1"]
+    assert cells(trace)[changed, "v"]["sample"] == [11.0, 12.0] and operands(trace, changed) == [
+        "c1"
+    ]
 
 
 def test_a_constant_that_was_changed_through_another_tensor_is_followed():
@@ -99,7 +109,11 @@ def test_a_constant_that_was_changed_through_another_tensor_is_followed():
         return y.sum() + z.sum() + (x * c).sum() + (x[:1] * window).sum()
 
     trace = traced(f, [1.0, 1.0], mode="forward", tangents=([1.0, 1.0],))
-    products = [n["id"] for n in trace["nodes"] if n.get("op") == "mul" and n["shape"] == [2] and operands(trace, n["id"])[0] == "x"]
+    products = [
+        n["id"]
+        for n in trace["nodes"]
+        if n.get("op") == "mul" and n["shape"] == [2] and operands(trace, n["id"])[0] == "x"
+    ]
     seen = [cells(trace)[operands(trace, p)[1], "v"]["sample"] for p in products]
     assert seen == [[1.0, 2.0], [11.0, 12.0], [11.0, 24.0]]
 
@@ -117,8 +131,12 @@ def test_values_computed_outside_are_parameters_and_their_graph_stays_usable():
     trace = traced(lambda x: x * h * w, 3.0)
     assert kinds(trace)["p1"] == kinds(trace)["p2"] == "param"
     assert cells(trace)["p1", "g"] == 6.0
-    assert cells(trace)["p2", "g"] == pytest.approx(3 * np.exp(2.0) + 6 * np.exp(2.0)), "along h as well"
-    assert any(s["phase"] == "update" and "before the function ran" in s["say"] for s in trace["steps"])
+    assert cells(trace)["p2", "g"] == pytest.approx(3 * np.exp(2.0) + 6 * np.exp(2.0)), (
+        "along h as well"
+    )
+    assert any(
+        s["phase"] == "update" and "before the function ran" in s["say"] for s in trace["steps"]
+    )
     h.backward()
     assert w.grad.item() == pytest.approx(np.exp(2.0))
 
@@ -129,7 +147,13 @@ def test_unused_inputs_have_no_adjoint():
 
 
 @pytest.mark.parametrize(
-    ("f", "kind"), [(lambda x: x, "input"), (lambda x: mg.tensor(7.0), "const"), (lambda x: 7, "const"), (lambda x: 2.5, "const")]
+    ("f", "kind"),
+    [
+        (lambda x: x, "input"),
+        (lambda x: mg.tensor(7.0), "const"),
+        (lambda x: 7, "const"),
+        (lambda x: 2.5, "const"),
+    ],
 )
 @pytest.mark.parametrize("mode", ["primal", "forward", "reverse", "both"])
 def test_a_function_may_return_an_input_or_a_constant(f, kind, mode):
@@ -141,9 +165,15 @@ def test_a_function_may_return_an_input_or_a_constant(f, kind, mode):
 
 def test_integer_and_boolean_inputs_are_values_without_derivatives():
     index, mask = np.array([1, 0]), np.array([True, False])
-    trace = traced(lambda x, i, m: (x[i] * mg.where(m, x, 0.0)).sum() * i.sum(), [2.0, 3.0], index, mask)
+    trace = traced(
+        lambda x, i, m: (x[i] * mg.where(m, x, 0.0)).sum() * i.sum(), [2.0, 3.0], index, mask
+    )
     assert [n["dtype"] for n in trace["nodes"][:3]] == ["float64", "int64", "bool"]
-    assert ("i", "g") not in cells(trace) and ("i", "d") not in cells(trace) and cells(trace)["x", "g"]["sample"] == [3.0, 2.0]
+    assert (
+        ("i", "g") not in cells(trace)
+        and ("i", "d") not in cells(trace)
+        and cells(trace)["x", "g"]["sample"] == [3.0, 2.0]
+    )
     assert cells(trace)["m", "v"]["sample"] == [True, False]
 
 
@@ -154,7 +184,10 @@ def test_python_integers_and_booleans_count_as_numbers():
 
 def test_x_times_x_has_two_edges():
     trace = traced(lambda x: x * x, 3.0)
-    assert [(e["src"], e["dst"], e["slot"]) for e in trace["edges"]] == [("x", "v1", 0), ("x", "v1", 1)]
+    assert [(e["src"], e["dst"], e["slot"]) for e in trace["edges"]] == [
+        ("x", "v1", 0),
+        ("x", "v1", 1),
+    ]
     phases = [s["phase"] for s in trace["steps"] if s["writes"][0][1] == "g"]
     assert phases == ["seed", "adjoint", "accumulate"] and cells(trace)["x", "g"] == 6.0
 
@@ -165,14 +198,16 @@ def test_argument_names():
 
     assert traced(f, 1.0, 2.0, 3.0)["inputs"] == ["x2", "x3", "x4"]
     trace = traced(lambda v1, c1: v1 * c1 * [2.0], 1.0, 2.0)
-    assert trace["inputs"] == ["v1", "c1"] and len({n["id"] for n in trace["nodes"]}) == len(trace["nodes"])
+    assert trace["inputs"] == ["v1", "c1"] and len({n["id"] for n in trace["nodes"]}) == len(
+        trace["nodes"]
+    )
     assert traced(lambda a: a * 2, 1.0, names=["position"])["inputs"] == ["position"]
     for names in (["a", "a"], ["a", "b", "c"], [""], [3, 4]):
         with pytest.raises(ValueError, match="names"):
             trace_function(lambda x, y: x, 1.0, 2.0, names=names)
 
 
-# ---------------------------------------------------------------------------------------------------------------- operations
+# --------------------------------------------------------------------------------------- operations
 
 
 def test_in_place_operations_are_operations():
@@ -216,7 +251,9 @@ def test_in_place_behind_the_back_of_the_graph_is_refused():
             y += 1
         return y * y
 
-    with pytest.raises(AutogradError, match=r"trace: .* modified in place while its history stayed"):
+    with pytest.raises(
+        AutogradError, match=r"trace: .* modified in place while its history stayed"
+    ):
         trace_function(f, 1.0)
 
 
@@ -230,9 +267,14 @@ def test_broadcasting_says_that_contributions_are_summed():
 
 
 def test_casts_to_a_common_dtype_are_operations():
-    trace = traced(lambda a, b: (a * b).sum(), np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0]))
+    trace = traced(
+        lambda a, b: (a * b).sum(), np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0])
+    )
     assert operations(trace) == ["cast", "mul", "sum"]
-    assert cells(trace)["a", "g"]["dtype"] == "float32" and cells(trace)["b", "g"]["dtype"] == "float64"
+    assert (
+        cells(trace)["a", "g"]["dtype"] == "float32"
+        and cells(trace)["b", "g"]["dtype"] == "float64"
+    )
 
 
 def test_scalars_empty_and_large_arrays():
@@ -247,7 +289,11 @@ def test_scalars_empty_and_large_arrays():
 def test_nan_and_infinity_are_written_as_texts():
     with np.errstate(all="ignore"):
         trace = traced(lambda x, y: mg.log(x) * y, 0.0, -2.0)
-    assert cells(trace)["v1", "v"] == "-inf" and cells(trace)["x", "g"] == "-inf" and cells(trace)[trace["outputs"][0], "v"] == "inf"
+    assert (
+        cells(trace)["v1", "v"] == "-inf"
+        and cells(trace)["x", "g"] == "-inf"
+        and cells(trace)[trace["outputs"][0], "v"] == "inf"
+    )
 
 
 def test_complex_values():
@@ -258,12 +304,14 @@ def test_complex_values():
         trace_function(lambda z: z * z, 1 + 2j)
 
 
-# ---------------------------------------------------------------------------------------- derivatives inside the function
+# ------------------------------------------------------------------ derivatives inside the function
 
 
 def test_a_gradient_inside_is_shown_and_differentiated():
     trace = traced(lambda x: mg.func.grad(lambda z: z**3)(x) * x, 2.0)
-    assert cells(trace)["x", "g"] == 36.0 and cells(trace)[trace["outputs"][0], "v"] == 24.0  # 3x³ and 9x²
+    assert (
+        cells(trace)["x", "g"] == 36.0 and cells(trace)[trace["outputs"][0], "v"] == 24.0
+    )  # 3x³ and 9x²
     inner = [n for n in trace["nodes"] if n["stage"] == "backward"]
     assert inner and all(kinds(trace)[n["of"]] == "op" for n in inner)
 
@@ -271,14 +319,20 @@ def test_a_gradient_inside_is_shown_and_differentiated():
 def test_tangents_of_the_functions_own_forward_mode_are_values_not_our_tangents():
     trace = traced(lambda x: mg.func.jvp(lambda z: z**3, (x,), (mg.ones_like(x),))[1], 2.0)
     out = trace["outputs"][0]
-    assert cells(trace)[out, "v"] == 12.0 and cells(trace)[out, "d"] == 12.0 and cells(trace)["x", "g"] == 12.0  # 3x², then 6x
+    assert (
+        cells(trace)[out, "v"] == 12.0
+        and cells(trace)[out, "d"] == 12.0
+        and cells(trace)["x", "g"] == 12.0
+    )  # 3x², then 6x
     assert any(n["stage"] == "jvp" for n in trace["nodes"])
 
 
 def test_second_derivatives_both_ways():
     f = mg.func.grad(mg.func.grad(lambda z: mg.sin(z) * z))
     trace = traced(f, 0.7)
-    assert cells(trace)[trace["outputs"][0], "v"] == pytest.approx(2 * np.cos(0.7) - 0.7 * np.sin(0.7))
+    assert cells(trace)[trace["outputs"][0], "v"] == pytest.approx(
+        2 * np.cos(0.7) - 0.7 * np.sin(0.7)
+    )
     assert cells(trace)["z", "g"] == pytest.approx(-3 * np.sin(0.7) - 0.7 * np.cos(0.7))
 
 
@@ -290,7 +344,9 @@ def test_a_backward_inside_gives_a_constant():
 
     trace = traced(f, 2.0, mode="reverse")
     assert cells(trace)["x", "g"] == 6.0
-    assert [s["node"] for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate")] == ["x"], "the inner pass is not ours"
+    assert [s["node"] for s in trace["steps"] if s["phase"] in ("adjoint", "accumulate")] == [
+        "x"
+    ], "the inner pass is not ours"
 
 
 def test_a_backward_inside_that_builds_a_graph_is_part_of_the_function():
@@ -328,21 +384,32 @@ def test_vmap_inside_is_refused_or_right():
 
 def test_detached_values_are_constants():
     trace = traced(lambda x: x * (x * x).detach(), 3.0)
-    assert cells(trace)["x", "g"] == 9.0 and kinds(trace)["c1"] == "const" and cells(trace)["c1", "v"] == 9.0
+    assert (
+        cells(trace)["x", "g"] == 9.0
+        and kinds(trace)["c1"] == "const"
+        and cells(trace)["c1", "v"] == 9.0
+    )
 
 
-# ------------------------------------------------------------------------------------------------------- seeds and results
+# -------------------------------------------------------------------------------- seeds and results
 
 
 def test_forward_mode_with_array_seeds_and_an_array_result():
-    trace = traced(lambda x, y: x * y, [1.0, 2.0], [3.0, 4.0], mode="forward", tangents={"y": [1.0, 10.0]})
+    trace = traced(
+        lambda x, y: x * y, [1.0, 2.0], [3.0, 4.0], mode="forward", tangents={"y": [1.0, 10.0]}
+    )
     assert cells(trace)["v1", "d"]["sample"] == [1.0, 20.0]
     assert trace["seed"]["tangents"]["x"]["sample"] == [0.0, 0.0]
 
 
 def test_seeds_that_do_not_fit_are_refused():
     f = lambda x, y: x * y
-    for tangents, text in (((1.0,), "1 tangents for 2"), ({"z": 1.0}, "'z'"), (([1.0, 2.0, 3.0], 0.0), "shape"), ((1j, 0.0), "complex")):
+    for tangents, text in (
+        ((1.0,), "1 tangents for 2"),
+        ({"z": 1.0}, "'z'"),
+        (([1.0, 2.0, 3.0], 0.0), "shape"),
+        ((1j, 0.0), "complex"),
+    ):
         with pytest.raises(ValueError, match=text):
             trace_function(f, [1.0, 2.0], [1.0, 2.0], tangents=tangents, mode="forward")
     with pytest.raises(ValueError, match="mode must be one of"):
@@ -372,15 +439,27 @@ def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatc
         return x
 
     ended, c = [], mg.tensor(2.0, dtype=mg.float64)
-    assert len(trace_function(chain, 1.0, most=102)["nodes"]) == len(trace_function(chain, 1.0)["nodes"]) == 102
+    assert (
+        len(trace_function(chain, 1.0, most=102)["nodes"])
+        == len(trace_function(chain, 1.0)["nodes"])
+        == 102
+    )
     noted = []
     monkeypatch.setattr(Recorder, "_step", lambda self, *step, **more: noted.append(step))
     for most in (101, 10, 1):
         noted.clear()
-        with pytest.raises(TraceTooLargeError, match=rf"more than {most} nodes.*smaller part.*most="):
+        with pytest.raises(
+            TraceTooLargeError, match=rf"more than {most} nodes.*smaller part.*most="
+        ):
             trace_function(chain, 1.0, most=most)
-        assert len(noted) <= 2 * most and {phase for phase, *_ in noted} <= {"primal", "tangent", "seed"}, "nothing was noted after it"
-    assert len(ended) == 5, "the function itself ran to its end: it may have work of its own to finish"
+        assert len(noted) <= 2 * most and {phase for phase, *_ in noted} <= {
+            "primal",
+            "tangent",
+            "seed",
+        }, "nothing was noted after it"
+    assert len(ended) == 5, (
+        "the function itself ran to its end: it may have work of its own to finish"
+    )
     with pytest.raises(TraceTooLargeError, match="more than 0 nodes"):
         trace_function(chain, 1.0, most=0)
 
@@ -393,7 +472,7 @@ def test_reverse_mode_needs_one_real_number():
     assert cells(traced(lambda x: x * 2, np.array([[3.0]])))["x", "g"]["sample"] == [2.0]
 
 
-# ------------------------------------------------------------------------------------------------------------- surroundings
+# ------------------------------------------------------------------------------------- surroundings
 
 
 def test_an_exception_inside_passes_through_untouched():
@@ -408,7 +487,11 @@ def test_an_exception_inside_passes_through_untouched():
 
     with pytest.raises(Mine) as caught:
         trace_function(f, 1.0)
-    assert caught.value is problem and not getattr(problem, "__notes__", []) and problem.__cause__ is None
+    assert (
+        caught.value is problem
+        and not getattr(problem, "__notes__", [])
+        and problem.__cause__ is None
+    )
     assert modes.observers == [] and modes.observation.event is None
     traced(lambda x: x * x, 1.0)
 
@@ -443,7 +526,11 @@ def test_a_trace_inside_a_trace():
 def test_under_no_grad_and_inside_outer_forward_mode():
     with mg.no_grad():
         assert cells(traced(lambda x: x * x, 3.0))["x", "g"] == 6.0
-    _, slope = mg.func.jvp(lambda z: z * cells(traced(lambda x: x * x, 3.0))["x", "g"], (mg.tensor(1.0),), (mg.tensor(1.0),))
+    _, slope = mg.func.jvp(
+        lambda z: z * cells(traced(lambda x: x * x, 3.0))["x", "g"],
+        (mg.tensor(1.0),),
+        (mg.tensor(1.0),),
+    )
     assert slope.item() == 6.0
     w = mg.tensor(2.0, dtype=mg.float64)
     found = []
@@ -522,7 +609,17 @@ def test_names_of_variables_go_with_the_values_that_they_held():
 
     trace = traced(f, 0.5)
     names = {n["id"]: n.get("name") for n in trace["nodes"]}
-    assert names == {"x": None, "v1": "a", "v2": None, "v3": "b", "v4": None, "v5": "e", "v6": "total", "v7": "total", "v8": None}
+    assert names == {
+        "x": None,
+        "v1": "a",
+        "v2": None,
+        "v3": "b",
+        "v4": None,
+        "v5": "e",
+        "v6": "total",
+        "v7": "total",
+        "v8": None,
+    }
 
 
 GLOBAL_WEIGHT = mg.tensor(3.0, dtype=mg.float64, requires_grad=True)
@@ -536,12 +633,13 @@ def test_values_from_outside_go_by_the_variable_that_the_function_knows_them_by(
         return x * closed + GLOBAL_WEIGHT * own
 
     trace = traced(f, 0.5)
-    assert [(n["kind"], n.get("name")) for n in trace["nodes"] if n["kind"] in ("const", "param")] == [
+    assert [(n["kind"], n.get("name")) for n in trace["nodes"] if n["kind"] in ("const",
+        "param")] == [
         ("const", "closed"), ("param", "GLOBAL_WEIGHT"), ("const", None),
     ]  # fmt: skip
 
 
-# --------------------------------------------------------------------------------------------------------------- large graphs
+# ------------------------------------------------------------------------------------- large graphs
 
 
 @pytest.mark.whole
@@ -571,8 +669,17 @@ def test_work_is_linear_in_the_number_of_operations():
 @pytest.mark.whole
 def test_a_function_of_thousands_of_lines_is_traced_with_linear_work():
     def function(lines):
-        text = "def f(x):\n    v0 = x\n" + "".join(f"    v{i} = v{i - 1} * x\n" for i in range(1, lines)) + f"    return v{lines - 1}\n"
-        linecache.cache[f"<long {lines}>"] = (len(text), None, text.splitlines(True), f"<long {lines}>")
+        text = (
+            "def f(x):\n    v0 = x\n"
+            + "".join(f"    v{i} = v{i - 1} * x\n" for i in range(1, lines))
+            + f"    return v{lines - 1}\n"
+        )
+        linecache.cache[f"<long {lines}>"] = (
+            len(text),
+            None,
+            text.splitlines(True),
+            f"<long {lines}>",
+        )
         space = {}
         exec(compile(text, f"<long {lines}>", "exec"), space)
         return space["f"]
@@ -589,11 +696,13 @@ def test_a_function_of_thousands_of_lines_is_traced_with_linear_work():
 
 def test_a_deep_chain_is_traced_without_recursion():
     program = (
-        "import minigrad as mg\nfrom minigrad.watch import trace_function\nimport sys\nsys.setrecursionlimit(200)\n"
-        "def f(x):\n    for _ in range(3000):\n        x = x * 1.0001\n    return x\n"
-        "t = trace_function(f, 1.0)\nprint(len(t['steps']))"
+        "import minigrad as mg\nfrom minigrad.watch import trace_function\nimport"
+        " sys\nsys.setrecursionlimit(200)\ndef f(x):\n    for _ in range(3000):\n        x = x *"
+        " 1.0001\n    return x\nt = trace_function(f, 1.0)\nprint(len(t['steps']))"
     )
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     assert int(out) == 1 + 1 + 2 * 3000 + 1 + 3000
 
 
@@ -622,13 +731,19 @@ def test_each_of_several_results_is_a_node(sum_and_product):
         return mg.sin(total) * product
 
     trace = traced(both, 2.0, 3.0, tangents=(1.0, 0.5))
-    assert operations(trace)[:2] == ["sum_and_product"] * 2 and operands(trace, "v1") == operands(trace, "v2") == ["a", "b"]
+    assert operations(trace)[:2] == ["sum_and_product"] * 2 and operands(trace, "v1") == operands(
+        trace, "v2"
+    ) == ["a", "b"]
     assert [n["expr"][-2]["value"] for n in trace["nodes"][2:4]] == [0, 1], "which result it is"
     assert cells(trace)["v1", "d"] == 1.5 and cells(trace)["v2", "d"] == 4.0
     assert cells(trace)["a", "g"] == pytest.approx(np.cos(5.0) * 6 + np.sin(5.0) * 3)
     steps = [s for s in trace["steps"] if s["node"] in ("a", "b") and s["writes"][0][1] == "g"]
-    assert [len(s["contribs"]) for s in steps] == [2, 2] and all(len(s["edges"]) == 2 for s in steps)
-    assert [part["product"] for part in steps[0]["contribs"]] == pytest.approx([np.cos(5.0) * 6, np.sin(5.0) * 3])
+    assert [len(s["contribs"]) for s in steps] == [2, 2] and all(
+        len(s["edges"]) == 2 for s in steps
+    )
+    assert [part["product"] for part in steps[0]["contribs"]] == pytest.approx(
+        [np.cos(5.0) * 6, np.sin(5.0) * 3]
+    )
     assert cut_sums(trace) == pytest.approx([cells(trace)[trace["outputs"][0], "d"]] * 5)
 
 
@@ -640,7 +755,9 @@ def test_one_of_several_results(sum_and_product):
 
 def test_inner_forward_mode_through_several_results(sum_and_product):
     def slope(a, b):
-        _, (first, second) = mg.func.jvp(lambda z: sum_and_product(z * z, b), (a,), (mg.ones_like(a),))
+        _, (first, second) = mg.func.jvp(
+            lambda z: sum_and_product(z * z, b), (a,), (mg.ones_like(a),)
+        )
         return first * second  # 2a · 2ab
 
     trace = traced(slope, 2.0, 3.0)
@@ -650,7 +767,9 @@ def test_inner_forward_mode_through_several_results(sum_and_product):
 
 
 def test_a_plain_number_made_on_the_way_is_told():
-    """`math.sin(x)` takes a number out of the tensor, whose derivative is lost: the picture would be wrong without a word."""
+    """`math.sin(x)` takes a number out of the tensor, whose derivative is lost: the picture
+    would be wrong without a word.
+    """
 
     def f(x):
         return x * math.sin(x)

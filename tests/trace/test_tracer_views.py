@@ -1,4 +1,6 @@
-"""What the tracer notes for the pictures: groups, what is kept, read and let go, growth, broadcasts, heat maps, a reverse seed."""
+"""What the tracer notes for the pictures: groups, what is kept, read and let go, growth,
+broadcasts, heat maps, a reverse seed.
+"""
 
 import math
 
@@ -41,15 +43,25 @@ def test_operations_carry_the_path_of_the_modules_whose_call_made_them(traced):
     groups = [(n.get("op"), n.get("group")) for n in traced["nodes"] if n["kind"] == "op"]
     inside = [group for _, group in groups if group]
     assert {g for op, g in groups if op == "relu"} == {"Outer/steps.0", "Outer/steps.1"}
-    assert {g for op, g in groups if op == "affine"} == {"Outer/steps.0/linear", "Outer/steps.1/linear", "Outer/last"}
-    assert [g for op, g in groups if op in ("mul", "sum")] == [None] * (len(groups) - len(inside)), "outside of every module"
+    assert {g for op, g in groups if op == "affine"} == {
+        "Outer/steps.0/linear",
+        "Outer/steps.1/linear",
+        "Outer/last",
+    }
+    assert [g for op, g in groups if op in ("mul", "sum")] == [None] * (
+        len(groups) - len(inside)
+    ), "outside of every module"
     parameters = [(n["name"], n["group"]) for n in traced["nodes"] if n["kind"] == "param"]
     assert ("weight", "Outer/last") in parameters and len(parameters) == 6
 
 
 def test_operations_of_one_call_follow_one_another(traced):
     tops = ["/".join(n["group"].split("/")[:2]) for n in traced["nodes"] if n.get("group")]
-    assert [g for i, g in enumerate(tops) if i == 0 or tops[i - 1] != g] == ["Outer/steps.0", "Outer/steps.1", "Outer/last"]
+    assert [g for i, g in enumerate(tops) if i == 0 or tops[i - 1] != g] == [
+        "Outer/steps.0",
+        "Outer/steps.1",
+        "Outer/last",
+    ]
 
 
 def test_a_module_unwatched_is_called_as_before():
@@ -77,12 +89,22 @@ def test_a_module_unwatched_is_called_as_before():
 def test_every_kept_value_is_let_go_once_after_its_last_reading(traced):
     steps = traced["steps"]
     freed = [name for s in steps for name in s.get("free", [])]
-    reached = {e["dst"] for s in steps if s["phase"] in ("adjoint", "accumulate") for e in traced["edges"] if e["id"] in s["edges"]}
+    reached = {
+        e["dst"]
+        for s in steps
+        if s["phase"] in ("adjoint", "accumulate")
+        for e in traced["edges"]
+        if e["id"] in s["edges"]
+    }
     keeping = {n["id"] for n in traced["nodes"] if n.get("saved")}
     assert sorted(freed) == sorted(keeping & reached) and len(freed) == len(set(freed)) > 0
     target = {e["id"]: e["dst"] for e in traced["edges"]}
     for k, step in enumerate(steps):
-        user = {target[e] for e in step["edges"]} if step["phase"] in ("adjoint", "accumulate") else set()
+        user = (
+            {target[e] for e in step["edges"]}
+            if step["phase"] in ("adjoint", "accumulate")
+            else set()
+        )
         gone = {name for s in steps[:k] for name in s.get("free", [])}
         assert not user & gone, "a rule ran after its values were let go"
         for name in step.get("uses", []):
@@ -95,7 +117,9 @@ def test_each_rule_reads_only_what_it_needs():
     trace = trace_function(lambda a, b: a * b, 2.0, 3.0, mode="reverse")
     assert {s["node"]: s["uses"] for s in trace["steps"] if "uses" in s} == {"a": ["b"], "b": ["a"]}
     trace = trace_function(lambda a: mg.exp(a) + a, 2.0, mode="reverse")
-    assert [s["uses"] for s in trace["steps"] if s.get("uses")] == [["v1"]], "exp keeps its own result"
+    assert [s["uses"] for s in trace["steps"] if s.get("uses")] == [["v1"]], (
+        "exp keeps its own result"
+    )
 
 
 def test_a_graph_made_before_the_function_ran_keeps_its_values():
@@ -124,7 +148,9 @@ def test_an_inner_derivative_is_born_step_by_step_and_what_leads_nowhere_is_mark
 
 
 def test_broadcast_edges_are_told():
-    trace = trace_function(lambda x, b: ((x + b) @ b).sum(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0])
+    trace = trace_function(
+        lambda x, b: ((x + b) @ b).sum(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0]
+    )
     marked = [(e["src"], e["dst"]) for e in trace["edges"] if e.get("broadcast")]
     assert marked == [("b", "v1")], "a matrix product is no broadcast"
 
@@ -135,7 +161,10 @@ def test_a_heat_map_holds_evenly_spaced_elements_in_levels_around_zero():
     assert heat["shape"] == [10, 15] and heat["scale"] == 300.0 and len(heat["levels"]) == 150
     levels = ["0123456789abcdefg".index(c) for c in heat["levels"]]
     sampled = values[::2, ::2].reshape(-1)
-    assert all(abs((level - 8) / 8 - v / 300.0) <= 1 / 16 + 1e-12 for level, v in zip(levels, sampled, strict=True))
+    assert all(
+        abs((level - 8) / 8 - v / 300.0) <= 1 / 16 + 1e-12
+        for level, v in zip(levels, sampled, strict=True)
+    )
     odd = np.array([math.nan, math.inf, -math.inf, 0.0, 2.0] * 4)
     assert words.heat(odd)["levels"][:5] == "ng08g" and words.heat(odd)["scale"] == 2.0
     assert set(words.heat(np.zeros((40, 40)))["levels"]) == {"8"}
@@ -159,7 +188,9 @@ def test_a_malformed_heat_map_is_no_trace():
 
 
 def test_a_cotangent_of_ones_own_starts_the_reverse_pass():
-    trace = trace_function(lambda x: x * x, [1.0, 2.0, 3.0], mode="both", cotangent=[0.0, 1.0, -1.0])
+    trace = trace_function(
+        lambda x: x * x, [1.0, 2.0, 3.0], mode="both", cotangent=[0.0, 1.0, -1.0]
+    )
     assert check_laws(validate(trace)) == []
     assert state_at(trace, len(trace["steps"])).cells["x", "g"]["sample"] == [0.0, 4.0, -6.0]
     assert state_at(trace_function(lambda x: x * x, 3.0, cotangent=0.5), 7).cells["x", "g"] == 3.0

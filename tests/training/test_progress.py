@@ -42,7 +42,12 @@ def test_epochs_show_where_they_go_on_and_the_last_figures(monkeypatch, tmp_path
         for epoch in epochs(count, save=tmp_path / "run.npz", history=history):
             history["loss"].append(0.5 / (epoch + 1))
     text = sys.stderr.getvalue()
-    assert "run.npz: 2 of 4 epochs are done already." in text and "2/4" in text and "4/4" in text and "loss=0.125" in text
+    assert (
+        "run.npz: 2 of 4 epochs are done already." in text
+        and "2/4" in text
+        and "4/4" in text
+        and "loss=0.125" in text
+    )
     assert list(epochs(4, save=tmp_path / "run.npz", history=history)) == []
     assert "4 of 4 epochs are done already." in sys.stderr.getvalue()
 
@@ -85,7 +90,9 @@ def notebook(monkeypatch):
 
 def test_a_notebook_is_a_place_where_somebody_watches(notebook, monkeypatch):
     assert module.watched()
-    monkeypatch.setenv("MINIGRAD_STATIC", "1")  # it runs for a page: whoever reads that sees the end, not the bar
+    monkeypatch.setenv(
+        "MINIGRAD_STATIC", "1"
+    )  # it runs for a page: whoever reads that sees the end, not the bar
     assert not module.watched()
     monkeypatch.delenv("MINIGRAD_STATIC")
     notebook.config = {}
@@ -95,8 +102,12 @@ def test_a_notebook_is_a_place_where_somebody_watches(notebook, monkeypatch):
 
 
 @pytest.mark.parametrize("absent", ["ipywidgets", "tqdm"])
-def test_a_notebook_gets_nothing_on_standard_error_which_it_would_colour(absent, notebook, monkeypatch, capsys, tmp_path):
-    """Without ipywidgets there is a bar of text, without tqdm there are lines; what is said of a saved run stands beside them."""
+def test_a_notebook_gets_nothing_on_standard_error_which_it_would_colour(
+    absent, notebook, monkeypatch, capsys, tmp_path
+):
+    """Without ipywidgets there is a bar of text, without tqdm there are lines; what is said of a
+    saved run stands beside them.
+    """
     pytest.importorskip("tqdm", reason='tqdm is not installed: pip install "minigrad[lab]"')
     found = module.find_spec
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == absent else found(name))
@@ -106,7 +117,11 @@ def test_a_notebook_gets_nothing_on_standard_error_which_it_would_colour(absent,
     out, err = capsys.readouterr()
     assert err == ""
     assert "2 of 4 epochs are done already." in out
-    assert ("4/4" in out) if absent == "ipywidgets" else ("epoch 4 of 4" in out and "pip install tqdm" in out)
+    assert (
+        ("4/4" in out)
+        if absent == "ipywidgets"
+        else ("epoch 4 of 4" in out and "pip install tqdm" in out)
+    )
 
 
 def test_lines_are_told_with_and_without_a_bar(monkeypatch, capsys):
@@ -131,8 +146,13 @@ def test_left_early_the_bar_is_closed(monkeypatch):
 
 
 def test_tqdm_is_loaded_only_where_a_bar_is_wanted():
-    program = "import sys, minigrad as mg; list(mg.training.epochs(2, show=False)); print('tqdm' in sys.modules)"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, capture_output=True, text=True)
+    program = (
+        "import sys, minigrad as mg; list(mg.training.epochs(2, show=False)); print('tqdm' in"
+        " sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], check=True, capture_output=True, text=True
+    )
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 

@@ -1,4 +1,6 @@
-"""A run that is interrupted, at any moment and in any way, ends bit for bit as one that nobody disturbed."""
+"""A run that is interrupted, at any moment and in any way, ends bit for bit as one that nobody
+disturbed.
+"""
 
 import random
 import signal
@@ -24,7 +26,9 @@ class Interruption(Exception):
 
 def test_the_run_has_as_many_steps_as_it_says(tmp_path):
     steps = []
-    resumable_training.train(tmp_path / "run.npz", resumable_training.parts(), step=lambda: steps.append(1))
+    resumable_training.train(
+        tmp_path / "run.npz", resumable_training.parts(), step=lambda: steps.append(1)
+    )
     assert len(steps) == resumable_training.STEPS
 
 
@@ -36,7 +40,9 @@ def undisturbed(path, batches=None):
 
 
 def interrupted(path, batches, moments):
-    """Train in several attempts; attempt k ends after `moments[k]` steps, and the next begins with everything new and other seeds."""
+    """Train in several attempts; attempt k ends after `moments[k]` steps, and the next begins
+    with everything new and other seeds.
+    """
     for attempt, moment in enumerate((*moments, None)):
         left = [moment]
 
@@ -63,7 +69,9 @@ def same(run, other):
     assert str(run["optimizer"]) == str(other["optimizer"])
 
 
-@pytest.mark.parametrize("batches", [None, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in (1, 4))])
+@pytest.mark.parametrize(
+    "batches", [None, 2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in (1, 4))]
+)
 def test_interrupted_once_at_every_step(tmp_path, batches):
     whole, run = undisturbed(tmp_path / "whole.npz", batches)
     for moment in range(resumable_training.STEPS):
@@ -84,18 +92,29 @@ def test_interrupted_many_times(tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize("batches", [1, pytest.param(0, marks=[pytest.mark.whole])])
 def test_killed_at_random_moments(tmp_path, batches):
-    """A program that is killed and started again ends with the bytes of a program that runs undisturbed."""
+    """A program that is killed and started again ends with the bytes of a program that runs
+    undisturbed.
+    """
 
     def command(path, seed):
         return [sys.executable, str(PROGRAM), str(path), str(batches), str(seed)]
 
-    subprocess.run(command(tmp_path / "whole.npz", 1), stdout=subprocess.DEVNULL, cwd=PROGRAM.parents[2], check=True)
+    subprocess.run(
+        command(tmp_path / "whole.npz", 1),
+        stdout=subprocess.DEVNULL,
+        cwd=PROGRAM.parents[2],
+        check=True,
+    )
     path, draw, kills = tmp_path / "run.npz", random.Random(batches), 0
     for attempt in range(100):
         seed = 1 if attempt == 0 else 100 + attempt
-        program = subprocess.Popen(command(path, seed), stdout=subprocess.PIPE, cwd=PROGRAM.parents[2])
+        program = subprocess.Popen(
+            command(path, seed), stdout=subprocess.PIPE, cwd=PROGRAM.parents[2]
+        )
         if kills < 7:
-            for _ in range(draw.randrange(1, 10)):  # so many steps are let through, then some time between none and a few steps
+            for _ in range(
+                draw.randrange(1, 10)
+            ):  # so many steps are let through, then some time between none and a few steps
                 program.stdout.readline()
             try:
                 program.wait(draw.random() * 0.02)
@@ -116,7 +135,11 @@ def test_a_new_process_takes_up_all_numbers_of_all_kinds(tmp_path):
     """Parts of each kind; the seed of a loader that drew its own; a list that others hold."""
 
     def run():
-        generator, chance, weights = np.random.default_rng(5), random.Random(5), mg.ones(2, dtype=mg.float64, requires_grad=True)
+        generator, chance, weights = (
+            np.random.default_rng(5),
+            random.Random(5),
+            mg.ones(2, dtype=mg.float64, requires_grad=True),
+        )
         curve, table = [1.5], np.zeros((2, 3))
         return {
             "generator": generator,
@@ -137,11 +160,20 @@ def test_a_new_process_takes_up_all_numbers_of_all_kinds(tmp_path):
     second = run()
     curve, table = second["log"]["curve"], second["log"]["table"]
     assert list(epochs(2, save=tmp_path / "run.npz", show=False, **second)) == []
-    assert second["log"]["curve"] is curve and second["log"]["table"] is table and curve == first["log"]["curve"]
+    assert (
+        second["log"]["curve"] is curve
+        and second["log"]["table"] is table
+        and curve == first["log"]["curve"]
+    )
     assert second["log"]["odd"] != second["log"]["odd"] and second["log"][3] == (1, None, "ä")
     assert second["log"]["complex"] == 1 + 2j and type(second["log"]["complex"]) is np.complex64
-    assert second["array"].tolist() == [6, 6] and second["weights"].grad.tolist() == first["weights"].grad.tolist() == [3, 3]
-    assert second["generator"].random() == first["generator"].random() and second["chance"].random() == first["chance"].random()
+    assert second["array"].tolist() == [6, 6] and second["weights"].grad.tolist() == first[
+        "weights"
+    ].grad.tolist() == [3, 3]
+    assert (
+        second["generator"].random() == first["generator"].random()
+        and second["chance"].random() == first["chance"].random()
+    )
 
 
 def test_longer_and_shorter_counts(tmp_path):
@@ -167,14 +199,18 @@ def test_stopping_early_is_final(tmp_path):
 
 def test_saved_only_every_few_epochs(tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(mg.training.loop, "write", lambda path, state, kind: written.append(state["run"]["done"]))
+    monkeypatch.setattr(
+        mg.training.loop, "write", lambda path, state, kind: written.append(state["run"]["done"])
+    )
     for _ in epochs(7, save=tmp_path / "run.npz", every=3, show=False):
         pass
     assert written == [0, 3, 6, 7]
 
 
 def test_singas_way_of_updating(tmp_path):
-    """An optimiser without a list of parameters keeps its state by the names that the parameters have in a module."""
+    """An optimiser without a list of parameters keeps its state by the names that the parameters
+    have in a module.
+    """
 
     def train(path, count):
         layer, sgd = nn.Linear(2, 1), mg.optim.SGD(0.1, momentum=0.9)
@@ -189,13 +225,19 @@ def test_singas_way_of_updating(tmp_path):
     mg.manual_seed(0)
     train(tmp_path / "run.npz", 2)
     again, _ = train(tmp_path / "run.npz", 4)
-    assert again.weight.tolist() == whole.weight.tolist() and again.bias.tolist() == whole.bias.tolist()
+    assert (
+        again.weight.tolist() == whole.weight.tolist()
+        and again.bias.tolist() == whole.bias.tolist()
+    )
     assert (tmp_path / "run.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-    with pytest.raises(CheckpointError, match=r"sgd has a state for a parameter of shape .* that belongs to no part"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"sgd has a state for a parameter of shape .* that belongs to no part",
+    ):
         epochs(4, save=tmp_path / "other.npz", show=False, sgd=sgd)
 
 
-# ----------------------------------------------------------------------------------------------------------------- the loader
+# --------------------------------------------------------------------------------------- the loader
 
 
 def test_the_loader_goes_on_in_the_middle_of_an_epoch():
@@ -230,27 +272,47 @@ def test_a_second_iteration_counts_for_itself():
     assert next(first, None) is None and loader.state_dict()["batch"] == 1
 
 
-@pytest.mark.parametrize("change", [{"batch_size": 4}, {"drop_last": True}, {"shuffle": True}, {"dataset": [1, 2]}])
+@pytest.mark.parametrize(
+    "change", [{"batch_size": 4}, {"drop_last": True}, {"shuffle": True}, {"dataset": [1, 2]}]
+)
 def test_a_loader_of_other_batches_is_refused(change):
     state = mg.data.DataLoader([1, 2, 3], 2).state_dict()
     other = mg.data.DataLoader(**{"dataset": [1, 2, 3], "batch_size": 2, **change})
-    with pytest.raises(ValueError, match=r"the batches would be others: (examples|batch_size|shuffle|drop_last) .* there and .* here"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"the batches would be others: (examples|batch_size|shuffle|drop_last) .* there and .*"
+            r" here"
+        ),
+    ):
         other.load_state_dict(state)
 
 
 def test_only_the_first_loop_over_the_loader_is_saved_within(tmp_path, monkeypatch):
     places = []
-    monkeypatch.setattr(mg.training.loop, "write", lambda path, state, kind: places.append(state["parts"]["loader"]))
+    monkeypatch.setattr(
+        mg.training.loop, "write", lambda path, state, kind: places.append(state["parts"]["loader"])
+    )
     loader = mg.data.DataLoader([1, 2, 3], 1)
     for _ in epochs(2, save=tmp_path / "run.npz", batches=1, show=False, loader=loader):
         for _ in range(2):
             list(loader)
-    assert [(p["epoch"], p["batch"]) for p in places] == [(0, 0), (0, 1), (0, 2), (0, 3), (2, 0), (2, 1), (2, 2), (2, 3), (4, 0)]
+    assert [(p["epoch"], p["batch"]) for p in places] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+        (4, 0),
+    ]
     list(loader)
     assert len(places) == 9
 
 
-# ------------------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 @pytest.mark.parametrize(
@@ -260,7 +322,10 @@ def test_only_the_first_loop_over_the_loader_is_saved_within(tmp_path, monkeypat
         ({"count": 2, "every": 0, "save": "x"}, "every must be"),
         ({"count": 2, "batches": True, "save": "x"}, "batches must be"),
         ({"count": 2, "model": nn.Linear(1, 1)}, 'save="run.npz"'),
-        ({"count": 2, "batches": 3, "save": "x.npz"}, "DataLoader among the parts; there must be one, not 0"),
+        (
+            {"count": 2, "batches": 3, "save": "x.npz"},
+            "DataLoader among the parts; there must be one, not 0",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense(arguments, words):
@@ -295,11 +360,26 @@ def fresh(**changes):
         ({"scheduler": None}, "scheduler is missing here"),
         ({"more": {}}, "more is missing there"),
         ({"model": nn.Linear(3, 2)}, r"model is another one:\n(.*\n)*  weight: not there"),
-        ({"model": nn.Sequential(nn.Linear(4, 8))}, r"0\.weight: shape \(8, 3\), float32 there; shape \(8, 4\), float32 here"),
-        ({"model": resumable_training.parts()["model"].double()}, r"0\.weight: shape \(8, 3\), float32 there; .* float64 here"),
-        ({"optimizer": resumable_training.parts("SGD")["optimizer"]}, "optimizer is a part of kind Adam there, and SGD here"),
-        ({"optimizer": mg.optim.Adam(nn.Linear(3, 8).parameters())}, r"optimizer has groups .* \(2, 8\)"),
-        ({"loader": mg.data.DataLoader(resumable_training.data(), 5)}, "batch_size 4 there and 5 here"),
+        (
+            {"model": nn.Sequential(nn.Linear(4, 8))},
+            r"0\.weight: shape \(8, 3\), float32 there; shape \(8, 4\), float32 here",
+        ),
+        (
+            {"model": resumable_training.parts()["model"].double()},
+            r"0\.weight: shape \(8, 3\), float32 there; .* float64 here",
+        ),
+        (
+            {"optimizer": resumable_training.parts("SGD")["optimizer"]},
+            "optimizer is a part of kind Adam there, and SGD here",
+        ),
+        (
+            {"optimizer": mg.optim.Adam(nn.Linear(3, 8).parameters())},
+            r"optimizer has groups .* \(2, 8\)",
+        ),
+        (
+            {"loader": mg.data.DataLoader(resumable_training.data(), 5)},
+            "batch_size 4 there and 5 here",
+        ),
         ({"history": []}, "history is a part of kind dict there, and list here"),
     ],
 )
@@ -313,7 +393,9 @@ def test_another_run_is_refused_and_nothing_is_changed(tmp_path, changes, words)
     with pytest.raises(CheckpointError, match=words):
         epochs(9, save=tmp_path / "run.npz", show=False, **run)
     after = encode(mg.training.parts.take(run), "", later := {})
-    assert after == before and all(np.array_equal(arrays[name], later[name]) for name in arrays | later)
+    assert after == before and all(
+        np.array_equal(arrays[name], later[name]) for name in arrays | later
+    )
 
 
 def test_a_part_that_refuses_late_takes_everything_back(tmp_path):

@@ -1,4 +1,6 @@
-"""Other engines' Traces: PyTorch's graph, a scalar engine in the manner of micrograd, and a Trace written by hand."""
+"""Other engines' Traces: PyTorch's graph, a scalar engine in the manner of micrograd, and a
+Trace written by hand.
+"""
 
 import math
 from pathlib import Path
@@ -20,7 +22,7 @@ def last(trace):
     return state_at(trace, len(trace["steps"])).cells
 
 
-# --------------------------------------------------------------------------------------------------------- written by hand
+# ---------------------------------------------------------------------------------- written by hand
 
 
 class Value:
@@ -100,9 +102,15 @@ def test_a_student_engine_needs_one_call():
     a.grad = 7.0
     y = (a * b + a).tanh()
     trace = viz.trace_of(y, title="mine")
-    assert check_laws(trace) == [] and [n["id"] for n in trace["nodes"]][:2] == ["a", "b"] and trace["title"] == "mine"
+    assert (
+        check_laws(trace) == []
+        and [n["id"] for n in trace["nodes"]][:2] == ["a", "b"]
+        and trace["title"] == "mine"
+    )
     table, slope = last(trace), 1 - math.tanh(-4.0) ** 2
-    assert table["a", "g"] == pytest.approx((-3 + 1) * slope) and table["b", "g"] == pytest.approx(2 * slope)
+    assert table["a", "g"] == pytest.approx((-3 + 1) * slope) and table["b", "g"] == pytest.approx(
+        2 * slope
+    )
     assert (a.grad, b.grad) == (7.0, 0.0), "its gradients are as before"
     assert "<" in viz.to_svg(trace)
 
@@ -111,8 +119,15 @@ def test_names_come_from_the_variables_where_there_are_no_labels():
     weight, bias = Value(2.0), Value(1.0)
     result = weight * bias
     trace = viz.trace_of(result)
-    assert {n["id"] for n in trace["nodes"] if n["kind"] == "input"} == {"weight", "bias"} and trace["nodes"][-1]["name"] == "result"
-    assert {n["id"] for n in viz.trace_of(result, names={"p": weight, "q": bias})["nodes"]} == {"p", "q", "v1"}
+    assert {n["id"] for n in trace["nodes"] if n["kind"] == "input"} == {
+        "weight",
+        "bias",
+    } and trace["nodes"][-1]["name"] == "result"
+    assert {n["id"] for n in viz.trace_of(result, names={"p": weight, "q": bias})["nodes"]} == {
+        "p",
+        "q",
+        "v1",
+    }
 
 
 def test_a_bug_is_shown_and_found():
@@ -126,7 +141,12 @@ def test_a_bug_is_shown_and_found():
 def test_an_engine_with_partials():
     class Node:
         def __init__(self, data, children=(), local_grads=()):
-            self.data, self.grad, self._children, self._local_grads = data, 0.0, children, local_grads
+            self.data, self.grad, self._children, self._local_grads = (
+                data,
+                0.0,
+                children,
+                local_grads,
+            )
 
         def __mul__(self, other):
             return Node(self.data * other.data, (self, other), (other.data, self.data))
@@ -146,8 +166,12 @@ def test_an_engine_with_partials():
     assert trace["steps"][-1]["contribs"][0]["local"] in (3.0, 5.0)
     z = Node(2.0)
     shared = z * z
-    wrong = viz.trace_of(shared * shared * z)  # this engine walks shared values once for each use: its sums are wrong
-    assert any(step["phase"] == "update" and "not the sum" in step["say"] for step in wrong["steps"])
+    wrong = viz.trace_of(
+        shared * shared * z
+    )  # this engine walks shared values once for each use: its sums are wrong
+    assert any(
+        step["phase"] == "update" and "not the sum" in step["say"] for step in wrong["steps"]
+    )
 
 
 def test_what_is_no_scalar_engine():
@@ -167,7 +191,9 @@ def test_what_is_no_scalar_engine():
 def test_the_readme_example_runs_and_is_short():
     text = (Path(viz.__file__).parent / "adapters" / "README.md").read_text(encoding="utf-8")
     blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
-    assert len(blocks) >= 2 and all(len([line for line in block.splitlines() if line.strip()]) < 40 for block in blocks)
+    assert len(blocks) >= 2 and all(
+        len([line for line in block.splitlines() if line.strip()]) < 40 for block in blocks
+    )
     for block in blocks:
         space = {}
         exec(compile(block, "README.md", "exec"), space)  # the documentation's own words
@@ -197,7 +223,11 @@ def test_the_writer_takes_arrays_and_what_was_not_kept():
     w.send(s, 0, np.ones(2))
     w.send(v, 0, np.array([2.0, 4.0]))
     trace = w.document()
-    assert (v, "v") not in last(trace) and trace["nodes"][1]["shape"] == [2] and last(trace)[x, "g"]["sample"] == [2, 4]
+    assert (
+        (v, "v") not in last(trace)
+        and trace["nodes"][1]["shape"] == [2]
+        and last(trace)[x, "g"]["sample"] == [2, 4]
+    )
     viz.to_html(trace)
 
 
@@ -210,10 +240,22 @@ def test_the_writer_takes_arrays_and_what_was_not_kept():
         (lambda w, x: (w.seed(x), w.seed(x)), "has an adjoint already"),
         (lambda w, x: w.tangent(w.op("sin", [x], 0.0), 1.0), "no operand of v1 has a tangent"),
         (lambda w, x: Writer().document(), "nothing was written"),
-        (lambda w, x: w.op("sin", x, 0.0), r"operands of sin must be a list of names, such as \['x'\]"),
-        (lambda w, x: w.op("mul", [x, 2.0], 2.0), r'2.0 is a number, not the name of a node; make it one: input\("", 2.0, kind="const"\)'),
-        (lambda w, x: w.input("name", "two"), "must be a number or an array of numbers, got str two"),
-        (lambda w, x: w.op("sin", [x], [1.0, None]), "must be a number or an array of numbers, got list"),
+        (
+            lambda w, x: w.op("sin", x, 0.0),
+            r"operands of sin must be a list of names, such as \['x'\]",
+        ),
+        (
+            lambda w, x: w.op("mul", [x, 2.0], 2.0),
+            r'2.0 is a number, not the name of a node; make it one: input\("", 2.0, kind="const"\)',
+        ),
+        (
+            lambda w, x: w.input("name", "two"),
+            "must be a number or an array of numbers, got str two",
+        ),
+        (
+            lambda w, x: w.op("sin", [x], [1.0, None]),
+            "must be a number or an array of numbers, got list",
+        ),
     ],
 )
 def test_the_writer_refuses_what_cannot_have_happened(wrong, message):
@@ -223,7 +265,7 @@ def test_the_writer_refuses_what_cannot_have_happened(wrong, message):
     viz.to_html(w.document())  # what was refused has left nothing behind
 
 
-# ------------------------------------------------------------------------------------------------------------------ PyTorch
+# ------------------------------------------------------------------------------------------ PyTorch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 oracle = pytest.mark.oracle
@@ -232,12 +274,25 @@ oracle = pytest.mark.oracle
 @oracle
 def test_pytorch_and_minigrad_leave_the_same_trace():
     theirs = viz.from_torch(lambda x1, x2: torch.log(x1) + x1 * x2 - torch.sin(x2), 2.0, 5.0)
-    ours = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0, mode="reverse")
-    assert check_laws(theirs) == [] and [n["op"] for n in theirs["nodes"] if "op" in n] == ["log", "mul", "add", "sin", "sub"]
+    ours = trace_function(
+        lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0, mode="reverse"
+    )
+    assert check_laws(theirs) == [] and [n["op"] for n in theirs["nodes"] if "op" in n] == [
+        "log",
+        "mul",
+        "add",
+        "sin",
+        "sub",
+    ]
     assert [n["id"] for n in theirs["nodes"] if n["kind"] == "input"] == ["x1", "x2"]
-    by = lambda trace: {(n.get("op", n["id"])): (last(trace)[n["id"], "v"], last(trace)[n["id"], "g"]) for n in trace["nodes"]}
+    by = lambda trace: {
+        (n.get("op", n["id"])): (last(trace)[n["id"], "v"], last(trace)[n["id"], "g"])
+        for n in trace["nodes"]
+    }
     mine, yours = by(ours), by(theirs)
-    assert mine.keys() == yours.keys() and all(mine[k] == pytest.approx(yours[k], rel=1e-12) for k in mine)
+    assert mine.keys() == yours.keys() and all(
+        mine[k] == pytest.approx(yours[k], rel=1e-12) for k in mine
+    )
     locals_ = [part["local"] for step in theirs["steps"] for part in step.get("contribs", [])]
     assert len(locals_) == 8
 
@@ -257,7 +312,9 @@ def test_after_the_fact_with_arrays():
     assert table[param, "g"]["sample"] == pytest.approx(wanted[2].tolist())
     assert x.grad is None and w.grad is None and check_laws(trace) == []
     exp = next(n["id"] for n in trace["nodes"] if n.get("op") == "exp")
-    assert table[exp, "v"]["sample"] == pytest.approx((x * w).exp().tolist()), "PyTorch kept it, so it is shown"
+    assert table[exp, "v"]["sample"] == pytest.approx((x * w).exp().tolist()), (
+        "PyTorch kept it, so it is shown"
+    )
     viz.to_html(trace)
 
 
@@ -266,13 +323,17 @@ def test_a_network_of_pytorch():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
     x = torch.ones(5, 3)
-    trace = viz.from_torch(lambda x: torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long)), x)
+    trace = viz.from_torch(
+        lambda x: torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long)), x
+    )
     table = last(trace)
     params = [n["id"] for n in trace["nodes"] if n["kind"] == "param"]
     loss = torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long))
     wanted = torch.autograd.grad(loss, list(model.parameters()))
     found = [table[p, "g"] for p in params]
-    assert sorted(f["norm"] for f in found) == pytest.approx(sorted(w.norm().item() for w in wanted), rel=1e-5)
+    assert sorted(f["norm"] for f in found) == pytest.approx(
+        sorted(w.norm().item() for w in wanted), rel=1e-5
+    )
     assert table[trace["outputs"][0], "v"] == pytest.approx(loss.item())
 
 
@@ -281,7 +342,9 @@ def test_an_inner_tensor_is_an_input_where_it_is_asked_for():
     x = torch.tensor(3.0, requires_grad=True)
     h = x * x
     trace = viz.from_torch(h * 2 + h, {"h": h})
-    assert [n["id"] for n in trace["nodes"] if n["kind"] == "input"] == ["h"] and last(trace)["h", "g"] == 3
+    assert [n["id"] for n in trace["nodes"] if n["kind"] == "input"] == ["h"] and last(trace)[
+        "h", "g"
+    ] == 3
     assert all(n.get("op") != "pow" for n in trace["nodes"])
 
 
@@ -302,7 +365,9 @@ def test_what_pytorch_cannot_give(make, error, message):
 
 @oracle
 def test_a_seed_and_a_long_chain():
-    trace = viz.from_torch(lambda x: x * x, torch.tensor([1.0, 2.0]), seed=torch.tensor([1.0, 10.0]))
+    trace = viz.from_torch(
+        lambda x: x * x, torch.tensor([1.0, 2.0]), seed=torch.tensor([1.0, 10.0])
+    )
     assert last(trace)["x", "g"]["sample"] == [2, 40]
     y = x = torch.tensor(1.0, requires_grad=True)
     for _ in range(2_100):

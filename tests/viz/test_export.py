@@ -1,4 +1,6 @@
-"""`viz.save`: every format holds what the Trace says, is written whole or not at all, and what is refused is refused with a cure."""
+"""`viz.save`: every format holds what the Trace says, is written whole or not at all, and what
+is refused is refused with a cure.
+"""
 
 import json
 import os
@@ -27,7 +29,9 @@ from tests.helpers.trace_samples import all_samples, chain
 
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
-image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+image = pytest.importorskip(
+    "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +66,30 @@ def has_colour(picture, colour, tolerance=6):
     return bool((abs(np.asarray(picture, dtype=np.int16) - wanted) <= tolerance).all(axis=-1).any())
 
 
-# ------------------------------------------------------------------------------------------------------------------- formats
+# ------------------------------------------------------------------------------------------ formats
 
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("a.html", b"<!DOCTYPE"), ("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.webp", b"RIFF"), ("a.GIF", b"GIF89a"),
+    [("a.html", b"<!DOCTYPE"), ("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"),
+        ("a.webp", b"RIFF"), ("a.GIF", b"GIF89a"),
      ("a.txt", b"f(x1, x2)"), ("a.json", b'{"schema"'), ("a.htm", b"<!DOCTYPE")],
 )  # fmt: skip
-def test_the_ending_is_the_format_and_the_bytes_are_the_same_each_time(seed, tmp_path, name, begins):
-    path = viz.save(seed, tmp_path / name, **({"steps": (4, 5)} if name.lower().endswith(("gif", "webp")) else {}))
+def test_the_ending_is_the_format_and_the_bytes_are_the_same_each_time(
+    seed, tmp_path, name, begins
+):
+    path = viz.save(
+        seed,
+        tmp_path / name,
+        **({"steps": (4, 5)} if name.lower().endswith(("gif", "webp")) else {}),
+    )
     first = path.read_bytes()
     assert first.startswith(begins) and os.listdir(tmp_path) == [name]
-    viz.save(seed, tmp_path / name, **({"steps": (4, 5)} if name.lower().endswith(("gif", "webp")) else {}))
+    viz.save(
+        seed,
+        tmp_path / name,
+        **({"steps": (4, 5)} if name.lower().endswith(("gif", "webp")) else {}),
+    )
     assert path.read_bytes() == first
     assert path.stat().st_mode & 0o600 == 0o600
 
@@ -82,8 +97,13 @@ def test_the_ending_is_the_format_and_the_bytes_are_the_same_each_time(seed, tmp
 def test_text_and_json_are_those_of_the_trace(seed, tmp_path):
     assert viz.save(seed, tmp_path / "t.txt").read_text(encoding="utf-8") == table(seed)
     assert viz.save(seed, tmp_path / "t.txt", step=3).read_text(encoding="utf-8") == table(seed, 3)
-    assert json.loads(viz.save(seed, tmp_path / "t.json").read_text(encoding="utf-8")) == json.loads(json.dumps(seed))
-    assert "other" in viz.save(seed, tmp_path / "t.txt", title="other").read_text(encoding="utf-8") and seed["title"] != "other"
+    assert json.loads(
+        viz.save(seed, tmp_path / "t.json").read_text(encoding="utf-8")
+    ) == json.loads(json.dumps(seed))
+    assert (
+        "other" in viz.save(seed, tmp_path / "t.txt", title="other").read_text(encoding="utf-8")
+        and seed["title"] != "other"
+    )
 
 
 def test_a_film_has_a_frame_for_each_state_and_ends_on_a_pause(square, tmp_path):
@@ -114,7 +134,9 @@ def test_a_step_is_painted_in_the_colour_of_its_pass(seed, tmp_path, dark):
 
 def test_dpi_and_size_are_pixels(seed, square, tmp_path):
     small = opened(viz.save(square, tmp_path / "s.png", dpi=72)).size
-    assert opened(viz.save(square, tmp_path / "s.png", dpi=144)).size == pytest.approx((2 * small[0], 2 * small[1]), abs=2)
+    assert opened(viz.save(square, tmp_path / "s.png", dpi=144)).size == pytest.approx(
+        (2 * small[0], 2 * small[1]), abs=2
+    )
     for size in ("1280x720", (1280, 720), "16:9"):
         assert opened(viz.save(square, tmp_path / "s.png", size=size)).size == (1280, 720)
     with pytest.warns(UserWarning, match="part around step"):
@@ -131,7 +153,9 @@ def test_a_pdf_is_one_frame_or_a_strip_on_paper(square, tmp_path):
     assert b"612 792" in found
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["last step", "every step"])
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["last step", "every step"]
+)
 def test_every_sample_can_be_drawn(tmp_path, every):
     """Arrays, NaN, markup, identity, no steps: each frame is drawn without a complaint."""
     from minigrad.viz.export.film import images
@@ -139,11 +163,22 @@ def test_every_sample_can_be_drawn(tmp_path, every):
 
     for name, sample in all_samples().items():
         last = len(sample["steps"])
-        numbers = range(last + 1) if every and last < 40 else (0, 1, last // 2, last) if every else (last,)
+        numbers = (
+            range(last + 1)
+            if every and last < 40
+            else (0, 1, last // 2, last)
+            if every
+            else (last,)
+        )
         scene = Scene(sample, room=(900, 500), steps=None if every else numbers)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            sizes = {picture.size for picture in images(scene, numbers, (600, round(600 * scene.height / scene.width)))}
+            sizes = {
+                picture.size
+                for picture in images(
+                    scene, numbers, (600, round(600 * scene.height / scene.width))
+                )
+            }
         assert len(sizes) == 1, name
     empty = trace(lambda x: x, 1.0, adjoint=False)
     viz.save({**empty, "steps": [], "columns": []}, tmp_path / "empty.png")
@@ -155,11 +190,17 @@ def test_names_in_other_scripts_and_with_signs_of_tex_are_drawn(tmp_path):
         for node in document["nodes"]:
             node["label"] = {"base": base}
         for step in document["steps"]:
-            step["formula"] = [{"t": "sym", "base": base, "accent": "dot"}, {"t": "op", "text": "="}, {"t": "text", "text": base}]
+            step["formula"] = [
+                {"t": "sym", "base": base, "accent": "dot"},
+                {"t": "op", "text": "="},
+                {"t": "text", "text": base},
+            ]
             step["say"] = f"{base} gets $1$."
         document["title"] = f"f({base}) = $y$"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MissingFontWarning)  # a bare machine has no Chinese letters
+            warnings.simplefilter(
+                "ignore", MissingFontWarning
+            )  # a bare machine has no Chinese letters
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
             viz.save(document, tmp_path / "x.png", step=1)
 
@@ -168,15 +209,19 @@ def test_a_large_graph_is_followed_not_shrunk(tmp_path):
     from minigrad.viz.export.frame import Scene
 
     trace = chain(200)
-    scene = Scene(trace, aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50))
+    scene = Scene(
+        trace, aspect=16 / 9, room=(1280 / 0.6, 720 / 0.6), steps=range(0, len(trace["steps"]), 50)
+    )
     assert scene.follows and scene.view[1] < scene.place["height"] / 2
     for at in range(1, len(scene.trace["steps"]) + 1):
         left, top = scene.corner(at)
         box = scene.place["nodes"][scene.trace["steps"][at - 1]["node"]]
-        assert left <= box["x"] <= left + scene.view[0] and top <= box["y"] <= top + scene.view[1], "the active node is in the picture"
+        assert (
+            left <= box["x"] <= left + scene.view[0] and top <= box["y"] <= top + scene.view[1]
+        ), "the active node is in the picture"
 
 
-# ------------------------------------------------------------------------------------------------------------------- refused
+# ------------------------------------------------------------------------------------------ refused
 
 
 @pytest.mark.parametrize(
@@ -242,7 +287,9 @@ def test_too_much_is_refused_with_a_cure(tmp_path, monkeypatch):
 
 def test_without_matplotlib_the_other_formats_still_work(seed, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r"minigrad\[viz\].*\.svg, \.html and \.txt need nothing"):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"minigrad\[viz\].*\.svg, \.html and \.txt need nothing"
+    ):
         viz.save(seed, tmp_path / "a.png")
     viz.save(seed, tmp_path / "a.svg")
 
@@ -297,7 +344,12 @@ def test_no_window_system_is_touched(tmp_path):
         "viz.save(all_samples()['square'], sys.argv[1], steps=(1, 2))\n"
         "assert 'matplotlib.pyplot' not in sys.modules and 'tkinter' not in sys.modules"
     )
-    run = subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.gif")], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.gif")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert run.returncode == 0, run.stderr
 
 
@@ -312,12 +364,18 @@ def test_progress_is_told_for_long_exports_only(square, tmp_path, capsys, monkey
     assert capsys.readouterr().err == ""
 
 
-# ------------------------------------------------------------------------------------------------------------------ small parts
+# -------------------------------------------------------------------------------------- small parts
 
 
 def test_states_and_endings():
     assert states(None, 3) == states("all", 3) == [0, 1, 2, 3]
-    assert states("1-2", 3) == states((1, 2), 3) == states([1, 2], 3) == states(range(1, 3), 3) == [1, 2]
+    assert (
+        states("1-2", 3)
+        == states((1, 2), 3)
+        == states([1, 2], 3)
+        == states(range(1, 3), 3)
+        == [1, 2]
+    )
     assert states("2", 3) == [2]
     assert suffix("A.HTM") == "html" and suffix("x.text") == "txt"
 
@@ -326,7 +384,9 @@ def test_formulas_keep_their_structure():
     sample = all_samples()["seed"]
     formula = sample["steps"][-1]["formula"]
     parts = mathtext.pieces(formula)
-    assert any(r"\dfrac" in piece.tex for piece in parts) and all(mathtext.drawable(piece.tex) for piece in parts)
+    assert any(r"\dfrac" in piece.tex for piece in parts) and all(
+        mathtext.drawable(piece.tex) for piece in parts
+    )
     assert {piece.column for piece in parts} >= {"", "g"}
     width = mathtext.width(parts, 19)
     lines = mathtext.lines(parts, 19, width * 0.6)
@@ -335,7 +395,13 @@ def test_formulas_keep_their_structure():
     nested = [
         {
             "t": "sqrt",
-            "of": [{"t": "sup", "base": [{"t": "sym", "base": "x"}, {"t": "op", "text": "+"}], "exp": [{"t": "num", "value": 2}]}],
+            "of": [
+                {
+                    "t": "sup",
+                    "base": [{"t": "sym", "base": "x"}, {"t": "op", "text": "+"}],
+                    "exp": [{"t": "num", "value": 2}],
+                }
+            ],
         }
     ]
     assert all(mathtext.drawable(piece.tex) for piece in mathtext.pieces(nested))
@@ -344,8 +410,15 @@ def test_formulas_keep_their_structure():
 
 def test_show_in_a_script_says_where_the_page_is(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("from minigrad import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x) * x, 2.0)\n")
-    env = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.path.dirname(os.path.dirname(viz.__file__))}
+    script.write_text(
+        "from minigrad import viz\nfrom minigrad import functions as F\nviz.show(lambda x: F.sin(x)"
+        " * x, 2.0)\n"
+    )
+    env = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": os.path.dirname(os.path.dirname(viz.__file__)),
+    }
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env)
     assert run.returncode == 0, run.stderr
     (page,) = tmp_path.glob("minigrad-*.html")
@@ -359,4 +432,9 @@ def test_show_opens_a_browser_only_when_asked(tmp_path, monkeypatch, seed, capsy
     viz.show(seed)
     assert os.listdir(tmp_path) == [] and opened == []
     viz.show(seed, browser=True)
-    assert len(opened) == 1 and opened[0].startswith("file:") and len(os.listdir(tmp_path)) == 1 and capsys.readouterr().err
+    assert (
+        len(opened) == 1
+        and opened[0].startswith("file:")
+        and len(os.listdir(tmp_path)) == 1
+        and capsys.readouterr().err
+    )

@@ -1,4 +1,6 @@
-"""The Jacobian as one Trace of several passes: the right numbers, by either mode, and what cannot be shown."""
+"""The Jacobian as one Trace of several passes: the right numbers, by either mode, and what
+cannot be shown.
+"""
 
 import copy
 import random
@@ -39,33 +41,49 @@ def test_columns_and_rows_agree_with_the_engines_own_jacobian(f, args):
     trace = validate(jacobian_trace(f, *args))
     assert check_laws(trace) == []
     tensors = [mg.tensor(a, dtype=mg.float64) for a in args]
-    truth = mg.autograd.functional.jacobian(lambda *xs: f(*xs) if not isinstance(f(*xs), list) else tuple(f(*xs)), tuple(tensors))
+    truth = mg.autograd.functional.jacobian(
+        lambda *xs: f(*xs) if not isinstance(f(*xs), list) else tuple(f(*xs)), tuple(tensors)
+    )
     rows = truth if isinstance(truth[0], tuple) else (truth,)
     expected = []
     for row in rows:
         blocks = [b.numpy().reshape(-1, t.numpy().size) for b, t in zip(row, tensors, strict=True)]
-        expected += [[v for block in blocks for v in block[i].tolist()] for i in range(len(blocks[0]))]
+        expected += [
+            [v for block in blocks for v in block[i].tolist()] for i in range(len(blocks[0]))
+        ]
     found = matrices(trace)
     assert set(found) == {"forward", "reverse"}
     for mode, matrix in found.items():
         assert len(matrix) == sum(len(r) for r in expected), mode
         for (i, j), value in matrix.items():
             assert value == pytest.approx(expected[i][j], rel=1e-12, abs=1e-12), (mode, i, j)
-    assert len(trace["jacobian"]["rows"]) == len(expected) and len(trace["jacobian"]["columns"]) == len(expected[0])
+    assert len(trace["jacobian"]["rows"]) == len(expected) and len(
+        trace["jacobian"]["columns"]
+    ) == len(expected[0])
 
 
 def test_each_way_makes_the_passes_that_it_needs_and_no_others():
     f = lambda a, b, c: (a * b, mg.sin(c))
     modes = lambda by: [p["mode"] for p in jacobian_trace(f, 1.0, 2.0, 3.0, by=by)["passes"]]
-    assert modes("columns") == ["forward"] * 3 and modes("rows") == ["reverse"] * 2 and modes("both") == ["forward"] * 3 + ["reverse"] * 2
+    assert (
+        modes("columns") == ["forward"] * 3
+        and modes("rows") == ["reverse"] * 2
+        and modes("both") == ["forward"] * 3 + ["reverse"] * 2
+    )
     both = jacobian_trace(f, 1.0, 2.0, 3.0)
     first = next(k for k, s in enumerate(both["steps"]) if "pass" in s)
-    assert [both["steps"][first + k]["pass"] for k in range(4)] == [0, 3, 0, 3], "side by side on one clock"
+    assert [both["steps"][first + k]["pass"] for k in range(4)] == [0, 3, 0, 3], (
+        "side by side on one clock"
+    )
 
 
 def test_an_entry_is_written_once_when_it_is_complete():
     trace = jacobian_trace(lambda a, b: (a * b + a * a, mg.sin(a) + b), 2.0, 3.0)
-    cells = [(trace["passes"][s["pass"]]["mode"], i, j) for s in trace["steps"] for i, j, _ in s.get("entries", [])]
+    cells = [
+        (trace["passes"][s["pass"]]["mode"], i, j)
+        for s in trace["steps"]
+        for i, j, _ in s.get("entries", [])
+    ]
     assert len(cells) == len(set(cells)) == 8, "no partial sum stands in the matrix"
 
 
@@ -74,7 +92,11 @@ def test_a_pass_forgets_the_one_before():
     begin = [k for k, s in enumerate(trace["steps"]) if s.get("clear")]
     assert len(begin) == 2
     cells = state_at(trace, begin[1] + 1).cells
-    assert ("v1", "d") not in cells and ("v1", "v") in cells and state_at(trace, begin[1]).cells["v1", "d"] == 3.0
+    assert (
+        ("v1", "d") not in cells
+        and ("v1", "v") in cells
+        and state_at(trace, begin[1]).cells["v1", "d"] == 3.0
+    )
     assert state_at(trace, len(trace["steps"])).entries == {(0, 0): 3.0, (0, 1): 2.0}
 
 
@@ -117,7 +139,9 @@ def test_arrays_of_more_elements_than_a_trace_holds(by):
     entries = state_at(trace, len(trace["steps"])).entries
     filled = np.array([[entries[i, j] for j in range(20)] for i in range(18)])
     assert np.allclose(filled, np.cos(matrix @ at)[:, None] * matrix, rtol=1e-12, atol=0)
-    assert check_laws(trace) == [] and all(len(n["shape"]) < 2 or n["kind"] == "const" for n in trace["nodes"])
+    assert check_laws(trace) == [] and all(
+        len(n["shape"]) < 2 or n["kind"] == "const" for n in trace["nodes"]
+    )
 
 
 @pytest.mark.parametrize(

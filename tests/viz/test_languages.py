@@ -1,4 +1,6 @@
-"""What Python draws or writes of a Trace speaks the language that is asked for, with the viewer's own words, and names the seeds."""
+"""What Python draws or writes of a Trace speaks the language that is asked for, with the
+viewer's own words, and names the seeds.
+"""
 
 import copy
 import re
@@ -60,7 +62,9 @@ def net():
 
 
 def svg_texts(svg):
-    return ["".join(e.itertext()) for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    return [
+        "".join(e.itertext()) for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
 
 
 def frame_texts(trace, at, **options):
@@ -84,14 +88,18 @@ def test_nothing_of_the_viewers_table_is_overlooked():
         rest = _ENTRY.sub("", _COMMENT.sub("", part))
         assert re.fullmatch(r"[\s,]*", rest), f"{lang}: not understood: {rest.strip()[:80]}"
     assert found["zh"]["nothing"] == "尚未计算" and len(found["en"]) > 150
-    assert set(found["en"]) <= set(found["zh"]) | {"counter", "gridValue"}, "what is missing in Chinese would be said in English"
+    assert set(found["en"]) <= set(found["zh"]) | {
+        "counter",
+        "gridValue",
+    }, "what is missing in Chinese would be said in English"
 
 
 def test_blanks_are_filled_and_unknown_names_stay():
     t = words("zh")
-    assert t("say", k=1, n=2, phase="值", say="x") == "第 1 步，共 2 步，值：x" and t("counter", k=3, n=4) == "3 / 4", (
-        "English where Chinese is silent"
-    )
+    assert (
+        t("say", k=1, n=2, phase="值", say="x") == "第 1 步，共 2 步，值：x"
+        and t("counter", k=3, n=4) == "3 / 4"
+    ), "English where Chinese is silent"
     assert t("another engine's {phase}") == "another engine's {phase}"
     with pytest.raises(ValueError, match="no texts in 'la'; the languages are en, zh"):
         words("la")
@@ -109,13 +117,19 @@ def test_a_chinese_still_has_no_english_word(request, name):
     for at in numbers:
         for found in (svg_texts(to_svg(trace, at, lang="zh")), scene_texts(scene, at)):
             assert not english & set(found)
-            assert not [text for text in found if re.search(r"\b(is|the|step|Step|seed|mode|operations?)\b", text)]
+            assert not [
+                text
+                for text in found
+                if re.search(r"\b(is|the|step|Step|seed|mode|operations?)\b", text)
+            ]
             if at:
-                assert any(t("say", k=at, n=len(trace["steps"])).split("，")[0] in text for text in found) or any(
-                    f"{at} / {len(trace['steps'])}" in text for text in found
-                )
+                assert any(
+                    t("say", k=at, n=len(trace["steps"])).split("，")[0] in text for text in found
+                ) or any(f"{at} / {len(trace['steps'])}" in text for text in found)
             for look in legend_of(trace, t):
-                assert look.words in found and any("\u4e00" <= letter <= "\u9fff" for letter in look.words)
+                assert look.words in found and any(
+                    "\u4e00" <= letter <= "\u9fff" for letter in look.words
+                )
     assert 'lang="zh"' in to_svg(trace, lang="zh") and 'lang="en"' in to_svg(trace)
 
 
@@ -123,36 +137,64 @@ def test_the_sentence_names_the_node_that_a_closed_box_hides(net):
     steps, t = net["steps"], words("zh")
     hidden = next(k for k, s in enumerate(steps, 1) if s["phase"] == "primal" and s["node"] == "v1")
     expected = sentence(steps[hidden - 1], t, names_of(net))
-    assert "v1" in expected and any(text.endswith(expected) for text in svg_texts(to_svg(net, hidden, lang="zh")))
-    assert "8 个运算" in " ".join(svg_texts(to_svg(net, groups="closed", lang="zh"))) or "个运算" in to_svg(net, groups="closed", lang="zh")
+    assert "v1" in expected and any(
+        text.endswith(expected) for text in svg_texts(to_svg(net, hidden, lang="zh"))
+    )
+    assert "8 个运算" in " ".join(
+        svg_texts(to_svg(net, groups="closed", lang="zh"))
+    ) or "个运算" in to_svg(net, groups="closed", lang="zh")
     assert "operations" not in to_svg(net, groups="closed", lang="zh")
 
 
 def test_the_seed_of_each_pass_stands_in_every_still(both, net):
     for at in (0, 5, len(both["steps"])):
         found = " ".join(svg_texts(to_svg(both, at)))
-        assert "Forward mode, seed x\u03071 = 0, x\u03072 = 1" in found and "Reverse mode, seed v\u03045 = 1" in found
+        assert (
+            "Forward mode, seed x\u03071 = 0, x\u03072 = 1" in found
+            and "Reverse mode, seed v\u03045 = 1" in found
+        )
         drawn = frame_texts(both, at)
         assert {"Forward mode, seed", "Reverse mode, seed"} <= set(drawn)
-    assert "Reverse mode, seed" in to_svg(net, groups="closed"), "the node of the seed stands in a closed box"
+    assert "Reverse mode, seed" in to_svg(net, groups="closed"), (
+        "the node of the seed stands in a closed box"
+    )
     alone = trace_function(baydin, 2.0, 5.0, mode="reverse")
-    assert "Forward mode" not in to_svg(alone) and "seed" not in to_svg(trace_function(baydin, 2.0, 5.0, mode="primal"))
+    assert "Forward mode" not in to_svg(alone) and "seed" not in to_svg(
+        trace_function(baydin, 2.0, 5.0, mode="primal")
+    )
 
 
 def test_of_many_seeds_the_first_that_are_not_zero_are_named():
     f = lambda *xs: sum(xs[1:], xs[0])
-    trace = trace_function(f, *(1.0,) * 9, mode="forward", tangents=[0, 0, 0, 0, 0, 0, 7, 0, 8], names=[f"x{i}" for i in range(1, 10)])
+    trace = trace_function(
+        f,
+        *(1.0,) * 9,
+        mode="forward",
+        tangents=[0, 0, 0, 0, 0, 0, 7, 0, 8],
+        names=[f"x{i}" for i in range(1, 10)],
+    )
     line = table(trace).splitlines()[1]
     assert line == "forward mode, seed x\u03077 = 7, x\u03079 = 8, x\u03071 = 0, x\u03072 = 0, …"
     assert line.removeprefix("f") in " ".join(svg_texts(to_svg(trace)))
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["where passes change", "every step"])
+@pytest.mark.parametrize(
+    "every",
+    [False, pytest.param(True, marks=pytest.mark.whole)],
+    ids=["where passes change", "every step"],
+)
 def test_of_several_passes_each_is_named_at_its_steps(every):
     trace = jacobian_trace(lambda a, b: (a * b, mg.sin(a)), 2.0, 3.0)
-    for lang, phrase in (("en", "Reverse mode, pass 2 of 2, seeded with 1 at v2"), ("zh", "反向模式，第 2 次，共 2 次，在 v2 处取种子 1")):
+    for lang, phrase in (
+        ("en", "Reverse mode, pass 2 of 2, seeded with 1 at v2"),
+        ("zh", "反向模式，第 2 次，共 2 次，在 v2 处取种子 1"),
+    ):
         passes = [None, *(step.get("pass") for step in trace["steps"]), None]
-        numbers = [at for at in range(1, len(passes) - 1) if every or not passes[at - 1] == passes[at] == passes[at + 1]]
+        numbers = [
+            at
+            for at in range(1, len(passes) - 1)
+            if every or not passes[at - 1] == passes[at] == passes[at + 1]
+        ]
         scene = Scene(trace, lang=lang, steps=numbers)
         for at in numbers:
             for found in (svg_texts(to_svg(trace, at, lang=lang)), scene_texts(scene, at)):
@@ -164,7 +206,9 @@ def test_seeds_that_need_room_get_lines_of_their_own():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     f = lambda aa, bb, cc: (aa * bb * cc).sum()
-    wide = trace_function(f, *(np.full((2, 2), 0.123456),) * 3, tangents=[np.full((2, 2), -0.123456)] * 3)
+    wide = trace_function(
+        f, *(np.full((2, 2), 0.123456),) * 3, tangents=[np.full((2, 2), -0.123456)] * 3
+    )
     scene, plain = Scene(wide), Scene(trace_function(lambda x: x * x, 1.0))
     assert [len(one.words_above.seed_rows(one.across)) for one in (scene, plain)] == [2, 1]
     figure = scene.figure(72)
@@ -186,22 +230,32 @@ def test_the_name_of_a_phase_does_not_run_into_its_formula(both, lang):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     if words(lang).foreign and not fonts.chinese_fonts():
-        pytest.skip("no font with Chinese letters is known to matplotlib: apt-get install fonts-noto-cjk")
+        pytest.skip(
+            "no font with Chinese letters is known to matplotlib: apt-get install fonts-noto-cjk"
+        )
     at = next(k for k, step in enumerate(both["steps"], 1) if step["phase"] == "accumulate")
     scene = Scene(both, lang=lang)
     figure = scene.figure(72)
     scene.draw(figure, at)
     renderer, named = FigureCanvasAgg(figure).get_renderer(), words(lang)("accumulate")
-    boxes = {t.get_text(): t.get_window_extent(renderer) for axes in figure.axes for t in axes.texts}
-    level = [box for text, box in boxes.items() if text != named and abs(box.y0 - boxes[named].y0) < 8]
-    assert level and all(box.x0 > boxes[named].x1 + 9 for box in level), "neither into the formula nor into its rim"
+    boxes = {
+        t.get_text(): t.get_window_extent(renderer) for axes in figure.axes for t in axes.texts
+    }
+    level = [
+        box for text, box in boxes.items() if text != named and abs(box.y0 - boxes[named].y0) < 8
+    ]
+    assert level and all(box.x0 > boxes[named].x1 + 9 for box in level), (
+        "neither into the formula nor into its rim"
+    )
 
 
 def test_an_exponent_with_an_index_is_one_exponent():
     trace = trace_function(lambda x: mg.exp(x * 2.0 + x * 3.0), 0.5)
     name = trace["nodes"][-1]["id"]
     heading = mathtext.of_runs(heading_runs(trace["nodes"][-1]))
-    assert heading.endswith(r"^{\mathrm{v3}}") and mathtext.drawable(heading), "two exponents one after another are no formula"
+    assert heading.endswith(r"^{\mathrm{v3}}") and mathtext.drawable(heading), (
+        "two exponents one after another are no formula"
+    )
     assert f"<title>{name} = e^v3</title>" in to_svg(trace), "and one sign in plain text"
 
 
@@ -211,7 +265,9 @@ def test_the_title_of_a_jacobian_is_said_in_the_language_and_the_users_is_kept()
         assert "雅可比矩阵: " in "".join(svg_texts(to_svg(trace, 0, lang="zh"))) and any(
             "雅可比矩阵: " in text for text in frame_texts(trace, 0, lang="zh")
         )
-    assert "Jacobian matrix: mine" in svg_texts(to_svg({**trace_function(f, 2.0), "title": "Jacobian matrix: mine"}, 0, lang="zh"))
+    assert "Jacobian matrix: mine" in svg_texts(
+        to_svg({**trace_function(f, 2.0), "title": "Jacobian matrix: mine"}, 0, lang="zh")
+    )
 
 
 # ---- text, pages, curves
@@ -226,15 +282,24 @@ def test_the_text_table_in_chinese_is_aligned_and_names_the_seed(both):
         and lines[2] == "反向模式，种子 v\u03045 = 1"
         and "求值轨迹，前向模式" in lines
     )
-    wide = lambda text: sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    wide = lambda text: sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
     rule = next(i for i, line in enumerate(lines) if "──" in line)
-    assert {wide(line) for line in lines[rule - 1 : rule + 8]} == {wide(lines[rule])}, "numbers end below one another"
+    assert {wide(line) for line in lines[rule - 1 : rule + 8]} == {wide(lines[rule])}, (
+        "numbers end below one another"
+    )
     assert not re.search(r"\b(node|is|value|step|input|mode)\b", said)
 
 
 def test_save_takes_a_language_for_all_but_the_trace_itself(both, tmp_path):
-    assert viz.save(both, tmp_path / "a.txt", lang="zh").read_text(encoding="utf-8") == table(both, words=table_words(words("zh")))
-    assert viz.save(both, tmp_path / "a.svg", lang="zh", step=3).read_text(encoding="utf-8") == to_svg(both, 3, lang="zh")
+    assert viz.save(both, tmp_path / "a.txt", lang="zh").read_text(encoding="utf-8") == table(
+        both, words=table_words(words("zh"))
+    )
+    assert viz.save(both, tmp_path / "a.svg", lang="zh", step=3).read_text(
+        encoding="utf-8"
+    ) == to_svg(both, 3, lang="zh")
     with pytest.raises(ValueError, match=r"a \.json is the Trace itself"):
         viz.save(both, tmp_path / "a.json", lang="zh")
     for name in ("a.svg", "a.png", "a.txt", "a.html", "a.gif"):
@@ -244,10 +309,17 @@ def test_save_takes_a_language_for_all_but_the_trace_itself(both, tmp_path):
 
 @pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.webp", "a.gif"])
 def test_where_no_font_has_the_letters_nothing_is_drawn_but_said(both, tmp_path, monkeypatch, name):
-    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+    )
     monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
     with pytest.raises(ValueError, match=r"no font with Chinese letters.*Noto Sans CJK SC.*svg"):
-        viz.save(both, tmp_path / name, lang="zh", **({"steps": (1, 2)} if name.endswith(("webp", "gif")) else {}))
+        viz.save(
+            both,
+            tmp_path / name,
+            lang="zh",
+            **({"steps": (1, 2)} if name.endswith(("webp", "gif")) else {}),
+        )
     assert list(tmp_path.iterdir()) == []
     viz.save(both, tmp_path / "a.png")
 
@@ -255,27 +327,40 @@ def test_where_no_font_has_the_letters_nothing_is_drawn_but_said(both, tmp_path,
 def test_cells_and_pages_without_scripts_speak_the_language(both):
     cell = viz.iframe(both, lang="zh")._repr_html_()
     before = cell[: cell.index("<iframe")]
-    assert "由来" in before and "前向模式，种子" in before and "以表格显示数值" in before and not re.search(r">(node|value|input)<", before)
+    assert (
+        "由来" in before
+        and "前向模式，种子" in before
+        and "以表格显示数值" in before
+        and not re.search(r">(node|value|input)<", before)
+    )
     assert repr(viz.iframe(both, lang="zh")) == table(both, words=table_words(words("zh"))).rstrip()
     assert (
         "how it is made" in viz.to_html(both)
-        and "how it is made" not in viz.to_html(both, lang="zh").split("<noscript>")[1].split("</noscript>")[0]
+        and "how it is made"
+        not in viz.to_html(both, lang="zh").split("<noscript>")[1].split("</noscript>")[0]
     )
     history = viz.History("run")
     history.log(1, loss=0.5)
     page = training.to_html(history, lang="zh")
-    assert "指标" in page.split("<noscript>")[1].split("</noscript>")[0] and "<th>measure</th>" not in page
+    assert (
+        "指标" in page.split("<noscript>")[1].split("</noscript>")[0]
+        and "<th>measure</th>" not in page
+    )
 
 
 def test_curves_in_chinese(tmp_path):
-    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+    )
     from minigrad.viz.training.figure import _drawn
 
     history = viz.History("run")
     for epoch in range(3):
         history.log(epoch, loss=1 / (epoch + 1), accuracy=0.5)
     axes = _drawn(history, -1, None, words("zh")).axes
-    assert [a.get_title() for a in axes] == ["损失", "准确率"] and {a.get_xlabel() for a in axes} == {"轮次"}
+    assert [a.get_title() for a in axes] == ["损失", "准确率"] and {
+        a.get_xlabel() for a in axes
+    } == {"轮次"}
     with pytest.raises(ValueError, match="no texts in 'la'"):
         training.draw_curves(history, tmp_path / "a.png", lang="la")
 
@@ -285,7 +370,11 @@ def test_curves_in_chinese(tmp_path):
 
 def drawn_words(drawing):
     """The lines in the boxes of a drawing."""
-    return [line for label in re.findall(r'label="?(.*?)"? (?:color|fillcolor)=', drawing.source) for line in label.split(r"\n")]
+    return [
+        line
+        for label in re.findall(r'label="?(.*?)"? (?:color|fillcolor)=', drawing.source)
+        for line in label.split(r"\n")
+    ]
 
 
 def all_drawings(lang):
@@ -305,7 +394,10 @@ def all_drawings(lang):
         "model": model,
     }
     drawings = {name: viz.draw_graph(thing, lang=lang) for name, thing in things.items()}
-    return drawings | {"layers": model.draw_graph(x, lang=lang), "operations": model.draw_graph(x, depth=None, lang=lang)}
+    return drawings | {
+        "layers": model.draw_graph(x, lang=lang),
+        "operations": model.draw_graph(x, depth=None, lang=lang),
+    }
 
 
 def test_a_drawing_speaks_the_language():
@@ -313,23 +405,38 @@ def test_a_drawing_speaks_the_language():
     expected = {
         "tensor": {"leaf": "叶节点", "saves result: (2, 4) float32": "保留结果：(2, 4) float32"},
         "used": {"saved values are freed": "保留的值已释放"},
-        "program": {"first backward": "第一次反向", "input  float32 (2, 3)": "输入  float32 (2, 3)"},
+        "program": {
+            "first backward": "第一次反向",
+            "input  float32 (2, 3)": "输入  float32 (2, 3)",
+        },
         "symbols": {"of (exp(a)*a)": "属于 (exp(a)*a) 的导数"},
-        "model": {"5 parameters": "5 个参数", "1 parameter": "1 个参数", "1 module inside": "内含 1 个模块"},
+        "model": {
+            "5 parameters": "5 个参数",
+            "1 parameter": "1 个参数",
+            "1 module inside": "内含 1 个模块",
+        },
         "layers": {"input": "输入", "4 parameters": "4 个参数", "→ (2, 1)": "→ (2, 1)"},
         "operations": {"input": "输入"},
     }
     english, chinese = all_drawings("en"), all_drawings("zh")
-    left = r"leaf|save[sd]|freed|result|input|constant|captured|backward|of|parameters?|modules?|inside"
+    left = (
+        r"leaf|save[sd]|freed|result|input|constant|captured|backward|of"
+        r"|parameters?|modules?|inside"
+    )
     for name, pairs in expected.items():
         before, after = drawn_words(english[name]), drawn_words(chinese[name])
         assert len(before) == len(after) > 1
         for said, translated in pairs.items():
-            assert [b for a, b in zip(before, after, strict=True) if a == said] == [translated] * before.count(said)
+            assert [b for a, b in zip(before, after, strict=True) if a == said] == [
+                translated
+            ] * before.count(said)
             assert said in before, f"{name}: {before}"
         assert not [line for line in after if re.search(rf"\b({left})\b", line)], name
         assert " width=" not in english[name].source
-    assert 'label="保留' not in english["tensor"].source and drawn_words(viz.draw_graph(mg.ones(1, requires_grad=True)))[0] == "leaf"
+    assert (
+        'label="保留' not in english["tensor"].source
+        and drawn_words(viz.draw_graph(mg.ones(1, requires_grad=True)))[0] == "leaf"
+    )
     for thing in (mg.ones(1, requires_grad=True), mg.nn.Linear(1, 1), mg.graph.Variable(name="a")):
         with pytest.raises(ValueError, match="no texts in 'la'"):
             viz.draw_graph(thing, lang="la")
@@ -344,15 +451,22 @@ def test_a_box_has_room_for_the_letters_of_east_asia():
     source = (学习率 * mg.ones(3, requires_grad=True)).draw_graph(lang="zh").source
     found = next(line_ for line_ in source.splitlines() if line in line_)
     wide = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.5 for c in line)
-    assert float(re.search(r' width="?([\d.]+)', found)[1]) * 72 > wide * 11 + 20, "one em each, and the margins"
+    assert float(re.search(r' width="?([\d.]+)', found)[1]) * 72 > wide * 11 + 20, (
+        "one em each, and the margins"
+    )
 
 
 def test_drawings_are_not_painted_where_no_font_has_the_letters(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+    )
     xdot = 'graph [bb="0,0,90,40"]; a [_ldraw_="F 11 9 -Helvetica T 45 20 0 30 {} -{}"]'
     monkeypatch.setattr(fonts, "fonts", lambda: ["DejaVu Sans"])
     assert drawing.paint(xdot.format(4, "leaf"), "png").startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match=r"no font with Chinese letters.*painted as a \.png.*Noto Sans CJK SC.*\.svg or \.dot"):
+    with pytest.raises(
+        ValueError,
+        match=r"no font with Chinese letters.*painted as a \.png.*Noto Sans CJK SC.*\.svg or \.dot",
+    ):
         drawing.paint(xdot.format(9, "叶节点"), "png")
 
 
@@ -360,12 +474,23 @@ def test_the_command_draws_and_traces_in_the_language(tmp_path, capsys, monkeypa
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     assert command(["draw", "sin(x)*x", "x=2", "--lang", "zh"]) == 0
     assert "保留输入 b（x）：2" in capsys.readouterr().out
-    (tmp_path / "mine.py").write_text("import minigrad as mg\nnet = mg.nn.Linear(2, 1)\nloss = net(mg.ones(2)).sum()\n", encoding="utf-8")
-    for words_of, arguments in (("个参数", ["mine.py:net", "input=[1, 2]", "--groups", "closed"]), ("保留输入", ["mine.py:loss"])):
+    (tmp_path / "mine.py").write_text(
+        "import minigrad as mg\nnet = mg.nn.Linear(2, 1)\nloss = net(mg.ones(2)).sum()\n",
+        encoding="utf-8",
+    )
+    for words_of, arguments in (
+        ("个参数", ["mine.py:net", "input=[1, 2]", "--groups", "closed"]),
+        ("保留输入", ["mine.py:loss"]),
+    ):
         monkeypatch.chdir(tmp_path)
-        assert command(["draw", *arguments, "-o", "g.dot", "--lang", "zh"]) == 0, capsys.readouterr().err
+        assert command(["draw", *arguments, "-o", "g.dot", "--lang", "zh"]) == 0, (
+            capsys.readouterr().err
+        )
         assert words_of in (tmp_path / "g.dot").read_text(encoding="utf-8")
-    assert command(["draw", "sin(x)", "x=2", "--lang", "la"]) == 2 and "choose from" in capsys.readouterr().err
+    assert (
+        command(["draw", "sin(x)", "x=2", "--lang", "la"]) == 2
+        and "choose from" in capsys.readouterr().err
+    )
 
 
 # ---- graphs too large, and two Traces
@@ -376,8 +501,14 @@ def test_the_overview_of_a_graph_too_large_speaks_the_language(both, monkeypatch
     said = "计算图有 7 个节点；完整显示最多 5 个。"
     page, cell = viz.to_html(both, lang="zh"), viz.iframe(both, lang="zh")
     for text in (page, cell._repr_html_(), repr(cell), scale.as_text(scale.overview(both), "zh")):
-        assert said in text and "8 条边，23 个步骤，最长链 4，值共 56 字节。" in text and "按阶段统计的步骤" in text
-        assert not re.search(r"\b(nodes|edges|steps|The|input|primal|tangent|adjoint|accumulate)\b", text)
+        assert (
+            said in text
+            and "8 条边，23 个步骤，最长链 4，值共 56 字节。" in text
+            and "按阶段统计的步骤" in text
+        )
+        assert not re.search(
+            r"\b(nodes|edges|steps|The|input|primal|tangent|adjoint|accumulate)\b", text
+        )
         assert "输入" in text and "伴随（累加）" in text and "mul" in text
     assert '<html lang="zh">' in page and '<html lang="en">' in viz.to_html(both)
     assert "<title>求值轨迹</title>" in viz.to_html({**both, "title": ""}, lang="zh")
@@ -391,7 +522,9 @@ def test_the_overview_of_a_graph_too_large_speaks_the_language(both, monkeypatch
 
 
 def test_a_long_list_of_an_overview_says_how_many_more_there_are():
-    found = scale.overview(all_samples()["seed"])._replace(groups=[(f"layer{i}", 1) for i in range(15)])
+    found = scale.overview(all_samples()["seed"])._replace(
+        groups=[(f"layer{i}", 1) for i in range(15)]
+    )
     assert (
         "… 另有 3 个" in scale.as_text(found, "zh")
         and "… and 3 more" in scale.as_text(found)
@@ -401,26 +534,44 @@ def test_a_long_list_of_an_overview_says_how_many_more_there_are():
 
 def test_a_comparison_speaks_the_language(both):
     other = copy.deepcopy(both)
-    step = next(i for i, s in enumerate(both["steps"]) if s["phase"] == "tangent" and s["node"] == "v2")
+    step = next(
+        i for i, s in enumerate(both["steps"]) if s["phase"] == "tangent" and s["node"] == "v2"
+    )
     product = other["steps"][step]["contribs"][-1]
     product["product"] = -product["product"]
     found = viz.compare(both, other, lang="zh")
-    assert repr(found) == f"第一处差异在第 {step + 1} 步：从 x2 沿边传给 v2 的切向量贡献应为 2，却是 −2。 符号错了。"
-    assert repr(viz.compare(both, other)).startswith(f"First difference, at step {step + 1}: x2 should send 2 to the tangent of v2")
+    assert repr(found) == (
+        f"第一处差异在第 {step + 1} 步：从 x2 沿边传给 v2 的切向量贡献应为 2，却是 −2。 符号错了。"
+    )
+    assert repr(viz.compare(both, other)).startswith(
+        f"First difference, at step {step + 1}: x2 should send 2 to the tangent of v2"
+    )
     assert repr(viz.compare(both, both, lang="zh")) == "两条轨迹的所有值都一致。"
-    assert "两条轨迹的所有值都一致。" in viz.compare(both, both, lang="zh")._repr_mimebundle_()["text/plain"]
+    assert (
+        "两条轨迹的所有值都一致。"
+        in viz.compare(both, both, lang="zh")._repr_mimebundle_()["text/plain"]
+    )
     wrong = copy.deepcopy(both)
     last = wrong["steps"][-1]["writes"][0]
     last[2] = last[2] + 1.0
-    assert re.fullmatch(r"第一处差异在第 23 步：x1 的伴随应为 5.5，却是 6.5。", repr(viz.compare(both, wrong, lang="zh")))
+    assert re.fullmatch(
+        r"第一处差异在第 23 步：x1 的伴随应为 5.5，却是 6.5。",
+        repr(viz.compare(both, wrong, lang="zh")),
+    )
     short_ = {**both, "steps": both["steps"][:-1]}
     assert "却是" in repr(viz.compare(both, short_, lang="zh")), "a partial sum is a value"
     primal = trace_function(baydin, 2.0, 5.0, mode="primal")
     assert "从未计算；应为" in repr(viz.compare(both, primal, lang="zh"))
     parted = viz.compare(both, trace_function(lambda a, b: a * b, 2.0, 5.0), lang="zh")
-    assert repr(parted) == "第一处差异：两个计算图在 v1 处不同。" and parted.document["names"] == ["第一条", "第二条"]
+    assert repr(parted) == "第一处差异：两个计算图在 v1 处不同。" and parted.document["names"] == [
+        "第一条",
+        "第二条",
+    ]
     assert viz.compare(both, both).document["names"] == ["first", "second"]
-    assert viz.compare(both, both, ["mine", "theirs"], lang="zh").document["names"] == ["mine", "theirs"]
+    assert viz.compare(both, both, ["mine", "theirs"], lang="zh").document["names"] == [
+        "mine",
+        "theirs",
+    ]
     with pytest.raises(ValueError, match="no texts in 'la'"):
         viz.compare(both, both, lang="la")
 
@@ -431,7 +582,9 @@ def test_a_comparison_speaks_the_language(both):
 def test_chinese_is_wrapped_between_letters_and_never_begins_with_a_closing_sign():
     text = "向 v4 传回 −1；它的伴随目前是 −1。再传回一次，与原有的相加（见上）。"
     room = text_width("一二三四五六七", 12)
-    assert room == 84 and text_width("v4，", 12) == 12 + text_width("v4", 12), "a letter of East Asia is as wide as high"
+    assert room == 84 and text_width("v4，", 12) == 12 + text_width("v4", 12), (
+        "a letter of East Asia is as wide as high"
+    )
     lines = wrap(text, 12, room)
     assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"
     assert all(text_width(line, 12) <= room * 1.2 for line in lines) and len(lines) > 3
@@ -440,17 +593,36 @@ def test_chinese_is_wrapped_between_letters_and_never_begins_with_a_closing_sign
 
 
 def test_a_picture_of_the_beginning_says_what_is_seen(both):
-    for lang, said in (("en", "Nothing has been computed yet; 23 steps follow."), ("zh", "尚未计算任何值；接下来有 23 步。")):
+    for lang, said in (
+        ("en", "Nothing has been computed yet; 23 steps follow."),
+        ("zh", "尚未计算任何值；接下来有 23 步。"),
+    ):
         assert beginning(both, words(lang)) == said
         for found in (svg_texts(to_svg(both, 0, lang=lang)), frame_texts(both, 0, lang=lang)):
-            assert said in found and not [text for text in found if "Ready" in text or "就绪" in text]
+            assert said in found and not [
+                text for text in found if "Ready" in text or "就绪" in text
+            ]
         assert said not in svg_texts(to_svg(both, 1, lang=lang)) + frame_texts(both, 1, lang=lang)
-    assert beginning({**both, "steps": both["steps"][:1]}, words("en")) == "Nothing has been computed yet; one step follows."
-    assert beginning({**both, "steps": []}, words("en")) == "This trace has no steps: nothing was computed."
+    assert (
+        beginning({**both, "steps": both["steps"][:1]}, words("en"))
+        == "Nothing has been computed yet; one step follows."
+    )
+    assert (
+        beginning({**both, "steps": []}, words("en"))
+        == "This trace has no steps: nothing was computed."
+    )
 
 
 def test_a_trace_made_ready_for_a_still_is_a_copy(both):
     before = repr(both)
     found = spoken(both, words("zh"))
-    assert repr(both) == before and found["steps"][0]["say"] != both["steps"][0]["say"] and found["title"] == both["title"]
-    assert [c["label"] for c in found["columns"]] == ["值", "切向量", "伴随"] and "seeded" not in all_samples()["seed"]
+    assert (
+        repr(both) == before
+        and found["steps"][0]["say"] != both["steps"][0]["say"]
+        and found["title"] == both["title"]
+    )
+    assert [c["label"] for c in found["columns"]] == [
+        "值",
+        "切向量",
+        "伴随",
+    ] and "seeded" not in all_samples()["seed"]

@@ -1,4 +1,6 @@
-"""The layout: boxes that never overlap, edges that always go forward and past every card, and the same answer every time."""
+"""The layout: boxes that never overlap, edges that always go forward and past every card, and
+the same answer every time.
+"""
 
 import itertools
 import json
@@ -23,42 +25,69 @@ def graphs(draw):
     count = draw(st.integers(1, 22))
     size = st.tuples(st.floats(60, 240).map(round), st.floats(40, 140).map(round))
     sizes = {f"n{i}": draw(size) for i in range(count)}
-    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda p: p[0] < p[1])
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(
+        lambda p: p[0] < p[1]
+    )
     ends = draw(st.lists(pairs, max_size=40)) if count > 1 else []
     return sizes, [(f"e{k}", f"n{a}", f"n{b}") for k, (a, b) in enumerate(ends)]
 
 
 def box(place):
-    return place["x"] - place["w"] / 2, place["y"] - place["h"] / 2, place["x"] + place["w"] / 2, place["y"] + place["h"] / 2
+    return (
+        place["x"] - place["w"] / 2,
+        place["y"] - place["h"] / 2,
+        place["x"] + place["w"] / 2,
+        place["y"] + place["h"] / 2,
+    )
 
 
 def assert_good(sizes, edges, found, routes=True):
     assert list(found["nodes"]) == list(sizes) and set(found["edges"]) == {e for e, _, _ in edges}
     for v, place in found["nodes"].items():
         left, top, right, bottom = box(place)
-        assert left >= 0 and top >= 0 and right <= found["width"] and bottom <= found["height"], f"{v} is outside the picture"
-        assert place["w"] >= sizes[v][0] and place["h"] >= sizes[v][1], f"{v} is smaller than its text"
+        assert left >= 0 and top >= 0 and right <= found["width"] and bottom <= found["height"], (
+            f"{v} is outside the picture"
+        )
+        assert place["w"] >= sizes[v][0] and place["h"] >= sizes[v][1], (
+            f"{v} is smaller than its text"
+        )
     for a, b in itertools.combinations(found["nodes"], 2):
         (l1, t1, r1, b1), (l2, t2, r2, b2) = box(found["nodes"][a]), box(found["nodes"][b])
         assert r1 < l2 or r2 < l1 or b1 < t2 or b2 < t1, f"{a} and {b} overlap"
     for name, src, dst in edges:
         points = found["edges"][name]["points"]
-        assert all(a[0] < b[0] for a, b in itertools.pairwise(points)), f"{name} turns back: {points}"
+        assert all(a[0] < b[0] for a, b in itertools.pairwise(points)), (
+            f"{name} turns back: {points}"
+        )
         start, stop = found["nodes"][src], found["nodes"][dst]
-        assert points[0][0] == pytest.approx(start["x"] + start["w"] / 2, abs=0.11), f"{name} does not leave {src} at its right side"
-        assert points[-1][0] == pytest.approx(stop["x"] - stop["w"] / 2, abs=0.11), f"{name} does not reach {dst} at its left side"
-        assert abs(points[0][1] - start["y"]) <= start["h"] / 2 and abs(points[-1][1] - stop["y"]) <= stop["h"] / 2
+        assert points[0][0] == pytest.approx(start["x"] + start["w"] / 2, abs=0.11), (
+            f"{name} does not leave {src} at its right side"
+        )
+        assert points[-1][0] == pytest.approx(stop["x"] - stop["w"] / 2, abs=0.11), (
+            f"{name} does not reach {dst} at its left side"
+        )
+        assert (
+            abs(points[0][1] - start["y"]) <= start["h"] / 2
+            and abs(points[-1][1] - stop["y"]) <= stop["h"] / 2
+        )
         for v, place in found["nodes"].items() if routes else ():
             if v not in (src, dst):
                 assert not _passes(points, box(place)), f"{name} runs across {v}"
 
 
 def _passes(points, rectangle):
-    """Whether a curve that is monotone between its points could enter the rectangle: its pieces stay within their own corners."""
+    """Whether a curve that is monotone between its points could enter the rectangle: its pieces
+    stay within their own corners.
+    """
     left, top, right, bottom = rectangle
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         low, high = min(y0, y1), max(y0, y1)
-        if x0 < right - 0.2 and left + 0.2 < x1 and low < bottom - 0.2 and top + 0.2 < high + (0.001 if low == high else 0):
+        if (
+            x0 < right - 0.2
+            and left + 0.2 < x1
+            and low < bottom - 0.2
+            and top + 0.2 < high + (0.001 if low == high else 0)
+        ):
             return True
     return False
 
@@ -68,14 +97,20 @@ def test_a_random_graph_is_drawn_without_overlap_and_forward(graph):
     sizes, edges = graph
     found = pure.solve(sizes, edges)
     assert_good(sizes, edges, found)
-    assert json.dumps(found) == json.dumps(pure.solve(sizes, edges)), "the same graph, another drawing"
+    assert json.dumps(found) == json.dumps(pure.solve(sizes, edges)), (
+        "the same graph, another drawing"
+    )
 
 
 @given(graphs())
 @settings(max_examples=15)
 def test_floating_sources_stand_just_before_their_first_use(graph):
     sizes, edges = graph
-    sources = [v for v in sizes if all(dst != v for _, _, dst in edges) and any(src == v for _, src, _ in edges)]
+    sources = [
+        v
+        for v in sizes
+        if all(dst != v for _, _, dst in edges) and any(src == v for _, src, _ in edges)
+    ]
     found = pure.solve(sizes, edges, floating=sources)
     assert_good(sizes, edges, found)
     columns = sorted({place["x"] for place in found["nodes"].values()})
@@ -112,7 +147,9 @@ def test_an_edge_backwards_is_refused_by_name():
 
 
 def hub(count):
-    """Sizes and edges of a graph whose first node feeds every second one, and each node one of the thirty before it."""
+    """Sizes and edges of a graph whose first node feeds every second one, and each node one of
+    the thirty before it.
+    """
     rng = random.Random(1)
     sizes = {f"n{i}": (100, 92) for i in range(count)}
     edges = [(f"e{i}", f"n{i - rng.randint(1, min(i, 30))}", f"n{i}") for i in range(1, count)]
@@ -127,7 +164,9 @@ def test_a_hub_takes_work_in_proportion_to_the_graph():
 @pytest.mark.whole
 def test_two_thousand_nodes_with_a_hub_run_forwards():
     found = pure.solve(*hub(2000))
-    assert len(found["nodes"]) == 2000 and all(a[0] < b[0] for e in found["edges"].values() for a, b in itertools.pairwise(e["points"]))
+    assert len(found["nodes"]) == 2000 and all(
+        a[0] < b[0] for e in found["edges"].values() for a, b in itertools.pairwise(e["points"])
+    )
 
 
 def test_long_edges_are_drawn_straight_where_way_points_would_be_too_many(monkeypatch):
@@ -149,7 +188,10 @@ def test_every_sample_is_laid_out_well(name, engine):
     assert_good(boxes(sample), edges, layout(sample, engine), routes=engine == "pure")
 
 
-@pytest.mark.skipif(not graphviz_.available(), reason="the Graphviz program is not installed: apt-get install graphviz")
+@pytest.mark.skipif(
+    not graphviz_.available(),
+    reason="the Graphviz program is not installed: apt-get install graphviz",
+)
 def test_the_dot_program_is_read_as_well():
     sample = all_samples()["deep"]
     edges = [(e["id"], e["src"], e["dst"]) for e in sample["edges"]]
@@ -167,7 +209,12 @@ stop"""
     sizes = {"a": (72.0, 72.0), "b": (72.0, 72.0)}
     edges = [("e1", "a", "b"), ("e2", "a", "b")]
     found = graphviz_.read_plain(text, sizes, edges)
-    assert found["nodes"]["a"] == {"x": 36 + pure.MARGIN, "y": 36 + pure.MARGIN, "w": 72.0, "h": 72.0}
+    assert found["nodes"]["a"] == {
+        "x": 36 + pure.MARGIN,
+        "y": 36 + pure.MARGIN,
+        "w": 72.0,
+        "h": 72.0,
+    }
     assert found["nodes"]["b"]["y"] == 108 + pure.MARGIN
     assert found["edges"]["e1"]["points"][-1][1] < found["edges"]["e2"]["points"][-1][1]
     assert_good(sizes, edges, found)
@@ -180,7 +227,13 @@ def test_the_users_names_never_reach_graphviz():
 
 def test_which_engine_is_chosen(monkeypatch):
     monkeypatch.setattr(graphviz_, "available", lambda: True)
-    assert [_choose("auto", n) for n in (1, 60, 61, 150, 151)] == ["pure", "pure", "dot", "dot", "pure"]
+    assert [_choose("auto", n) for n in (1, 60, 61, 150, 151)] == [
+        "pure",
+        "pure",
+        "dot",
+        "dot",
+        "pure",
+    ]
     monkeypatch.setattr(graphviz_, "available", lambda: False)
     monkeypatch.setattr(wasi, "available", lambda: True)
     assert _choose("auto", 61) == "wasi"
@@ -201,7 +254,13 @@ def test_a_card_is_wide_enough_for_its_widest_value_at_any_step():
     plain = trace(lambda x: x * x, 3, tangents=(1,))
     assert boxes(wide)["x1"][0] >= boxes(plain)["x1"][0]
     long = json.loads(json.dumps(plain))
-    long["steps"][0]["writes"][0][2] = {"shape": [2], "dtype": "float64", "sample": [-1.23456, 9.87654], "min": -1.23456, "max": 9.87654}
+    long["steps"][0]["writes"][0][2] = {
+        "shape": [2],
+        "dtype": "float64",
+        "sample": [-1.23456, 9.87654],
+        "min": -1.23456,
+        "max": 9.87654,
+    }
     assert boxes(long)["x1"][0] > boxes(plain)["x1"][0] + 40
 
 

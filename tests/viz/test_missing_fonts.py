@@ -1,4 +1,6 @@
-"""A still whose letters no installed font has is drawn with a warning that says which, and what to install."""
+"""A still whose letters no installed font has is drawn with a warning that says which, and what
+to install.
+"""
 
 import warnings
 

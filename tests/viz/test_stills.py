@@ -1,4 +1,6 @@
-"""Stills and films follow the viewer: stages, dangling and freed nodes, Modules as boxes, passes that clear, matrices, arrays."""
+"""Stills and films follow the viewer: stages, dangling and freed nodes, Modules as boxes, passes
+that clear, matrices, arrays.
+"""
 
 import re
 import xml.etree.ElementTree as ET
@@ -47,7 +49,9 @@ def growing():
 
 def card(svg, title):
     """The SVG of the card with this title."""
-    return re.search(rf"<g[^>]*><title>{re.escape(title)}</title>.*?(?=<g[^>]*><title>|</svg>)", svg)[0]
+    return re.search(
+        rf"<g[^>]*><title>{re.escape(title)}</title>.*?(?=<g[^>]*><title>|</svg>)", svg
+    )[0]
 
 
 def drawn(scene, at):
@@ -76,8 +80,12 @@ def test_generations_have_their_colour_dash_and_name(growing):
 
     for stage in ("b1", "b2"):
         rims = [s for s in shapes if to_hex(s.get_edgecolor()) == light[stage]]
-        assert any(type(s).__name__ == "FancyBboxPatch" for s in rims) and any(type(s).__name__ == "PathPatch" for s in rims)
-        assert any(s.get_linestyle() not in ("-", "solid") for s in rims if type(s).__name__ == "PathPatch")
+        assert any(type(s).__name__ == "FancyBboxPatch" for s in rims) and any(
+            type(s).__name__ == "PathPatch" for s in rims
+        )
+        assert any(
+            s.get_linestyle() not in ("-", "solid") for s in rims if type(s).__name__ == "PathPatch"
+        )
 
 
 def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing):
@@ -89,8 +97,16 @@ def test_the_legend_tells_the_function_its_derivatives_and_what_dangles(growing)
     _, _, texts = drawn(Scene(growing, steps=[1]), 1)
     for look in legend_of(growing):
         assert f">{look.words}</text>" in svg and look.words in texts
-    inside = {**growing, "nodes": [n | ({"stage": "jvp"} if n["stage"] == "second backward" else {}) for n in growing["nodes"]]}
-    assert [look.words for look in legend_of(inside)][2] == "forward mode inside", "not every second generation is a backward pass"
+    inside = {
+        **growing,
+        "nodes": [
+            n | ({"stage": "jvp"} if n["stage"] == "second backward" else {})
+            for n in growing["nodes"]
+        ],
+    }
+    assert [look.words for look in legend_of(inside)][2] == "forward mode inside", (
+        "not every second generation is a backward pass"
+    )
 
 
 def test_a_bar_spans_a_name_of_several_letters():
@@ -98,7 +114,9 @@ def test_a_bar_spans_a_name_of_several_letters():
     svg = to_svg(trace)
     assert 'text-decoration="overline">phi</tspan>' in svg and "\u0305" not in svg
     _, _, texts = drawn(Scene(trace), len(trace["steps"]))
-    assert any(r"\overline{\mathit{phi}}" in text for text in texts) and not any(r"\bar{\mathit{p" in text for text in texts)
+    assert any(r"\overline{\mathit{phi}}" in text for text in texts) and not any(
+        r"\bar{\mathit{p" in text for text in texts
+    )
 
 
 def test_numbers_in_formulas_are_set_as_numbers():
@@ -106,27 +124,58 @@ def test_numbers_in_formulas_are_set_as_numbers():
     assert tiny == r"\mathrm{{-}6.462}{\times}10^{\mathrm{{-}6}}" and mathtext.drawable(tiny)
     pair = mathtext.upright("[1.1, −1.8]")
     spaced = pair.replace("{-}", "-").replace("{,}", ",")
-    assert mathtext.size(pair, 20)[0] < mathtext.size(spaced, 20)[0], "no room around a sign, none beside the blank after a comma"
-    minus = mathtext.pieces([{"t": "sym", "base": "v"}, {"t": "op", "text": "="}, {"t": "op", "text": "−"}, {"t": "sym", "base": "x"}])
+    assert mathtext.size(pair, 20)[0] < mathtext.size(spaced, 20)[0], (
+        "no room around a sign, none beside the blank after a comma"
+    )
+    minus = mathtext.pieces(
+        [
+            {"t": "sym", "base": "v"},
+            {"t": "op", "text": "="},
+            {"t": "op", "text": "−"},
+            {"t": "sym", "base": "x"},
+        ]
+    )
     assert minus[1].before > 0 and minus[2].before == minus[2].after == 0
 
 
 def test_a_note_stands_where_its_wire_does_not_run():
     def places(*wires):
-        nodes = [{"id": "x", "shape": [3]}, *({"id": f"y{i}", "shape": [2, 3]} for i in range(len(wires)))]
-        edges = [{"id": str(i), "src": "x", "dst": f"y{i}", "broadcast": wide} for i, (_, wide) in enumerate(wires)]
+        nodes = [
+            {"id": "x", "shape": [3]},
+            *({"id": f"y{i}", "shape": [2, 3]} for i in range(len(wires))),
+        ]
+        edges = [
+            {"id": str(i), "src": "x", "dst": f"y{i}", "broadcast": wide}
+            for i, (_, wide) in enumerate(wires)
+        ]
         routes = {str(i): {"points": points} for i, (points, _) in enumerate(wires)}
-        return [(note.text, note.y) for note in shape_labels({"nodes": nodes, "edges": edges, "layout": {"nodes": {}, "edges": routes}})]
+        return [
+            (note.text, note.y)
+            for note in shape_labels(
+                {"nodes": nodes, "edges": edges, "layout": {"nodes": {}, "edges": routes}}
+            )
+        ]
 
     rising, level, falling = ([(0, 100), (90, end)] for end in (40, 100, 160))
     lower = [(0, 124), (90, 160)]
-    assert places((rising, False)) == [("(3,)", 115)], "the wire rises, so the note stands below its beginning"
+    assert places((rising, False)) == [("(3,)", 115)], (
+        "the wire rises, so the note stands below its beginning"
+    )
     assert places((level, False)) == places((falling, False)) == [("(3,)", 93)]
-    assert places((rising, False), (lower, False)) == [("(3,)", 115.5)], "once for both wires, between them"
+    assert places((rising, False), (lower, False)) == [("(3,)", 115.5)], (
+        "once for both wires, between them"
+    )
     assert places((falling, False), (lower, False)) == [("(3,)", 93)]
     two = dict(places((rising, True), (lower, False)))
-    assert two["(3,) ⇒ (2, 3)"] == 115 and two["(3,)"] - 115 > 12, "what differs is said twice, and far enough apart"
-    trace = trace_function(lambda x, b: ((x + b) * x).sum(), [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], [0.1, 0.2, -0.3], mode="reverse")
+    assert two["(3,) ⇒ (2, 3)"] == 115 and two["(3,)"] - 115 > 12, (
+        "what differs is said twice, and far enough apart"
+    )
+    trace = trace_function(
+        lambda x, b: ((x + b) * x).sum(),
+        [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]],
+        [0.1, 0.2, -0.3],
+        mode="reverse",
+    )
     svg = to_svg(trace)
     assert 'class="shape">(3,) ⇒ (2, 3)</text>' in svg and "font-size:10.5px" in svg
 
@@ -143,20 +192,28 @@ def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
     assert slide.head + slide.view[1] + slide.foot <= slide.height, "nothing overlaps"
     figure = slide.figure(72)
     slide.draw(figure, 5)
-    (sentence,) = [t for axes in figure.axes for t in axes.texts if t.get_text() == wide["steps"][4]["say"]]
-    assert sentence.get_fontsize() / slide.height == pytest.approx(13.5 / 720, rel=0.05), "as large a part of it as of any other slide"
+    (sentence,) = [
+        t for axes in figure.axes for t in axes.texts if t.get_text() == wide["steps"][4]["say"]
+    ]
+    assert sentence.get_fontsize() / slide.height == pytest.approx(13.5 / 720, rel=0.05), (
+        "as large a part of it as of any other slide"
+    )
     assert Scene(small, aspect=16 / 9).enlarged == 1.0 and Scene(wide).enlarged == 1.0
 
 
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.whole)])
 def test_a_gif_has_the_pages_colours(tmp_path, growing, dark):
-    Image = pytest.importorskip("PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"')
+    Image = pytest.importorskip(
+        "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'
+    )
     from minigrad.viz.export.film import colours
 
     scene = Scene(growing, dark=dark)
     table = colours(scene)
     assert len(table) <= 256 and len(set(table)) == len(table)
-    path = viz.save(growing, tmp_path / "a.gif", steps=(3, 4), size="16:9", dark=dark, progress=False)
+    path = viz.save(
+        growing, tmp_path / "a.gif", steps=(3, 4), size="16:9", dark=dark, progress=False
+    )
     with Image.open(path) as film:
         film.seek(1)
         frame = film.convert("RGB")
@@ -180,7 +237,9 @@ def test_dangling_nodes_are_hatched_and_struck_through(growing):
     figure, shapes, _ = drawn(Scene(growing, steps=[0]), len(growing["steps"]))
     slanted = [s for s in shapes if type(s).__name__ == "PathPatch" and s.get_alpha() == 0.55]
     strokes = [line for axes in figure.axes for line in axes.lines]
-    assert len(slanted) == len(names) + 1 and len(strokes) == len(names), "and a sample in the legend"
+    assert len(slanted) == len(names) + 1 and len(strokes) == len(names), (
+        "and a sample in the legend"
+    )
 
 
 def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
@@ -195,7 +254,9 @@ def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
     legend = [1.0, 0.0]
     assert sorted(squares(len(trace["steps"]))) == sorted([0.0, 0.0, *legend])
     assert sorted(squares(len(trace["steps"]) - 3)) == sorted([1.0, 1.0, *legend])
-    assert sorted(squares(0)) == sorted(legend) and 'class="kept"' not in to_svg(trace, 0), "nothing is computed, so nothing is kept"
+    assert sorted(squares(0)) == sorted(legend) and 'class="kept"' not in to_svg(trace, 0), (
+        "nothing is computed, so nothing is kept"
+    )
 
 
 def test_without_a_pass_backward_nothing_is_marked_as_kept():
@@ -215,7 +276,9 @@ def test_modules_are_boxes_as_the_viewer_opens(tower):
     labels = [n["label"]["base"] for n in shown["nodes"]]
     assert any(label.startswith("▸") for label in labels) and len(labels) < len(tower["nodes"])
     svg = to_svg(tower)
-    assert "▸" in svg and svg.count('class="pile"') == 2 * sum(label.startswith("▸") for label in labels)
+    assert "▸" in svg and svg.count('class="pile"') == 2 * sum(
+        label.startswith("▸") for label in labels
+    )
     assert "▸" not in to_svg(tower, groups="open")
     assert "▸" in "".join(drawn(Scene(shown, steps=[0]), len(tower["steps"]))[2])
     with pytest.raises(ValueError, match="auto, open, closed"):
@@ -228,7 +291,9 @@ def test_a_box_has_the_value_of_its_last_node_and_every_step_still_folds(tower):
     known = {n["id"] for n in shown["nodes"]}
     assert all({e["src"], e["dst"]} <= known for e in shown["edges"])
     position = {n["id"]: i for i, n in enumerate(shown["nodes"])}
-    assert all(position[e["src"]] < position[e["dst"]] for e in shown["edges"]), "still from older to younger"
+    assert all(position[e["src"]] < position[e["dst"]] for e in shown["edges"]), (
+        "still from older to younger"
+    )
     for k in range(len(tower["steps"]) + 1):
         inside, outside = state_at(tower, k).cells, state_at(shown, k).cells
         for (name, column), value in outside.items():
@@ -247,7 +312,10 @@ def test_a_large_graph_without_modules_is_drawn_in_stretches(tmp_path):
     path = viz.save(trace, tmp_path / "a.png", step=900)
     assert path.stat().st_size > 10_000
     with pytest.raises(TooLarge, match="6,001 nodes"):
-        viz.save(trace_function(lambda x: long(x, 6000), 0.3, mode="primal", source=""), tmp_path / "b.png")
+        viz.save(
+            trace_function(lambda x: long(x, 6000), 0.3, mode="primal", source=""),
+            tmp_path / "b.png",
+        )
 
 
 def long(x, times):
@@ -301,14 +369,18 @@ def test_arrays_in_a_frame_have_all_elements_or_a_heat_map():
     from matplotlib.colors import to_hex
 
     levels = {colour for name, colour in colours_of().items() if re.fullmatch(r"h\d+", name)}
-    heat = [s for s in shapes if type(s).__name__ == "PathPatch" and to_hex(s.get_facecolor()) in levels]
+    heat = [
+        s for s in shapes if type(s).__name__ == "PathPatch" and to_hex(s.get_facecolor()) in levels
+    ]
     assert sum(len(s.get_path().to_polygons()) for s in heat) == 36
     assert "(6, 6)" in texts, "shapes on the edges"
 
 
 def test_a_page_can_be_saved_in_chinese_with_views_open(tmp_path):
     trace = all_samples()["seed"]
-    page = viz.save(trace, tmp_path / "a.html", lang="zh", views=["memory", "cut"]).read_text(encoding="utf-8")
+    page = viz.save(trace, tmp_path / "a.html", lang="zh", views=["memory", "cut"]).read_text(
+        encoding="utf-8"
+    )
     assert '<html lang="zh">' in page and '"views":["memory","cut"]' in page
     with pytest.raises(ValueError, match="no view 'lens'"):
         viz.save(trace, tmp_path / "b.html", views=["lens"])

@@ -1,4 +1,6 @@
-"""The training's record and its pictures: what is kept is what happened, and watching costs next to nothing."""
+"""The training's record and its pictures: what is kept is what happened, and watching costs next
+to nothing.
+"""
 
 import base64
 import gc
@@ -58,7 +60,11 @@ def test_a_snapshot_counts_the_weights_and_gradients(trained):
     last = history.snapshots[-1]
     for name, p in model.named_parameters():
         values = p.detach().numpy()
-        assert sum(last["weights"][name]["counts"]) == values.size == sum(last["gradients"][name]["counts"])
+        assert (
+            sum(last["weights"][name]["counts"])
+            == values.size
+            == sum(last["gradients"][name]["counts"])
+        )
         assert last["weights"][name]["low"] == pytest.approx(values.min(), rel=1e-4)
         assert last["gradients"][name]["high"] == pytest.approx(p.grad.numpy().max(), rel=1e-4)
 
@@ -69,10 +75,14 @@ def test_the_surface_is_what_the_model_says(trained):
     cells = np.frombuffer(base64.b64decode(surface["cells"]), np.uint8).reshape(GRID, GRID)
     x0, x1, y0, y1 = history.points["bounds"]
     for row, column in ((0, 0), (GRID - 1, 0), (GRID // 2, GRID // 2), (3, 40)):
-        point = np.array([[np.linspace(x0, x1, GRID)[column], np.linspace(y1, y0, GRID)[row]]], np.float32)
+        point = np.array(
+            [[np.linspace(x0, x1, GRID)[column], np.linspace(y1, y0, GRID)[row]]], np.float32
+        )
         share = mg.softmax(model(mg.tensor(point)), dim=1).detach().numpy()[0]
         assert cells[row, column] // LEVELS == share.argmax()
-        assert cells[row, column] % LEVELS == pytest.approx((share.max() - 0.5) * 2 * (LEVELS - 1), abs=1.01)
+        assert cells[row, column] % LEVELS == pytest.approx(
+            (share.max() - 0.5) * 2 * (LEVELS - 1), abs=1.01
+        )
 
 
 def test_the_network_holds_the_values_that_flow(trained):
@@ -92,21 +102,33 @@ def test_the_network_holds_the_values_that_flow(trained):
 def test_a_snapshot_leaves_the_model_as_it_was():
     model = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.Linear(3, 2))
     model[1].training = False
-    before = [(m.training, p) for m, p in zip(model.modules(), [*model.parameters(), None], strict=False)]
+    before = [
+        (m.training, p) for m, p in zip(model.modules(), [*model.parameters(), None], strict=False)
+    ]
     history = viz.History()
     history.snapshot(1, model, points=np.eye(2))
-    assert [(m.training, p) for m, p in zip(model.modules(), [*model.parameters(), None], strict=False)] == before
-    assert not any(any(vars(m._call_hooks).values()) for m in model.modules() if m._call_hooks) and all(
-        p.grad is None for p in model.parameters()
-    )
+    assert [
+        (m.training, p) for m, p in zip(model.modules(), [*model.parameters(), None], strict=False)
+    ] == before
+    assert not any(
+        any(vars(m._call_hooks).values()) for m in model.modules() if m._call_hooks
+    ) and all(p.grad is None for p in model.parameters())
     assert history.snapshots[0]["gradients"] == {}
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 def test_any_number_of_classes_up_to_four(outputs):
     history = viz.History()
-    history.snapshot(1, small((2, outputs)), points=np.random.default_rng(0).normal(size=(10, 2)), labels=np.eye(10, 3))
-    assert history.snapshots[0]["surface"]["classes"] == max(2, outputs) and history.points["label"] == [0, 1, 2] + [0] * 7
+    history.snapshot(
+        1,
+        small((2, outputs)),
+        points=np.random.default_rng(0).normal(size=(10, 2)),
+        labels=np.eye(10, 3),
+    )
+    assert (
+        history.snapshots[0]["surface"]["classes"] == max(2, outputs)
+        and history.points["label"] == [0, 1, 2] + [0] * 7
+    )
 
 
 def test_models_that_are_no_chain_are_not_drawn_neuron_by_neuron():
@@ -115,10 +137,16 @@ def test_models_that_are_no_chain_are_not_drawn_neuron_by_neuron():
             self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 3)
 
         def forward(self, x):
-            return self.b(x[:, :2]) if x.shape[1] > 2 else self.b(self.a(x)).sum(dim=1, keepdim=True) * mg.ones(1, 2)
+            return (
+                self.b(x[:, :2])
+                if x.shape[1] > 2
+                else self.b(self.a(x)).sum(dim=1, keepdim=True) * mg.ones(1, 2)
+            )
 
     history = viz.History()
-    assert "network" in history.snapshot(1, Skip(), example=np.ones((1, 2)))  # the layers that it calls are a chain
+    assert "network" in history.snapshot(
+        1, Skip(), example=np.ones((1, 2))
+    )  # the layers that it calls are a chain
     wide = history.snapshot(2, small((2, 200, 2)), example=np.ones((1, 2)))
     assert "network" not in wide
     pool = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
@@ -133,7 +161,10 @@ def test_models_that_are_no_chain_are_not_drawn_neuron_by_neuron():
         (lambda h: (h.log(5, loss=1), h.log(4, loss=1)), "must not go back"),
         (lambda h: h.snapshot(1, small(), points=np.ones((4, 3))), r"shape \(n, 2\)"),
         (lambda h: h.snapshot(1, small(), points=np.ones((0, 2))), r"shape \(n, 2\)"),
-        (lambda h: h.snapshot(1, small(), points=np.ones((4, 2)), labels=[1, 2]), "4 points but 2 labels"),
+        (
+            lambda h: h.snapshot(1, small(), points=np.ones((4, 2)), labels=[1, 2]),
+            "4 points but 2 labels",
+        ),
         (lambda h: h.snapshot(1, small((2, 9)), points=np.ones((4, 2))), "up to 4 classes"),
         (lambda h: (h.snapshot(2, small()), h.snapshot(1, small())), "must not go back"),
         (lambda h: h.save("run.csv"), r"\.json and \.npz"),
@@ -171,12 +202,21 @@ def test_a_saved_history_is_read_back_whole(trained, tmp_path, ending):
 
 def test_histograms_count_as_numpy_does():
     rng = np.random.default_rng(0)
-    for array in (rng.normal(size=(30, 7)), rng.normal(size=500).astype(np.float32) * 1e-30, np.arange(-49, 48.0), np.array([-3, 5, 5])):
+    for array in (
+        rng.normal(size=(30, 7)),
+        rng.normal(size=500).astype(np.float32) * 1e-30,
+        np.arange(-49, 48.0),
+        np.array([-3, 5, 5]),
+    ):
         flat = np.asarray(array, np.float64).ravel()
         found, (wanted, edges) = histogram(array)["counts"], np.histogram(flat, bins=24)
-        on_edges = (np.abs(flat[:, None] - edges[1:-1]) < 1e-9 * np.ptp(flat)).sum()  # such a number may round to either side
+        on_edges = (
+            np.abs(flat[:, None] - edges[1:-1]) < 1e-9 * np.ptp(flat)
+        ).sum()  # such a number may round to either side
         assert sum(found) == flat.size and np.abs(found - wanted).sum() <= 2 * on_edges
-    assert histogram(np.array([-1e308, 1e308]))["counts"] == [1, *[0] * 22, 1], "the range itself is no double"
+    assert histogram(np.array([-1e308, 1e308]))["counts"] == [1, *[0] * 22, 1], (
+        "the range itself is no double"
+    )
 
 
 def test_histograms_of_odd_arrays():
@@ -190,7 +230,9 @@ def test_histograms_of_odd_arrays():
 
 
 def test_while_running_little_is_sent_and_seldom(monkeypatch):
-    """The page gets at most one message a quarter of a second, of bounded size; at the end it gets everything."""
+    """The page gets at most one message a quarter of a second, of bounded size; at the end it
+    gets everything.
+    """
     clock = [0.0]
     monkeypatch.setattr("minigrad.viz.training.live.perf_counter", lambda: clock[0])
     sent = []
@@ -206,19 +248,28 @@ def test_while_running_little_is_sent_and_seldom(monkeypatch):
         live.log(loss=epoch)
     times = [at for at, _, _ in sent]
     assert len(sent) == 20 and all(b - a >= 0.25 for a, b in pairwise(times))
-    assert all(running and len(document["measures"]["loss"]["values"]) <= 600 for _, document, running in sent)
-    assert all(document["measures"]["loss"]["values"][-1] == at * 1000 for at, document, _ in sent), "the newest is always among them"
+    assert all(
+        running and len(document["measures"]["loss"]["values"]) <= 600
+        for _, document, running in sent
+    )
+    assert all(
+        document["measures"]["loss"]["values"][-1] == at * 1000 for at, document, _ in sent
+    ), "the newest is always among them"
     live.close()
     assert len(sent[-1][1]["measures"]["loss"]["values"]) == 5_000 and sent[-1][2] is False
 
 
-@pytest.mark.parametrize("where", ["a notebook that runs for a page", "a notebook without anywidget"])
+@pytest.mark.parametrize(
+    "where", ["a notebook that runs for a page", "a notebook without anywidget"]
+)
 def test_where_no_widget_can_live_the_page_stands_there_at_the_end(where, monkeypatch):
     shown = []
     monkeypatch.setattr("minigrad.viz.training.live._display", shown.append)
     monkeypatch.setattr("minigrad.viz.training.live.runs_for_a_page", lambda: "page" in where)
     monkeypatch.setattr("minigrad.viz.training.live.kernel_runs", lambda: "page" not in where)
-    monkeypatch.setitem(sys.modules, "minigrad.viz.training.widget", None)  # its import raises ModuleNotFoundError
+    monkeypatch.setitem(
+        sys.modules, "minigrad.viz.training.widget", None
+    )  # its import raises ModuleNotFoundError
     with viz.Live(title="disc") as live:
         live.log(loss=0.5)
         assert shown == []
@@ -276,7 +327,9 @@ def widgets(monkeypatch):
 
     shown = []
     monkeypatch.setattr("minigrad.viz.training.live._display", shown.append)
-    monkeypatch.setitem(sys.modules, "minigrad.viz.training.widget", SimpleNamespace(TrainingView=Widget))
+    monkeypatch.setitem(
+        sys.modules, "minigrad.viz.training.widget", SimpleNamespace(TrainingView=Widget)
+    )
     return made, shown
 
 
@@ -370,7 +423,9 @@ def test_the_page_needs_nothing_and_hides_nothing(trained):
 
 
 def test_the_figure_is_drawn_and_the_same_each_time(trained, tmp_path):
-    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "matplotlib", reason='matplotlib is not installed: pip install "minigrad[viz]"'
+    )
     history = trained[1]
     for ending, begins in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
         path = training.draw_curves(history, tmp_path / f"a.{ending}")
@@ -380,7 +435,9 @@ def test_the_figure_is_drawn_and_the_same_each_time(trained, tmp_path):
 
 
 def test_the_widget_shows_the_history(trained):
-    pytest.importorskip("anywidget", reason='anywidget is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "anywidget", reason='anywidget is not installed: pip install "minigrad[viz]"'
+    )
     view = training.TrainingView(trained[1])
     assert view.history == trained[1].to_dict() and view.at == -1 and "disc" in repr(view)
     view.send_history(viz.History("other").to_dict(), True)
@@ -388,10 +445,17 @@ def test_the_widget_shows_the_history(trained):
 
 
 def test_the_widget_sends_the_history_compressed_and_nothing_else_of_it(trained):
-    pytest.importorskip("anywidget", reason='anywidget is not installed: pip install "minigrad[viz]"')
+    pytest.importorskip(
+        "anywidget", reason='anywidget is not installed: pip install "minigrad[viz]"'
+    )
     view, unpack = training.TrainingView(trained[1]), lambda held: json.loads(gzip.decompress(held))
-    assert "history" not in view.keys, "not once more as JSON"  # the names of what is shared with the page
-    assert unpack(view.packed) == trained[1].to_dict() and len(view.packed) < len(json.dumps(trained[1].to_dict())) / 2
+    assert "history" not in view.keys, (
+        "not once more as JSON"
+    )  # the names of what is shared with the page
+    assert (
+        unpack(view.packed) == trained[1].to_dict()
+        and len(view.packed) < len(json.dumps(trained[1].to_dict())) / 2
+    )
     later = {**trained[1].to_dict(), "title": "a < b"}
     view.send_history(later, False)
     assert unpack(view.packed) == later and view.get_state(["packed"])["packed"] == view.packed
@@ -401,7 +465,10 @@ def test_a_page_holds_a_large_history_compressed(trained, monkeypatch):
     plain = training.to_html(trained[1])
     assert '<script type="application/json" id="history">{' in plain
     monkeypatch.setattr("minigrad.viz.page.LARGE", 100)
-    held = re.search(r'<script type="application/gzip" id="history">([^<]*)</script>', training.to_html(trained[1]))[1]
+    held = re.search(
+        r'<script type="application/gzip" id="history">([^<]*)</script>',
+        training.to_html(trained[1]),
+    )[1]
     assert json.loads(gzip.decompress(base64.b64decode(held))) == trained[1].to_dict()
 
 
@@ -413,7 +480,9 @@ def test_each_name_of_the_views_one_module_is_declared_once():
 
 
 def test_logging_does_a_few_things_however_much_was_logged():
-    """Counted are calls, of Python functions and of built-in ones: a number to a list for each measure, and a look at the clock."""
+    """Counted are calls, of Python functions and of built-in ones: a number to a list for each
+    measure, and a look at the clock.
+    """
 
     def calls(live):
         count = 0
@@ -435,7 +504,10 @@ def test_logging_does_a_few_things_however_much_was_logged():
     for _ in range(20_000):
         live.log(loss=0.5, accuracy=0.9)
     assert calls(live) == early <= 30
-    live.widget, live.interval = object(), math.inf  # a page that is not to be told yet: one look at the clock more
+    live.widget, live.interval = (
+        object(),
+        math.inf,
+    )  # a page that is not to be told yet: one look at the clock more
     live._sent = 0.0
     assert early < calls(live) <= early + 2
 
@@ -465,17 +537,23 @@ def test_snapshots_of_short_epochs_leave_the_training_its_time(monkeypatch):
     count, spent, live = taken(2_000, 1.0)
     assert count == spent and 55 < count <= 2_000 * 0.03 + 1, "3 % of the time"
     epochs = [snapshot["epoch"] for snapshot in live.history.snapshots]
-    assert epochs[0] == 1 and {b - a for a, b in pairwise(epochs)} == {34}, "evenly, not all at the beginning"
+    assert epochs[0] == 1 and {b - a for a, b in pairwise(epochs)} == {34}, (
+        "evenly, not all at the beginning"
+    )
     live.log(loss=1.0)
     live.close()
     assert live.history.snapshots[-1]["epoch"] == 2_001, "the last state is always there"
     few, _, live = taken(50, 0.001)
     live.close()
-    assert few == 1 and [snapshot["epoch"] for snapshot in live.history.snapshots] == [1, 50], "the first and the last, whatever they cost"
+    assert few == 1 and [snapshot["epoch"] for snapshot in live.history.snapshots] == [1, 50], (
+        "the first and the last, whatever they cost"
+    )
     clock[0] += 10_000
     live.log(loss=1.0)
     live.log(loss=1.0)
-    assert [snapshot["epoch"] for snapshot in live.history.snapshots] == [1, 50, 51], "a rest between two cells buys one, not many"
+    assert [snapshot["epoch"] for snapshot in live.history.snapshots] == [1, 50, 51], (
+        "a rest between two cells buys one, not many"
+    )
     assert taken(50, 0.001, share=None)[0] == 50
     assert taken(2_000, 1.0, share=0.5)[0] == 1_000
     assert taken(200, 34.0)[0] == 200, "where epochs take their time, none is left out"
@@ -508,7 +586,9 @@ def test_the_views_speak_chinese_from_the_steppers_table(trained):
     page = training.to_html(history, lang="zh")
     assert '<html lang="zh">' in page and 'lang: "zh"' in page
     frame = training.iframe(history, lang="zh")._repr_html_()
-    assert "minigradFrames" in frame and "data-jp-theme-light" in frame, "the notebook's theme and the page's height, as for the stepper"
+    assert "minigradFrames" in frame and "data-jp-theme-light" in frame, (
+        "the notebook's theme and the page's height, as for the stepper"
+    )
     for wrong in (training.to_html, training.iframe, lambda h, lang: viz.Live(lang=lang)):
         with pytest.raises(ValueError, match="no texts in 'fr'"):
             wrong(history, lang="fr")
@@ -518,12 +598,29 @@ def test_every_word_of_the_training_view_stands_in_the_table_in_both_languages()
     from minigrad.viz.bundle import STATIC
     from minigrad.viz.training.assets import STATIC as TRAINING
 
-    source, table = (TRAINING / "training.js").read_text(encoding="utf-8"), (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8")
+    source, table = (
+        (TRAINING / "training.js").read_text(encoding="utf-8"),
+        (STATIC / "viewer" / "texts.js").read_text(encoding="utf-8"),
+    )
     english, chinese = table.split("\n  zh: {")
-    used = set(re.findall(r'\bt\("(\w+)"', source)) | set(re.findall(r'\? "(\w+)" : "(\w+)"', source)[0])
-    used |= {"curves_loss", "curves_accuracy", "curves_other", "measure", "records", "firstValue", "lowest", "highest", "lastValue"}
+    used = set(re.findall(r'\bt\("(\w+)"', source)) | set(
+        re.findall(r'\? "(\w+)" : "(\w+)"', source)[0]
+    )
+    used |= {
+        "curves_loss",
+        "curves_accuracy",
+        "curves_other",
+        "measure",
+        "records",
+        "firstValue",
+        "lowest",
+        "highest",
+        "lastValue",
+    }
     assert len(used) > 30
     for name in used:
         assert re.search(rf"\b{name}: \"", english) and re.search(rf"\b{name}: \"", chinese), name
     looks = (TRAINING / "training.css").read_text(encoding="utf-8")
-    assert "transition" not in looks and "animation" not in looks, "nothing glides, so reduced motion asks for nothing"
+    assert "transition" not in looks and "animation" not in looks, (
+        "nothing glides, so reduced motion asks for nothing"
+    )

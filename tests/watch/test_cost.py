@@ -1,4 +1,6 @@
-"""Counting operations: the table is complete, its formulas agree with counts made another way, and the counts tell what lessons tell."""
+"""Counting operations: the table is complete, its formulas agree with counts made another way,
+and the counts tell what lessons tell.
+"""
 
 from typing import ClassVar
 
@@ -19,8 +21,12 @@ def f64(*shape):
 
 
 def test_every_operation_has_a_cost():
-    """What costs nothing but a guess shows here: a declaration without a cost that is not pointwise."""
-    assert [name for name, prim in registry.items() if prim.cost is None and not prim.pointwise] == []
+    """What costs nothing but a guess shows here: a declaration without a cost that is not
+    pointwise.
+    """
+    assert [
+        name for name, prim in registry.items() if prim.cost is None and not prim.pointwise
+    ] == []
 
 
 @in_one_test
@@ -42,7 +48,9 @@ def test_every_formula_works_on_the_operations_own_sample(case):
         case.run([mg.tensor(a) for a in case.inputs(dtype)])
     assert seen
     for cost in seen:
-        assert all(isinstance(n, int) and n >= 0 for n in (cost.mul, cost.add, cost.other, cost.bytes))
+        assert all(
+            isinstance(n, int) and n >= 0 for n in (cost.mul, cost.add, cost.other, cost.bytes)
+        )
         assert cost.estimated == hasattr(registry[case.primitive].cost, "estimated")
 
 
@@ -69,13 +77,20 @@ def counted(array):
 
 
 def plain_convolution(x, w):
-    """By the definition, without padding and with stride 1: every product and every sum is made one by one."""
+    """By the definition, without padding and with stride 1: every product and every sum is made
+    one by one.
+    """
     n, _, height, width = x.shape
     out, channels, kh, kw = w.shape
     y = np.empty((n, out, height - kh + 1, width - kw + 1), object)
     for place in np.ndindex(y.shape):
         i, o, r, c = place
-        products = [x[i, k, r + a, c + b] * w[o, k, a, b] for k in range(channels) for a in range(kh) for b in range(kw)]
+        products = [
+            x[i, k, r + a, c + b] * w[o, k, a, b]
+            for k in range(channels)
+            for a in range(kh)
+            for b in range(kw)
+        ]
         total = products[0]
         for p in products[1:]:
             total = total + p
@@ -98,9 +113,27 @@ def plain_convolution(x, w):
         (mg.mul, [(3, 1), (4,)], lambda a, b: a * b),
         (lambda x: x**3, [(5,)], lambda x: x * x * x),
         (mg.nn.functional.conv2d, [(2, 3, 5, 4), (2, 3, 2, 3)], plain_convolution),
-        (lambda x, w, b: mg.nn.functional.linear(x, w, b), [(6, 3), (4, 3), (4,)], lambda x, w, b: x @ w.T + b),
+        (
+            lambda x, w, b: mg.nn.functional.linear(x, w, b),
+            [(6, 3), (4, 3), (4,)],
+            lambda x, w, b: x @ w.T + b,
+        ),
     ],
-    ids=["matrices", "batches", "dot", "sum", "rows", "mean", "prod", "cumsum", "add", "broadcast", "cube", "convolution", "layer"],
+    ids=[
+        "matrices",
+        "batches",
+        "dot",
+        "sum",
+        "rows",
+        "mean",
+        "prod",
+        "cumsum",
+        "add",
+        "broadcast",
+        "cube",
+        "convolution",
+        "layer",
+    ],
 )
 def test_formulas_against_numbers_that_count(operation, shapes, by_hand):
     counts = count_operations(operation, *(f64(*s) for s in shapes)).forward
@@ -122,7 +155,7 @@ def test_the_cost_of_nothing():
     assert count_operations(lambda x: x, f64(3), mode="vjp").total == Cost()
 
 
-# ------------------------------------------------------------------------------------------------------ what lessons tell
+# -------------------------------------------------------------------------------- what lessons tell
 
 
 def test_jacobian_by_rows_or_by_columns():
@@ -144,7 +177,9 @@ def test_the_gradient_costs_a_small_multiple_of_the_function():
         return x.sum()
 
     counts = count_operations(f, f64(8, 20), mode="vjp")
-    assert counts.derivative.mul <= 1.2 * counts.forward.mul  # only the input's gradient: one product for each of the function's
+    assert (
+        counts.derivative.mul <= 1.2 * counts.forward.mul
+    )  # only the input's gradient: one product for each of the function's
     assert counts.forward.mul == 6 * 8 * 20 * 20
 
 

@@ -18,7 +18,15 @@ BAR = "\u0304"
 def written(name: str, operand: int, /, *operands: Any, **params: Any) -> str | None:
     """The rule of an operation v4 = f(x1, x2, …), with v for the adjoint of v4."""
     names = [words.symbol(f"x{i + 1}") for i in range(len(operands))]
-    found = rule_of(registry[name], operand, operands, params, names, words.symbol("v4"), words.symbol("v4", "bar", "g"))
+    found = rule_of(
+        registry[name],
+        operand,
+        operands,
+        params,
+        names,
+        words.symbol("v4"),
+        words.symbol("v4", "bar", "g"),
+    )
     return None if found is None else text_of(found).replace(f"v{BAR}4", "v")
 
 
@@ -46,31 +54,54 @@ X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
         ("floor", 0, [X], {}, "0"),
         ("matmul", 0, [A, B], {}, "v @ x2^T"),
         ("matmul", 1, [A, B], {}, "x1^T @ v"),
-        ("sum", 0, [A], {"axes": (0,), "keepdims": False}, "expand(reshape(v, shape 1×3), shape 2×3)"),
+        (
+            "sum",
+            0,
+            [A],
+            {"axes": (0,), "keepdims": False},
+            "expand(reshape(v, shape 1×3), shape 2×3)",
+        ),
         ("window", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape 2×3)"),
         ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
         ("where", 0, [A > 0, A, A], {}, None),
     ],
 )
-def test_rules_as_formulas(name: str, index: int, operands: list[Any], params: dict[str, Any], text: str | None) -> None:
+def test_rules_as_formulas(
+    name: str, index: int, operands: list[Any], params: dict[str, Any], text: str | None
+) -> None:
     assert written(name, index, *operands, **params) == text
 
 
-ONE_RESULT = [c for c in CASES if registry[c.primitive].kind != "constant" and registry[c.primitive].outputs == 1 and not c.route]
+ONE_RESULT = [
+    c
+    for c in CASES
+    if registry[c.primitive].kind != "constant"
+    and registry[c.primitive].outputs == 1
+    and not c.route
+]
 
 
 @pytest.mark.parametrize("case", ONE_RESULT, ids=lambda case: case.id)
 def test_every_rule_can_be_written(case: Case) -> None:
-    """On the samples of the table of cases: a formula that names the adjoint, unless the derivative is zero or there is no rule."""
+    """On the samples of the table of cases: a formula that names the adjoint, unless the
+    derivative is zero or there is no rule.
+    """
     inputs, prim = case.inputs("float64" if case.real else "complex128"), registry[case.primitive]
     for index in range(len(inputs)):
         text = written(case.primitive, index, *inputs, **case.params)
         assert (text is None) == (prim.variadic or prim.pulls[index] is None)
-        assert text is None or "v" in text.replace("v4", "") or text == "0" or case.primitive in ("detsign", "lu_pivots")
+        assert (
+            text is None
+            or "v" in text.replace("v4", "")
+            or text == "0"
+            or case.primitive in ("detsign", "lu_pivots")
+        )
 
 
 def test_large_operands() -> None:
-    """A pointwise rule is written for arrays of any size; others need not run for a formula that large."""
+    """A pointwise rule is written for arrays of any size; others need not run for a formula that
+    large.
+    """
     long = np.ones(LARGEST + 1)
     assert written("sin", 0, long) == "v · cos x1"
     assert written("cumsum", 0, long, axis=0) is None

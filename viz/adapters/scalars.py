@@ -4,16 +4,19 @@
     viz.show(viz.trace_of(y, names={"a": a, "b": b}))
 
 Such an engine needs no tracer. Its values know what they were made from, and each can carry its
-adjoint one step back. So the steps are made to happen one by one, in the order that the engine itself uses (a node after all its users),
-and the operands' gradients are read before and after each. What the engine really did is shown: where it overwrites instead of adding,
-the picture overwrites.
+adjoint one step back. So the steps are made to happen one by one, in the order that the engine
+itself uses (a node after all its users), and the operands' gradients are read before and after
+each. What the engine really did is shown: where it overwrites instead of adding, the picture
+overwrites.
 
 What a value must have, under any of these names:
     its number         data, value, primal, val
     its gradient       grad, adjoint, gradient
     its operands       _prev, _children, children, parents, inputs, operands
-    its step back      _backward, backward_step: called without arguments, adds to the operands' gradients
-    or the partials    _local_grads, local_grads, partials, local_derivatives: one for each operand; then ``backward()`` must exist
+    its step back      _backward, backward_step: called without arguments, adds to the operands'
+                       gradients
+    or the partials    _local_grads, local_grads, partials, local_derivatives: one for each operand;
+                       then ``backward()`` must exist
 and may have: its operation's name (_op, op), its own name (label, name).
 """
 
@@ -36,19 +39,23 @@ NAME = ("label", "name")
 MOST = 20_000
 
 
-def trace_of(value: Any, *, names: Mapping[str, Any] | None = None, title: str = "", seed: float = 1.0) -> dict[str, Any]:
+def trace_of(
+    value: Any, *, names: Mapping[str, Any] | None = None, title: str = "", seed: float = 1.0
+) -> dict[str, Any]:
     """The Trace of a value of a scalar engine and of its reverse pass.
 
     Args:
         value: the result; see the module's text for what it must have.
-        names: names of values, such as ``{"a": a}``; by default their own label, or the caller's variables.
+        names: names of values, such as ``{"a": a}``; by default their own label, or the caller's
+        variables.
         title: of the Trace.
         seed: the adjoint to start from.
 
     Gradients stand as they were before when this returns.
 
     Raises:
-        TypeError: the value has no number, gradient or operands under a known name, or no way to carry an adjoint back.
+        TypeError: the value has no number, gradient or operands under a known name, or no way to
+        carry an adjoint back.
         ValueError: the graph has more than 20,000 values.
     """
     number, gradient, operands = (
@@ -65,7 +72,12 @@ def trace_of(value: Any, *, names: Mapping[str, Any] | None = None, title: str =
         parents = list(getattr(node, operands))
         name = called.get(id(node)) or _first(node, NAME) or ""
         if parents:
-            ids[id(node)] = writer.op(_operation(node), [ids[id(p)] for p in parents], getattr(node, number), name=str(name) or None)
+            ids[id(node)] = writer.op(
+                _operation(node),
+                [ids[id(p)] for p in parents],
+                getattr(node, number),
+                name=str(name) or None,
+            )
         else:
             kind = "input" if name or not _is_plain_constant(node) else "const"
             ids[id(node)] = writer.input(str(name), getattr(node, number), kind=kind)
@@ -86,13 +98,19 @@ def trace_of(value: Any, *, names: Mapping[str, Any] | None = None, title: str =
     return writer.document()
 
 
-def _one_by_one(writer: Writer, ids: dict[int, str], order: list[Any], step: str, gradient: str, operands: str) -> None:
-    """Let each value carry its adjoint back, the youngest first, and read what arrives at its operands and what they have then."""
+def _one_by_one(
+    writer: Writer, ids: dict[int, str], order: list[Any], step: str, gradient: str, operands: str
+) -> None:
+    """Let each value carry its adjoint back, the youngest first, and read what arrives at its
+    operands and what they have then.
+    """
     for node in reversed(order):
         parents = list(getattr(node, operands))
         if not parents or ids[id(node)] not in writer.adjoints:
             continue
-        unique = list({id(p): (slot, p) for slot, p in reversed(list(enumerate(parents)))}.values())[::-1]  # x*x adds twice in one step
+        unique = list(
+            {id(p): (slot, p) for slot, p in reversed(list(enumerate(parents)))}.values()
+        )[::-1]  # x*x adds twice in one step
         old = [float(getattr(p, gradient)) for _, p in unique]
         for _, parent in unique:
             setattr(parent, gradient, 0.0)
@@ -105,17 +123,28 @@ def _one_by_one(writer: Writer, ids: dict[int, str], order: list[Any], step: str
             writer.send(ids[id(node)], slot, product, after=float(getattr(parent, gradient)))
 
 
-def _by_partials(writer: Writer, ids: dict[int, str], order: list[Any], value: Any, gradient: str, operands: str) -> None:
-    """The engine runs its whole reverse pass; each contribution is its adjoint times its partial, and the sums are compared with what it
-    has."""
+def _by_partials(
+    writer: Writer, ids: dict[int, str], order: list[Any], value: Any, gradient: str, operands: str
+) -> None:
+    """The engine runs its whole reverse pass; each contribution is its adjoint times its partial,
+    and the sums are compared with what it has.
+    """
     partials = _attribute(value, PARTIALS, "step back (_backward) or partials")
     if not callable(getattr(value, "backward", None)):
-        raise TypeError(f"trace_of: {type(value).__name__} has {partials} but no backward(), which would compute the gradients")
+        raise TypeError(
+            f"trace_of: {type(value).__name__} has {partials} but no backward(), which would"
+            " compute the gradients"
+        )
     value.backward()
     for node in reversed(order):
         for slot, local in enumerate(getattr(node, partials)):
             if ids[id(node)] in writer.adjoints:
-                writer.send(ids[id(node)], slot, float(local) * float(getattr(node, gradient)), local=float(local))
+                writer.send(
+                    ids[id(node)],
+                    slot,
+                    float(local) * float(getattr(node, gradient)),
+                    local=float(local),
+                )
     for node in order:
         found, own = writer.adjoints.get(ids[id(node)]), float(getattr(node, gradient))
         if found is not None and abs(found - own) > 1e-9 * max(1.0, abs(own)):
@@ -125,17 +154,25 @@ def _by_partials(writer: Writer, ids: dict[int, str], order: list[Any], value: A
 def _attribute(value: Any, names: Iterable[str], what: str) -> str:
     found = next((name for name in names if hasattr(value, name)), None)
     if found is None:
-        raise TypeError(f"trace_of: a {type(value).__name__} has no {what}: none of {', '.join(names)}; see viz/adapters/README.md")
+        raise TypeError(
+            f"trace_of: a {type(value).__name__} has no {what}: none of {', '.join(names)}; see"
+            " viz/adapters/README.md"
+        )
     return found
 
 
 def _first(value: Any, names: Iterable[str]) -> Any:
-    return next((found for name in names if isinstance(found := getattr(value, name, None), str) and found), None)
+    return next(
+        (found for name in names if isinstance(found := getattr(value, name, None), str) and found),
+        None,
+    )
 
 
 def _operation(node: Any) -> str:
     found = _first(node, OPERATION) or type(node).__name__
-    return str(found).strip() if str(found).strip() in SIGNS else str(found).strip().strip("_").lower()
+    return (
+        str(found).strip() if str(found).strip() in SIGNS else str(found).strip().strip("_").lower()
+    )
 
 
 def _is_plain_constant(node: Any) -> bool:
@@ -148,5 +185,9 @@ def _names(given: Mapping[str, Any] | None, frame: Any) -> dict[int, str]:
         return {id(value): str(name) for name, value in given.items()}
     found: dict[int, str] = {}
     for space in (frame.f_globals, frame.f_locals) if frame is not None else ():
-        found |= {id(v): k for k, v in list(space.items()) if not k.startswith("_") and any(hasattr(v, n) for n in OPERANDS)}
+        found |= {
+            id(v): k
+            for k, v in list(space.items())
+            if not k.startswith("_") and any(hasattr(v, n) for n in OPERANDS)
+        }
     return found

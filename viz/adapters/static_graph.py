@@ -28,16 +28,22 @@ from minigrad.watch import words
 BACKWARD = ("primal", "first backward", "second backward", "third backward")
 
 
-def from_graph(outputs: Node | Sequence[Node], feed_dict: Mapping[Node, Any] | None = None, *, title: str | None = None) -> dict[str, Any]:
+def from_graph(
+    outputs: Node | Sequence[Node],
+    feed_dict: Mapping[Node, Any] | None = None,
+    *,
+    title: str | None = None,
+) -> dict[str, Any]:
     """A ``minigrad.trace/1`` document of one evaluation of some nodes.
 
     Args:
-        outputs: a node or a list of them. feed_dict: values for the Variables (and for other nodes, which are then not computed), as
-            :meth:`minigrad.graph.Executor.run` takes them.
+        outputs: a node or a list of them. feed_dict: values for the Variables (and for other nodes,
+            which are then not computed), as :meth:`minigrad.graph.Executor.run` takes them.
         title: by default the outputs' own names.
 
     Raises:
-        TypeError: something else than nodes. What the Executor raises for feeds that are missing or do not fit.
+        TypeError: something else than nodes. What the Executor raises for feeds that are missing or
+        do not fit.
     """
     wanted = [outputs] if isinstance(outputs, Node) else list(outputs)
     feeds, order = Executor(wanted)._checked(feed_dict)
@@ -45,7 +51,9 @@ def from_graph(outputs: Node | Sequence[Node], feed_dict: Mapping[Node, Any] | N
     written = _Writer(wanted, feeds, values)
     for node in order:
         written.node(node)
-    return written.document(", ".join(_short(node.name) for node in wanted) if title is None else title)
+    return written.document(
+        ", ".join(_short(node.name) for node in wanted) if title is None else title
+    )
 
 
 class _Writer:
@@ -60,13 +68,32 @@ class _Writer:
     def node(self, node: Node) -> None:
         """A node, its edges, and the step that computes it."""
         value = self.values[node]
-        known = value if not isinstance(value, tuple) else None  # an operation with several results; its picks hold them
+        known = (
+            value if not isinstance(value, tuple) else None
+        )  # an operation with several results; its picks hold them
         given = node in self.feeds or type(node.op) is ConstantOp
         name = self.ids[node] = self._fresh(node, given)
-        kind = "input" if node in self.feeds else "const" if given else "output" if node in self.results else "op"
+        kind = (
+            "input"
+            if node in self.feeds
+            else "const"
+            if given
+            else "output"
+            if node in self.results
+            else "op"
+        )
         expr = [] if given else self._expression(node)
-        entry: dict[str, Any] = {"id": name, "label": words.label_of(name), "kind": kind, "expr": expr}
-        entry |= {"shape": list(known.shape), "dtype": str(known.dtype)} if known is not None else {"shape": [], "dtype": ""}
+        entry: dict[str, Any] = {
+            "id": name,
+            "label": words.label_of(name),
+            "kind": kind,
+            "expr": expr,
+        }
+        entry |= (
+            {"shape": list(known.shape), "dtype": str(known.dtype)}
+            if known is not None
+            else {"shape": [], "dtype": ""}
+        )
         entry["stage"] = "jvp" if node.role == "tangent" else BACKWARD[min(node.order, 3)]
         if not given:
             entry["op"] = self._operation(node)
@@ -75,58 +102,134 @@ class _Writer:
         if node.of is not None and node.of in self.ids:
             entry["of"] = self.ids[node.of]
         self.nodes.append(entry)
-        lit = [] if given else [self._edge(parent, name, slot, entry["stage"]) for slot, parent in enumerate(node.inputs)]
-        reads = [] if given else [[self.ids[p], "v"] for p in dict.fromkeys(node.inputs) if not isinstance(self.values[p], tuple)]
+        lit = (
+            []
+            if given
+            else [
+                self._edge(parent, name, slot, entry["stage"])
+                for slot, parent in enumerate(node.inputs)
+            ]
+        )
+        reads = (
+            []
+            if given
+            else [
+                [self.ids[p], "v"]
+                for p in dict.fromkeys(node.inputs)
+                if not isinstance(self.values[p], tuple)
+            ]
+        )
         if known is None:
-            formula, say = [words.symbol(name), words.op("="), *expr], f"{name} is computed: several results together."
+            formula, say = (
+                [words.symbol(name), words.op("="), *expr],
+                f"{name} is computed: several results together.",
+            )
         elif given:
-            formula, say = words.given(name, "input" if kind == "input" else "constant", known.array)
+            formula, say = words.given(
+                name, "input" if kind == "input" else "constant", known.array
+            )
         else:
-            formula, say = words.computed(name, expr, self._arithmetic(node), known.array, self._arrays(node))
+            formula, say = words.computed(
+                name, expr, self._arithmetic(node), known.array, self._arrays(node)
+            )
         if node.of is not None and node.of in self.ids:
             say += f" It is part of the derivative of {self.ids[node.of]}."
         writes = [[name, "v", words.value(known.array, True)]] if known is not None else []
-        self.steps.append({"phase": "primal", "node": name, "edges": lit, "reads": reads, "writes": writes, "formula": formula, "say": say})
+        self.steps.append(
+            {
+                "phase": "primal",
+                "node": name,
+                "edges": lit,
+                "reads": reads,
+                "writes": writes,
+                "formula": formula,
+                "say": say,
+            }
+        )
 
     def document(self, title: str) -> dict[str, Any]:
         """The Trace."""
-        columns = [{"key": "v", "label": "value", "phase": "primal"}] if any(s["writes"] for s in self.steps) else []
-        document = {"schema": SCHEMA, "title": title, "inputs": [self.ids[n] for n in self.feeds], "seed": {}}
-        document |= {"outputs": list(dict.fromkeys(self.ids[n] for n in self.wanted)), "nodes": self.nodes, "edges": self.edges}
+        columns = (
+            [{"key": "v", "label": "value", "phase": "primal"}]
+            if any(s["writes"] for s in self.steps)
+            else []
+        )
+        document = {
+            "schema": SCHEMA,
+            "title": title,
+            "inputs": [self.ids[n] for n in self.feeds],
+            "seed": {},
+        }
+        document |= {
+            "outputs": list(dict.fromkeys(self.ids[n] for n in self.wanted)),
+            "nodes": self.nodes,
+            "edges": self.edges,
+        }
         return validate(document | {"columns": columns, "steps": self.steps})
 
     def _fresh(self, node: Node, given: bool) -> str:
         taken = set(self.ids.values())
-        if node in self.feeds and node._name and str(node._name).isidentifier() and node._name not in taken:
+        if (
+            node in self.feeds
+            and node._name
+            and str(node._name).isidentifier()
+            and node._name not in taken
+        ):
             return str(node._name)
         prefix = "x" if node in self.feeds else "c" if given else "v"
         return next(name for n in count(1) if (name := f"{prefix}{n}") not in taken)
 
     def _operation(self, node: Node) -> str:
         primitive = getattr(node.op, "primitive", None)
-        return str(getattr(primitive, "name", None) or getattr(node.op, "label", None) or type(node.op).__name__.removesuffix("Op").lower())
+        return str(
+            getattr(primitive, "name", None)
+            or getattr(node.op, "label", None)
+            or type(node.op).__name__.removesuffix("Op").lower()
+        )
 
     def _expression(self, node: Node) -> list[Any]:
         """How the node is made, of the names of its operands and the numbers among them."""
-        return self._written(node, [words.symbol(self.ids[a]) if isinstance(a, Node) else words.plain(a) for a in node.args])
+        return self._written(
+            node,
+            [
+                words.symbol(self.ids[a]) if isinstance(a, Node) else words.plain(a)
+                for a in node.args
+            ],
+        )
 
     def _arithmetic(self, node: Node) -> list[Any] | None:
         if any(isinstance(a, Node) and isinstance(self.values[a], tuple) for a in node.args):
             return None
-        return self._written(node, [words.num(self.values[a].array, "v") if isinstance(a, Node) else words.plain(a) for a in node.args])
+        return self._written(
+            node,
+            [
+                words.num(self.values[a].array, "v") if isinstance(a, Node) else words.plain(a)
+                for a in node.args
+            ],
+        )
 
     def _written(self, node: Node, operands: list[Any]) -> list[Any]:
         primitive = getattr(node.op, "primitive", None)
         if isinstance(primitive, Primitive) and len(operands) == len(node.args):
             return words.expression(primitive, operands, node.params)
-        inner = [token for i, operand in enumerate(operands) for token in ([words.op(","), operand] if i else [operand])]
+        inner = [
+            token
+            for i, operand in enumerate(operands)
+            for token in ([words.op(","), operand] if i else [operand])
+        ]
         return [{"t": "fn", "text": self._operation(node)}, words.op("("), *inner, words.op(")")]
 
     def _arrays(self, node: Node) -> list[Any]:
         return [self.values[a].array if isinstance(a, Node) else a for a in node.args]
 
     def _edge(self, parent: Node, name: str, slot: int, stage: str) -> str:
-        edge = {"id": f"e{len(self.edges) + 1}", "src": self.ids[parent], "dst": name, "slot": slot, "stage": stage}
+        edge = {
+            "id": f"e{len(self.edges) + 1}",
+            "src": self.ids[parent],
+            "dst": name,
+            "slot": slot,
+            "stage": stage,
+        }
         self.edges.append(edge)
         return str(edge["id"])
 

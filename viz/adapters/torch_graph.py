@@ -1,7 +1,8 @@
 """`from_torch`: PyTorch's autograd graph as a Trace.
 
-    trace = viz.from_torch(f, x, w)                        run f and look on: all values and all cotangents
-    trace = viz.from_torch(y, {"x": x, "w": w})            after the fact: values where PyTorch kept them, and all cotangents
+    trace = viz.from_torch(f, x, w)                 run f and look on: all values and all cotangents
+    trace = viz.from_torch(y, {"x": x, "w": w})     after the fact: values where PyTorch kept them,
+                                                    and all cotangents
 
 PyTorch's graph holds functions that point at those of their operands. A hook on each tells, while
 the reverse pass runs, the cotangents that come in and the contributions that go out along each
@@ -18,16 +19,25 @@ from typing import Any
 from minigrad.viz.adapters.writer import Writer
 
 MOST = 2_000
-NAMES = {"t": "transpose", "mm": "matmul", "threshold": "relu", "logsoftmax": "log_softmax", "nllloss": "nll_loss"}
+NAMES = {
+    "t": "transpose",
+    "mm": "matmul",
+    "threshold": "relu",
+    "logsoftmax": "log_softmax",
+    "nllloss": "nll_loss",
+}
 
 
-def from_torch(output: Any, *inputs: Any, names: Sequence[str] | None = None, title: str = "", seed: Any = None) -> dict[str, Any]:
+def from_torch(
+    output: Any, *inputs: Any, names: Sequence[str] | None = None, title: str = "", seed: Any = None
+) -> dict[str, Any]:
     """The Trace of a PyTorch computation.
 
     Args:
         output: a tensor, or a function of tensors, which is then called with ``inputs``.
-        inputs: for a function, its arguments (tensors are detached and made to require grad); for a tensor, one mapping of names to the
-            leaves that it was made from, or the leaves themselves. Other leaves that require grad are shown as parameters.
+        inputs: for a function, its arguments (tensors are detached and made to require grad); for a
+            tensor, one mapping of names to the leaves that it was made from, or the leaves
+            themselves. Other leaves that require grad are shown as parameters.
         names: of the inputs.
         title: of the Trace.
         seed: the cotangent to start from; by default 1 for a single number.
@@ -37,8 +47,9 @@ def from_torch(output: Any, *inputs: Any, names: Sequence[str] | None = None, ti
     Raises:
         ModuleNotFoundError: torch is not installed.
         TypeError: the output is no tensor.
-        ValueError: it carries no graph; it is not a single number and no seed is given; an operation with several results of which more
-            than one is used (what each of them sends back cannot be told apart); more than 2,000 operations.
+        ValueError: it carries no graph; it is not a single number and no seed is given; an
+            operation with several results of which more than one is used (what each of them sends
+            back cannot be told apart); more than 2,000 operations.
     """
     import torch
 
@@ -52,29 +63,45 @@ def from_torch(output: Any, *inputs: Any, names: Sequence[str] | None = None, ti
     else:
         labels = list(names or [f"x{i + 1}" for i in range(len(inputs))])
     if not isinstance(output, torch.Tensor):
-        raise TypeError(f"from_torch: expected a tensor, got {type(output).__name__}; return one tensor from the function")
+        raise TypeError(
+            f"from_torch: expected a tensor, got {type(output).__name__}; return one tensor from"
+            " the function"
+        )
     if output.grad_fn is None:
         raise ValueError(
-            "from_torch: this tensor has no graph: nothing that it was made from requires grad, or it was made under no_grad()"
+            "from_torch: this tensor has no graph: nothing that it was made from requires grad, or"
+            " it was made under no_grad()"
         )
     if seed is None and output.numel() != 1:
         raise ValueError(
-            f"from_torch: reverse mode starts from one number, but the result has the shape {tuple(output.shape)}; reduce it or give seed="
+            "from_torch: reverse mode starts from one number, but the result has the shape"
+            f" {tuple(output.shape)}; reduce it or give seed="
         )
-    start = torch.ones_like(output) if seed is None else torch.as_tensor(seed, dtype=output.dtype).expand_as(output)
+    start = (
+        torch.ones_like(output)
+        if seed is None
+        else torch.as_tensor(seed, dtype=output.dtype).expand_as(output)
+    )
     seen[output.grad_fn] = output
     return _write(torch, output, start, dict(zip(labels, inputs, strict=False)), seen, title)
 
 
-def _write(torch: Any, output: Any, start: Any, inputs: dict[str, Any], seen: dict[Any, Any], title: str) -> dict[str, Any]:
-    ends = {_place(x): (name, x) for name, x in inputs.items() if isinstance(x, torch.Tensor) and x.requires_grad}
+def _write(
+    torch: Any, output: Any, start: Any, inputs: dict[str, Any], seen: dict[Any, Any], title: str
+) -> dict[str, Any]:
+    ends = {
+        _place(x): (name, x)
+        for name, x in inputs.items()
+        if isinstance(x, torch.Tensor) and x.requires_grad
+    }
     order = _in_order(output, ends)
     functions = [fn for fn in order if fn not in ends and not _is_leaf(fn)]
     writer, ids = Writer(title), {}
     constants = _saved(functions, seen)
     for place, (name, x) in ends.items():
         ids[place] = writer.input(name, _plain(x))
-    shown: dict[Any, dict[int, int]] = {}  # PyTorch's operand number -> the edge's: operands of which nothing is known have no edge
+    # PyTorch's operand number -> the edge's: operands of which nothing is known have no edge
+    shown: dict[Any, dict[int, int]] = {}
     for fn in order:
         if fn in ends:
             continue
@@ -87,11 +114,23 @@ def _write(torch: Any, output: Any, start: Any, inputs: dict[str, Any], seen: di
             if parent is None and (fn, slot) not in constants:
                 continue
             shown[fn][slot] = len(operands)
-            operands.append(ids[parent] if parent is not None else writer.input("", _plain(constants[fn, slot]), kind="const"))
+            operands.append(
+                ids[parent]
+                if parent is not None
+                else writer.input("", _plain(constants[fn, slot]), kind="const")
+            )
         value = seen.get(fn)
         shape, dtype = _shape_of(fn)
-        ids[fn] = writer.op(_operation(fn), operands, None if value is None else _plain(value), shape=shape, dtype=dtype)
-    wanted = [x for _, x in ends.values()] + [fn.variable for fn in order if _is_leaf(fn) and fn not in ends]
+        ids[fn] = writer.op(
+            _operation(fn),
+            operands,
+            None if value is None else _plain(value),
+            shape=shape,
+            dtype=dtype,
+        )
+    wanted = [x for _, x in ends.values()] + [
+        fn.variable for fn in order if _is_leaf(fn) and fn not in ends
+    ]
     local = _local_derivatives(torch, functions, output.dtype)
     events = _reverse(torch, output, start, functions, wanted)
     writer.seed(ids[output.grad_fn], _plain(start))
@@ -103,9 +142,12 @@ def _write(torch: Any, output: Any, start: Any, inputs: dict[str, Any], seen: di
     return writer.document([ids[output.grad_fn]])
 
 
-def _reverse(torch: Any, output: Any, start: Any, functions: list[Any], wanted: list[Any]) -> list[Any]:
-    """Run PyTorch's reverse pass with a hook on every function: (function, what it sends to each operand) in the order in which they
-    ran."""
+def _reverse(
+    torch: Any, output: Any, start: Any, functions: list[Any], wanted: list[Any]
+) -> list[Any]:
+    """Run PyTorch's reverse pass with a hook on every function: (function, what it sends to each
+    operand) in the order in which they ran.
+    """
     events: list[Any] = []
     handles = []
     try:
@@ -119,14 +161,22 @@ def _reverse(torch: Any, output: Any, start: Any, functions: list[Any], wanted: 
 
 
 def _local_derivatives(torch: Any, functions: list[Any], dtype: Any) -> dict[Any, float]:
-    """The local derivatives of PyTorch's own functions of single numbers: what such a function sends back for the cotangent 1."""
+    """The local derivatives of PyTorch's own functions of single numbers: what such a function
+    sends back for the cotangent 1.
+    """
     local: dict[Any, float] = {}
     for fn in functions:
-        if _shape_of(fn)[0] != [] or hasattr(fn, "_forward_cls"):  # a user's Function may do more than compute
+        if _shape_of(fn)[0] != [] or hasattr(
+            fn, "_forward_cls"
+        ):  # a user's Function may do more than compute
             continue
         try:
             sent = fn(torch.ones((), dtype=dtype))
-        except (RuntimeError, TypeError, NotImplementedError):  # a function that needs more than one cotangent
+        except (
+            RuntimeError,
+            TypeError,
+            NotImplementedError,
+        ):  # a function that needs more than one cotangent
             continue
         for slot, part in enumerate(sent if isinstance(sent, tuple) else (sent,)):
             if part is not None and part.numel() == 1 and part.ndim == 0:
@@ -149,7 +199,10 @@ def _in_order(output: Any, ends: Mapping[Any, Any]) -> list[Any]:
             done.add(fn)
             order.append(fn)
             if len(order) > MOST:
-                raise ValueError(f"from_torch: the graph has more than {MOST:,} operations; trace a smaller part of the computation")
+                raise ValueError(
+                    f"from_torch: the graph has more than {MOST:,} operations; trace a smaller part"
+                    " of the computation"
+                )
             continue
         stack.append((fn, True))
         for parent, result in reversed(fn.next_functions) if fn not in ends else ():
@@ -157,9 +210,8 @@ def _in_order(output: Any, ends: Mapping[Any, Any]) -> list[Any]:
                 continue
             if used.setdefault(parent, result) != result:
                 raise ValueError(
-                    f"from_torch: more than one result of {parent.name()} is used, and what each of them sends back cannot be told "
-                    "apart; use "
-                    "indexing or select() instead"
+                    f"from_torch: more than one result of {parent.name()} is used, and what each of"
+                    " them sends back cannot be told apart; use indexing or select() instead"
                 )
             if parent not in done:
                 stack.append((parent, False))
@@ -172,7 +224,9 @@ def _watched(f: Callable[..., Any], inputs: Sequence[Any], seen: dict[Any, Any])
     from torch.overrides import TorchFunctionMode
 
     class Looker(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             result = func(*args, **(kwargs or {}))
             for tensor in result if isinstance(result, tuple | list) else (result,):
                 if isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None:
@@ -193,8 +247,9 @@ SAVED_BY = {
 
 
 def _saved(functions: list[Any], seen: dict[Any, Any]) -> dict[Any, Any]:
-    """What the functions kept for the way back, where it can be read: operands without a gradient by (function, number); ``seen`` gets
-    results."""
+    """What the functions kept for the way back, where it can be read: operands without a gradient
+    by (function, number); ``seen`` gets results.
+    """
     constants: dict[Any, Any] = {}
     for fn in functions:
         for name, slot in SAVED_BY.get(fn.name().partition("Backward")[0], SAVED).items():
@@ -235,7 +290,11 @@ def _leaf(x: Any) -> Any:
 
     if not isinstance(x, torch.Tensor):
         x = torch.tensor(x, dtype=torch.float64) if isinstance(x, float | int | list) else x
-    return x.detach().clone().requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return (
+        x.detach().clone().requires_grad_()
+        if isinstance(x, torch.Tensor) and x.is_floating_point()
+        else x
+    )
 
 
 def _parameters(f: Callable[..., Any], count: int) -> list[str]:
@@ -253,7 +312,11 @@ def _operation(fn: Any) -> str:
 
 def _shape_of(fn: Any) -> tuple[list[int] | None, str | None]:
     found = getattr(fn, "_input_metadata", None)
-    return (list(found[0].shape), str(found[0].dtype).removeprefix("torch.")) if found else (None, None)
+    return (
+        (list(found[0].shape), str(found[0].dtype).removeprefix("torch."))
+        if found
+        else (None, None)
+    )
 
 
 def _plain(value: Any) -> Any:

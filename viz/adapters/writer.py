@@ -4,7 +4,8 @@
     a = w.input("a", 3.0)
     y = w.op("mul", [a, a], 9.0)
     w.seed(y, 1.0)
-    w.send(y, 0, 3.0, local=3.0)        y sends its adjoint times the local derivative back along its first edge
+    w.send(y, 0, 3.0, local=3.0)        y sends its adjoint times the local derivative back along
+                                        its first edge
     w.send(y, 1, 3.0, local=3.0)        the second contribution is added: 6
     trace = w.document()
 
@@ -26,17 +27,21 @@ from minigrad.trace.schema import SCHEMA, validate
 from minigrad.trace.text import number
 from minigrad.watch import words
 
-SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·", "div": "/", "truediv": "/", "/": "/",
+SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·",
+    "div": "/", "truediv": "/", "/": "/",
          "matmul": "@", "mm": "@", "@": "@"}  # fmt: skip
 """Operations that are written between their operands."""
 
 
 class Writer:
-    """Collects what an engine did. Every method that makes a node returns its id, which the others take.
+    """Collects what an engine did. Every method that makes a node returns its id, which the others
+    take.
 
-    Values are numbers, or anything that NumPy makes an array of numbers of. Raises ValueError where something is told that cannot have
-    happened: an operand that was not made, a value that is no number, a second value for an adjoint's seed, something sent back along an
-    edge that does not exist or from a node without an adjoint.
+    Values are numbers, or anything that NumPy makes an array of numbers of. Raises ValueError where
+    something is told that cannot have
+    happened: an operand that was not made, a value that is no number, a second value for an
+    adjoint's seed, something sent back along an edge that does not exist or from a node without an
+    adjoint.
     """
 
     def __init__(self, title: str = "", source: str | None = None):
@@ -50,31 +55,61 @@ class Writer:
         self.seeds: dict[str, dict[str, Any]] = {}
         self._slots: dict[str, list[dict[str, Any]]] = {}
 
-    # --------------------------------------------------------------------------------------------------------------- forward
+    # -------------------------------------------------------------------------------------- forward
 
-    def input(self, name: str, value: Any = None, *, kind: str = "input", tangent: Any = None) -> str:
-        """An input, a parameter or a constant (``kind``: "input", "param", "const"), with a seed for its tangent in forward mode."""
-        label = self._fresh(name) if name else self._fresh({"const": "c", "param": "p"}.get(kind, "x"), numbered=True)
+    def input(
+        self, name: str, value: Any = None, *, kind: str = "input", tangent: Any = None
+    ) -> str:
+        """An input, a parameter or a constant (``kind``: "input", "param", "const"), with a seed
+        for its tangent in forward mode.
+        """
+        label = (
+            self._fresh(name)
+            if name
+            else self._fresh({"const": "c", "param": "p"}.get(kind, "x"), numbered=True)
+        )
         node = self._node(label, kind, [], value)
         if label != name and name:
             node["name"] = name
         if value is not None:
-            formula, say = words.given(label, {"param": "parameter", "const": "constant"}.get(kind, "input"), self.values[label])
-            self._step("primal", label, [], [], [[label, "v", _json(self.values[label])]], formula, say)
+            formula, say = words.given(
+                label,
+                {"param": "parameter", "const": "constant"}.get(kind, "input"),
+                self.values[label],
+            )
+            self._step(
+                "primal", label, [], [], [[label, "v", _json(self.values[label])]], formula, say
+            )
         else:
-            self._step("primal", label, [], [], [], [words.symbol(label)], f"The value of {label} is not known here.")
+            self._step(
+                "primal",
+                label,
+                [],
+                [],
+                [],
+                [words.symbol(label)],
+                f"The value of {label} is not known here.",
+            )
         if tangent is not None:
             self.tangents[label] = _held(tangent)
             self.seeds.setdefault("tangents", {})[label] = _json(self.tangents[label])
             formula, say = words.seeded(label, "dot", self.tangents[label])
-            self._step("seed", label, [], [], [[label, "d", _json(self.tangents[label])]], formula, say)
+            self._step(
+                "seed", label, [], [], [[label, "d", _json(self.tangents[label])]], formula, say
+            )
         return label
 
-    def op(self, operation: str, operands: Sequence[str], value: Any = None, *, name: str | None = None, shape: Sequence[int] | None = None,
+    def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
+        name: str | None = None, shape: Sequence[int] | None = None,
            dtype: str | None = None) -> str:  # fmt: skip
-        """An operation on nodes, with its value (None: the engine did not keep it, only its shape and dtype may be known)."""
+        """An operation on nodes, with its value (None: the engine did not keep it, only its
+        shape and dtype may be known).
+        """
         if isinstance(operands, str):
-            raise ValueError(f"Writer.op: the operands of {operation} must be a list of names, such as [{operands!r}], not a text")
+            raise ValueError(
+                f"Writer.op: the operands of {operation} must be a list of names, such as"
+                f" [{operands!r}], not a text"
+            )
         for operand in operands:
             self._known(operand)
         label = self._fresh("v", numbered=True)
@@ -85,7 +120,13 @@ class Writer:
             node["name"] = name
         self._slots[label] = []
         for slot, operand in enumerate(operands):
-            edge = {"id": f"e{len(self.edges) + 1}", "src": operand, "dst": label, "slot": slot, "stage": "primal"}
+            edge = {
+                "id": f"e{len(self.edges) + 1}",
+                "src": operand,
+                "dst": label,
+                "slot": slot,
+                "stage": "primal",
+            }
             self.edges.append(edge)
             self._slots[label].append(edge)
         lit = [edge["id"] for edge in self._slots[label]]
@@ -103,26 +144,45 @@ class Writer:
             return label
         scalars = [self.values.get(o) for o in operands]
         spelled = all(isinstance(s, int | float) for s in scalars)
-        arithmetic = self._expression(operation, [words.num(s, "v") for s in scalars]) if spelled else None
+        arithmetic = (
+            self._expression(operation, [words.num(s, "v") for s in scalars]) if spelled else None
+        )
         formula, say = words.computed(label, expr, arithmetic, self.values[label], scalars)
-        self._step("primal", label, lit, reads, [[label, "v", _json(self.values[label])]], formula, say)
+        self._step(
+            "primal", label, lit, reads, [[label, "v", _json(self.values[label])]], formula, say
+        )
         return label
 
     def tangent(self, node: str, value: Any, local: Sequence[Any] | None = None) -> None:
-        """The tangent of an operation's result; ``local``: the local derivative with respect to each operand, where they are known."""
+        """The tangent of an operation's result; ``local``: the local derivative with respect to
+        each operand, where they are known.
+        """
         self._known(node)
         slots = [edge for edge in self._slots.get(node, []) if edge["src"] in self.tangents]
         if not slots:
-            raise ValueError(f"Writer.tangent: no operand of {node} has a tangent; give the inputs theirs first, by input(…, tangent=…)")
+            raise ValueError(
+                f"Writer.tangent: no operand of {node} has a tangent; give the inputs theirs first,"
+                " by input(…, tangent=…)"
+            )
         self.tangents[node] = _held(value)
         partials = [None if local is None else local[edge["slot"]] for edge in slots]
         formula, say = words.pushed(
-            node, [(e["src"], p, self.tangents[e["src"]]) for e, p in zip(slots, partials, strict=True)], self.tangents[node]
+            node,
+            [(e["src"], p, self.tangents[e["src"]]) for e, p in zip(slots, partials, strict=True)],
+            self.tangents[node],
         )
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
-        self._step("tangent", node, [e["id"] for e in slots], reads, [[node, "d", _json(self.tangents[node])]], formula, say)
+        self._step(
+            "tangent",
+            node,
+            [e["id"] for e in slots],
+            reads,
+            [[node, "d", _json(self.tangents[node])]],
+            formula,
+            say,
+        )
 
-    # --------------------------------------------------------------------------------------------------------------- reverse
+    # -------------------------------------------------------------------------------------- reverse
 
     def seed(self, node: str, value: Any = 1.0) -> None:
         """The adjoint that the reverse pass starts from."""
@@ -134,18 +194,23 @@ class Writer:
         formula, say = words.seeded(node, "bar", self.adjoints[node])
         self._step("seed", node, [], [], [[node, "g", _json(self.adjoints[node])]], formula, say)
 
-    def send(self, node: str, slot: int, product: Any, *, local: Any = None, after: Any = None) -> None:
+    def send(
+        self, node: str, slot: int, product: Any, *, local: Any = None, after: Any = None
+    ) -> None:
         """What ``node`` sends back to its operand number ``slot``.
 
-        after: what the engine has as the operand's adjoint from then on, by default the sum; another value shows what the engine made of
-            it.
+        after: what the engine has as the operand's adjoint from then on, by default the sum;
+            another value shows what the engine made of it.
         """
         edges = self._slots.get(node, [])
         if not 0 <= slot < len(edges):
-            raise ValueError(f"Writer.send: {node} has {len(edges)} operands, so there is no number {slot}")
+            raise ValueError(
+                f"Writer.send: {node} has {len(edges)} operands, so there is no number {slot}"
+            )
         if node not in self.adjoints:
             raise ValueError(
-                f"Writer.send: {node} has no adjoint that it could send back; seed() the result first, and go from users to operands"
+                f"Writer.send: {node} has no adjoint that it could send back; seed() the result"
+                " first, and go from users to operands"
             )
         edge, target = edges[slot], edges[slot]["src"]
         upstream, product = self.adjoints[node], _held(product)
@@ -154,57 +219,121 @@ class Writer:
         after = total if after is None else _held(after)
         self.adjoints[target] = after
         local = None if local is None else _held(local)
-        contrib = {"edge": edge["id"], "upstream": _json(upstream), "product": _json(product), "after": _json(after)}
+        contrib = {
+            "edge": edge["id"],
+            "upstream": _json(upstream),
+            "product": _json(product),
+            "after": _json(after),
+        }
         contrib |= {"before": _json(before)} if before is not None else {}
         contrib |= {"local": _json(local)} if local is not None else {}
         summed = _size(product) < _size(upstream) and self._elementwise(node)
-        formula, say = words.pulled([(node, upstream)], target, local, product, before, after, summed)
-        if not (np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)):  # told as it is, not as it should be
-            made, say = words.pulled([(node, upstream)], target, local, product, None, after, summed)
-            formula = [*made[2:], words.op("→"), words.symbol(target, "bar", "g"), words.op("="), words.num(after, "g")]
+        formula, say = words.pulled(
+            [(node, upstream)], target, local, product, before, after, summed
+        )
+        if not (
+            np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)
+        ):  # told as it is, not as it should be
+            made, say = words.pulled(
+                [(node, upstream)], target, local, product, None, after, summed
+            )
+            formula = [
+                *made[2:],
+                words.op("→"),
+                words.symbol(target, "bar", "g"),
+                words.op("="),
+                words.num(after, "g"),
+            ]
             was = "" if before is None else f"was {number(_json(before))} and "
-            say = f"{say.partition(';')[0]}; the adjoint of {target} {was}is now {number(_json(after))}."
+            say = (
+                f"{say.partition(';')[0]}; the adjoint of {target} {was}is now"
+                f" {number(_json(after))}."
+            )
         reads = [[node, "g"], *([[target, "g"]] if before is not None else [])]
         phase = "adjoint" if before is None else "accumulate"
-        self._step(phase, target, [edge["id"]], reads, [[target, "g", _json(after)]], formula, say, contribs=[contrib])
+        self._step(
+            phase,
+            target,
+            [edge["id"]],
+            reads,
+            [[target, "g", _json(after)]],
+            formula,
+            say,
+            contribs=[contrib],
+        )
 
     def correct(self, node: str, value: Any) -> None:
         """The engine has another adjoint there than the sum of what was sent: a hook, or a bug."""
         self._known(node)
         self.adjoints[node] = _held(value)
         formula, _ = words.replaced(node, self.adjoints[node])
-        say = f"The engine's own adjoint of {node} is {number(_json(self.adjoints[node]))}, which is not the sum of the contributions."
+        say = (
+            f"The engine's own adjoint of {node} is {number(_json(self.adjoints[node]))}, which is"
+            " not the sum of the contributions."
+        )
         self._step("update", node, [], [], [[node, "g", _json(self.adjoints[node])]], formula, say)
 
-    # ------------------------------------------------------------------------------------------------------------ the document
+    # --------------------------------------------------------------------------------- the document
 
     def document(self, outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """The Trace. ``outputs``: the results; by default the seeded nodes, or else the last one. Raises ValueError if there are no
-        nodes."""
+        """The Trace. ``outputs``: the results; by default the seeded nodes, or else the last one.
+        Raises ValueError if there are no nodes.
+        """
         if not self.nodes:
             raise ValueError("Writer.document: nothing was written; there is no node")
         results = list(outputs or self.seeds.get("adjoints") or [self.nodes[-1]["id"]])
-        nodes = [{**n, "kind": "output" if n["id"] in results and n["kind"] == "op" else n["kind"]} for n in self.nodes]
+        nodes = [
+            {**n, "kind": "output" if n["id"] in results and n["kind"] == "op" else n["kind"]}
+            for n in self.nodes
+        ]
         written = {cell[1] for step in self.steps for cell in step["writes"]}
         columns = [
             {"key": key, "label": label, "phase": phase}
-            for key, label, phase in (("v", "value", "primal"), ("d", "tangent", "tangent"), ("g", "adjoint", "adjoint"))
+            for key, label, phase in (
+                ("v", "value", "primal"),
+                ("d", "tangent", "tangent"),
+                ("g", "adjoint", "adjoint"),
+            )
             if key in written
         ]
-        document = {"schema": SCHEMA, "title": self.title, "inputs": [n["id"] for n in nodes if n["kind"] == "input"], "outputs": results}
-        document |= {"seed": self.seeds, "nodes": nodes, "edges": self.edges, "columns": columns, "steps": self.steps}
+        document = {
+            "schema": SCHEMA,
+            "title": self.title,
+            "inputs": [n["id"] for n in nodes if n["kind"] == "input"],
+            "outputs": results,
+        }
+        document |= {
+            "seed": self.seeds,
+            "nodes": nodes,
+            "edges": self.edges,
+            "columns": columns,
+            "steps": self.steps,
+        }
         if self.source:
             document["source"] = {"code": self.source}
         return validate(document)
 
     def _node(
-        self, label: str, kind: str, expr: list[Any], value: Any, shape: Sequence[int] | None = None, dtype: str | None = None
+        self,
+        label: str,
+        kind: str,
+        expr: list[Any],
+        value: Any,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
     ) -> dict[str, Any]:
         if value is not None:
             self.values[label] = _held(value)
             array = np.asarray(value)
             shape, dtype = array.shape, str(array.dtype)
-        node = {"id": label, "label": words.label_of(label), "kind": kind, "expr": expr, "shape": list(shape or ()), "dtype": dtype or ""}
+        node = {
+            "id": label,
+            "label": words.label_of(label),
+            "kind": kind,
+            "expr": expr,
+            "shape": list(shape or ()),
+            "dtype": dtype or "",
+        }
         self.nodes.append(node | {"stage": "primal"})
         return self.nodes[-1]
 
@@ -217,9 +346,15 @@ class Writer:
 
     def _known(self, node: str) -> None:
         if isinstance(node, int | float):
-            raise ValueError(f'Writer: {node} is a number, not the name of a node; make it one: input("", {node}, kind="const")')
+            raise ValueError(
+                f'Writer: {node} is a number, not the name of a node; make it one: input("",'
+                f' {node}, kind="const")'
+            )
         if all(n["id"] != node for n in self.nodes):
-            raise ValueError(f"Writer: there is no node {node!r}; input() and op() return the names that they gave")
+            raise ValueError(
+                f"Writer: there is no node {node!r}; input() and op() return the names that they"
+                " gave"
+            )
 
     def _expression(self, operation: str, operands: list[Any]) -> list[Any]:
         sign = SIGNS.get(operation)
@@ -230,26 +365,60 @@ class Writer:
         out: list[Any] = [{"t": "fn", "text": operation}]
         if len(operands) == 1 and operands[0]["t"] == "sym":
             return [*out, operands[0]]
-        inner = [token for i, operand in enumerate(operands) for token in ([words.op(","), operand] if i else [operand])]
+        inner = [
+            token
+            for i, operand in enumerate(operands)
+            for token in ([words.op(","), operand] if i else [operand])
+        ]
         return [*out, words.op("("), *inner, words.op(")")]
 
     def _elementwise(self, node: str) -> bool:
-        return next(n for n in self.nodes if n["id"] == node)["op"] in ("add", "sub", "mul", "div", "+", "-", "*", "/")
+        return next(n for n in self.nodes if n["id"] == node)["op"] in (
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "+",
+            "-",
+            "*",
+            "/",
+        )
 
     def _step(
-        self, phase: str, node: str, edges: list[str], reads: list[Any], writes: list[Any], formula: Any, say: str, **more: Any
+        self,
+        phase: str,
+        node: str,
+        edges: list[str],
+        reads: list[Any],
+        writes: list[Any],
+        formula: Any,
+        say: str,
+        **more: Any,
     ) -> None:
-        step = {"phase": phase, "node": node, "edges": edges, "reads": reads, "writes": writes, "formula": formula, "say": say}
+        step = {
+            "phase": phase,
+            "node": node,
+            "edges": edges,
+            "reads": reads,
+            "writes": writes,
+            "formula": formula,
+            "say": say,
+        }
         self.steps.append(step | more)
 
 
 def _held(value: Any) -> Any:
-    """A number as a Python number, anything else as an array of its own (an engine may change its own later)."""
+    """A number as a Python number, anything else as an array of its own (an engine may change
+    its own later).
+    """
     if isinstance(value, bool | int | float):
         return float(value)
     array = np.array(value)
     if array.dtype.kind not in "biufc":
-        raise ValueError(f"Writer: a value must be a number or an array of numbers, got {type(value).__name__} {str(value)[:40]}")
+        raise ValueError(
+            f"Writer: a value must be a number or an array of numbers, got {type(value).__name__}"
+            f" {str(value)[:40]}"
+        )
     return array.item() if array.ndim == 0 else array
 
 
@@ -262,5 +431,7 @@ def _size(value: Any) -> int:
 
 
 def _bracketed(token: Any, first: bool = False) -> list[Any]:
-    negative = token["t"] == "num" and isinstance(token["value"], int | float) and token["value"] < 0
+    negative = (
+        token["t"] == "num" and isinstance(token["value"], int | float) and token["value"] < 0
+    )
     return [words.op("("), token, words.op(")")] if negative and not first else [token]

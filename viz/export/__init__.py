@@ -42,7 +42,13 @@ FORMATS = {
     "json": "the Trace itself",
 }
 FILMS = ("webp", "gif")
-SIZES = {"16:9": (1280, 720), "4:3": (1024, 768), "1:1": (800, 800), "small": (640, 360), "hd": (1920, 1080)}
+SIZES = {
+    "16:9": (1280, 720),
+    "4:3": (1024, 768),
+    "1:1": (800, 800),
+    "small": (640, 360),
+    "hd": (1920, 1080),
+}
 """Sizes by name, in pixels."""
 
 MANY = 20
@@ -52,7 +58,9 @@ MOST_FRAMES = 1_500
 MOST_PIXELS = 40_000_000
 """A frame of so many pixels takes 160 MB while it is drawn."""
 FILM_ROOM = (1850.0, 1050.0)
-"""A film of its own size is at most so many pixels large; of larger graphs it shows the part around the active node."""
+"""A film of its own size is at most so many pixels large; of larger graphs it shows the part
+around the active node.
+"""
 HOLD = 3.0
 """The last frame of a film stays so many times as long as the others."""
 
@@ -80,32 +88,41 @@ def save(
     Args:
         trace: a ``minigrad.trace/1`` document.
         path: the file to write; an existing one is replaced when the new one is complete.
-        step: the state that a still shows, and at which a page opens: 0 (nothing computed) to the number of steps. Default: after the last
-            step for stills and text, 0 for a page.
-        steps: the states of a film or strip: ``"all"``, a range such as ``(3, 9)`` or ``"3-9"`` (both ends included), or a list.
+        step: the state that a still shows, and at which a page opens: 0 (nothing computed) to the
+            number of steps. Default: after the last step for stills and text, 0 for a page.
+        steps: the states of a film or strip: ``"all"``, a range such as ``(3, 9)`` or ``"3-9"``
+        (both ends included), or a list.
             Default for films: all. A PDF becomes a strip when this is given.
-        size: of stills and films: ``"16:9"``, ``"4:3"``, ``"1:1"``, ``"small"``, ``"hd"``, or (width, height) in pixels. Default: the
-            graph's own. A graph too large for it is shown in part, around the active node.
-        dpi: pixels to 72 units of the layout, where no size is given: 72 is the page's size, 144 (the default) is right for sharp screens.
-            Films use at most 96, and all PDFs are drawings that have no pixels.
+        size: of stills and films: ``"16:9"``, ``"4:3"``, ``"1:1"``, ``"small"``, ``"hd"``, or
+            (width, height) in pixels. Default: the graph's own. A graph too large for it is shown
+            in part, around the active node.
+        dpi: pixels to 72 units of the layout, where no size is given: 72 is the page's size, 144
+            (the default) is right for sharp screens. Films use at most 96, and all PDFs are
+            drawings that have no pixels.
         fps: steps a second of a film; the last one stays longer.
-        dark: dark colours, as on the page in dark surroundings (PNG, PDF, films; SVG and pages follow their reader's preference).
+        dark: dark colours, as on the page in dark surroundings (PNG, PDF, films; SVG and pages
+        follow their reader's preference).
         title: in place of the Trace's own.
         per_page: frames on each page of a strip, 1 to 24; default: as many as stay legible.
         paper: ``"a4"`` or ``"letter"``, for a strip.
-        progress: show a progress bar (needs tqdm); by default for films and strips of more than 20 frames.
-        lang: the language of the words, "en" or "zh"; of everything but the Trace itself (.json). The Trace's title stays as it is.
-        views: of a page: the further views that are open at first (:data:`minigrad.viz.page.VIEWS`).
-        groups: in pictures, Modules and stretches of a large graph as single boxes where the viewer shows them so at first (``"auto"``),
-            ``"open"``: every node, or ``"closed"``: the fewest boxes.
+        progress: show a progress bar (needs tqdm); by default for films and strips of more than 20
+        frames.
+        lang: the language of the words, "en" or "zh"; of everything but the Trace itself (.json).
+        The Trace's title stays as it is.
+        views: of a page: the further views that are open at first
+        (:data:`minigrad.viz.page.VIEWS`).
+        groups: in pictures, Modules and stretches of a large graph as single boxes where the viewer
+            shows them so at first (``"auto"``), ``"open"``: every node, or ``"closed"``: the fewest
+            boxes.
 
     Returns:
         The path written.
 
     Raises:
         minigrad.viz.reading.TraceError: the document is not a Trace.
-        ValueError: an unknown ending, size, step or option; a graph or film too large; Chinese in a format that matplotlib draws where
-            no font has the letters (the message says what to do).
+        ValueError: an unknown ending, size, step or option; a graph or film too large; Chinese in a
+            format that matplotlib draws where no font has the letters (the message says what to
+            do).
         ModuleNotFoundError: the format needs matplotlib, which is not installed.
         OSError: the file cannot be written.
     """
@@ -114,9 +131,15 @@ def save(
     if step is not None and steps is not None:
         raise ValueError("save: step= is for one frame and steps= for several; give one of them")
     if steps is not None and form not in (*FILMS, "pdf"):
-        raise ValueError(f"save: .{form} holds one state, so steps= has no meaning; give step=, or write a .webp, .gif or .pdf")
+        raise ValueError(
+            f"save: .{form} holds one state, so steps= has no meaning; give step=, or write a"
+            " .webp, .gif or .pdf"
+        )
     if step is not None and form in FILMS:
-        raise ValueError(f"save: .{form} is a film; for one frame give the file the ending .png, .svg or .pdf, or give steps=")
+        raise ValueError(
+            f"save: .{form} is a film; for one frame give the file the ending .png, .svg or .pdf,"
+            " or give steps="
+        )
     last = len(trace["steps"])
     if step is not None and not (isinstance(step, int) and 0 <= step <= last):
         raise ValueError(f"save: step {step} does not exist; this Trace has the states 0 to {last}")
@@ -124,10 +147,17 @@ def save(
         raise ValueError(f"save: views= are for pages; .{form} has none")
     t = words(lang)
     if form == "json" and t.foreign:
-        raise ValueError("save: a .json is the Trace itself, whose sentences are English; lang= is for what is drawn or written from it")
+        raise ValueError(
+            "save: a .json is the Trace itself, whose sentences are English; lang= is for what is"
+            " drawn or written from it"
+        )
     named = {**trace, "title": title} if title is not None else trace
     if form in ("html", "svg", "txt", "json"):
-        text = to_html(named, step=step or 0, lang=lang, views=views) if form == "html" else _text(named, form, step, groups, lang)
+        text = (
+            to_html(named, step=step or 0, lang=lang, views=views)
+            if form == "html"
+            else _text(named, form, step, groups, lang)
+        )
         with whole(path) as place:
             place.write_text(text, encoding="utf-8", newline="\n")
         return Path(path)
@@ -143,16 +173,20 @@ def save(
     numbers = states(steps, last) if many else [last if step is None else step]
     if len(numbers) > MOST_FRAMES:
         raise ValueError(
-            f"save: {len(numbers):,} frames are more than anybody watches (the limit is {MOST_FRAMES:,}). Choose some, for example "
-            'steps="4-90", or save an .html page, which steps through all of them.'
+            f"save: {len(numbers):,} frames are more than anybody watches (the limit is"
+            f' {MOST_FRAMES:,}). Choose some, for example steps="4-90", or save an .html page,'
+            " which steps through all of them."
         )
     show = progress_bar(progress if progress is not None else len(numbers) > MANY, Path(path).name)
-    _paint(named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show)
+    _paint(
+        named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show
+    )
     return Path(path)
 
 
 def _paint(
-    trace: Mapping[str, Any], path: Path, form: str, numbers: list[int], many: bool, size: Any, dpi: float, fps: float, dark: bool,
+    trace: Mapping[str, Any], path: Path, form: str, numbers: list[int], many: bool, size: Any,
+    dpi: float, fps: float, dark: bool,
     per_page: int | None, paper: str, lang: str, show: Callable[[Iterable[int]], Iterable[int]],
 ) -> None:  # fmt: skip
     from minigrad.viz.export import film
@@ -166,7 +200,9 @@ def _paint(
         if paper not in PAPER:
             raise ValueError(f"save: unknown paper {paper!r}; choose one of {', '.join(PAPER)}")
         if per_page is not None and not (isinstance(per_page, int) and 1 <= per_page <= 24):
-            raise ValueError(f"save: per_page must be a whole number from 1 to 24, got {per_page!r}")
+            raise ValueError(
+                f"save: per_page must be a whole number from 1 to 24, got {per_page!r}"
+            )
     aspect = pixels[0] / pixels[1] if pixels else None
     room: tuple[float, float] | None = None
     if pixels and form != "pdf":
@@ -175,7 +211,10 @@ def _paint(
         room = FILM_ROOM
     if room and room[1] < 120:
         raise ValueError(
-            f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no room for a graph; at least 400×300 has" if pixels else "save"
+            f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no room for a graph; at least"
+            " 400×300 has"
+            if pixels
+            else "save"
         )
     scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark, lang=lang)
     if form in FILMS:
@@ -184,13 +223,14 @@ def _paint(
         pixels = (round(scene.width * dpi / 72), round(scene.height * dpi / 72))
     if form != "pdf" and pixels[0] * pixels[1] > MOST_PIXELS:
         raise ValueError(
-            f'save: this graph\'s picture would have {pixels[0]:,}×{pixels[1]:,} pixels. Give size="1920x1080", which shows '
-            "the part around the step's node, give a smaller dpi=, or save an .svg or .html."
+            f"save: this graph's picture would have {pixels[0]:,}×{pixels[1]:,} pixels. Give"
+            ' size="1920x1080", which shows the part around the step\'s node, give a smaller'
+            " dpi=, or save an .svg or .html."
         )
     if not many and scene.follows:
         warnings.warn(
-            f"save: the graph is larger than {pixels[0]}×{pixels[1]} pixels can show legibly, so the picture shows the part around step "
-            f"{numbers[0]}; give a larger size=, or none.",
+            f"save: the graph is larger than {pixels[0]}×{pixels[1]} pixels can show legibly, so"
+            f" the picture shows the part around step {numbers[0]}; give a larger size=, or none.",
             stacklevel=3,
         )
     rest = round(1000 / fps)
@@ -209,39 +249,63 @@ def _paint(
 
 
 def suffix(path: str | os.PathLike[str]) -> str:
-    """The format that a path's ending names. Raises ValueError, with the known ones, for another or none."""
+    """The format that a path's ending names. Raises ValueError, with the known ones, for another
+    or none.
+    """
     form = Path(path).suffix.lower().removeprefix(".")
     form = {"htm": "html", "text": "txt"}.get(form, form)
     if form not in FORMATS:
         known = ", ".join(f".{name} ({what})" for name, what in FORMATS.items())
-        wrong = f"there is no format {Path(path).suffix!r}" if form else f"{os.fspath(path)!r} has no ending"
+        wrong = (
+            f"there is no format {Path(path).suffix!r}"
+            if form
+            else f"{os.fspath(path)!r} has no ending"
+        )
         raise ValueError(f"save: {wrong}; the endings are {known}")
     return form
 
 
 def states(steps: Any, last: int) -> list[int]:
-    """The states that a choice of steps names: ``None`` or ``"all"``, ``"3-9"``, ``(3, 9)``, a range, or a list of whole numbers."""
+    """The states that a choice of steps names: ``None`` or ``"all"``, ``"3-9"``, ``(3, 9)``, a
+    range, or a list of whole numbers.
+    """
     if steps is None or steps == "all":
         return list(range(last + 1))
     if isinstance(steps, str):
         first, dash, end = steps.partition("-")
         if not first.strip().isdigit() or (dash and not end.strip().isdigit()):
-            raise ValueError(f'save: steps={steps!r} is not a range of steps; write steps="3-9" or steps="all"')
+            raise ValueError(
+                f'save: steps={steps!r} is not a range of steps; write steps="3-9" or steps="all"'
+            )
         steps = (int(first), int(end or first))
         if steps[0] > steps[1]:
-            raise ValueError(f'save: steps "{first}-{end}" run backwards; write the smaller number first: "{end}-{first}"')
+            raise ValueError(
+                f'save: steps "{first}-{end}" run backwards; write the smaller number first:'
+                f' "{end}-{first}"'
+            )
     if isinstance(steps, tuple):
         if len(steps) != 2 or not all(isinstance(n, int) for n in steps) or steps[0] > steps[1]:
-            raise ValueError(f"save: steps={steps!r} is not a range; a tuple names the first and the last step, for example (3, 9)")
-        chosen = list(range(steps[0], steps[1] + 1)) if steps[0] >= 0 and steps[1] <= last else list(steps)
+            raise ValueError(
+                f"save: steps={steps!r} is not a range; a tuple names the first and the last step,"
+                " for example (3, 9)"
+            )
+        chosen = (
+            list(range(steps[0], steps[1] + 1))
+            if steps[0] >= 0 and steps[1] <= last
+            else list(steps)
+        )
     elif isinstance(steps, Sequence | range) and all(isinstance(n, int) for n in steps):
         chosen = list(steps)
     else:
-        raise ValueError(f'save: steps={steps!r} names no steps; write steps="3-9", steps=(3, 9), a list, or steps="all"')
+        raise ValueError(
+            f'save: steps={steps!r} names no steps; write steps="3-9", steps=(3, 9), a list, or'
+            ' steps="all"'
+        )
     wrong = [n for n in chosen if not 0 <= n <= last]
     if wrong or not chosen:
         raise ValueError(
-            f"save: {f'step {wrong[0]} does not exist' if wrong else 'no step is chosen'}; this Trace has the states 0 to {last}"
+            f"save: {f'step {wrong[0]} does not exist' if wrong else 'no step is chosen'}; this"
+            f" Trace has the states 0 to {last}"
         )
     return chosen
 
@@ -276,11 +340,23 @@ def _pixels(size: Any) -> tuple[int, int] | None:
         elif size in SIZES:
             size = SIZES[size]
         else:
-            raise ValueError(f"save: unknown size {size!r}; choose {', '.join(SIZES)}, or pixels such as 1280x720")
-    if not (isinstance(size, Sequence) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
-        raise ValueError(f"save: size={size!r} is not a width and a height in pixels, such as (1280, 720)")
+            raise ValueError(
+                f"save: unknown size {size!r}; choose {', '.join(SIZES)}, or pixels such as"
+                " 1280x720"
+            )
+    if not (
+        isinstance(size, Sequence)
+        and len(size) == 2
+        and all(isinstance(n, int) and n > 0 for n in size)
+    ):
+        raise ValueError(
+            f"save: size={size!r} is not a width and a height in pixels, such as (1280, 720)"
+        )
     if size[0] < 400 or size[1] < 300:
-        raise ValueError(f"save: a picture of {size[0]}×{size[1]} pixels has no room for a graph and its words; at least 400×300 has")
+        raise ValueError(
+            f"save: a picture of {size[0]}×{size[1]} pixels has no room for a graph and its words;"
+            " at least 400×300 has"
+        )
     return size[0], size[1]
 
 
@@ -295,14 +371,15 @@ def _need_matplotlib(form: str) -> None:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            f'save: .{form} is drawn by matplotlib, which is not installed: pip install "minigrad[viz]"; .svg, .html and .txt need nothing'
+            f"save: .{form} is drawn by matplotlib, which is not installed: pip install"
+            ' "minigrad[viz]"; .svg, .html and .txt need nothing'
         ) from None
 
 
 def _not_too_many_nodes(trace: Mapping[str, Any]) -> None:
     if len(trace["nodes"]) > MOST_NODES:
         raise ValueError(
-            f"save: a graph of {len(trace['nodes']):,} nodes is too large to be drawn frame by frame (the limit is {MOST_NODES:,}). "
-            'Leave out groups="open", or trace a smaller part of the computation (one layer, fewer or smaller inputs), or save an .html '
-            "page."
+            f"save: a graph of {len(trace['nodes']):,} nodes is too large to be drawn frame by"
+            f' frame (the limit is {MOST_NODES:,}). Leave out groups="open", or trace a smaller'
+            " part of the computation (one layer, fewer or smaller inputs), or save an .html page."
         )

@@ -15,7 +15,8 @@ from pathlib import Path
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path in the same folder; when the block ends well it becomes ``path``, else it is removed.
+    """A temporary path in the same folder; when the block ends well it becomes ``path``, else it is
+    removed.
 
     Raises:
         FileNotFoundError: the folder does not exist.
@@ -28,7 +29,8 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     folder = final.parent
     if not folder.is_dir():
         raise FileNotFoundError(2, "there is no such folder; make it first", str(folder))
-    # The name is known before the file is there: an interruption at any moment finds it, and removes it.
+    # The name is known before the file is there: an interruption at any moment finds it, and
+    # removes it.
     name = folder / f".{final.stem[:40]}-{secrets.token_hex(4)}{final.suffix}"
     try:
         name.touch(mode=0o666, exist_ok=False)

@@ -124,7 +124,9 @@ class Scene:
         size = (self.width / 72, self.height / 72)
         return Figure(figsize=size, dpi=dpi, facecolor=self.colour["surface"])
 
-    def draw(self, figure: Any, at: int, within: tuple[float, float, float, float] | None = None) -> None:
+    def draw(
+        self, figure: Any, at: int, within: tuple[float, float, float, float] | None = None
+    ) -> None:
         """Draw the state after ``at`` steps.
 
         figure: one of :meth:`figure`, which is emptied first; or any other figure, and
@@ -183,7 +185,9 @@ class Scene:
             corner.append(min(max(0.0, middle - length / 2), max(0.0, end - length)))
         return corner[0], corner[1]
 
-    def _page(self, at: int, step: Mapping[str, Any] | None, corner: tuple[float, float]) -> list[Mark]:
+    def _page(
+        self, at: int, step: Mapping[str, Any] | None, corner: tuple[float, float]
+    ) -> list[Mark]:
         """What stands beside the graph: the matrix, and around a part of a graph its border and its
         place in the whole."""
         entries = state_at(self.trace, at).entries if self.foot else {}

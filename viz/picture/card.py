@@ -145,7 +145,9 @@ def hatching(x: float, y: float, width: float, height: float) -> str:
     return out
 
 
-def heat_map(heat: Mapping[str, Any], x: float, y: float, width: float, height: float) -> list[Line]:
+def heat_map(
+    heat: Mapping[str, Any], x: float, y: float, width: float, height: float
+) -> list[Line]:
     """A heat map, one path for each level; cells below zero are smaller, so the sign shows without
     colour."""
     rows, columns = heat["shape"]

@@ -24,9 +24,9 @@ FONTS = (
 """matplotlib brings the first; the others have Chinese letters, and the first that is installed
 writes them."""
 INSTALL = (
-    f"Install one (matplotlib looks for {', '.join(FONTS[1:])}; on Debian and Ubuntu: apt-get install "
-    "fonts-noto-cjk) and delete matplotlib's list of fonts (fontlist-*.json in the folder that "
-    "matplotlib.get_cachedir() names)"
+    f"Install one (matplotlib looks for {', '.join(FONTS[1:])}; on Debian and Ubuntu: apt-get"
+    " install fonts-noto-cjk) and delete matplotlib's list of fonts (fontlist-*.json in the folder"
+    " that matplotlib.get_cachedir() names)"
 )
 
 
@@ -61,7 +61,10 @@ def need_letters(t: Words, form: str) -> None:
 
 def no_letters(what: str, instead: str) -> str:
     """The message where there is no such font. what: what cannot be done; instead: what can."""
-    return f"no font with Chinese letters is installed here, so {what}. {INSTALL}, or write {instead} the fonts of whoever opens them"
+    return (
+        f"no font with Chinese letters is installed here, so {what}. {INSTALL}, or write {instead}"
+        " the fonts of whoever opens them"
+    )
 
 
 def undrawable(text: str) -> str:
@@ -88,7 +91,8 @@ def warn_of_boxes(texts: Iterable[str]) -> None:
     cure = INSTALL if wide else "Write them in other characters"
     warnings.warn(
         f"no font with {what} is installed here: the picture shows boxes in place of {shown}. "
-        f"{cure}, or write an .svg or .html of the Trace: they take the fonts of whoever opens them",
+        f"{cure}, or write an .svg or .html of the Trace: they take the fonts of whoever opens"
+        " them",
         MissingFontWarning,
         stacklevel=2,
     )

@@ -63,7 +63,9 @@ def _touches(points: Sequence[Sequence[float]], view: Area) -> bool:
     return max(x for x, _ in points) >= view.x0 and min(x for x, _ in points) <= view.x1
 
 
-def _edge(edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, alive: bool) -> Group:
+def _edge(
+    edge: Mapping[str, Any], points: Sequence[Sequence[float]], now: str, alive: bool
+) -> Group:
     """An edge with its arrow, which points backward where an adjoint passes."""
     (x0, y0), (x1, y1) = points[0], points[-1]
     stage = STAGES.get(edge.get("stage", ""), 0)

@@ -30,7 +30,10 @@ def legend_of(trace: Mapping[str, Any], t: Words | None = None) -> list[Entry]:
     English if None."""
     t = t or words()
     found = {STAGES[n["stage"]]: n["stage"] for n in trace["nodes"] if n.get("stage") in STAGES}
-    entries = [Entry(t("stageJvp" if found[stage] == "jvp" else f"stage{stage}"), stage) for stage in sorted(found)]
+    entries = [
+        Entry(t("stageJvp" if found[stage] == "jvp" else f"stage{stage}"), stage)
+        for stage in sorted(found)
+    ]
     if entries:
         entries.insert(0, Entry(t("stage0"), 0))
     if any(node.get("dangling") for node in trace["nodes"]):

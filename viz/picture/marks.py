@@ -160,7 +160,9 @@ def style_of(role: str, styles: Mapping[str, Style] = STYLES) -> dict[str, Any]:
 @cache
 def palette() -> dict[str, tuple[str, str]]:
     """The stylesheet's colours as ``{name: (light, dark)}``."""
-    found = re.findall(r"--mg-([\w-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\)", stylesheet())
+    found = re.findall(
+        r"--mg-([\w-]+):\s*light-dark\((#[0-9a-f]{6}),\s*(#[0-9a-f]{6})\)", stylesheet()
+    )
     return {name: (light, dark) for name, light, dark in found}
 
 

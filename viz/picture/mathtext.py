@@ -17,11 +17,13 @@ from minigrad.viz.numbers import short
 from minigrad.viz.reading import Run, is_sign
 
 ACCENTS = {"dot": r"\dot", "bar": r"\bar"}
-OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow", "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",
+OPERATORS = {"·": r"\cdot", "×": r"\times", "−": "-", "→": r"\rightarrow", "←": r"\leftarrow",
+    "≈": r"\approx", "≤": r"\leq", "≥": r"\geq",
              "≠": r"\neq", "∂": r"\partial ", "+=": r"{+}\!{=}"}  # fmt: skip
 SAFE = {"$": r"\$", "%": r"\%", "{": r"\{", "}": r"\}", "_": r"\_", "#": r"\#", "\"": "\u201d",
         "\\": r"\backslash ", "^": "\u02c6", "~": "\u223c",
-        "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "{-}", "-": "{-}", ",": "{,}",
+        "'": "\u2019", "`": "\u2018", " ": r"\ ", "\u2009": r"\,", "−": "{-}", "-": "{-}",
+        ",": "{,}",
         "\n": r"\ ", "\t": r"\ "}  # fmt: skip
 SPACE = 0.26
 """Room on either side of an operator, in em."""
@@ -32,7 +34,9 @@ class Tex(str):
 
 
 class Piece(NamedTuple):
-    """A part of a formula: its mathtext without the dollars, the column that colours it ("" for ink), room before and after in em."""
+    """A part of a formula: its mathtext without the dollars, the column that colours it ("" for
+    ink), room before and after in em.
+    """
 
     tex: str
     column: str = ""
@@ -53,12 +57,16 @@ def upright(text: str) -> str:
 def number(value: Any) -> str:
     """A value as readers write it; a power of ten as such, not as "e-6"."""
     text = short(value)
-    mantissa, power, exponent = text.partition("e") if isinstance(value, int | float) else (text, "", "")
+    mantissa, power, exponent = (
+        text.partition("e") if isinstance(value, int | float) else (text, "", "")
+    )
     return rf"{upright(mantissa)}{{\times}}10^{{{upright(exponent)}}}" if power else upright(text)
 
 
 def symbol(label: Mapping[str, Any]) -> str:
-    """A label or a symbol token with its accent, subscript and superscript; a bar spans a name of several letters."""
+    """A label or a symbol token with its accent, subscript and superscript; a bar spans a name
+    of several letters.
+    """
     base, accent = str(label.get("base", "")), ACCENTS.get(str(label.get("accent", "")), "")
     long = len(base) > 1
     out = rf"\mathit{{{safe(base)}}}" if long else safe(base)
@@ -71,7 +79,12 @@ def symbol(label: Mapping[str, Any]) -> str:
 def tex(tokens: Iterable[Mapping[str, Any]]) -> str:
     """Tokens as one mathtext string, for the inside of a fraction, a root or a power."""
     return "".join(
-        (rf"\,{piece.tex}\," if piece.before and piece.after else piece.tex + (r"\," if piece.after else "")) for piece in pieces(tokens)
+        (
+            rf"\,{piece.tex}\,"
+            if piece.before and piece.after
+            else piece.tex + (r"\," if piece.after else "")
+        )
+        for piece in pieces(tokens)
     )
 
 
@@ -89,14 +102,29 @@ def pieces(tokens: Iterable[Mapping[str, Any]]) -> list[Piece]:
             out.append(Piece(number(token["value"]), str(token.get("col") or "")))
         elif kind == "op":
             room = SPACE if text in SPACED and not is_sign(line, i) else 0.0
-            out.append(Piece(OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room))
+            out.append(
+                Piece(
+                    OPERATORS.get(text) or upright(text), "", room, SPACE if text == "," else room
+                )
+            )
         elif kind == "fn":
             out.append(Piece(upright(text), "", 0.0, 0.0 if following == "(" else 0.18))
         elif kind == "frac":
-            out.append(Piece(rf"\dfrac{{{tex(token['num']) or ' '}}}{{{tex(token['den']) or ' '}}}", "", 0.06, 0.06))
+            out.append(
+                Piece(
+                    rf"\dfrac{{{tex(token['num']) or ' '}}}{{{tex(token['den']) or ' '}}}",
+                    "",
+                    0.06,
+                    0.06,
+                )
+            )
         elif kind == "sup":
             base = tex(token["base"])
-            base = base if len(token["base"]) == 1 and token["base"][0].get("t") in ("sym", "num") else f"({base})"
+            base = (
+                base
+                if len(token["base"]) == 1 and token["base"][0].get("t") in ("sym", "num")
+                else f"({base})"
+            )
             out.append(Piece(f"{{{base}}}^{{{tex(token['exp'])}}}"))
         elif kind == "sqrt":
             out.append(Piece(rf"\sqrt{{{tex(token['of']) or ' '}}}"))
@@ -111,44 +139,57 @@ def of_runs(runs: Sequence[Run]) -> str:
     joined: list[Run] = []
     for run in runs:  # an exponent of several pieces, as in e^v₄, is one exponent
         if joined and run.level and joined[-1].level == run.level:
-            joined[-1] = Run(joined[-1].text + run.text, joined[-1].italic and run.italic, run.level)
+            joined[-1] = Run(
+                joined[-1].text + run.text, joined[-1].italic and run.italic, run.level
+            )
         else:
             joined.append(run)
     for run in joined:
         text = run.text
         if text.strip() in SPACED:  # mathtext sets the room around operators itself
             sign = OPERATORS.get(text.strip()) or text.strip()
-            out += sign if text != text.strip() else f"{{{sign}}}"  # a minus before a single operand stands close to it
+            out += (
+                sign if text != text.strip() else f"{{{sign}}}"
+            )  # a minus before a single operand stands close to it
             continue
         letters = rf"\mathit{{{safe(text)}}}" if run.italic else upright(text)
-        out += letters if run.level == 0 else f"_{{{letters}}}" if run.level < 0 else f"^{{{letters}}}"
+        out += (
+            letters if run.level == 0 else f"_{{{letters}}}" if run.level < 0 else f"^{{{letters}}}"
+        )
     return out
 
 
 def size(mathtext: str, font: float) -> tuple[float, float, float]:
-    """Width, height above the baseline and depth below it of a mathtext string, in the unit of ``font`` (points or pixels).
+    """Width, height above the baseline and depth below it of a mathtext string, in the unit of
+    ``font`` (points or pixels).
 
-    A string that mathtext cannot read (a label in a script that its grammar has no place for) has the size of a guess; :func:`drawable`
-    says so.
+    A string that mathtext cannot read (a label in a script that its grammar has no place for) has
+    the size of a guess; :func:`drawable` says so.
     """
     wide, up, down = _measured(mathtext) or (0.6 * len(mathtext), 0.8, 0.2)
     return wide * font, up * font, down * font
 
 
 def drawable(mathtext: str) -> bool:
-    """Whether matplotlib can read a mathtext string and its fonts have the letters: those of East Asia are in none of them."""
+    """Whether matplotlib can read a mathtext string and its fonts have the letters: those of
+    East Asia are in none of them.
+    """
     return _measured(mathtext) is not None
 
 
 @lru_cache(maxsize=4096)
 def _measured(mathtext: str) -> tuple[float, float, float] | None:
-    """The size of a mathtext string in em, or None if it is not drawable. A string is parsed once for all font sizes."""
+    """The size of a mathtext string in em, or None if it is not drawable. A string is parsed
+    once for all font sizes.
+    """
     if any(ord(ch) >= 0x2E80 for ch in mathtext):
         return None
     from matplotlib.font_manager import FontProperties
     from matplotlib.mathtext import MathTextParser
 
-    properties = FontProperties(size=100, math_fontfamily="stix")  # sizes are whole pixels; at 720 dpi, 1000 for an em
+    properties = FontProperties(
+        size=100, math_fontfamily="stix"
+    )  # sizes are whole pixels; at 720 dpi, 1000 for an em
     try:
         found = MathTextParser("path").parse(f"${mathtext}$", dpi=720, prop=properties)
     except (ValueError, RuntimeError):
@@ -163,7 +204,9 @@ def width(line: Sequence[Piece], font: float) -> float:
 
 
 def lines(parts: Sequence[Piece], font: float, room: float) -> list[list[Piece]]:
-    """The pieces in as many lines as fit into ``room``, broken before "=" where possible; a piece wider than that stands alone."""
+    """The pieces in as many lines as fit into ``room``, broken before "=" where possible; a
+    piece wider than that stands alone.
+    """
     groups: list[list[Piece]] = [[]]
     for piece in parts:
         if piece.tex in (upright("="), OPERATORS["+="]) and groups[-1]:

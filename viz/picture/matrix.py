@@ -40,7 +40,10 @@ def matrix(
         return []
     rows, columns = names
     new = {(row, column) for row, column, _ in (step or {}).get("entries", ())}
-    marks: list[Mark] = [Text(CELL * (j + 2) - 10, ROW, f"∂/∂{name}", "head", "end") for j, name in enumerate(columns)]
+    marks: list[Mark] = [
+        Text(CELL * (j + 2) - 10, ROW, f"∂/∂{name}", "head", "end")
+        for j, name in enumerate(columns)
+    ]
     for i, name in enumerate(rows):
         y = ROW * (i + 2)
         marks.append(Text(0, y, f"∂{name}", "head"))

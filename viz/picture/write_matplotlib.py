@@ -13,7 +13,8 @@ from minigrad.viz.picture.marks import STYLES, Box, Disc, Group, Line, Mark, Sty
 from minigrad.viz.reading import plain
 
 SIZES = {
-    "value": 12.5, "shape": 9.5, "caption": 9.5, "words": 11, "group-name": 12.5, "number": 10, "small": 9, "head": 12.5,
+    "value": 12.5, "shape": 9.5, "caption": 9.5, "words": 11, "group-name": 12.5, "number": 10,
+    "small": 9, "head": 12.5,
 }  # fmt: skip
 """Sizes of letters in matplotlib's own fonts, which are wider than those that browsers have."""
 PLOTTED = {name: {**style, "size": SIZES.get(name, style.get("size"))} if name in SIZES else style
@@ -53,7 +54,9 @@ class Canvas:
         self.texts = set() if texts is None else texts
         self._order = 0
 
-    def draw(self, marks: Sequence[Mark], opacity: float = 1.0, shift: tuple[float, float] = (0.0, 0.0)) -> None:
+    def draw(
+        self, marks: Sequence[Mark], opacity: float = 1.0, shift: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
         """Write marks over all that was written before."""
         for mark in marks:
             if isinstance(mark, Group):
@@ -68,7 +71,9 @@ class Canvas:
             else:
                 self._shape(mark, style, shift)
 
-    def _shape(self, mark: Box | Line | Disc, style: dict[str, Any], shift: tuple[float, float]) -> None:
+    def _shape(
+        self, mark: Box | Line | Disc, style: dict[str, Any], shift: tuple[float, float]
+    ) -> None:
         from matplotlib import patches
 
         x, y = shift
@@ -80,7 +85,9 @@ class Canvas:
         elif mark.radius:
             box = f"round,pad=0,rounding_size={mark.radius}"
             corner = (mark.x + x, mark.y + y)
-            shape = patches.FancyBboxPatch(corner, mark.width, mark.height, boxstyle=box, mutation_aspect=1, **look)
+            shape = patches.FancyBboxPatch(
+                corner, mark.width, mark.height, boxstyle=box, mutation_aspect=1, **look
+            )
             self._put(shape)
         else:
             corner = (mark.x + x, mark.y + y)
@@ -124,7 +131,9 @@ class Canvas:
             half = mark.room / 2
             self._strike(x - half + 1, x + half - 1, y - 4.5, look)
 
-    def _letters(self, mark: Text, style: Mapping[str, Any], size: float) -> tuple[str, float, dict[str, Any]]:
+    def _letters(
+        self, mark: Text, style: Mapping[str, Any], size: float
+    ) -> tuple[str, float, dict[str, Any]]:
         """The text as matplotlib takes it, the size at which it fits, and the font."""
         said = mark.text
         if isinstance(said, mathtext.Tex):
@@ -137,7 +146,11 @@ class Canvas:
             said, size = plain(said), PLAIN_NAME
         font, bold = style.get("font", "sans"), bool(style.get("bold"))
         if mark.room < float("inf"):
-            wide = MONOSPACE * size * len(said) if font == "mono" else fonts.text_width(said, size, bold)
+            wide = (
+                MONOSPACE * size * len(said)
+                if font == "mono"
+                else fonts.text_width(said, size, bold)
+            )
             size *= min(1.0, mark.room / max(wide, 1.0))
         self.texts.add(said)
         return literal(said), size, {"family": _family(font)}
@@ -159,7 +172,13 @@ def _family(font: str) -> list[str]:
     return fonts.fonts()
 
 
-def picture(marks: Sequence[Mark], styles: Mapping[str, Style], size: tuple[float, float], form: str, dpi: float) -> bytes:
+def picture(
+    marks: Sequence[Mark],
+    styles: Mapping[str, Style],
+    size: tuple[float, float],
+    form: str,
+    dpi: float,
+) -> bytes:
     """A display list of this size in points as the bytes of a PNG or PDF file."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf

@@ -21,13 +21,18 @@ HALO = 3
 """The width of the ground behind letters that stand on lines."""
 
 
-def svg(marks: Sequence[Mark], width: float, height: float, *, title: str = "", lang: str = "en") -> str:
+def svg(
+    marks: Sequence[Mark], width: float, height: float, *, title: str = "", lang: str = "en"
+) -> str:
     """An SVG document of this size that needs no script; its styles apply to this picture alone."""
     body = "".join(_written(mark) for mark in marks)
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} lang="{lang}" role="img"'
     sheet = stylesheet_of(roles_of(marks))
-    return f'{head} class="mg-frame"><title>{escape(title)}</title><style>{sheet}</style>{body}</svg>\n'
+    return (
+        f"{head}"
+        f' class="mg-frame"><title>{escape(title)}</title><style>{sheet}</style>{body}</svg>\n'
+    )
 
 
 def roles_of(marks: Iterable[Mark]) -> set[str]:

@@ -38,7 +38,9 @@ def read(xdot: str) -> Drawing:
     xdot = xdot.replace("\\\n", "")
     size = re.search(r'\bbb="([^"]+)"', xdot)
     if size is None:
-        raise ValueError("paint: the text is not a drawing in Graphviz's format xdot: it has no bounding box")
+        raise ValueError(
+            "paint: the text is not a drawing in Graphviz's format xdot: it has no bounding box"
+        )
     left, bottom, right, top = (float(v) for v in size[1].split(","))
     marks: list[Mark] = []
     styles: dict[str, Style] = {}

@@ -1,7 +1,9 @@
-"""Training, seen while it runs and afterwards: curves, decision surface, histograms, and the network with values flowing.
+"""Training, seen while it runs and afterwards: curves, decision surface, histograms, and the
+network with values flowing.
 
     history = viz.History()
-    with viz.Live(history, model=model, points=x, labels=y, every=10) as live:     shows itself in a notebook
+    # shows itself in a notebook
+    with viz.Live(history, model=model, points=x, labels=y, every=10) as live:
         for epoch in range(500):
             ...
             live.log(loss=loss.item(), accuracy=right)

@@ -13,12 +13,16 @@ STATIC = Path(__file__).parent / "static"
 
 @cache
 def script() -> str:
-    """The ES module: its default export is anywidget's hook, `mount` shows a history in an element."""
+    """The ES module: its default export is anywidget's hook, `mount` shows a history in an
+    element.
+    """
     return joined(STATIC / "training.js")
 
 
 @cache
 def stylesheet() -> str:
     """The styles, with the stepper's colours as --mt-… variables."""
-    colours = "".join(f"--mt-{name}:light-dark({light},{dark});" for name, (light, dark) in palette().items())
+    colours = "".join(
+        f"--mt-{name}:light-dark({light},{dark});" for name, (light, dark) in palette().items()
+    )
     return f".mt-root{{{colours}}}\n" + (STATIC / "training.css").read_text(encoding="utf-8")

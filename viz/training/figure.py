@@ -19,26 +19,32 @@ MARKS = ("o", "s", "^", "D")
 
 
 def draw_curves(
-    history: History, path: str | os.PathLike[str], *, snapshot: int = -1, log: bool | None = None, dpi: float = 144.0,
+    history: History, path: str | os.PathLike[str], *, snapshot: int = -1, log: bool | None = None,
+    dpi: float = 144.0,
     lang: str = "en",
 ) -> Path:  # fmt: skip
-    """Draw the curves, and beside them the decision surface of a snapshot if there is one, as .png, .pdf or .svg.
+    """Draw the curves, and beside them the decision surface of a snapshot if there is one, as .png,
+    .pdf or .svg.
 
     Args:
         history: what to draw.
         path: the file.
         snapshot: which snapshot's surface; -1 the last.
-        log: a logarithmic axis for losses; by default where all their values are above 0 and span more than a factor of 20.
+        log: a logarithmic axis for losses; by default where all their values are above 0 and span
+        more than a factor of 20.
         dpi: pixels an inch of a PNG.
         lang: language of the words, "en" or "zh"; the measures keep their names.
 
     Raises:
-        ValueError: another ending or language, nothing was recorded, or no font has the language's letters.
+        ValueError: another ending or language, nothing was recorded, or no font has the language's
+        letters.
         ModuleNotFoundError: matplotlib is not installed.
     """
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in ("png", "pdf", "svg"):
-        raise ValueError(f"draw_curves: the endings are .png, .pdf and .svg, not {Path(path).suffix or 'none'!r}")
+        raise ValueError(
+            f"draw_curves: the endings are .png, .pdf and .svg, not {Path(path).suffix or 'none'!r}"
+        )
     if not history.measures:
         raise ValueError("draw_curves: the history has no measures; record some by log()")
     t = words(lang)
@@ -46,7 +52,11 @@ def draw_curves(
     from minigrad.viz.picture.fonts import fonts, need_letters
 
     need_letters(t, form)
-    plain = {"png": {"Software": None}, "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None}, "svg": {"Date": None}}[form]
+    plain = {
+        "png": {"Software": None},
+        "pdf": {"Creator": "minigrad", "Producer": None, "CreationDate": None},
+        "svg": {"Date": None},
+    }[form]
     with matplotlib.rc_context({"svg.hashsalt": "minigrad", "font.family": fonts()}):
         figure = _drawn(history, snapshot, log, t)
         with whole(path) as place:
@@ -68,9 +78,17 @@ def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
     for (word, names), area in zip(groups.items(), axes, strict=False):
         for i, name in enumerate(names):
             epochs, values = history.measures[name]
-            area.plot(epochs, values, color=colours[SERIES[i % 5]], ls=DASHES[i % 5], label=name, lw=1.6)
+            area.plot(
+                epochs, values, color=colours[SERIES[i % 5]], ls=DASHES[i % 5], label=name, lw=1.6
+            )
         every = np.array([v for name in names for v in history.measures[name][1] if np.isfinite(v)])
-        if log or (log is None and word == "loss" and every.size and every.min() > 0 and every.max() > 20 * every.min()):
+        if log or (
+            log is None
+            and word == "loss"
+            and every.size
+            and every.min() > 0
+            and every.max() > 20 * every.min()
+        ):
             area.set_yscale("log")
         area.set(title=t(f"curves_{word}"), xlabel=t("epochWord"))
         area.grid(alpha=0.25)
@@ -83,26 +101,49 @@ def _drawn(history: History, snapshot: int, log: bool | None, t: Words) -> Any:
 
 
 def grouped(history: History) -> dict[str, list[str]]:
-    """The measures' names by kind: those that are called a loss or error together, accuracies together, others together."""
+    """The measures' names by kind: those that are called a loss or error together, accuracies
+    together, others together.
+    """
     out: dict[str, list[str]] = {}
     for name in history.measures:
         low = name.lower()
-        kind = "loss" if "loss" in low or "error" in low else "accuracy" if "acc" in low else "other"
+        kind = (
+            "loss" if "loss" in low or "error" in low else "accuracy" if "acc" in low else "other"
+        )
         out.setdefault(kind, []).append(name)
     return out
 
 
-def _draw_surface(area: Any, history: History, surface: dict[str, Any], epoch: float, colours: dict[str, str], t: Words) -> None:
+def _draw_surface(
+    area: Any,
+    history: History,
+    surface: dict[str, Any],
+    epoch: float,
+    colours: dict[str, str],
+    t: Words,
+) -> None:
     from matplotlib.colors import to_rgb
 
     assert history.points is not None
-    cells = np.frombuffer(base64.b64decode(surface["cells"]), np.uint8).reshape(surface["size"], surface["size"])
+    cells = np.frombuffer(base64.b64decode(surface["cells"]), np.uint8).reshape(
+        surface["size"], surface["size"]
+    )
     tones = np.array([to_rgb(colours[SERIES[k]]) for k in range(4)])
     share = 0.12 + 0.5 * (cells % LEVELS)[..., None] / (LEVELS - 1)
-    area.imshow(1 - share * (1 - tones[cells // LEVELS]), extent=history.points["bounds"], aspect="equal", interpolation="bilinear")
+    area.imshow(
+        1 - share * (1 - tones[cells // LEVELS]),
+        extent=history.points["bounds"],
+        aspect="equal",
+        interpolation="bilinear",
+    )
     x, label = np.array(history.points["x"]), np.array(history.points["label"])
     for k in sorted(set(label.tolist())):
-        look = {"color": colours[SERIES[k % 4]], "marker": MARKS[k % 4], "edgecolors": "white", "linewidths": 0.4}
+        look = {
+            "color": colours[SERIES[k % 4]],
+            "marker": MARKS[k % 4],
+            "edgecolors": "white",
+            "linewidths": 0.4,
+        }
         area.scatter(*x[label == k].T, s=13, label=t("classOf", k=k), **look)
     area.set(title=f"{t('surface')}, {t('epochAt', epoch=f'{epoch:g}')}")
     area.legend(loc="upper right", fontsize=8, framealpha=0.85)

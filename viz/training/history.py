@@ -2,7 +2,9 @@
 
     history = History("disc, 2-25-25-25-2")
     history.log(epoch, loss=0.31, accuracy=0.9)                          one number each
-    history.snapshot(epoch, model, points=x, labels=y, example=x[:1])    weights, gradients, decision surface, activations
+    history.snapshot(epoch, model, points=x, labels=y, example=x[:1])    weights, gradients,
+                                                                         decision surface,
+                                                                         activations
     history.save("run.json")                                             or .npz
     history = History.load("run.json")
 
@@ -42,7 +44,8 @@ LEVELS = 64
 class History:
     """Measures by epoch, and snapshots of a model.
 
-    title: shown above the pictures; measures: {name: ([epoch, ...], [value, ...])}; snapshots: one dict for each, by rising epoch;
+    title: shown above the pictures; measures: {name: ([epoch, ...], [value, ...])}; snapshots: one
+    dict for each, by rising epoch;
     points: the data under the decision surface.
     """
 
@@ -53,44 +56,62 @@ class History:
         self.points: dict[str, Any] | None = None
         self._bounds: tuple[float, float, float, float] | None = None
 
-    # ------------------------------------------------------------------------------------------------------------- recording
+    # ------------------------------------------------------------------------------------ recording
 
     def log(self, epoch: float, **measures: Any) -> None:
-        """Note one number for each measure (a Python number, or a tensor or array with one element).
+        """Note one number for each measure (a Python number, or a tensor or array with one
+        element).
 
         Raises:
-            ValueError: a value is no single number, or the epoch lies before the last one of that measure.
+            ValueError: a value is no single number, or the epoch lies before the last one of that
+            measure.
         """
         for name, value in measures.items():
             number = _number(name, value)
             epochs, values = self.measures.setdefault(name, ([], []))
             if epochs and epoch < epochs[-1]:
-                raise ValueError(f"History.log: epoch {epoch:g} of {name!r} comes after epoch {epochs[-1]:g}; epochs must not go back")
+                raise ValueError(
+                    f"History.log: epoch {epoch:g} of {name!r} comes after epoch {epochs[-1]:g};"
+                    " epochs must not go back"
+                )
             epochs.append(float(epoch))
             values.append(number)
 
     def snapshot(
-        self, epoch: float, model: Module, *, points: Any = None, labels: Any = None, example: Any = None, network: bool = True
+        self,
+        epoch: float,
+        model: Module,
+        *,
+        points: Any = None,
+        labels: Any = None,
+        example: Any = None,
+        network: bool = True,
     ) -> dict[str, Any]:
-        """Note the model's weights and gradients as histograms, and what the arguments allow beside.
+        """Note the model's weights and gradients as histograms, and what the arguments allow
+        beside.
 
         Args:
             epoch: when.
-            model: a module; it is called under no_grad() in eval mode, and left in the mode in which it was.
-            points: (n, 2) inputs; with them the decision surface is computed, over their range. Drawn are the first 400.
+            model: a module; it is called under no_grad() in eval mode, and left in the mode in
+            which it was.
+            points: (n, 2) inputs; with them the decision surface is computed, over their range.
+            Drawn are the first 400.
             labels: (n,) classes of the points, or (n, classes) one-hot.
             example: (k, inputs) inputs whose activations are kept; default: the first point.
-            network: keep the weights of the layers too, if the model is a chain of Linear layers with up to 130 neurons.
+            network: keep the weights of the layers too, if the model is a chain of Linear layers
+            with up to 130 neurons.
 
         Returns:
             The snapshot, which is also appended.
 
         Raises:
-            ValueError: the points are not two-dimensional, the model has more than 4 classes, or the epoch goes back.
+            ValueError: the points are not two-dimensional, the model has more than 4 classes, or
+            the epoch goes back.
         """
         if self.snapshots and epoch < self.snapshots[-1]["epoch"]:
             raise ValueError(
-                f"History.snapshot: epoch {epoch:g} comes after epoch {self.snapshots[-1]['epoch']:g}; epochs must not go back"
+                f"History.snapshot: epoch {epoch:g} comes after epoch"
+                f" {self.snapshots[-1]['epoch']:g}; epochs must not go back"
             )
         found: dict[str, Any] = {"epoch": float(epoch), "weights": {}, "gradients": {}}
         for name, parameter in model.named_parameters():
@@ -115,7 +136,9 @@ class History:
         return found
 
     def _surface(self, model: Module, points: Any, labels: Any) -> dict[str, Any]:
-        """Class and probability over a grid, one byte a cell: class · 64 + level; the highest row first, as in a picture."""
+        """Class and probability over a grid, one byte a cell: class · 64 + level; the highest
+        row first, as in a picture.
+        """
         if self.points is None:
             self._keep_points(points, labels)
         assert self._bounds is not None
@@ -125,9 +148,8 @@ class History:
         out = model(as_tensor(grid)).numpy()
         if out.ndim != 2 or not 1 <= out.shape[1] <= MOST_CLASSES:
             raise ValueError(
-                f"History.snapshot: the decision surface needs outputs of shape (n, classes) with up to {MOST_CLASSES} classes, but "
-                "the model "
-                f"gives {out.shape}; leave points= out"
+                "History.snapshot: the decision surface needs outputs of shape (n, classes) with"
+                f" up to {MOST_CLASSES} classes, but the model gives {out.shape}; leave points= out"
             )
         share = _probabilities(out)
         best = share.argmax(1)
@@ -135,12 +157,19 @@ class History:
         certain = (share.max(1) - 1 / classes) / (1 - 1 / classes)
         level = np.clip(np.nan_to_num(certain) * (LEVELS - 1), 0, LEVELS - 1).astype(np.uint8)
         cells = (best.astype(np.uint8) * LEVELS + level).astype(np.uint8)
-        return {"size": GRID, "classes": classes, "cells": base64.b64encode(cells.tobytes()).decode()}
+        return {
+            "size": GRID,
+            "classes": classes,
+            "cells": base64.b64encode(cells.tobytes()).decode(),
+        }
 
     def _keep_points(self, points: Any, labels: Any) -> None:
         x = _array(points)
         if x.ndim != 2 or x.shape[1] != 2 or not len(x):
-            raise ValueError(f"History.snapshot: a decision surface needs points of shape (n, 2), got {x.shape}; leave points= out")
+            raise ValueError(
+                f"History.snapshot: a decision surface needs points of shape (n, 2), got {x.shape};"
+                " leave points= out"
+            )
         low, high = x.min(0).astype(float), x.max(0).astype(float)
         room = np.maximum((high - low) * 0.08, 1e-6)
         self._bounds = (low[0] - room[0], high[0] + room[0], low[1] - room[1], high[1] + room[1])
@@ -150,20 +179,36 @@ class History:
             raise ValueError(f"History.snapshot: {len(x)} points but {len(y)} labels")
         keep = slice(0, MOST_POINTS)
         shown = [[float(f"{v:.4g}") for v in row] for row in x[keep]]
-        self.points = {"x": shown, "label": [int(v) for v in y[keep]], "bounds": [float(f"{v:.6g}") for v in self._bounds]}
+        self.points = {
+            "x": shown,
+            "label": [int(v) for v in y[keep]],
+            "bounds": [float(f"{v:.6g}") for v in self._bounds],
+        }
 
-    # ------------------------------------------------------------------------------------------------------------ the document
+    # --------------------------------------------------------------------------------- the document
 
     def to_dict(self, *, most: int | None = None, last: int | None = None) -> dict[str, Any]:
         """The whole as JSON-ready data.
 
-        most: at most so many points of each curve, evenly chosen, the newest included; last: only so many of the newest snapshots.
+        most: at most so many points of each curve, evenly chosen, the newest included; last: only
+        so many of the newest snapshots.
         """
         measures = {
-            name: {"epochs": _thin(e, most), "values": [_plain(v) for v in _thin(v, most)]} for name, (e, v) in self.measures.items()
+            name: {"epochs": _thin(e, most), "values": [_plain(v) for v in _thin(v, most)]}
+            for name, (e, v) in self.measures.items()
         }
-        snapshots = self.snapshots if last is None else self.snapshots[len(self.snapshots) - min(last, len(self.snapshots)) :]
-        return {"schema": SCHEMA, "title": self.title, "measures": measures, "snapshots": snapshots, "points": self.points}
+        snapshots = (
+            self.snapshots
+            if last is None
+            else self.snapshots[len(self.snapshots) - min(last, len(self.snapshots)) :]
+        )
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            "measures": measures,
+            "snapshots": snapshots,
+            "points": self.points,
+        }
 
     @classmethod
     def from_dict(cls, document: Any) -> History:
@@ -172,20 +217,29 @@ class History:
             raise ValueError(f"History: this is no document of the schema {SCHEMA}")
         history = cls(str(document.get("title", "")))
         for name, curve in document["measures"].items():
-            history.measures[name] = (list(map(float, curve["epochs"])), [float(v) for v in curve["values"]])
+            history.measures[name] = (
+                list(map(float, curve["epochs"])),
+                [float(v) for v in curve["values"]],
+            )
         history.snapshots, history.points = list(document["snapshots"]), document["points"]
         if history.points:
             history._bounds = tuple(history.points["bounds"])
         return history
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the history as .json, or as .npz (the curves as arrays, the rest as JSON inside). Raises ValueError for another ending."""
+        """Write the history as .json, or as .npz (the curves as arrays, the rest as JSON
+        inside). Raises ValueError for another ending.
+        """
         form = Path(path).suffix.lower()
         if form not in (".json", ".npz"):
-            raise ValueError(f"History.save: the endings are .json and .npz, not {form or 'none'!r}")
+            raise ValueError(
+                f"History.save: the endings are .json and .npz, not {form or 'none'!r}"
+            )
         with whole(path) as place:
             if form == ".json":
-                place.write_text(json.dumps(self.to_dict(), allow_nan=False) + "\n", encoding="utf-8")
+                place.write_text(
+                    json.dumps(self.to_dict(), allow_nan=False) + "\n", encoding="utf-8"
+                )
             else:
                 arrays = {
                     f"{name}/{part}": np.array(v)
@@ -199,12 +253,16 @@ class History:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> History:
-        """Read what `save` wrote. Raises ValueError for a file that is none, OSError if it cannot be read."""
+        """Read what `save` wrote. Raises ValueError for a file that is none, OSError if it
+        cannot be read.
+        """
         if Path(path).suffix.lower() != ".npz":
             try:
                 return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
             except json.JSONDecodeError as problem:
-                raise ValueError(f"History.load: {os.fspath(path)} is not JSON: {problem}") from None
+                raise ValueError(
+                    f"History.load: {os.fspath(path)} is not JSON: {problem}"
+                ) from None
         with np.load(path, allow_pickle=False) as file:
             history = cls.from_dict(json.loads(str(file["document"])))
             for key in file.files:
@@ -215,39 +273,62 @@ class History:
 
     def __repr__(self) -> str:
         """Last values of all measures."""
-        last = ", ".join(f"{name} {values[-1]:.4g}" for name, (_, values) in self.measures.items() if values)
+        last = ", ".join(
+            f"{name} {values[-1]:.4g}" for name, (_, values) in self.measures.items() if values
+        )
         count = max((len(values) for _, values in self.measures.values()), default=0)
-        return f"<History {self.title!r}: {count} records, {len(self.snapshots)} snapshots{'; ' + last if last else ''}>"
+        return (
+            f"<History {self.title!r}: {count} records, {len(self.snapshots)}"
+            f" snapshots{'; ' + last if last else ''}>"
+        )
 
 
-# --------------------------------------------------------------------------------------------------------------- small things
+# ------------------------------------------------------------------------------------- small things
 
 
 def histogram(array: Any, bins: int = BINS) -> dict[str, Any]:
-    """Counts between the smallest and the largest finite value: {"low", "high", "counts"}, and "other" for NaN and infinities."""
+    """Counts between the smallest and the largest finite value: {"low", "high", "counts"}, and
+    "other" for NaN and infinities.
+    """
     flat = np.asarray(array, dtype=np.float64).reshape(-1)
     finite = flat[np.isfinite(flat)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     first, last = (low, high) if high > low else (low - 0.5, low + 0.5)
-    unit = 1.0 if last - first < math.inf else 0.5  # the width of the largest range there is would overflow
+    unit = (
+        1.0 if last - first < math.inf else 0.5
+    )  # the width of the largest range there is would overflow
     share = (finite * unit - first * unit) / (last * unit - first * unit)
-    counts = np.bincount(np.minimum(share * bins, bins - 1).astype(np.intp), minlength=bins)  # np.histogram takes several times as long
+    counts = np.bincount(
+        np.minimum(share * bins, bins - 1).astype(np.intp), minlength=bins
+    )  # np.histogram takes several times as long
     found = {"low": float(f"{low:.5g}"), "high": float(f"{high:.5g}"), "counts": counts.tolist()}
     return found | ({"other": int(flat.size - finite.size)} if finite.size < flat.size else {})
 
 
 def packed(matrix: Any) -> dict[str, Any]:
-    """A matrix in a byte an element, as 127ths of its largest magnitude: enough to draw lines of that width. NaN becomes 0."""
+    """A matrix in a byte an element, as 127ths of its largest magnitude: enough to draw lines of
+    that width. NaN becomes 0.
+    """
     wide = np.nan_to_num(np.asarray(matrix, dtype=np.float64), posinf=0.0, neginf=0.0)
     scale = float(np.abs(wide).max(initial=0.0))
     cells = np.rint(wide / (scale or 1.0) * 127).astype(np.int8)
-    return {"shape": list(wide.shape), "scale": float(f"{scale:.5g}"), "cells": base64.b64encode(cells.tobytes()).decode()}
+    return {
+        "shape": list(wide.shape),
+        "scale": float(f"{scale:.5g}"),
+        "cells": base64.b64encode(cells.tobytes()).decode(),
+    }
 
 
 def _chain(model: Module, example: Any) -> dict[str, Any] | None:
-    """The layers of a chain of Linear modules with their weights, and the example's values at every neuron; None if it is no such chain."""
+    """The layers of a chain of Linear modules with their weights, and the example's values at
+    every neuron; None if it is no such chain.
+    """
     calls: list[tuple[Module, Any]] = []
-    handles = [m.register_forward_hook(lambda m, args, out: calls.append((m, out))) for m in model.modules() if not list(m.children())]
+    handles = [
+        m.register_forward_hook(lambda m, args, out: calls.append((m, out)))
+        for m in model.modules()
+        if not list(m.children())
+    ]
     try:
         model(as_tensor(example.astype(_dtype(model))))
     finally:
@@ -258,7 +339,9 @@ def _chain(model: Module, example: Any) -> dict[str, Any] | None:
     for module, out in calls:
         if not isinstance(out, Tensor) or out.ndim != 2:
             return None
-        weight = module.weight if type(module).__name__ == "Linear" else None  # an attribute that is not there takes long to be missed
+        weight = (
+            module.weight if type(module).__name__ == "Linear" else None
+        )  # an attribute that is not there takes long to be missed
         if isinstance(weight, Tensor) and weight.ndim == 2:
             found = weight.detach().numpy()
             found = found if found.shape == (out.shape[1], values[-1].shape[1]) else found.T
@@ -295,7 +378,10 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(value.item())
     except (AttributeError, ValueError, TypeError, RuntimeError):
-        raise ValueError(f"History.log: {name} must be a single number, got {type(value).__name__}; give loss.item() or a mean") from None
+        raise ValueError(
+            f"History.log: {name} must be a single number, got {type(value).__name__}; give"
+            " loss.item() or a mean"
+        ) from None
 
 
 def _array(value: Any) -> Any:
@@ -307,8 +393,9 @@ def _dtype(model: Module) -> Any:
 
 
 def _probabilities(out: Any) -> Any:
-    """Outputs as shares of classes: one column is a probability or a logit, rows that sum to one are taken as they are, others by
-    softmax."""
+    """Outputs as shares of classes: one column is a probability or a logit, rows that sum to one
+    are taken as they are, others by softmax.
+    """
     out = out.astype(np.float64)
     if out.shape[1] == 1:
         inside = ((out >= 0) & (out <= 1)).all()

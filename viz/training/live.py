@@ -38,20 +38,26 @@ MOST = 600
 
 
 class Live:
-    """Records a training and, in a notebook, shows it while it runs. A context manager; or call `close()` at the end.
+    """Records a training and, in a notebook, shows it while it runs. A context manager; or call
+    `close()` at the end.
 
     Args:
         history: where to record; a new one by default.
         title: of a new history.
-        model, points, labels, example: given a model, a snapshot is taken every ``every`` epochs; see :meth:`History.snapshot`.
-        every: epochs between snapshots, 1 or more. A snapshot runs the model on a grid of 48 × 48 points and counts its parameters: a few
-            milliseconds for a small network. Where epochs are as short as that, many are left out, see ``share``.
-        share: how much longer snapshots may make the training: 0.03 is 3 %. The first and the last state are kept whatever they cost.
+        model, points, labels, example: given a model, a snapshot is taken every ``every`` epochs;
+        see :meth:`History.snapshot`.
+        every: epochs between snapshots, 1 or more. A snapshot runs the model on a grid of 48 × 48
+            points and counts its parameters: a few milliseconds for a small network. Where epochs
+            are as short as that, many are left out, see ``share``.
+        share: how much longer snapshots may make the training: 0.03 is 3 %. The first and the last
+        state are kept whatever they cost.
             None: a snapshot every ``every`` epochs, however much that slows the training.
-        interval: seconds between updates of the page, at least; longer where an update itself takes long.
+        interval: seconds between updates of the page, at least; longer where an update itself takes
+        long.
         lang: language of the interface, "en" or "zh".
-        show: whether to show anything; by default in a notebook's kernel only. Where nothing can change any more once the cell has run (the
-            notebook runs for a page, or anywidget is not installed) the page stands there at the end, in a frame.
+        show: whether to show anything; by default in a notebook's kernel only. Where nothing can
+            change any more once the cell has run (the notebook runs for a page, or anywidget is not
+            installed) the page stands there at the end, in a frame.
     """
 
     def __init__(
@@ -72,18 +78,32 @@ class Live:
         if every < 1:
             raise ValueError(f"Live: every must be 1 or more epochs, got {every}")
         if share is not None and not 0 < share <= 1:
-            raise ValueError(f"Live: share must be a part of the time, above 0 and at most 1, or None; got {share}")
+            raise ValueError(
+                "Live: share must be a part of the time, above 0 and at most 1, or None; got"
+                f" {share}"
+            )
         options_of(lang=lang)
         if interval < 0:
             raise ValueError(f"Live: interval must not be negative, got {interval}")
         self.history = History(title) if history is None else history
-        self.model, self.points, self.labels, self.example, self.every = model, points, labels, example, every
+        self.model, self.points, self.labels, self.example, self.every = (
+            model,
+            points,
+            labels,
+            example,
+            every,
+        )
         self.interval, self.share, self.lang = interval, share, lang
         self.epoch = 0
         self.widget: Any = None
-        self._sent, self._sending = float("-inf"), 0.0  # when the page was last told, and how long that took
+        self._sent, self._sending = (
+            float("-inf"),
+            0.0,
+        )  # when the page was last told, and how long that took
         self._again = float("-inf")  # when a snapshot may be taken again
-        self._unfinished = False  # whether the page lacks what was recorded since it was last complete
+        self._unfinished = (
+            False  # whether the page lacks what was recorded since it was last complete
+        )
         self._frame: Any = None  # the display of the page, where no widget can be
         self._cell = _cell()
         self._at_the_end = runs_for_a_page() and show is not False
@@ -94,14 +114,20 @@ class Live:
             _open.add(self)
 
     def log(self, epoch: float | None = None, **measures: Any) -> None:
-        """Record the measures of an epoch; without ``epoch`` they count 1, 2, 3 … Raises ValueError for what is no single number."""
+        """Record the measures of an epoch; without ``epoch`` they count 1, 2, 3 … Raises
+        ValueError for what is no single number.
+        """
         self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]
         self.history.log(self.epoch, **measures)
         self._unfinished = True
-        due = self.model is not None and (self.epoch % self.every == 0 or not self.history.snapshots)
+        due = self.model is not None and (
+            self.epoch % self.every == 0 or not self.history.snapshots
+        )
         if due and (self.share is None or perf_counter() >= self._again):
             self.snapshot()
-        if self.widget is not None and perf_counter() - self._sent >= max(self.interval, self._sending / SHARE):
+        if self.widget is not None and perf_counter() - self._sent >= max(
+            self.interval, self._sending / SHARE
+        ):
             start = perf_counter()
             self._send(self.history.to_dict(most=MOST, last=1))
             self._sending = perf_counter() - start
@@ -111,13 +137,16 @@ class Live:
         if self.model is None:
             raise ValueError("Live.snapshot: give Live the model: Live(model=model)")
         start = perf_counter()
-        self.history.snapshot(self.epoch, self.model, points=self.points, labels=self.labels, example=self.example)
+        self.history.snapshot(
+            self.epoch, self.model, points=self.points, labels=self.labels, example=self.example
+        )
         now = perf_counter()
         self._again = now + (now - start) / (self.share or 1)
         self._unfinished = True
 
     def show_all(self) -> None:
-        """Show the complete history, as at the end of each cell and of each loop of `training.epochs`.
+        """Show the complete history, as at the end of each cell and of each loop of
+        `training.epochs`.
 
         The page's scrubber then reaches every snapshot. Recording can go on afterwards.
         """
@@ -166,7 +195,12 @@ class Live:
     def __enter__(self) -> Live:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
         self.close()  # after an error or Ctrl-C too: what was recorded until then is worth seeing
 
     def __call__(self, epoch: float | None = None, **measures: Any) -> None:

@@ -16,8 +16,11 @@ from minigrad.viz.training.history import History
 _START = """
 const held = document.getElementById("history"), place = document.getElementById("minigrad");
 const readable = held.type === "application/json"; // a large document is held compressed
-const shown = readable ? Promise.resolve(held.textContent).then(JSON.parse) : unpacked(fromBase64(held.textContent));
-const root = await shown.then((history) => mount(place, history, { level: 1, lang: %s }), (error) => failed(place, error));
+const shown = readable
+  ? Promise.resolve(held.textContent).then(JSON.parse)
+  : unpacked(fromBase64(held.textContent));
+const root = await shown.then(
+  (history) => mount(place, history, { level: 1, lang: %s }), (error) => failed(place, error));
 if (window.parent !== window) {
   const height = () => Math.ceil(document.documentElement.getBoundingClientRect().height);
   const tell = () => window.parent.postMessage({ minigrad: "height", height: height() }, "*");
@@ -30,11 +33,15 @@ if (window.parent !== window) {
   tell();
 }
 """
-_CSS = "html{color-scheme:light dark}body{margin:0;padding:%s;background:%s}main{max-width:1180px;margin:0 auto}"
+_CSS = (
+    "html{color-scheme:light"
+    " dark}body{margin:0;padding:%s;background:%s}main{max-width:1180px;margin:0 auto}"
+)
 
 
 def to_html(history: History, *, title: str | None = None, lang: str = "en") -> str:
-    """A complete HTML document that shows the history and makes no network request. Open it from a file, or serve it.
+    """A complete HTML document that shows the history and makes no network request. Open it from a
+    file, or serve it.
 
     lang: language of the interface, "en" or "zh". Raises ValueError for another one.
     """
@@ -48,10 +55,13 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
         shown["title"] = title
     kind, document = kept(shown)
     name = html.escape(str(shown["title"] or words(lang)("training")))
-    style = compact(stylesheet()) + _CSS % (("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)"))
+    style = compact(stylesheet()) + _CSS % (
+        ("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)")
+    )
     program = compact(script()) + _START % embed(lang)
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
     )
     return f"""<!DOCTYPE html>
 <html lang="{lang}">
@@ -82,11 +92,19 @@ def plain_table(history: History, lang: str = "en") -> str:
     t, rows = words(lang), []
     for name, (epochs, values) in history.measures.items():
         if values:
-            cells = "".join(f"<td>{v:.6g}</td>" for v in (values[0], min(values), max(values), values[-1]))
+            cells = "".join(
+                f"<td>{v:.6g}</td>" for v in (values[0], min(values), max(values), values[-1])
+            )
             rows.append(f"<tr><th>{html.escape(name)}</th><td>{epochs[-1]:g}</td>{cells}</tr>")
-    heads = "".join(f"<th>{t(name)}</th>" for name in ("measure", "epochWord", "firstValue", "lowest", "highest", "lastValue"))
+    heads = "".join(
+        f"<th>{t(name)}</th>"
+        for name in ("measure", "epochWord", "firstValue", "lowest", "highest", "lastValue")
+    )
     caption = html.escape(history.title or t("training"))
-    return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return (
+        f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 class Frame:
@@ -100,7 +118,13 @@ class Frame:
         page = _document(self.history, None, framed=True, lang=self.lang)
         height = 420 + (330 if self.history.snapshots else 0)
         t = words(self.lang)
-        return in_frame(page, self.history.title or t("training"), t("asTable"), plain_table(self.history, self.lang), height)
+        return in_frame(
+            page,
+            self.history.title or t("training"),
+            t("asTable"),
+            plain_table(self.history, self.lang),
+            height,
+        )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self.history), "text/html": self._repr_html_()}
@@ -110,6 +134,8 @@ class Frame:
 
 
 def iframe(history: History, lang: str = "en") -> Frame:
-    """The training view for a notebook cell without widgets: a plain table, and the page in a frame that has the notebook's theme and its
-    own height. lang: "en" or "zh". Raises ValueError for another one."""
+    """The training view for a notebook cell without widgets: a plain table, and the page in a frame
+    that has the notebook's theme and its
+    own height. lang: "en" or "zh". Raises ValueError for another one.
+    """
     return Frame(history, lang)

@@ -1,6 +1,7 @@
 """The training view as a live widget (needs anywidget).
 
-The history goes to the page compressed, as a Trace does (viz/widget.py): about a quarter of its bytes, in every update.
+The history goes to the page compressed, as a Trace does (viz/widget.py): about a quarter of its
+bytes, in every update.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ try:
     import traitlets
 except ImportError as problem:
     raise ModuleNotFoundError(
-        f'the training view needs the package {problem.name or "anywidget"!r}, which is not installed; run: pip install "minigrad[viz]" '
-        "(without it, viz.training.iframe(history) shows the same view)"
+        f"the training view needs the package {problem.name or 'anywidget'!r}, which is not"
+        ' installed; run: pip install "minigrad[viz]" (without it, viz.training.iframe(history)'
+        " shows the same view)"
     ) from problem
 
 
@@ -28,7 +30,8 @@ class TrainingView(anywidget.AnyWidget):
         history: the document shown (``History.to_dict()``); packed: the same in the form in which
         the page gets it, rebuilt with it. running: whether more is to come.
         lang: the interface's language, "en" or "zh".
-        at: the number of the snapshot that is shown; moves the reader's scrubber, and moves with it. -1: the newest.
+        at: the number of the snapshot that is shown; moves the reader's scrubber, and moves with
+        it. -1: the newest.
     """
 
     _esm = script()

@@ -1,4 +1,5 @@
-"""The kinds of exercise that ask for a number or a table of numbers: predict before you look, and fill in the evaluation trace.
+"""The kinds of exercise that ask for a number or a table of numbers: predict before you look, and
+fill in the evaluation trace.
 
 The right answers come out of a Trace that the engine writes when the check runs, so no answer
 stands in a file. Wrong numbers are recognised too: each question lists what one gets by the usual
@@ -38,7 +39,8 @@ TABLE = 1e-3
 
 
 def plain_number(value: Any, place: str) -> float:
-    """A student's number as a float: Python's, NumPy's, or a tensor or an array of no dimensions. Raises StudentProblem.
+    """A student's number as a float: Python's, NumPy's, or a tensor or an array of no dimensions.
+    Raises StudentProblem.
 
     place: where it comes from, as the start of a sentence, such as "Your prediction is".
     """
@@ -46,13 +48,20 @@ def plain_number(value: Any, place: str) -> float:
         found = decode(encode(value))  # what the batch grader gets to see of it
     except WireError:
         if isinstance(value, numbers.Real):
-            raise StudentProblem("type", f"{place} {a_kind(value)}; it should be a plain number (`float(…)` makes one).") from None
+            raise StudentProblem(
+                "type",
+                f"{place} {a_kind(value)}; it should be a plain number (`float(…)` makes one).",
+            ) from None
         found = value
-    return as_number(found.item() if isinstance(found, np.ndarray) and found.shape == () else found, place)
+    return as_number(
+        found.item() if isinstance(found, np.ndarray) and found.shape == () else found, place
+    )
 
 
 def near(a: float, b: float, tolerance: float) -> bool:
-    """Whether a number is as near to the right one, b, as is asked: |a − b| ≤ tolerance · max(1, |b|). NaN is near to nothing."""
+    """Whether a number is as near to the right one, b, as is asked: |a − b| ≤ tolerance · max(1,
+    |b|). NaN is near to nothing.
+    """
     return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
@@ -66,7 +75,8 @@ def Number(
     tolerance: float = 1e-3,
     variable: str = "",
 ) -> Exercise:
-    """A question with a number for an answer, worth 1 point; the arguments are those of `Prediction`.
+    """A question with a number for an answer, worth 1 point; the arguments are those of
+    `Prediction`.
 
     variable: what the notebook calls the number, if not as the exercise is called.
     """
@@ -83,9 +93,12 @@ def Number(
         is_value=True,
         title=question,
         hints=asked.hints,
-        misconceptions=tuple(_slip(f"slip {i}", say, wrong, tolerance) for i, (say, wrong) in enumerate(slips, 1)),
+        misconceptions=tuple(
+            _slip(f"slip {i}", say, wrong, tolerance) for i, (say, wrong) in enumerate(slips, 1)
+        ),
         notebook=asked.check,
-        # For the slips: half of the tolerance each, so that their sum is never more than `near` allows.
+        # For the slips: half of the tolerance each, so that their sum is never more than `near`
+        # allows.
         rtol=tolerance / 2,
         atol=tolerance / 2,
     )
@@ -105,9 +118,16 @@ def _arity(f: Callable[..., float]) -> int:
 
 
 def Table(
-    name: str, f: Callable[..., Any], point: tuple[float, ...], hints: tuple[str, ...], points: float = 2.0, variable: str = ""
+    name: str,
+    f: Callable[..., Any],
+    point: tuple[float, ...],
+    hints: tuple[str, ...],
+    points: float = 2.0,
+    variable: str = "",
 ) -> Exercise:
-    """The values of a function's evaluation trace, as a dictionary from the nodes' names to numbers; variable: as of `Number`."""
+    """The values of a function's evaluation trace, as a dictionary from the nodes' names to
+    numbers; variable: as of `Number`.
+    """
     asked = TableExercise(name, f, point, tuple(hints), points)
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -152,19 +172,41 @@ def _safe(f: Callable[..., float]) -> Callable[..., float]:
 
 ROW_SLIPS: dict[str, tuple[Slip, ...]] = {
     "sin": (
-        ("degrees", "`math.sin` takes radians; you seem to have used degrees.", lambda a: math.sin(math.radians(a))),
+        (
+            "degrees",
+            "`math.sin` takes radians; you seem to have used degrees.",
+            lambda a: math.sin(math.radians(a)),
+        ),
         ("cosine for sine", "That is the cosine; here it is the sine.", math.cos),
     ),
     "cos": (
-        ("degrees", "`math.cos` takes radians; you seem to have used degrees.", lambda a: math.cos(math.radians(a))),
+        (
+            "degrees",
+            "`math.cos` takes radians; you seem to have used degrees.",
+            lambda a: math.cos(math.radians(a)),
+        ),
         ("sine for cosine", "That is the sine; here it is the cosine.", math.sin),
     ),
     "log": (
-        ("another base", "That is the logarithm to the base 10; ln is the one to the base e, `math.log`.", math.log10),
-        ("another base", "That is the logarithm to the base 2; ln is the one to the base e, `math.log`.", math.log2),
-        ("1/x for ln x", "That is 1/x, the derivative of ln x. In this table stand values.", lambda a: 1 / a),
+        (
+            "another base",
+            "That is the logarithm to the base 10; ln is the one to the base e, `math.log`.",
+            math.log10,
+        ),
+        (
+            "another base",
+            "That is the logarithm to the base 2; ln is the one to the base e, `math.log`.",
+            math.log2,
+        ),
+        (
+            "1/x for ln x",
+            "That is 1/x, the derivative of ln x. In this table stand values.",
+            lambda a: 1 / a,
+        ),
     ),
-    "exp": (("power of 10", "That is a power of 10; exp is a power of e, `math.exp`.", lambda a: 10**a),),
+    "exp": (
+        ("power of 10", "That is a power of 10; exp is a power of e, `math.exp`.", lambda a: 10**a),
+    ),
     "add": (
         ("multiplied", "The two are added, not multiplied.", lambda a, b: a * b),
         ("subtracted", "The two are added, not subtracted.", lambda a, b: a - b),
@@ -177,11 +219,17 @@ ROW_SLIPS: dict[str, tuple[Slip, ...]] = {
         ("added", "The two are multiplied, not added.", lambda a, b: a + b),
         ("power", "The two are multiplied; this is a power.", lambda a, b: a**b),
     ),
-    "div": (("the wrong way round", "The two are divided the wrong way round.", lambda a, b: b / a),),
+    "div": (
+        ("the wrong way round", "The two are divided the wrong way round.", lambda a, b: b / a),
+    ),
     "pow": (("multiplied", "That is a product; here it is a power.", lambda a, b: a * b),),
 }
-"""Slips in a row of an evaluation trace: by the operation (name, sentence, what one gets from the operands)."""
-ANY_ROW: tuple[Slip, ...] = (("sign", "The size is right, but not the sign.", lambda right, *operands: -right),)
+"""Slips in a row of an evaluation trace: by the operation (name, sentence, what one gets from
+the operands).
+"""
+ANY_ROW: tuple[Slip, ...] = (
+    ("sign", "The size is right, but not the sign.", lambda right, *operands: -right),
+)
 ROUNDED = 2e-2
 """A number that is off by less than this has probably been rounded too early."""
 
@@ -195,7 +243,8 @@ def cell(trace: Trace, node: str, column: str) -> float:
 class Prediction:
     """A question with a number for an answer.
 
-    answer: computes it; because: why it is so, said once it is right; slips: (sentence, what one gets by that slip), tried in order;
+    answer: computes it; because: why it is so, said once it is right; slips: (sentence, what one
+    gets by that slip), tried in order;
     tolerance: how exact the student must be, relative to the answer.
     """
 
@@ -213,7 +262,9 @@ class Prediction:
         try:
             if value is None or value is ...:
                 raise StudentProblem(
-                    "unfinished", "Write your number in the place of `...` in the cell above, run it, then run this cell again."
+                    "unfinished",
+                    "Write your number in the place of `...` in the cell above, run it, then run"
+                    " this cell again.",
                 )
             guess = plain_number(value, "Your prediction is")
         except StudentProblem as problem:
@@ -226,17 +277,27 @@ class Prediction:
             return feedback
         slip = next((say for say, wrong in self.slips if self._agree(guess, wrong())), None)
         feedback.lines.append(
-            Line("wrong", f"{number(plain(guess))} is not it. {slip or 'Look once more, or take a hint, and try again.'}")
+            Line(
+                "wrong",
+                f"{number(plain(guess))} is not it."
+                f" {slip or 'Look once more, or take a hint, and try again.'}",
+            )
         )
         return feedback
 
     def problem(self, value: Any, place: str) -> str:
-        """Why a prediction is not right, without the right one; "" if it is. place: as of `plain_number`."""
+        """Why a prediction is not right, without the right one; "" if it is. place: as of
+        `plain_number`.
+        """
         try:
             guess = plain_number(value, place)
         except StudentProblem as problem:
             return problem.say
-        return "" if self._agree(guess, self.answer()) else f"{place} {number(plain(guess))}, which is not right."
+        return (
+            ""
+            if self._agree(guess, self.answer())
+            else f"{place} {number(plain(guess))}, which is not right."
+        )
 
     def _agree(self, a: float, b: float) -> bool:
         return near(a, b, self.tolerance)
@@ -244,7 +305,9 @@ class Prediction:
 
 @dataclass(frozen=True)
 class TableExercise:
-    """The values of a function's evaluation trace, as a dictionary from the nodes' names to numbers."""
+    """The values of a function's evaluation trace, as a dictionary from the nodes' names to
+    numbers.
+    """
 
     name: str
     f: Callable[..., Any]
@@ -254,7 +317,9 @@ class TableExercise:
 
     def check(self, table: Any = None, *rest: Any) -> Feedback:
         """Compare a table with the engine's values, row by row."""
-        feedback = Feedback(f"Exercise {self.name}", "wrong", self.name, possible=self.points, hints=self.hints)
+        feedback = Feedback(
+            f"Exercise {self.name}", "wrong", self.name, possible=self.points, hints=self.hints
+        )
         reference = trace_function(self.f, *self.point, mode="primal")
         names = [n["id"] for n in reference["nodes"]]
         try:
@@ -268,22 +333,33 @@ class TableExercise:
         if node is None:
             feedback.status, feedback.points, feedback.hints = "right", self.points, ()
             feedback.lines.append(
-                Line("right", f"all {len(names)} rows are right; the last one is the function's value, {number(given[names[-1]])}.")
+                Line(
+                    "right",
+                    f"all {len(names)} rows are right; the last one is the function's value,"
+                    f" {number(given[names[-1]])}.",
+                )
             )
         elif node not in given:
             begun = any(n["id"] in given for n in reference["nodes"] if n.get("op"))
             feedback.status = "wrong" if begun else "unfinished"
             start = "the rows before it are right; the" if begun else "Not started yet; the"
-            feedback.lines.append(Line("unfinished", f"{start} next row to fill in is {about(reference, node)}."))
+            feedback.lines.append(
+                Line("unfinished", f"{start} next row to fill in is {about(reference, node)}.")
+            )
         else:
-            feedback.trace, feedback.step = theirs, 1 + next(i for i, s in enumerate(theirs["steps"]) if s["node"] == node)
+            feedback.trace, feedback.step = (
+                theirs,
+                1 + next(i for i, s in enumerate(theirs["steps"]) if s["node"] == node),
+            )
             feedback.lines.append(Line("wrong", self._wrong_row(reference, node, given)))
             if likely := self._likely(table):
                 feedback.lines.append(Line("note", likely))
         return feedback
 
     def slips(self, node: str) -> Iterator[tuple[str, str, float]]:
-        """(name, sentence, value) of the usual slips in a row, made from right operands; those that change nothing are left out."""
+        """(name, sentence, value) of the usual slips in a row, made from right operands; those
+        that change nothing are left out.
+        """
         reference = _primal(self.f, self.point)
         right = {n["id"]: cell(reference, n["id"], "v") for n in reference["nodes"]}
         op = next(n.get("op") for n in reference["nodes"] if n["id"] == node)
@@ -291,14 +367,31 @@ class TableExercise:
             return
         edges = sorted((e["slot"], e["src"]) for e in reference["edges"] if e["dst"] == node)
         operands = [right[source] for _, source in edges]
-        found = [(name, say, _safe(f)(*operands)) for name, say, f in ROW_SLIPS.get(op, ()) if len(operands) == _arity(f)]
+        found = [
+            (name, say, _safe(f)(*operands))
+            for name, say, f in ROW_SLIPS.get(op, ())
+            if len(operands) == _arity(f)
+        ]
         found += [(name, say, f(right[node], *operands)) for name, say, f in ANY_ROW]
-        found += [("operand copied", f"That is the value of {source} again.", right[source]) for _, source in edges]
-        yield from (slip for slip in found if math.isfinite(slip[2]) and not near(slip[2], right[node], TABLE))
+        found += [
+            ("operand copied", f"That is the value of {source} again.", right[source])
+            for _, source in edges
+        ]
+        yield from (
+            slip
+            for slip in found
+            if math.isfinite(slip[2]) and not near(slip[2], right[node], TABLE)
+        )
 
     def misconceptions(self) -> Iterator[Misconception]:
-        """The usual slips, each in the first row in which it can be made; the sentence is the row's own."""
-        rows = [(n["id"], slip) for n in _primal(self.f, self.point)["nodes"] for slip in self.slips(n["id"])]
+        """The usual slips, each in the first row in which it can be made; the sentence is the
+        row's own.
+        """
+        rows = [
+            (n["id"], slip)
+            for n in _primal(self.f, self.point)["nodes"]
+            for slip in self.slips(n["id"])
+        ]
         for name, say in dict.fromkeys((slip[0], slip[1]) for _, slip in rows):
             node, value = next((node, slip[2]) for node, slip in rows if slip[:2] == (name, say))
             yield Misconception(
@@ -314,7 +407,9 @@ class TableExercise:
         return {n["id"]: cell(reference, n["id"], "v") for n in reference["nodes"]}
 
     def _likely(self, table: Any) -> str:
-        """The sentence of the slip that the first wrong row looks like; "" if it looks like none."""
+        """The sentence of the slip that the first wrong row looks like; "" if it looks like
+        none.
+        """
         reference = _primal(self.f, self.point)
         try:
             given = self._given(table, [n["id"] for n in reference["nodes"]])
@@ -323,7 +418,9 @@ class TableExercise:
         node = self._parting(reference, given)
         if node is None or node not in given:
             return ""
-        return next((say for _, say, value in self.slips(node) if near(given[node], value, TABLE)), "")
+        return next(
+            (say for _, say, value in self.slips(node) if near(given[node], value, TABLE)), ""
+        )
 
     def _rounded(self, node: str, given: float) -> bool:
         return near(given, self._right()[node], ROUNDED)
@@ -338,28 +435,49 @@ class TableExercise:
         node = self._parting(reference, given)
         if node is None:
             return ""
-        return self._wrong_row(reference, node, given) if node in given else f"the row of {about(reference, node)} is still empty."
+        return (
+            self._wrong_row(reference, node, given)
+            if node in given
+            else f"the row of {about(reference, node)} is still empty."
+        )
 
     def _given(self, table: Any, names: list[str]) -> dict[str, float]:
         """The rows that are filled in. Raises StudentProblem."""
         if is_blank(table):
             raise StudentProblem("unfinished", "Not started yet: the table is still empty.")
         if not isinstance(table, Mapping):
-            raise StudentProblem("type", f"The table should be a dictionary such as {{'x1': 2.0, …}}, but it is {a_kind(table)}.")
+            raise StudentProblem(
+                "type",
+                "The table should be a dictionary such as {'x1': 2.0, …}, but it is"
+                f" {a_kind(table)}.",
+            )
         self._known(table, names)
-        return {n: plain_number(table[n], f"Row {n} is") for n in names if not is_blank(table.get(n))}
+        return {
+            n: plain_number(table[n], f"Row {n} is") for n in names if not is_blank(table.get(n))
+        }
 
     def _parting(self, reference: Trace, given: Mapping[str, float]) -> str | None:
         """The first row that is empty or wrong."""
         right = state_at(reference, len(reference["steps"])).cells
         names = [n["id"] for n in reference["nodes"]]
-        return next((n for n in names if n not in given or not near(given[n], float(right[n, "v"]), TABLE)), None)
+        return next(
+            (n for n in names if n not in given or not near(given[n], float(right[n, "v"]), TABLE)),
+            None,
+        )
 
     def _wrong_row(self, reference: Trace, node: str, given: Mapping[str, float]) -> str:
-        say = f"the first wrong row is {about(reference, node)}: {number(plain(given[node]))} is not its value."
+        say = (
+            f"the first wrong row is {about(reference, node)}: {number(plain(given[node]))} is not"
+            " its value."
+        )
         if self._rounded(node, given[node]):
-            say = f"{say[:-1]}, but it is close: keep four digits after the point, and round at the end only."
-        return say if node == reference["nodes"][0]["id"] else f"{say} The rows before it are right."
+            say = (
+                f"{say[:-1]}, but it is close: keep four digits after the point, and round at the"
+                " end only."
+            )
+        return (
+            say if node == reference["nodes"][0]["id"] else f"{say} The rows before it are right."
+        )
 
     def _known(self, table: Mapping[Any, Any], names: list[str]) -> None:
         strange = [k for k in table if k not in names]
@@ -367,22 +485,36 @@ class TableExercise:
             near = difflib.get_close_matches(str(strange[0]), names, n=1)
             raise StudentProblem(
                 "type",
-                f"The table has a row {strange[0]!r}; the rows are {', '.join(names)}." + (f" Did you mean {near[0]}?" if near else ""),
+                f"The table has a row {strange[0]!r}; the rows are {', '.join(names)}."
+                + (f" Did you mean {near[0]}?" if near else ""),
             )
 
 
 def _filled(reference: Trace, given: dict[str, float]) -> Trace:
-    """The evaluation trace with the student's numbers and nothing of the engine's; rows that were left empty have no step."""
+    """The evaluation trace with the student's numbers and nothing of the engine's; rows that
+    were left empty have no step.
+    """
     nodes = {n["id"]: n for n in reference["nodes"]}
     steps = []
     for step in reference["steps"]:
         node, column, value = step["writes"][0]
         if node not in given:
             continue
-        symbol, sign, own = step["formula"][0], {"t": "op", "text": "="}, {"t": "num", "value": plain(given[node]), "col": "v"}
+        symbol, sign, own = (
+            step["formula"][0],
+            {"t": "op", "text": "="},
+            {"t": "num", "value": plain(given[node]), "col": "v"},
+        )
         made = [*nodes[node]["expr"], sign] if nodes[node]["expr"] else []
         say = f"Your table says that {about(reference, node)} is {number(plain(given[node]))}"
         if not near(given[node], float(value), TABLE):
             say += ", which it is not"
-        steps.append({**step, "writes": [[node, column, plain(given[node])]], "formula": [symbol, sign, *made, own], "say": say + "."})
+        steps.append(
+            {
+                **step,
+                "writes": [[node, column, plain(given[node])]],
+                "formula": [symbol, sign, *made, own],
+                "say": say + ".",
+            }
+        )
     return {**reference, "title": f"{reference['title']} · your table", "steps": steps}

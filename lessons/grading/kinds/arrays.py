@@ -1,8 +1,10 @@
 """`Unbroadcast`, `Optimiser` and `Trains`: shapes, steps, and a whole training run.
 
     Unbroadcast("unbroadcast")                              def unbroadcast(g, shape): …
-    Optimiser("sgd", lambda p: mg.optim.SGD(p, lr=0.1))     def sgd(parameter, gradient, state): …     the new parameter
-    Trains("train", draw, loss, bar=0.1)                    def train(…): …                            whatever `loss` takes
+    Optimiser("sgd", lambda p: mg.optim.SGD(p, lr=0.1))     def sgd(parameter, gradient, state): …
+                                                            the new parameter
+    Trains("train", draw, loss, bar=0.1)                    def train(…): …
+                                                            whatever `loss` takes
 
 Three judges need no stored answer: an inner product that broadcasting must keep, the engine's own
 optimiser, and a loss that the trusted side computes itself from the parameters that come back.
@@ -25,8 +27,20 @@ from ..misconceptions import summed_to
 SHAPES = {
     "same shape": [((3,), (3,)), ((), ()), ((2, 3), (2, 3))],
     "new axes": [((3,), (2, 3)), ((), (4,)), ((), (2, 3)), ((4,), (2, 3, 4))],
-    "stretched axes": [((1,), (3,)), ((2, 1), (2, 3)), ((1, 3), (2, 3)), ((1, 1), (2, 3)), ((3, 1, 2), (3, 4, 2))],
-    "both": [((1,), (2, 3)), ((3, 1), (2, 3, 4)), ((1, 4), (2, 3, 4)), ((1, 1), (2, 1, 5)), ((2, 1), (0, 2, 3))],
+    "stretched axes": [
+        ((1,), (3,)),
+        ((2, 1), (2, 3)),
+        ((1, 3), (2, 3)),
+        ((1, 1), (2, 3)),
+        ((3, 1, 2), (3, 4, 2)),
+    ],
+    "both": [
+        ((1,), (2, 3)),
+        ((3, 1), (2, 3, 4)),
+        ((1, 4), (2, 3, 4)),
+        ((1, 1), (2, 1, 5)),
+        ((2, 1), (0, 2, 3)),
+    ],
 }
 
 
@@ -34,10 +48,14 @@ SUMS_BACK = ("minigrad.ops.shape._sum_to", "minigrad.ops.kernels.sum_to_kernel")
 """Where the library itself does what `Unbroadcast` asks for."""
 
 
-def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **options: Any) -> Exercise:
-    """The student writes name(g, shape): g summed back to the shape of an operand that was broadcast to g's shape.
+def Unbroadcast(
+    name: str, *, points: Mapping[str, float] | None = None, **options: Any
+) -> Exercise:
+    """The student writes name(g, shape): g summed back to the shape of an operand that was
+    broadcast to g's shape.
 
-    Judged by the inner product: for every u of the small shape, ⟨g, u stretched⟩ = ⟨result, u⟩, which is what a transpose means.
+    Judged by the inner product: for every u of the small shape, ⟨g, u stretched⟩ = ⟨result, u⟩,
+    which is what a transpose means.
     """
     worth = dict(points or dict.fromkeys(SHAPES, 1.0))
 
@@ -55,7 +73,9 @@ def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **optio
             expected[place] = np.sum(g * np.broadcast_to(u, g.shape))
         return same(expected, got, name=f"what `{name}` returned")
 
-    def mistake(title: str, say: str, wrong: Callable[[np.ndarray, tuple[int, ...]], Any]) -> Misconception:
+    def mistake(
+        title: str, say: str, wrong: Callable[[np.ndarray, tuple[int, ...]], Any]
+    ) -> Misconception:
         return Misconception(title, say, lambda case: wrong(case.args["g"], case.args["shape"]))
 
     def extra(g: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -68,24 +88,41 @@ def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **optio
         verify=by_identity,
         misconceptions=(
             mistake("no sum over broadcast axes", "nothing is summed.", lambda g, shape: g),
-            mistake("new axes only", "axes of length 1 that were stretched are not summed.", lambda g, shape: g.sum(axis=extra(g, shape))),
+            mistake(
+                "new axes only",
+                "axes of length 1 that were stretched are not summed.",
+                lambda g, shape: g.sum(axis=extra(g, shape)),
+            ),
             mistake(
                 "forgets keepdims",
-                "a stretched axis is lost when you sum over it; it stays, with length 1 (`keepdims=True`).",
+                "a stretched axis is lost when you sum over it; it stays, with length 1"
+                " (`keepdims=True`).",
                 _no_keepdims,
             ),
             mistake(
                 "mean instead of sum",
-                "you take the mean over the stretched axes; each copy sent a contribution, and they are added.",
+                "you take the mean over the stretched axes; each copy sent a contribution, and they"
+                " are added.",
                 _mean,
             ),
-            mistake("sums everything", "you sum over all axes.", lambda g, shape: np.broadcast_to(g.sum(), shape).copy()),
-            mistake("first copy only", "you take one copy out of those that are to be added.", _first_copy),
+            mistake(
+                "sums everything",
+                "you sum over all axes.",
+                lambda g, shape: np.broadcast_to(g.sum(), shape).copy(),
+            ),
+            mistake(
+                "first copy only",
+                "you take one copy out of those that are to be added.",
+                _first_copy,
+            ),
         ),
         **{
             "forbid": (DERIVATIVES, *SUMS_BACK),
             "hints": (
-                "Which axes of g does the small shape not have, and along which was it stretched from length 1?",
+                (
+                    "Which axes of g does the small shape not have, and along which was it"
+                    " stretched from length 1?"
+                ),
                 "New axes are always in front: g.ndim − len(shape) of them. Sum over them first.",
                 "Then sum over each axis where the shape has 1 and g has more, with keepdims=True.",
             ),
@@ -97,7 +134,10 @@ def Unbroadcast(name: str, *, points: Mapping[str, float] | None = None, **optio
 
     @exercise.answer
     def _(g: np.ndarray, shape: tuple[int, ...]) -> Any:
-        _, pull = mg.func.vjp(lambda u: u.expand(g.shape) if g.shape != tuple(shape) else u * 1.0, mg.tensor(np.zeros(shape)))
+        _, pull = mg.func.vjp(
+            lambda u: u.expand(g.shape) if g.shape != tuple(shape) else u * 1.0,
+            mg.tensor(np.zeros(shape)),
+        )
         return as_plain(pull(mg.tensor(g))[0])
 
     return exercise
@@ -117,26 +157,40 @@ def _first_copy(g: np.ndarray, shape: tuple[int, ...]) -> Any:
     return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]
 
 
-# --------------------------------------------------------------------------------------------------------------- optimiser
+# ---------------------------------------------------------------------------------------- optimiser
 
 
 def Optimiser(
-    name: str, make: Callable[[list[Any]], Any], *, steps: int = 5, points: Mapping[str, float] | None = None, **options: Any
+    name: str,
+    make: Callable[[list[Any]], Any],
+    *,
+    steps: int = 5,
+    points: Mapping[str, float] | None = None,
+    **options: Any,
 ) -> Exercise:
-    """The student writes name(parameter, gradient, state): the parameter after one step. state: a dictionary that the parameter keeps.
+    """The student writes name(parameter, gradient, state): the parameter after one step. state: a
+    dictionary that the parameter keeps.
 
-    make: makes the engine's optimiser for a list of parameters, as `lambda p: mg.optim.Adam(p, lr=0.1)`. The gradients are given, so only
-    the rule is asked about. Groups: "first step", "several steps", "several parameters". In one case of each the gradients are so
-    small that a number such as 1e-8, which keeps a quotient finite, counts, and one of them is 0.
+    make: makes the engine's optimiser for a list of parameters, as `lambda p: mg.optim.Adam(p,
+    lr=0.1)`. The gradients are given, so only
+    the rule is asked about. Groups: "first step", "several steps", "several parameters". In one
+    case of each the gradients are so small that a number such as 1e-8, which keeps a quotient
+    finite, counts, and one of them is 0.
     """
     worth = dict(points or {"first step": 1, "several steps": 2, "several parameters": 1})
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        layouts = {"first step": ([(3,)], 1), "several steps": ([(2,)], steps), "several parameters": ([(2, 2), (3,), ()], steps)}
+        layouts = {
+            "first step": ([(3,)], 1),
+            "several steps": ([(2,)], steps),
+            "several parameters": ([(2, 2), (3,), ()], steps),
+        }
         for group in worth:
             shapes, count = layouts[group]
             for size in (1.0, 1.0, 1e-8):
-                draw = lambda shape: np.asarray(rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape))
+                draw = lambda shape: np.asarray(
+                    rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape)
+                )
                 gradients = [[size * draw(s) for s in shapes] for _ in range(count)]
                 if size < 1:
                     gradients[0][0].flat[0] = 0.0
@@ -146,7 +200,9 @@ def Optimiser(
                     size=sum(map(np.size, gradients[0])) * count + (size < 1),
                 )
 
-    def path(parameters: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]]) -> list[Any]:
+    def path(
+        parameters: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]]
+    ) -> list[Any]:
         tensors = [mg.tensor(p.copy()).requires_grad_() for p in parameters]
         optimiser, found = make(tensors), []
         for step in gradients:
@@ -157,10 +213,15 @@ def Optimiser(
         return found
 
     def summed(gradients: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-        return [[sum(s[i] for s in gradients[: k + 1]) + np.zeros(()) for i in range(len(gradients[0]))] for k in range(len(gradients))]
+        return [
+            [sum(s[i] for s in gradients[: k + 1]) + np.zeros(()) for i in range(len(gradients[0]))]
+            for k in range(len(gradients))
+        ]
 
     def mistake(title: str, say: str, wrong: Callable[[Any, Any], Any]) -> Misconception:
-        return Misconception(title, say, lambda case: wrong(case.args["parameters"], case.args["gradients"]))
+        return Misconception(
+            title, say, lambda case: wrong(case.args["parameters"], case.args["gradients"])
+        )
 
     def restarted(p: Any, gs: Any) -> Any:
         found, now = [], p
@@ -172,19 +233,36 @@ def Optimiser(
     probe = [[np.array([0.3, -1.1])], [[np.array([0.7, -0.4])], [np.array([-0.2, 0.9])]]]
 
     def spoils(change: Callable[[Any, Any], Any]) -> bool:
-        """Whether a mistake changes anything with this rule: Adam does not feel a factor, plain SGD has no memory."""
+        """Whether a mistake changes anything with this rule: Adam does not feel a factor, plain
+        SGD has no memory.
+        """
         return bool(same(path(*probe), change(*probe)))
 
     mistakes: list[tuple[str, str, Callable[[Any, Any], Any]]] = [
         (
             "stale gradients",
-            "the gradients of the steps before are still in it: each step uses its own gradient only.",
+            (
+                "the gradients of the steps before are still in it: each step uses its own gradient"
+                " only."
+            ),
             lambda p, gs: path(p, summed(gs)),
         ),
-        ("sign", "the step goes uphill: the gradient is subtracted.", lambda p, gs: path(p, [[-g for g in s] for s in gs])),
+        (
+            "sign",
+            "the step goes uphill: the gradient is subtracted.",
+            lambda p, gs: path(p, [[-g for g in s] for s in gs]),
+        ),
         ("no memory", "nothing is kept from step to step: put it into `state`.", restarted),
-        ("constant factor", "the gradient has a factor 2 too many.", lambda p, gs: path(p, [[2 * g for g in s] for s in gs])),
-        ("constant factor", "the gradient lacks a factor 2.", lambda p, gs: path(p, [[g / 2 for g in s] for s in gs])),
+        (
+            "constant factor",
+            "the gradient has a factor 2 too many.",
+            lambda p, gs: path(p, [[2 * g for g in s] for s in gs]),
+        ),
+        (
+            "constant factor",
+            "the gradient lacks a factor 2.",
+            lambda p, gs: path(p, [[g / 2 for g in s] for s in gs]),
+        ),
     ]
     right = lambda case: path(case.args["parameters"], case.args["gradients"])
     exercise = Exercise(
@@ -193,13 +271,18 @@ def Optimiser(
         cases,
         drive="minigrad.lessons.grading.drives:optimiser",
         verify=lambda case, got: same(right(case), got, 1e-5, 1e-6, f"the path of `{name}`"),
-        misconceptions=tuple(mistake(title, say, change) for title, say, change in mistakes if spoils(change)),
+        misconceptions=tuple(
+            mistake(title, say, change) for title, say, change in mistakes if spoils(change)
+        ),
         **{
             "forbid": ("minigrad.optim",),
             "hints": (
                 "What does the rule remember from one step to the next? It must be in `state`.",
                 "state is empty at the first step: `state.get(name, 0.0)` helps.",
-                "Write the rule down for one number, step by step, and compare the first two steps by hand.",
+                (
+                    "Write the rule down for one number, step by step, and compare the first two"
+                    " steps by hand."
+                ),
             ),
             "title": f"Exercise {name}",
             **options,
@@ -213,7 +296,7 @@ def Optimiser(
     return exercise
 
 
-# ------------------------------------------------------------------------------------------------------------------ trains
+# ------------------------------------------------------------------------------------------- trains
 
 
 def Trains(
@@ -227,9 +310,11 @@ def Trains(
     limit_s: float = 30.0,
     **options: Any,
 ) -> Exercise:
-    """The student writes name(*what was drawn): parameters whose loss is below the bar, within limit_s CPU seconds.
+    """The student writes name(*what was drawn): parameters whose loss is below the bar, within
+    limit_s CPU seconds.
 
-    draw(rng): the arguments by name, such as x, y and a seed; loss(returned, **arguments) -> a number, computed by the trusted side from
+    draw(rng): the arguments by name, such as x, y and a seed; loss(returned, **arguments) -> a
+    number, computed by the trusted side from
     the returned value, whatever it is: it may raise, and then the answer is not right.
     """
     worth = dict(points or {"loss below the bar": 2})
@@ -258,7 +343,10 @@ def Trains(
         **{
             "hints": (
                 "Print the loss every hundred steps: does it fall, stand still, or explode?",
-                "If it stands still, look at the gradients; if it explodes, take smaller steps; if it falls slowly, larger ones.",
+                (
+                    "If it stands still, look at the gradients; if it explodes, take smaller steps;"
+                    " if it falls slowly, larger ones."
+                ),
                 "Set the gradients to zero before each backward pass.",
             ),
             "title": f"Exercise {name}",

@@ -1,8 +1,10 @@
-"""`Backward`: the student computes all gradients of a graph, by a function or with a class of their own.
+"""`Backward`: the student computes all gradients of a graph, by a function or with a class of their
+own.
 
-    Backward("gradients")                       def gradients(inputs, rows): …     name -> adjoint, for every node
-    Backward("Value", form="class")             class Value: operators, .backward(), .grad
-    Backward("sweep", form="tape")              def sweep(tape, adjoint): …        fills `adjoint`
+    Backward("gradients")              def gradients(inputs, rows): …
+                                       name -> adjoint, for every node
+    Backward("Value", form="class")    class Value: operators, .backward(), .grad
+    Backward("sweep", form="tape")     def sweep(tape, adjoint): …     fills `adjoint`
 
 The kind tells one mistake from another with small graphs first, each made so that one classic
 mistake shows in it alone, then with random ones; the smallest that fails is shown, with the first
@@ -44,9 +46,18 @@ RANDOM = 30
 PRACTICE = 300
 
 HINTS = (
-    "Before an adjoint is passed on, all who used the node must have sent a contribution. In which direction do you go, and how often?",
-    "Each operand of an operation gets one contribution: the operation's own adjoint times the local derivative, taken at the operands.",
-    "A node that was used twice gets two contributions, and they are added: `+=`, starting from 0, and from 1 at the output.",
+    (
+        "Before an adjoint is passed on, all who used the node must have sent a contribution. In"
+        " which direction do you go, and how often?"
+    ),
+    (
+        "Each operand of an operation gets one contribution: the operation's own adjoint times the"
+        " local derivative, taken at the operands."
+    ),
+    (
+        "A node that was used twice gets two contributions, and they are added: `+=`, starting from"
+        " 0, and from 1 at the output."
+    ),
 )
 CHECKED = "Every adjoint is held against central differences; no answers are kept here."
 POINTS = {"single operations": 1, "shared nodes": 2, "random graphs": 2}
@@ -65,24 +76,40 @@ def Backward(
 ) -> Exercise:
     """All gradients of graphs made of `ops`.
 
-    form: "function", name(inputs, rows) -> {node: adjoint}, for graphs in the form of `minigrad.lessons.grading.graphs`; "class", a class
-    `name` with Python's operators, methods for the other operations, .backward() and .grad; "tape", name(tape, adjoint), which fills a
-    dictionary. points: of the groups "single operations", "shared nodes" and "random graphs". arrays: adds the group "arrays", with matrix
-    products and broadcasting; again: adds the group "again", in which a second sweep must give what the first one gave.
+    form: "function", name(inputs, rows) -> {node: adjoint}, for graphs in the form of
+    `minigrad.lessons.grading.graphs`; "class", a class `name` with Python's operators, methods for
+    the other operations, .backward() and .grad; "tape", name(tape, adjoint), which fills a
+    dictionary. points: of the groups "single operations", "shared nodes" and "random graphs".
+    arrays: adds the group "arrays", with matrix products and broadcasting; again: adds the group
+    "again", in which a second sweep must give what the first one gave.
 
     Raises SheetError for an unknown form or operation, and for arrays on a tape.
     """
     if form not in ("function", "class", "tape"):
-        raise SheetError(f'exercise {name!r}: form must be "function", "class" or "tape", got {form!r}.')
+        raise SheetError(
+            f'exercise {name!r}: form must be "function", "class" or "tape", got {form!r}.'
+        )
     if unknown := [op for op in ops if op not in OPERATIONS or op in ARRAY_ONLY]:
-        raise SheetError(f"exercise {name!r}: {unknown[0]!r} is no operation on numbers; there are {', '.join(SCALAR_OPS)}.")
+        raise SheetError(
+            f"exercise {name!r}: {unknown[0]!r} is no operation on numbers; there are"
+            f" {', '.join(SCALAR_OPS)}."
+        )
     if form == "tape" and (arrays or again):
-        raise SheetError(f"exercise {name!r}: a tape holds numbers, and begins each sweep with a fresh dictionary.")
-    worth = dict(points or POINTS) | ({"arrays": 2} if arrays and not (points and "arrays" in points) else {})
+        raise SheetError(
+            f"exercise {name!r}: a tape holds numbers, and begins each sweep with a fresh"
+            " dictionary."
+        )
+    worth = dict(points or POINTS) | (
+        {"arrays": 2} if arrays and not (points and "arrays" in points) else {}
+    )
     worth |= {"again": 1} if again and not (points and "again" in points) else {}
 
     def case(group: str, graph: Graph, before: Graph | None = None) -> Case:
-        size = 10.0 * len(graph["rows"]) + sum(len(row[2]) for row in graph["rows"]) + (100 if before else 0)
+        size = (
+            10.0 * len(graph["rows"])
+            + sum(len(row[2]) for row in graph["rows"])
+            + (100 if before else 0)
+        )
         if form == "tape":
             rows = tape_of(graph)
             return Case.of(group, {"tape": rows, "output": rows[-1][0]}, size=size)
@@ -106,7 +133,11 @@ def Backward(
                 for graph in array_graphs(rng):
                     yield case("arrays", graph)
             if "again" in worth:
-                for graph in (single(ops[0], rng), next(shared_graphs(ops, rng)), *(random_graph(rng, ops, 4) for _ in range(3))):
+                for graph in (
+                    single(ops[0], rng),
+                    next(shared_graphs(ops, rng)),
+                    *(random_graph(rng, ops, 4) for _ in range(3)),
+                ):
                     yield case("again", graph, before=graph)
 
         return cases
@@ -124,20 +155,33 @@ def Backward(
     def where(case: Case, got: Any) -> Where | None:
         return first_wrong(graph_of(case), got, right(case)) if isinstance(got, dict) else None
 
-    kinds_of_ops = {*ops, *(("matmul", "mean", "broadcast") if arrays else ()), *(("again",) if again else ())}
+    kinds_of_ops = {
+        *ops,
+        *(("matmul", "mean", "broadcast") if arrays else ()),
+        *(("again",) if again else ()),
+    }
     exercise = Exercise(
         name,
         worth,
         cases_with(random_graphs),
         practice=cases_with(PRACTICE),
-        drive={"tape": "minigrad.lessons.grading.drives:sweep", "class": "minigrad.lessons.grading.drives:by_class"}.get(
-            form, "minigrad.lessons.grading.drives:twice"
-        ),
+        drive={
+            "tape": "minigrad.lessons.grading.drives:sweep",
+            "class": "minigrad.lessons.grading.drives:by_class",
+        }.get(form, "minigrad.lessons.grading.drives:twice"),
         verify=verify,
         where=where,
         present=lambda case: formula(graph_of(case)),
-        misconceptions=tuple(as_misconception(m) for m in MISTAKES if concerns(m, kinds_of_ops, form)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS, "title": f"Exercise {name}", "checked": CHECKED, **options},
+        misconceptions=tuple(
+            as_misconception(m) for m in MISTAKES if concerns(m, kinds_of_ops, form)
+        ),
+        **{
+            "forbid": (DERIVATIVES,),
+            "hints": HINTS,
+            "title": f"Exercise {name}",
+            "checked": CHECKED,
+            **options,
+        },
     )
     exercise.accept(accept)
     return exercise
@@ -146,7 +190,11 @@ def Backward(
 def graph_of(case: Case) -> Graph:
     """The graph of a case, whichever form it has."""
     args = case.args
-    return of_tape(args["tape"]) if "tape" in args else {"inputs": args["inputs"], "rows": args["rows"]}
+    return (
+        of_tape(args["tape"])
+        if "tape" in args
+        else {"inputs": args["inputs"], "rows": args["rows"]}
+    )
 
 
 def verdict(name: str, graph: Graph, right: Mapping[str, Any], got: Any) -> str:
@@ -162,7 +210,10 @@ def verdict(name: str, graph: Graph, right: Mapping[str, Any], got: Any) -> str:
         return f"`{name}` gave an adjoint for {extra[0][:40]!r}, which is not a node of this graph."
     wrong = [node for node in reversed(names(graph)) if not close(got[node], right[node])]
     if wrong and np.shape(got[wrong[0]]) != np.shape(right[wrong[0]]):
-        return f"the adjoint of {wrong[0]} has the shape {np.shape(got[wrong[0]])}, but the node has the shape {np.shape(right[wrong[0]])}."
+        return (
+            f"the adjoint of {wrong[0]} has the shape {np.shape(got[wrong[0]])}, but the node has"
+            f" the shape {np.shape(right[wrong[0]])}."
+        )
     if not wrong:
         return ""
     said = same(right[wrong[0]], got[wrong[0]], 1e-6, 1e-6, f"the adjoint of {wrong[0]}")
@@ -190,16 +241,24 @@ def as_misconception(mistake: Mistake) -> Misconception:
     )
 
 
-def _fitted(mistake: Mistake, pairs: Sequence[tuple[Case, Any]], on_cases: Any) -> tuple[str, Callable[[Case], Any]] | None:
+def _fitted(
+    mistake: Mistake, pairs: Sequence[tuple[Case, Any]], on_cases: Any
+) -> tuple[str, Callable[[Case], Any]] | None:
     """A mistake in rules, in just those operations in which graphs of one operation show it."""
     pull = mistake.pull
     assert pull is not None
     graphs = [(graph_of(case), got) for case, got in pairs]
     shown: list[str] = []
-    hidden: list[str] = []  # rules that never stand alone, or whose mistake does not show there, such as a left-out adjoint of 1
+    # rules that never stand alone, or whose mistake does not show there, such as a left-out adjoint
+    # of 1
+    hidden: list[str] = []
     for op in mistake.ops:
         alone = [(graph, got) for graph, got in graphs if {row[1] for row in graph["rows"]} == {op}]
-        tells = [(graph, got) for graph, got in alone if not agree(in_some_rules(pull, [op])(graph, None), sweep(graph))]
+        tells = [
+            (graph, got)
+            for graph, got in alone
+            if not agree(in_some_rules(pull, [op])(graph, None), sweep(graph))
+        ]
         if not tells:
             hidden.append(op)
         elif all(agree(in_some_rules(pull, [op])(graph, None), got) for graph, got in tells):
@@ -235,36 +294,60 @@ ONLY_WITH = {
 
 
 def concerns(mistake: Mistake, ops: set[str], form: str) -> bool:
-    """Whether a mistake can be made in graphs of these operations ("broadcast" and "again" count as such)."""
+    """Whether a mistake can be made in graphs of these operations ("broadcast" and "again" count
+    as such).
+    """
     needed = ONLY_WITH.get(mistake.name)
     if form == "tape" and mistake.name in ("seeded with the value", "same operand twice"):
         return mistake.name == "same operand twice"  # the seed is given there
     return needed is None or (form != "tape" and bool(ops & set(needed)))
 
 
-# ------------------------------------------------------------------------------------------------------------------ graphs
+# ------------------------------------------------------------------------------------------- graphs
 
 
 def shared_graphs(ops: Sequence[str], rng: np.random.Generator) -> Iterator[Graph]:
-    """Graphs in which a node is used more than once: in one operation, in two, and along ways of different length."""
-    two = [op for op in ("add", "mul", "sub") if op in ops] or [op for op in ops if OPERATIONS[op][0] == 2]
+    """Graphs in which a node is used more than once: in one operation, in two, and along ways of
+    different length.
+    """
+    two = [op for op in ("add", "mul", "sub") if op in ops] or [
+        op for op in ops if OPERATIONS[op][0] == 2
+    ]
     one = [op for op in ops if OPERATIONS[op][0] == 1]
     for op in two[:2]:
         yield single(op, rng, shared=True)
     if not two:
-        raise SheetError("no node can be shared by operations of one operand: give `ops` one of two.")
+        raise SheetError(
+            "no node can be shared by operations of one operand: give `ops` one of two."
+        )
     inner: list[Any] = [["v1", one[0], ["x1"]]] if one else [["v1", two[0], ["x1", "x2"]]]
     for _ in range(2):
         for rows in (
             [*inner, ["v2", two[0], ["v1", "x1"]]],
             [*inner, ["v2", two[-1], ["v1", "v1"]]],
-            # The long way and the short way: v1 is met at v4 first, when v2 and v3 have not sent their parts.
-            [*inner, ["v2", two[-1], ["v1", "x1"]], ["v3", two[0], ["v2", "v1"]], ["v4", two[-1], ["v1", "v3"]]],
-            [*inner, ["v2", two[0], ["v1", "x1"]], ["v3", two[-1], ["v2", "x1"]], ["v4", two[0], ["v3", "v2"]]],
+            # The long way and the short way: v1 is met at v4 first, when v2 and v3 have not sent
+            # their parts.
+            [
+                *inner,
+                ["v2", two[-1], ["v1", "x1"]],
+                ["v3", two[0], ["v2", "v1"]],
+                ["v4", two[-1], ["v1", "v3"]],
+            ],
+            [
+                *inner,
+                ["v2", two[0], ["v1", "x1"]],
+                ["v3", two[-1], ["v2", "x1"]],
+                ["v4", two[0], ["v3", "v2"]],
+            ],
         ):
             for _ in range(100):
                 used = {o for row in rows for o in row[2]}
-                graph = {"inputs": {x: float(round(rng.uniform(0.5, 2.0), 1)) for x in ("x1", "x2") if x in used}, "rows": rows}
+                graph = {
+                    "inputs": {
+                        x: float(round(rng.uniform(0.5, 2.0), 1)) for x in ("x1", "x2") if x in used
+                    },
+                    "rows": rows,
+                }
                 if tame(graph):
                     yield graph
                     break
@@ -273,25 +356,49 @@ def shared_graphs(ops: Sequence[str], rng: np.random.Generator) -> Iterator[Grap
 
 
 def array_graphs(rng: np.random.Generator) -> Iterator[Graph]:
-    """Matrix products (of square matrices too, where a missing transpose shows in the numbers alone), broadcasting, sums and means."""
+    """Matrix products (of square matrices too, where a missing transpose shows in the numbers
+    alone), broadcasting, sums and means.
+    """
 
     def draw(*shape: int) -> np.ndarray:
         return np.asarray(np.round(rng.uniform(-2, 2, size=shape), 1))
 
-    yield {"inputs": {"x1": draw(2, 2), "x2": draw(2, 2)}, "rows": [["v1", "matmul", ["x1", "x2"]], ["v2", "sum", ["v1"]]]}
     yield {
         "inputs": {"x1": draw(2, 2), "x2": draw(2, 2)},
-        "rows": [["v1", "matmul", ["x1", "x2"]], ["v2", "mul", ["v1", "v1"]], ["v3", "mean", ["v2"]]],
+        "rows": [["v1", "matmul", ["x1", "x2"]], ["v2", "sum", ["v1"]]],
+    }
+    yield {
+        "inputs": {"x1": draw(2, 2), "x2": draw(2, 2)},
+        "rows": [
+            ["v1", "matmul", ["x1", "x2"]],
+            ["v2", "mul", ["v1", "v1"]],
+            ["v3", "mean", ["v2"]],
+        ],
     }
     yield {
         "inputs": {"x1": draw(2, 3), "x2": draw(3, 4)},
-        "rows": [["v1", "matmul", ["x1", "x2"]], ["v2", "mul", ["v1", "v1"]], ["v3", "sum", ["v2"]]],
+        "rows": [
+            ["v1", "matmul", ["x1", "x2"]],
+            ["v2", "mul", ["v1", "v1"]],
+            ["v3", "sum", ["v2"]],
+        ],
     }
-    yield {"inputs": {"x1": draw(2, 3), "x2": draw(3)}, "rows": [["v1", "add", ["x1", "x2"]], ["v2", "sum", ["v1"]]]}
+    yield {
+        "inputs": {"x1": draw(2, 3), "x2": draw(3)},
+        "rows": [["v1", "add", ["x1", "x2"]], ["v2", "sum", ["v1"]]],
+    }
     yield {
         "inputs": {"x1": draw(3, 1), "x2": draw(4)},
         "rows": [["v1", "mul", ["x1", "x2"]], ["v2", "mul", ["v1", "v1"]], ["v3", "mean", ["v2"]]],
     }
-    yield {"inputs": {"x1": draw(2, 2), "x2": draw()}, "rows": [["v1", "mul", ["x1", "x2"]], ["v2", "mean", ["v1"]]]}
-    rows = [["v1", "matmul", ["x1", "x2"]], ["v2", "add", ["v1", "x3"]], ["v3", "mul", ["v2", "v2"]], ["v4", "mean", ["v3"]]]
+    yield {
+        "inputs": {"x1": draw(2, 2), "x2": draw()},
+        "rows": [["v1", "mul", ["x1", "x2"]], ["v2", "mean", ["v1"]]],
+    }
+    rows = [
+        ["v1", "matmul", ["x1", "x2"]],
+        ["v2", "add", ["v1", "x3"]],
+        ["v3", "mul", ["v2", "v2"]],
+        ["v4", "mean", ["v3"]],
+    ]
     yield {"inputs": {"x1": draw(4, 3), "x2": draw(3, 2), "x3": draw(2)}, "rows": rows}

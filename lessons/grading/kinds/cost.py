@@ -1,4 +1,5 @@
-"""`Cost`: the same work on 20,000 operations. The only way to tell a right result from one that is found in the wrong spirit.
+"""`Cost`: the same work on 20,000 operations. The only way to tell a right result from one that is
+found in the wrong spirit.
 
 Three ways get right gradients that no user would wait for, and each is found out by its graph:
 going down every path (a ladder, where the number of paths doubles with each operation), one forward
@@ -20,13 +21,18 @@ from ..judge import same
 
 SHAPES = {
     "chain": "a chain of operations: recursion goes too deep here",
-    "ladder": "operations that use the one before twice: there are too many paths to go down each of them",
+    "ladder": (
+        "operations that use the one before twice: there are too many paths to go down each of them"
+    ),
     "tree": "as many inputs as operations: one pass for each of them takes too long",
 }
 HINTS = (
     "How often does your code look at one node, if there are 20,000 of them? Once is enough.",
     "A function that calls itself for each operand cannot go 20,000 deep; a loop over a list can.",
-    "Put the nodes into one list in which operands stand before those who use them, then go through it once, from the end.",
+    (
+        "Put the nodes into one list in which operands stand before those who use them, then go"
+        " through it once, from the end."
+    ),
 )
 
 
@@ -41,12 +47,17 @@ def Cost(
 ) -> Exercise:
     """name(tape, adjoint), a class `name`, or name(parents, output) must do n operations in time.
 
-    form: "tape", "class" or "order", as of `Backward` and `Order`; shapes: points of "chain", "ladder" and "tree" (1 each by default);
-    limit_s: CPU seconds of a call; a linear sweep needs well under one for n = 20,000. Raises SheetError for an unknown form or shape.
+    form: "tape", "class" or "order", as of `Backward` and `Order`; shapes: points of "chain",
+    "ladder" and "tree" (1 each by default);
+    limit_s: CPU seconds of a call; a linear sweep needs well under one for n = 20,000. Raises
+    SheetError for an unknown form or shape.
     """
     worth = dict(shapes or dict.fromkeys(SHAPES, 1.0))
     if form not in ("tape", "class", "order") or set(worth) - set(SHAPES):
-        raise SheetError(f'exercise {name!r}: form must be "tape", "class" or "order", and shapes be among {", ".join(SHAPES)}.')
+        raise SheetError(
+            f'exercise {name!r}: form must be "tape", "class" or "order", and shapes be among'
+            f" {', '.join(SHAPES)}."
+        )
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         # How many exactly is drawn, so that no two hand-ins are asked the same.
@@ -57,10 +68,16 @@ def Cost(
         if form == "order":
             rows = large(case.args["shape"], case.args["n"])
             return ordered_problem({row: [o for o, _ in operands] for row, operands in rows}, got)
-        return same(adjoints(case.args["shape"], case.args["n"], form), got, name="the list of all adjoints")
+        return same(
+            adjoints(case.args["shape"], case.args["n"], form), got, name="the list of all adjoints"
+        )
 
     module = "minigrad.lessons.grading.drives"
-    drive = {"tape": f"{module}:cost_of_sweep", "class": f"{module}:cost_of_class", "order": f"{module}:cost_of_order"}[form]
+    drive = {
+        "tape": f"{module}:cost_of_sweep",
+        "class": f"{module}:cost_of_class",
+        "order": f"{module}:cost_of_order",
+    }[form]
     exercise = Exercise(
         name,
         worth,
@@ -75,14 +92,18 @@ def Cost(
 
 
 def adjoints(shape: str, n: int, form: str = "tape") -> np.ndarray:
-    """The adjoints of `drives.large(shape, n)`, in the order in which the names first occur in the tape.
+    """The adjoints of `drives.large(shape, n)`, in the order in which the names first occur in the
+    tape.
 
-    These graphs have a formula: the adjoint of a node is the product of the local derivatives on its way to the output, and on a ladder the
-    two ways of each step have the weights 3/4 and 1/4, which add up to 1. A test holds it against the engine.
+    These graphs have a formula: the adjoint of a node is the product of the local derivatives on
+    its way to the output, and on a ladder the two ways of each step have the weights 3/4 and 1/4,
+    which add up to 1. A test holds it against the engine.
     """
     rows = large(shape, n)
     step = [1.0 if shape != "chain" else operands[0][1] for _, operands in rows]
-    behind = np.concatenate([np.cumprod(np.array(step[::-1]))[::-1], [1.0]])  # of x1 and each v: the product of the steps after it
+    behind = np.concatenate(
+        [np.cumprod(np.array(step[::-1]))[::-1], [1.0]]
+    )  # of x1 and each v: the product of the steps after it
     found, seen = [], set()
     for i, (name, operands) in enumerate(rows):
         for operand, local in operands:
@@ -95,7 +116,9 @@ def adjoints(shape: str, n: int, form: str = "tape") -> np.ndarray:
 
 
 def ordered_problem(parents: Mapping[str, list[str]], got: Any) -> str:
-    """Why a list of names is no topological order of a graph (operands before those who use them), as a sentence; "" if it is one."""
+    """Why a list of names is no topological order of a graph (operands before those who use
+    them), as a sentence; "" if it is one.
+    """
     if type(got) not in (list, tuple) or not all(type(n) is str for n in got):
         return "the order should be a list of the nodes' names."
     every = {*parents, *(o for operands in parents.values() for o in operands)}
@@ -105,6 +128,9 @@ def ordered_problem(parents: Mapping[str, list[str]], got: Any) -> str:
     if missing := [n for n in every if n not in place]:
         return f"{min(missing)} is missing in the order."
     if len(got) != len(place):
-        return f"{next(n for i, n in enumerate(got) if place[n] != i)} stands in the order more than once."
+        return (
+            f"{next(n for i, n in enumerate(got) if place[n] != i)} stands in the order more than"
+            " once."
+        )
     early = [(n, o) for n in got for o in parents.get(n, ()) if place[o] > place[n]]
     return f"{early[0][0]} stands before {early[0][1]}, which it uses." if early else ""

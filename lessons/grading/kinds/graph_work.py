@@ -1,8 +1,11 @@
 """`Order`, `Executor` and `Gradients`: work on graphs that are data.
 
-    Order("order")              def order(parents, output): …            all nodes, operands before those who use them
-    Executor("run")             def run(rows, feeds, wanted): …          the values of some nodes
-    Gradients("gradients")      def gradients(inputs, rows, wanted): …   (more rows, the names of the gradients among them)
+    Order("order")              def order(parents, output): …
+                                all nodes, operands before those who use them
+    Executor("run")             def run(rows, feeds, wanted): …
+                                the values of some nodes
+    Gradients("gradients")      def gradients(inputs, rows, wanted): …
+                                (more rows, the names of the gradients among them)
 
 These answers are judged by a property, because many are right. An order is right if every node
 stands after its operands. A gradient graph is right if it computes the right numbers: the student
@@ -17,7 +20,20 @@ from typing import Any
 import numpy as np
 
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..graphs import ARRAY_ONLY, OPERATIONS, Graph, by_differences, by_engine, close, evaluate, names, output, random_graph, renamed, single
+from ..graphs import (
+    ARRAY_ONLY,
+    OPERATIONS,
+    Graph,
+    by_differences,
+    by_engine,
+    close,
+    evaluate,
+    names,
+    output,
+    random_graph,
+    renamed,
+    single,
+)
 from ..judge import same
 from ..misconceptions import BY_NAME
 from .backward import SCALAR_OPS, shared_graphs
@@ -28,13 +44,15 @@ MOST_ROWS = 400
 """Rows of a student's gradient graph for one of at most eight operations."""
 
 
-# ------------------------------------------------------------------------------------------------------------------- order
+# -------------------------------------------------------------------------------------------- order
 
 
 def Order(name: str, *, points: Mapping[str, float] | None = None, **options: Any) -> Exercise:
-    """The student writes name(parents, output): the nodes that the output depends on (itself included), each after all its operands.
+    """The student writes name(parents, output): the nodes that the output depends on (itself
+    included), each after all its operands.
 
-    parents: a dictionary from each node to the list of its operands, in no particular order; an input's list is empty.
+    parents: a dictionary from each node to the list of its operands, in no particular order; an
+    input's list is empty.
     """
     worth = dict(points or SHAPES_OF_ORDER)
 
@@ -44,12 +62,19 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
             for i in range(3 if group != "random graphs" else 20):
                 if group == "chains":
                     n = int(rng.integers(1, 8)) if i else 1
-                    graph: Graph = {"inputs": {"x1": 1.0}, "rows": [[f"v{k + 1}", "sin", [f"v{k}" if k else "x1"]] for k in range(n)]}
+                    graph: Graph = {
+                        "inputs": {"x1": 1.0},
+                        "rows": [[f"v{k + 1}", "sin", [f"v{k}" if k else "x1"]] for k in range(n)],
+                    }
                 elif group == "shared nodes":
                     graph = list(shared_graphs(ops, rng))[2 + i]
                 else:
                     graph = renamed(random_graph(rng, ops, 12 if i % 4 == 3 else 8), rng)
-                yield Case.of(group, {"parents": shuffled(graph, rng), "output": output(graph)}, size=len(graph["rows"]))
+                yield Case.of(
+                    group,
+                    {"parents": shuffled(graph, rng), "output": output(graph)},
+                    size=len(graph["rows"]),
+                )
 
     def accept(case: Case, got: Any) -> str:
         return ordered_problem(case.args["parents"], got)
@@ -60,13 +85,19 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
         cases,
         verify=accept,
         misconceptions=tuple(
-            Misconception(n, say, wrong, explains=_backwards if n == "the wrong way round" else None) for n, say, wrong in _ORDER_MISTAKES
+            Misconception(
+                n, say, wrong, explains=_backwards if n == "the wrong way round" else None
+            )
+            for n, say, wrong in _ORDER_MISTAKES
         ),
         **{
             "hints": (
                 "Start with the output: what must stand before it?",
                 "Mark a node when it is put into the list, not when you first meet it.",
-                "Depth first: put a node into the list after all its operands have been put there; do it with a stack of your own.",
+                (
+                    "Depth first: put a node into the list after all its operands have been put"
+                    " there; do it with a stack of your own."
+                ),
             ),
             "title": f"Exercise {name}",
             "checked": "Any order will do in which each node stands once, after all its parents.",
@@ -80,7 +111,9 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
 def shuffled(graph: Graph, rng: np.random.Generator) -> dict[str, list[str]]:
     """A graph as {node: operands}, its nodes in a random order; the names tell nothing either."""
     everyone = names(graph)
-    parents: dict[str, list[str]] = {n: [] for n in graph["inputs"]} | {row[0]: list(row[2]) for row in graph["rows"]}
+    parents: dict[str, list[str]] = {n: [] for n in graph["inputs"]} | {
+        row[0]: list(row[2]) for row in graph["rows"]
+    }
     return {everyone[i]: parents[everyone[i]] for i in rng.permutation(len(everyone))}
 
 
@@ -134,32 +167,60 @@ def _every_visit(case: Case) -> list[str]:
 
 
 _ORDER_MISTAKES = (
-    ("visit order", "a node is put into the list when it is first met, before all who use it were there.", _first_met),
+    (
+        "visit order",
+        "a node is put into the list when it is first met, before all who use it were there.",
+        _first_met,
+    ),
     (
         "breadth first",
-        "you go through the graph level by level; a node's level is that of its nearest user, but its farthest one counts.",
+        (
+            "you go through the graph level by level; a node's level is that of its nearest user,"
+            " but its farthest one counts."
+        ),
         _breadth_first,
     ),
-    ("double count", "a node that is met twice is put into the list twice: note who is in it already.", _every_visit),
-    ("the wrong way round", "the order is the wrong way round: operands come first.", lambda case: _right_order(case)[::-1]),
-    ("as given", "the nodes are returned as they were given.", lambda case: list(case.args["parents"])),
+    (
+        "double count",
+        "a node that is met twice is put into the list twice: note who is in it already.",
+        _every_visit,
+    ),
+    (
+        "the wrong way round",
+        "the order is the wrong way round: operands come first.",
+        lambda case: _right_order(case)[::-1],
+    ),
+    (
+        "as given",
+        "the nodes are returned as they were given.",
+        lambda case: list(case.args["parents"]),
+    ),
 )
 
 
-# --------------------------------------------------------------------------------------------------------------- executor
+# ----------------------------------------------------------------------------------------- executor
 
 
-def Executor(name: str, *, ops: Sequence[str] = SCALAR_OPS, points: Mapping[str, float] | None = None, **options: Any) -> Exercise:
+def Executor(
+    name: str,
+    *,
+    ops: Sequence[str] = SCALAR_OPS,
+    points: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Exercise:
     """The student writes name(rows, feeds, wanted): a list of the values of the nodes `wanted`.
 
-    rows: [name, operation, operands], in an order that can be computed from first to last; feeds: the inputs' values by name.
+    rows: [name, operation, operands], in an order that can be computed from first to last; feeds:
+    the inputs' values by name.
     """
     worth = dict(points or {"single operations": 1, "graphs": 1, "many wanted": 1})
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         def case(group: str, graph: Graph, wanted: list[str]) -> Case:
             return Case.of(
-                group, {"rows": graph["rows"], "feeds": graph["inputs"], "wanted": wanted}, size=len(graph["rows"]) + len(wanted)
+                group,
+                {"rows": graph["rows"], "feeds": graph["inputs"], "wanted": wanted},
+                size=len(graph["rows"]) + len(wanted),
             )
 
         for op in ops:
@@ -194,9 +255,19 @@ def Executor(name: str, *, ops: Sequence[str] = SCALAR_OPS, points: Mapping[str,
         cases,
         verify=lambda case, got: same(values(case), got, name=f"what `{name}` returned"),
         misconceptions=(
-            Misconception("last node only", "you return the last node's value, whatever is wanted.", wrong_output_only),
-            Misconception("order of the answers", "the values come in the graph's order, not in that of `wanted`.", in_graph_order),
-            Misconception("the other operand", "operands are swapped: a − b is not b − a.", swapped),
+            Misconception(
+                "last node only",
+                "you return the last node's value, whatever is wanted.",
+                wrong_output_only,
+            ),
+            Misconception(
+                "order of the answers",
+                "the values come in the graph's order, not in that of `wanted`.",
+                in_graph_order,
+            ),
+            Misconception(
+                "the other operand", "operands are swapped: a − b is not b − a.", swapped
+            ),
         ),
         **{
             "hints": (
@@ -212,22 +283,32 @@ def Executor(name: str, *, ops: Sequence[str] = SCALAR_OPS, points: Mapping[str,
     return exercise
 
 
-# -------------------------------------------------------------------------------------------------------------- gradients
+# ---------------------------------------------------------------------------------------- gradients
 
 
 def Gradients(
-    name: str, *, ops: Sequence[str] = ("add", "sub", "mul", "neg", "sin", "cos"), points: Mapping[str, float] | None = None, **options: Any
+    name: str,
+    *,
+    ops: Sequence[str] = ("add", "sub", "mul", "neg", "sin", "cos"),
+    points: Mapping[str, float] | None = None,
+    **options: Any,
 ) -> Exercise:
-    """The student writes name(inputs, rows, wanted) -> (new rows, names): a graph that computes the derivatives of the last row.
+    """The student writes name(inputs, rows, wanted) -> (new rows, names): a graph that computes the
+    derivatives of the last row.
 
-    inputs: the inputs' names; wanted: some of them. The new rows may use any operation of `minigrad.lessons.grading.graphs` on numbers,
-    earlier rows, the inputs, and the node "one", whose value is 1; `names` tells, for each of `wanted`, which row is its derivative.
+    inputs: the inputs' names; wanted: some of them. The new rows may use any operation of
+    `minigrad.lessons.grading.graphs` on numbers, earlier rows, the inputs, and the node "one",
+    whose value is 1; `names` tells, for each of `wanted`, which row is its derivative.
     """
     worth = dict(points or {"single operations": 1, "shared nodes": 1, "random graphs": 1})
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         def case(group: str, graph: Graph) -> Case:
-            args = {"inputs": list(graph["inputs"]), "rows": graph["rows"], "wanted": list(graph["inputs"])}
+            args = {
+                "inputs": list(graph["inputs"]),
+                "rows": graph["rows"],
+                "wanted": list(graph["inputs"]),
+            }
             return Case.of(group, args, size=len(graph["rows"]))
 
         if "single operations" in worth:
@@ -252,7 +333,10 @@ def Gradients(
             made, bars = evaluate(whole), right(graph)
             for wanted, row in zip(case.args["wanted"], found, strict=True):
                 if not close(made[row], bars[wanted]):
-                    return f"the rows that `{name}` returned do not compute the derivative by {wanted}."
+                    return (
+                        f"the rows that `{name}` returned do not compute the derivative by"
+                        f" {wanted}."
+                    )
         return ""
 
     exercise = Exercise(
@@ -269,8 +353,14 @@ def Gradients(
             "forbid": (DERIVATIVES,),
             "hints": (
                 'The derivative of the output by itself is 1: that is the node "one".',
-                "Each rule is a few rows: for a row v = a · b the contribution to a is a new row, the adjoint of v times b.",
-                "Where several contributions reach a node, a row adds them; a node that gets none has the derivative 0 (one − one).",
+                (
+                    "Each rule is a few rows: for a row v = a · b the contribution to a is a new"
+                    " row, the adjoint of v times b."
+                ),
+                (
+                    "Where several contributions reach a node, a row adds them; a node that gets"
+                    " none has the derivative 0 (one − one)."
+                ),
             ),
             "title": f"Exercise {name}",
             **options,
@@ -290,7 +380,9 @@ _GRAPH_MISTAKES: dict[str, set[str]] = {
 
 
 def gradient_rows(case: Case, mistake: str = "") -> list[Any]:
-    """A gradient graph for rows of add, sub, mul, neg, sin and cos, with a classic mistake in it, or none: symbolic reverse mode."""
+    """A gradient graph for rows of add, sub, mul, neg, sin and cos, with a classic mistake in
+    it, or none: symbolic reverse mode.
+    """
     bar: dict[str, str] = {case.args["rows"][-1][0]: "one"}
     made: list[list[Any]] = []
 
@@ -319,14 +411,24 @@ def gradient_rows(case: Case, mistake: str = "") -> list[Any]:
             continue
         g = "one" if mistake == "forgets the incoming adjoint" else bar[name]
         for operand, part in zip(operands, sent(op, operands, g), strict=True):
-            bar[operand] = part if operand not in bar or mistake == "overwrites at fan-out" else row("add", bar[operand], part)
+            bar[operand] = (
+                part
+                if operand not in bar or mistake == "overwrites at fan-out"
+                else row("add", bar[operand], part)
+            )
     missing = [row("sub", "one", "one") if w not in bar else bar[w] for w in case.args["wanted"]]
     return [made, missing]
 
 
 def new_rows_problem(case: Case, got: Any) -> str:
-    """Why what came back is no continuation of the case's graph; "" if it is one, so that it can be evaluated."""
-    if type(got) not in (list, tuple) or len(got) != 2 or any(type(part) not in (list, tuple) for part in got):
+    """Why what came back is no continuation of the case's graph; "" if it is one, so that it can
+    be evaluated.
+    """
+    if (
+        type(got) not in (list, tuple)
+        or len(got) != 2
+        or any(type(part) not in (list, tuple) for part in got)
+    ):
         return "two lists are expected: the new rows, and the names of the gradients."
     rows, found = got
     if len(rows) > MOST_ROWS:
@@ -345,13 +447,19 @@ def new_rows_problem(case: Case, got: Any) -> str:
         if op not in OPERATIONS or op in ARRAY_ONLY:
             return f"row {name[:40]!r}: there is no operation {op[:40]!r}."
         if len(operands) != OPERATIONS[op][0]:
-            return f"row {name[:40]!r}: {op} takes {OPERATIONS[op][0]} operands, not {len(operands)}."
+            return (
+                f"row {name[:40]!r}: {op} takes {OPERATIONS[op][0]} operands, not {len(operands)}."
+            )
         if name in known:
             return f"row {name[:40]!r}: the name is taken."
         if unknown := [o for o in operands if type(o) is not str or o not in known]:
-            return f"row {name[:40]!r}: the operand {str(unknown[0])[:40]!r} does not stand before it."
+            return (
+                f"row {name[:40]!r}: the operand {str(unknown[0])[:40]!r} does not stand before it."
+            )
         known.add(name)
-    if len(found) != len(case.args["wanted"]) or any(type(n) is not str or n not in known for n in found):
+    if len(found) != len(case.args["wanted"]) or any(
+        type(n) is not str or n not in known for n in found
+    ):
         return "the names must be of rows or nodes, one for each that is wanted."
     return ""
 

@@ -1,15 +1,19 @@
 """`Predict`: what the viewer's predict mode logged, judged against what the engine did.
 
-In predict mode the viewer stops before a step and asks for the number that the step will write. It logs each answer as a dictionary
+In predict mode the viewer stops before a step and asks for the number that the step will write. It
+logs each answer as a dictionary
 
     {"step": 7, "node": "v2", "column": "g", "answer": 5.0}
 
-in the order in which they were given: step, the index into the Trace's steps, counted from 0; node, the node's id; column, "v" for the
-value, "d" for the tangent, "g" for the adjoint; answer, a number, or a text. Of an array the viewer asks the shape ("asked": "shape", with
-an answer such as "(3, 2)") or one element ("asked": its index, such as [0, 1]). Of a Trace of several passes (a Jacobian) an answer also
-names its pass ("pass": its number in the Trace, from 0): each pass writes the same cells anew. The list is what the student hands in. After
-reading this file you know what counts: for each question the first answer that was given, in the pass that it is about; where an
-adjoint of several contributions is asked for as often as one arrives, the first answer for the complete one.
+in the order in which they were given: step, the index into the Trace's steps, counted from 0; node,
+the node's id; column, "v" for the value, "d" for the tangent, "g" for the adjoint; answer, a
+number, or a text. Of an array the viewer asks the shape ("asked": "shape", with an answer such as
+"(3, 2)") or one element ("asked": its index, such as [0, 1]). Of a Trace of several passes (a
+Jacobian) an answer also names its pass ("pass": its number in the Trace, from 0): each pass writes
+the same cells anew. The list is what the student hands in. After reading this file you know what
+counts: for each question the first answer that was given, in the pass that it is about; where an
+adjoint of several contributions is asked for as often as one arrives, the first answer for the
+complete one.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ from ..judge import same
 COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
 
 Cell: TypeAlias = tuple[str, str, int | None]
-"""A node, a column, and the number of the pass that writes there; None for what belongs to no pass, or to the only one."""
+"""A node, a column, and the number of the pass that writes there; None for what belongs to no
+pass, or to the only one.
+"""
 
 
 def Predict(
@@ -44,25 +50,32 @@ def Predict(
     rtol: float = 1e-2,
     **options: Any,
 ) -> Exercise:
-    """A log in which the student predicts cells of f's Trace at a point; each question (node, column) is a group, worth 1 by default.
+    """A log in which the student predicts cells of f's Trace at a point; each question (node,
+    column) is a group, worth 1 by default.
 
-    by: "columns", "rows" or "both" for the Trace that fills f's Jacobian (:func:`viz.jacobian`), pass by pass. A question about a tangent
-        or an adjoint is then (node, column, pass): the name of the row or column of the matrix where the pass has its seed, or its number.
-    rtol: relative, two digits by default. Raises SheetError for a question about a cell that the Trace does not have.
+    by: "columns", "rows" or "both" for the Trace that fills f's Jacobian (:func:`viz.jacobian`),
+        pass by pass. A question about a tangent or an adjoint is then (node, column, pass): the
+        name of the row or column of the matrix where the pass has its seed, or its number.
+    rtol: relative, two digits by default. Raises SheetError for a question about a cell that the
+    Trace does not have.
     """
 
     @cache
     def trace() -> dict[str, Any]:
         if by is None:
             return trace_function(f, *point, mode=mode)
-        from minigrad.viz.jacobian import jacobian_trace  # a check of anything else does without viz
+        from minigrad.viz.jacobian import (
+            jacobian_trace,
+        )  # a check of anything else does without viz
 
         found: dict[str, Any] = jacobian_trace(f, *point, by=by)
         return found
 
     @cache
     def writing() -> dict[Cell, list[int]]:
-        """The steps that write each cell, in each pass by itself; by None what belongs to no pass."""
+        """The steps that write each cell, in each pass by itself; by None what belongs to no
+        pass.
+        """
         found: dict[Cell, list[int]] = {}
         for i, step in enumerate(trace()["steps"]):
             for node, column, *_ in step["writes"]:
@@ -72,17 +85,29 @@ def Predict(
     def final(cell: Cell) -> Any:
         """The value that a cell has at the end of its pass."""
         step = trace()["steps"][writing()[cell][-1]]
-        return next(value for node, column, value in reversed(step["writes"]) if (node, column) == cell[:2])
+        return next(
+            value for node, column, value in reversed(step["writes"]) if (node, column) == cell[:2]
+        )
 
     def cell_of(entry: Mapping[str, Any]) -> Cell:
-        """What an answer is about. Where the Trace has one pass, a pass in the log means nothing."""
-        return str(entry["node"]), str(entry["column"]), entry.get("pass") if trace().get("passes") else None
+        """What an answer is about. Where the Trace has one pass, a pass in the log means
+        nothing.
+        """
+        return (
+            str(entry["node"]),
+            str(entry["column"]),
+            entry.get("pass") if trace().get("passes") else None,
+        )
 
     labels: dict[str, Cell] = {}
     for question in questions:
         label, cell = _question(trace(), question)
         if cell not in writing():
-            hint = "; its passes are several, so name one: (node, column, pass)" if trace().get("passes") and cell[2] is None else ""
+            hint = (
+                "; its passes are several, so name one: (node, column, pass)"
+                if trace().get("passes") and cell[2] is None
+                else ""
+            )
             raise SheetError(f"exercise {name!r}: the Trace has no cell {question!r}{hint}.")
         labels[label] = cell
     worth = dict(points or dict.fromkeys(labels, 1.0))
@@ -96,9 +121,14 @@ def Predict(
             return f"`{name}` should be the list that the viewer logged."
         for entry in got:
             if type(entry) is not dict or not {"step", "node", "column", "answer"} <= set(entry):
-                return f"`{name}` should hold entries with step, node, column and answer, as the viewer logs them."
+                return (
+                    f"`{name}` should hold entries with step, node, column and answer, as the"
+                    " viewer logs them."
+                )
             cell = (case.args["node"], case.args["column"], case.args["pass"])
-            early = type(entry["step"]) is int and entry["step"] in writing()[cell][:-1]  # a sum that was not complete yet
+            early = (
+                type(entry["step"]) is int and entry["step"] in writing()[cell][:-1]
+            )  # a sum that was not complete yet
             if cell_of(entry) == cell and not early:
                 expected, answer = _asked(final(cell), entry)
                 problem = same(expected, answer, rtol, rtol * 1e-1, "your prediction")
@@ -112,7 +142,9 @@ def Predict(
         is_value=True,
         verify=accept,
         **{
-            "hints": ("Which nodes does this one depend on, and what do you know of them at this step?",),
+            "hints": (
+                "Which nodes does this one depend on, and what do you know of them at this step?",
+            ),
             "title": f"Predictions {name}",
             **options,
         },
@@ -122,27 +154,39 @@ def Predict(
 
 
 def _question(trace: Mapping[str, Any], question: Sequence[Any]) -> tuple[str, Cell]:
-    """What a question is called, and the cell that it is about. The number of a pass that does not exist is left to be found missing."""
+    """What a question is called, and the cell that it is about. The number of a pass that does
+    not exist is left to be found missing.
+    """
     node, column, *named = question
     label = f"{COLUMNS.get(column, column)} of {node}"
     if not named:
         return label, (node, column, None)
     mode = {"d": "forward", "g": "reverse"}.get(column)
     numbers = [k for k, one in enumerate(trace.get("passes") or []) if one["mode"] == mode]
-    at = {str(place["at"]): k for k in numbers if (place := pass_place(trace, k)) is not None and place["at"]}
+    at = {
+        str(place["at"]): k
+        for k in numbers
+        if (place := pass_place(trace, k)) is not None and place["at"]
+    }
     number = at.get(named[0], -1) if isinstance(named[0], str) else named[0]
-    where = next((f"the seed at {seeded}" for seeded, k in at.items() if k == number), f"pass {number}")
+    where = next(
+        (f"the seed at {seeded}" for seeded, k in at.items() if k == number), f"pass {number}"
+    )
     return f"{label} with {where}", (node, column, number)
 
 
 def _asked(value: Any, entry: Mapping[str, Any]) -> tuple[Any, Any]:
-    """What was asked of a cell, and what was answered: the number itself, the shape of an array, or one of its elements."""
+    """What was asked of a cell, and what was answered: the number itself, the shape of an array,
+    or one of its elements.
+    """
     asked, answer = entry.get("asked"), entry["answer"]
     if not isinstance(value, dict) or "shape" not in value:
         return value, answer
     if asked == "shape" and (entry["column"] == "v" or not value["sample"]):
         sizes = str(answer).strip("()[] ").replace("x", ",").split(",")
-        return value["shape"], [int(size) if size.strip().isdigit() else size for size in sizes if size.strip()]
+        return value["shape"], [
+            int(size) if size.strip().isdigit() else size for size in sizes if size.strip()
+        ]
     flat = 0
     index = asked if isinstance(asked, list) and len(asked) == len(value["shape"]) else []
     for place, size in zip(index, value["shape"], strict=False):

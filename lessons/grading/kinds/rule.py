@@ -1,7 +1,9 @@
 """`Vjp` and `Jvp`: the student writes the derivative rule of one operation, on arrays.
 
-    Vjp("vjp_sin", mg.sin)              def vjp_sin(x, g): …       the cotangent of x (a tuple where there are several inputs)
-    Jvp("jvp_mul", mg.mul, inputs=2)    def jvp_mul(a, b, da, db): …    the tangent of the result
+    Vjp("vjp_sin", mg.sin)              def vjp_sin(x, g): …
+                                        the cotangent of x (a tuple where there are several inputs)
+    Jvp("jvp_mul", mg.mul, inputs=2)    def jvp_mul(a, b, da, db): …
+                                        the tangent of the result
 
 The notebook tests a rule without knowing it: it moves each input a little and sees how the inner
 product with g changes. When a hand-in is graded, the engine says what is right.
@@ -22,8 +24,14 @@ from ..judge import as_plain, same
 
 Draw = Callable[[np.random.Generator], Sequence[np.ndarray]]
 HINTS_VJP = (
-    "Move one input by a little and hold the others: how much does the result move, and what does g make of that?",
-    "The result has the shape of the input, whatever the shape of g: where an input was stretched by broadcasting, its parts are summed.",
+    (
+        "Move one input by a little and hold the others: how much does the result move, and what"
+        " does g make of that?"
+    ),
+    (
+        "The result has the shape of the input, whatever the shape of g: where an input was"
+        " stretched by broadcasting, its parts are summed."
+    ),
     "The adjoint of an input is g times the operation's derivative, taken at the inputs.",
 )
 HINTS_JVP = (
@@ -37,25 +45,44 @@ CHECKED = "They are held against central differences; no answers are kept here."
 
 
 def elementwise(inputs: int, low: float = -2.0, high: float = 2.0) -> dict[str, list[Draw]]:
-    """Draws for an operation that works element by element: vectors for "values"; scalars, matrices, an empty array and (for two inputs)
-    broadcast shapes for "shapes"."""
+    """Draws for an operation that works element by element: vectors for "values"; scalars,
+    matrices, an empty array and (for two inputs) broadcast shapes for "shapes".
+    """
 
     def draw(*shapes: tuple[int, ...]) -> Draw:
         return lambda rng: [np.asarray(rng.uniform(low, high, size=shape)) for shape in shapes]
 
     one = [draw(*[shape] * inputs) for shape in ((), (2, 3), (0,), (1, 2, 1))]
     stretched = [draw((3, 1), (4,)), draw((), (2,)), draw((2, 3), (1, 3))] if inputs == 2 else []
-    return {"values": [draw(*[(4,)] * inputs) for _ in range(3)], "shapes": one + stretched, "linear": [draw(*[(3,)] * inputs)]}
+    return {
+        "values": [draw(*[(4,)] * inputs) for _ in range(3)],
+        "shapes": one + stretched,
+        "linear": [draw(*[(3,)] * inputs)],
+    }
 
 
 def letters(f: Callable[..., Any], count: int) -> list[str]:
-    """The inputs' names: f's own where Python can tell them and they are no library's, else x or a, b, …"""
+    """The inputs' names: f's own where Python can tell them and they are no library's, else x or
+    a, b, …
+    """
     try:
-        found = [p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        found = [
+            p.name
+            for p in inspect.signature(f).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
     except (TypeError, ValueError):
         found = []
-    ours = len(found) >= count and found[0] != "input"  # PyTorch's word, which minigrad's functions take
-    return found[:count] if ours else ["x"] if count == 1 else [chr(ord("a") + i) for i in range(count)]
+    ours = (
+        len(found) >= count and found[0] != "input"
+    )  # PyTorch's word, which minigrad's functions take
+    return (
+        found[:count]
+        if ours
+        else ["x"]
+        if count == 1
+        else [chr(ord("a") + i) for i in range(count)]
+    )
 
 
 def Vjp(
@@ -67,9 +94,11 @@ def Vjp(
     points: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Exercise:
-    """The student writes name(*inputs, g): the cotangents of the inputs of f, an array or a tuple of arrays.
+    """The student writes name(*inputs, g): the cotangents of the inputs of f, an array or a tuple
+    of arrays.
 
-    f: a function of minigrad's tensors; draws: for "values", "shapes" and "linear" how inputs are drawn (default: element by element);
+    f: a function of minigrad's tensors; draws: for "values", "shapes" and "linear" how inputs are
+    drawn (default: element by element);
     points: of the groups "values", "shapes" and "linear in g"; options: fields of Exercise.
     """
     draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
@@ -88,7 +117,9 @@ def Vjp(
 
     def verify(case: Case, got: Any) -> str:
         *xs, g = case.args.values()
-        return same(_bundle(vjp_by_differences(f, xs, g)), got, 1e-5, 1e-6, f"what `{name}` returned")
+        return same(
+            _bundle(vjp_by_differences(f, xs, g)), got, 1e-5, 1e-6, f"what `{name}` returned"
+        )
 
     exercise = Exercise(
         name,
@@ -96,7 +127,13 @@ def Vjp(
         cases,
         verify=verify,
         misconceptions=tuple(_vjp_mistakes(f, inputs)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS_VJP, "title": f"Exercise {name}", "checked": CHECKED, **options},
+        **{
+            "forbid": (DERIVATIVES,),
+            "hints": HINTS_VJP,
+            "title": f"Exercise {name}",
+            "checked": CHECKED,
+            **options,
+        },
     )
 
     @exercise.answer
@@ -116,7 +153,9 @@ def Jvp(
     points: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Exercise:
-    """The student writes name(*inputs, *tangents): the tangent of f's result. The groups are "values", "shapes" and "linear"."""
+    """The student writes name(*inputs, *tangents): the tangent of f's result. The groups are
+    "values", "shapes" and "linear".
+    """
     draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
     names = [*letters(f, inputs), *(f"d{n}" for n in letters(f, inputs))]
 
@@ -124,13 +163,24 @@ def Jvp(
         for group in ("values", "shapes", "linear"):
             for draw in draws.get(group, ()) if group in exercise.points else ():
                 xs = list(draw(rng))
-                dots = [np.asarray(rng.uniform(0.5, 2.0, size=x.shape) * rng.choice((-1.0, 1.0))) for x in xs]
+                dots = [
+                    np.asarray(rng.uniform(0.5, 2.0, size=x.shape) * rng.choice((-1.0, 1.0)))
+                    for x in xs
+                ]
                 for factor in (1.0,) if group != "linear" else (0.0, 1.0, -3.0):
-                    yield Case(group, **dict(zip(names, [*xs, *(factor * d for d in dots)], strict=True)))
+                    yield Case(
+                        group, **dict(zip(names, [*xs, *(factor * d for d in dots)], strict=True))
+                    )
 
     def verify(case: Case, got: Any) -> str:
         given = list(case.args.values())
-        return same(jvp_by_differences(f, given[:inputs], given[inputs:]), got, 1e-5, 1e-6, f"what `{name}` returned")
+        return same(
+            jvp_by_differences(f, given[:inputs], given[inputs:]),
+            got,
+            1e-5,
+            1e-6,
+            f"what `{name}` returned",
+        )
 
     exercise = Exercise(
         name,
@@ -138,7 +188,13 @@ def Jvp(
         cases,
         verify=verify,
         misconceptions=tuple(_jvp_mistakes(f, inputs)),
-        **{"forbid": (DERIVATIVES,), "hints": HINTS_JVP, "title": f"Exercise {name}", "checked": CHECKED, **options},
+        **{
+            "forbid": (DERIVATIVES,),
+            "hints": HINTS_JVP,
+            "title": f"Exercise {name}",
+            "checked": CHECKED,
+            **options,
+        },
     )
 
     @exercise.answer
@@ -149,7 +205,7 @@ def Jvp(
     return exercise
 
 
-# ------------------------------------------------------------------------------------------------------------- derivatives
+# -------------------------------------------------------------------------------------- derivatives
 
 
 def tensors(xs: Sequence[Any]) -> list[Any]:
@@ -202,7 +258,7 @@ def _bundle(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else list(parts)
 
 
-# ---------------------------------------------------------------------------------------------------------------- mistakes
+# ----------------------------------------------------------------------------------------- mistakes
 
 
 def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
@@ -214,10 +270,16 @@ def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]
 
         return Misconception(name, say, run)
 
-    yield mistake("forgets the incoming adjoint", "you left out `g`: multiply by it.", lambda xs, g: pulled(f, xs, np.ones_like(g)))
+    yield mistake(
+        "forgets the incoming adjoint",
+        "you left out `g`: multiply by it.",
+        lambda xs, g: pulled(f, xs, np.ones_like(g)),
+    )
     yield mistake("sign", "the sign is turned round.", lambda xs, g: [-c for c in pulled(f, xs, g)])
     yield mistake(
-        "forgets the local derivative", "`g` passes unchanged: the operation's own derivative is missing.", lambda xs, g: [g] * inputs
+        "forgets the local derivative",
+        "`g` passes unchanged: the operation's own derivative is missing.",
+        lambda xs, g: [g] * inputs,
     )
     yield mistake(
         "value instead of derivative",
@@ -225,7 +287,9 @@ def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]
         lambda xs, g: [g * value(f, xs)] * inputs,
     )
     for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
-        yield mistake("constant factor", say, lambda xs, g, k=factor: [k * c for c in pulled(f, xs, g)])
+        yield mistake(
+            "constant factor", say, lambda xs, g, k=factor: [k * c for c in pulled(f, xs, g)]
+        )
     if inputs == 1:
         yield mistake(
             "derivative at the output",
@@ -233,32 +297,53 @@ def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]
             lambda xs, g: pulled(f, [value(f, xs)], g),
         )
     if inputs == 2:
-        yield mistake("the other operand", "the operands are swapped.", lambda xs, g: pulled(f, xs, g)[::-1])
+        yield mistake(
+            "the other operand", "the operands are swapped.", lambda xs, g: pulled(f, xs, g)[::-1]
+        )
         yield mistake(
             "no sum over broadcast axes",
-            "an input that was stretched by broadcasting gets a result of the stretched shape: sum over the stretched axes.",
+            "an input that was stretched by broadcasting gets a result of the stretched shape: sum"
+            " over the stretched axes.",
             lambda xs, g: pulled(f, list(np.broadcast_arrays(*xs)), g),
         )
-        yield mistake("first operand only", "the second input gets nothing.", lambda xs, g: [pulled(f, xs, g)[0], np.zeros_like(xs[1])])
+        yield mistake(
+            "first operand only",
+            "the second input gets nothing.",
+            lambda xs, g: [pulled(f, xs, g)[0], np.zeros_like(xs[1])],
+        )
         for i, which in enumerate(("first", "second")):
             yield mistake(
                 "sign",
                 f"the sign of the {which} part is wrong.",
                 lambda xs, g, k=i: [-c if j == k else c for j, c in enumerate(pulled(f, xs, g))],
             )
-    yield mistake("transposed", "the result comes out transposed.", lambda xs, g: [np.asarray(c).T for c in pulled(f, xs, g)])
+    yield mistake(
+        "transposed",
+        "the result comes out transposed.",
+        lambda xs, g: [np.asarray(c).T for c in pulled(f, xs, g)],
+    )
 
 
 def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
     def mistake(name: str, say: str, wrong: Callable[[list[Any], list[Any]], Any]) -> Misconception:
-        return Misconception(name, say, lambda case: wrong(list(case.args.values())[:inputs], list(case.args.values())[inputs:]))
+        return Misconception(
+            name,
+            say,
+            lambda case: wrong(
+                list(case.args.values())[:inputs], list(case.args.values())[inputs:]
+            ),
+        )
 
     yield mistake(
-        "forgets the tangents", "you left out the tangents: multiply by them.", lambda xs, d: pushed(f, xs, [np.ones_like(t) for t in d])
+        "forgets the tangents",
+        "you left out the tangents: multiply by them.",
+        lambda xs, d: pushed(f, xs, [np.ones_like(t) for t in d]),
     )
     yield mistake("sign", "the sign is turned round.", lambda xs, d: -pushed(f, xs, d))
     yield mistake(
-        "value instead of derivative", "you used the operation's value instead of its derivative.", lambda xs, d: value(f, xs) * sum(d)
+        "value instead of derivative",
+        "you used the operation's value instead of its derivative.",
+        lambda xs, d: value(f, xs) * sum(d),
     )
     for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
         yield mistake("constant factor", say, lambda xs, d, k=factor: k * pushed(f, xs, d))
@@ -268,9 +353,27 @@ def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]
             "the derivative is taken at the result instead of at the input.",
             lambda xs, d: pushed(f, [value(f, xs)], d),
         )
-        yield mistake("forgets the local derivative", "the tangent passes unchanged: the derivative is missing.", lambda xs, d: d[0])
+        yield mistake(
+            "forgets the local derivative",
+            "the tangent passes unchanged: the derivative is missing.",
+            lambda xs, d: d[0],
+        )
     if inputs == 2:
-        yield mistake("first operand only", "the second input's part is missing.", lambda xs, d: pushed(f, xs, [d[0], np.zeros_like(d[1])]))
-        yield mistake("second operand only", "the first input's part is missing.", lambda xs, d: pushed(f, xs, [np.zeros_like(d[0]), d[1]]))
-        yield mistake("the other operand", "the operands are swapped.", lambda xs, d: pushed(f, xs, d[::-1]))
-        yield mistake("sign", "the sign of the second part is wrong.", lambda xs, d: pushed(f, xs, [d[0], -d[1]]))
+        yield mistake(
+            "first operand only",
+            "the second input's part is missing.",
+            lambda xs, d: pushed(f, xs, [d[0], np.zeros_like(d[1])]),
+        )
+        yield mistake(
+            "second operand only",
+            "the first input's part is missing.",
+            lambda xs, d: pushed(f, xs, [np.zeros_like(d[0]), d[1]]),
+        )
+        yield mistake(
+            "the other operand", "the operands are swapped.", lambda xs, d: pushed(f, xs, d[::-1])
+        )
+        yield mistake(
+            "sign",
+            "the sign of the second part is wrong.",
+            lambda xs, d: pushed(f, xs, [d[0], -d[1]]),
+        )

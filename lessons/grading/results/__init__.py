@@ -1,4 +1,5 @@
-"""What becomes of the journal: pure functions from what hand-ins returned to what people and other systems read.
+"""What becomes of the journal: pure functions from what hand-ins returned to what people and other
+systems read.
 
     tables.py       a CSV file of which single cells are replaced, and every other byte stays
     lms.py          points into a file that Canvas or Moodle exported

@@ -21,7 +21,9 @@ WRONG_INPUT = (TableError, GradebookError, SheetError, JournalError, OSError)
 
 @dataclass
 class Exported:
-    """lines: what was written where; attention: what a person should know, such as students who are in no row."""
+    """lines: what was written where; attention: what a person should know, such as students who
+    are in no row.
+    """
 
     lines: list[str] = field(default_factory=list)
     attention: list[str] = field(default_factory=list)
@@ -29,8 +31,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which forms, and where. canvas, moodle: files exported from there; filled copies come into the results folder. column: the column of
-    the points in them; the others: folders or files to be written."""
+    """Which forms, and where. canvas, moodle: files exported from there; filled copies come into
+    the results folder. column: the column of the points in them; the others: folders or files to be
+    written.
+    """
 
     canvas: Path | None = None
     moodle: Path | None = None
@@ -42,7 +46,9 @@ class Wanted:
 
 
 def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
-    """Writes the forms that are wanted. Raises one of WRONG_INPUT, after the forms that could be written."""
+    """Writes the forms that are wanted. Raises one of WRONG_INPUT, after the forms that could be
+    written.
+    """
     sheet_path = sheet_file(sheet_path)
     sheet = sheet_at(str(sheet_path))
     if not (out / JOURNAL).is_file():
@@ -53,11 +59,16 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
         done.lines.append(f"{len(written)} pages: {wanted.pages / 'index.html'}")
     if wanted.report is not None:
         wanted.report.parent.mkdir(parents=True, exist_ok=True)
-        wanted.report.write_text(report.report_html(report.class_report(found, sheet)), encoding="utf-8")
+        wanted.report.write_text(
+            report.report_html(report.class_report(found, sheet)), encoding="utf-8"
+        )
         done.lines.append(f"report on the class: {wanted.report}")
     if wanted.gradescope is not None:
         written = gradescope.write(wanted.gradescope, found, sheet, sheet_path)
-        done.lines.append(f"{len(written) - 1} results.json and the autograder: {wanted.gradescope / 'autograder.zip'}")
+        done.lines.append(
+            f"{len(written) - 1} results.json and the autograder:"
+            f" {wanted.gradescope / 'autograder.zip'}"
+        )
     for system, path in ((lms.CANVAS, wanted.canvas), (lms.MOODLE, wanted.moodle)):
         if path is not None:
             filled = lms.fill(system, path, found, sheet, wanted.column)
@@ -65,11 +76,18 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
             target.write_bytes(filled.data)
             done.lines.append(f"{len(filled.matched)} of {len(found)} students' points: {target}")
             if filled.missing:
-                done.attention.append(f"handed something in, but are in no row of {path.name}: {', '.join(filled.missing)}")
+                done.attention.append(
+                    f"handed something in, but are in no row of {path.name}:"
+                    f" {', '.join(filled.missing)}"
+                )
             if filled.rows:
-                done.attention.append(f"have a row in {path.name}, but handed nothing in: {'; '.join(filled.rows)}")
+                done.attention.append(
+                    f"have a row in {path.name}, but handed nothing in: {'; '.join(filled.rows)}"
+                )
             done.attention += filled.notes
     if wanted.nbgrader is not None:
         count = gradebook.write(wanted.nbgrader, found, sheet)
-        done.lines.append(f"{count} students' points and comments: {wanted.nbgrader / gradebook.DATABASE}")
+        done.lines.append(
+            f"{count} students' points and comments: {wanted.nbgrader / gradebook.DATABASE}"
+        )
     return done

@@ -1,4 +1,5 @@
-"""Points and comments into nbgrader's gradebook, so that its form grader goes on with what only a person can grade.
+"""Points and comments into nbgrader's gradebook, so that its form grader goes on with what only a
+person can grade.
 
 A check cell and a row of that database are matched by the cell's grade_id. Grading by hand that
 has been entered there stays; what is written are the automatic points and the automatic comments.
@@ -25,13 +26,18 @@ class GradebookError(ValueError):
 
 
 def write(course: Path, found: Sequence[Graded], sheet: Sheet) -> int:
-    """Writes everybody's points into course/gradebook.db, and returns how many students it were. Raises GradebookError."""
+    """Writes everybody's points into course/gradebook.db, and returns how many students it were.
+    Raises GradebookError.
+    """
     try:
         api = importlib.import_module("nbgrader.api")
     except ImportError:
         raise GradebookError("nbgrader is not installed here: pip install nbgrader") from None
     if not course.is_dir():
-        raise GradebookError(f"there is no folder {course}; give nbgrader's course folder, in which {DATABASE} lies or will lie.")
+        raise GradebookError(
+            f"there is no folder {course}; give nbgrader's course folder, in which {DATABASE} lies"
+            " or will lie."
+        )
     cells = grade_cells(sheet)
     with _programs(), api.Gradebook(f"sqlite:///{(course / DATABASE).resolve()}") as book:
         _prepare(book, api, sheet, cells)
@@ -43,7 +49,9 @@ def write(course: Path, found: Sequence[Graded], sheet: Sheet) -> int:
                 grade = book.find_grade(grade_id, sheet.name, sheet.name, result.student)
                 grade.auto_score, grade.needs_manual_grade = j.points, False
                 comment = book.find_comment(solution_id, sheet.name, sheet.name, result.student)
-                comment.auto_comment = " ".join(f"{g.name}: {g.points:g} of {g.max:g}, {g.say}" for g in j.groups)
+                comment.auto_comment = " ".join(
+                    f"{g.name}: {g.points:g} of {g.max:g}, {g.say}" for g in j.groups
+                )
             if not result.judgements:
                 for grade_id, _ in cells.values():
                     grade = book.find_grade(grade_id, sheet.name, sheet.name, result.student)
@@ -64,9 +72,13 @@ def _programs() -> Iterator[None]:
 
 
 def grade_cells(sheet: Sheet) -> dict[str, tuple[str, str]]:
-    """For each exercise the grade_ids of its check cell and of the solution cell before it. Raises GradebookError."""
+    """For each exercise the grade_ids of its check cell and of the solution cell before it.
+    Raises GradebookError.
+    """
     if sheet.notebook is None:
-        raise GradebookError(f"sheet {sheet.name}: nbgrader knows cells of notebooks, and there is no notebook.")
+        raise GradebookError(
+            f"sheet {sheet.name}: nbgrader knows cells of notebooks, and there is no notebook."
+        )
     found: dict[str, tuple[str, str]] = {}
     solution = ""
     for cell in sheet.notebook["cells"]:
@@ -77,12 +89,17 @@ def grade_cells(sheet: Sheet) -> dict[str, tuple[str, str]]:
         elif meta.get("grade") and (name := asked_in(source)):
             found[name] = (meta["grade_id"], solution)
     if missing := [e.name for e in sheet.exercises if e.name not in found]:
-        raise GradebookError(f"sheet {sheet.name}: the check of {missing[0]!r} has no nbgrader metadata (grade, grade_id, points).")
+        raise GradebookError(
+            f"sheet {sheet.name}: the check of {missing[0]!r} has no nbgrader metadata (grade,"
+            " grade_id, points)."
+        )
     return found
 
 
 def _prepare(book: Any, api: Any, sheet: Sheet, cells: dict[str, tuple[str, str]]) -> None:
-    """The assignment, its notebook and its cells, if `nbgrader generate_assignment` has not made them yet."""
+    """The assignment, its notebook and its cells, if `nbgrader generate_assignment` has not made
+    them yet.
+    """
     book.update_or_create_assignment(sheet.name)
     book.update_or_create_notebook(sheet.name, sheet.name)
     for exercise in sheet.exercises:
@@ -93,8 +110,11 @@ def _prepare(book: Any, api: Any, sheet: Sheet, cells: dict[str, tuple[str, str]
             known = None
         if known is not None and known.max_score != exercise.max_points:
             raise GradebookError(
-                f"exercise {exercise.name!r} is worth {exercise.max_points:g} points here and {known.max_score:g} in the gradebook; "
-                "run `nbgrader generate_assignment --force` first."
+                f"exercise {exercise.name!r} is worth {exercise.max_points:g} points here and"
+                f" {known.max_score:g} in the gradebook; run `nbgrader generate_assignment --force`"
+                " first."
             )
-        book.update_or_create_grade_cell(grade_id, sheet.name, sheet.name, max_score=exercise.max_points, cell_type="code")
+        book.update_or_create_grade_cell(
+            grade_id, sheet.name, sheet.name, max_score=exercise.max_points, cell_type="code"
+        )
         book.update_or_create_solution_cell(solution_id, sheet.name, sheet.name)

@@ -1,8 +1,9 @@
 """Results in the form that Gradescope reads, and a zip with which Gradescope grades by itself.
 
 Gradescope expects of an autograder a zip with `setup.sh` (run once, to build the machine) and
-`run_autograder` (run for each hand-in), which writes /autograder/results/results.json (the "Autograder specifications" of its
-documentation). The same function writes that file here for hand-ins that were graded on a machine of yours.
+`run_autograder` (run for each hand-in), which writes /autograder/results/results.json (the
+"Autograder specifications" of its documentation). The same function writes that file here for
+hand-ins that were graded on a machine of yours.
 """
 
 from __future__ import annotations
@@ -26,9 +27,13 @@ from ..sheet import Sheet
 from .site import markdown_text, slugs
 
 PACKAGES = ("minigrad", "minigrad.lessons", "minigrad.viz")
-"""What the zip carries of this project, laid out as an installed wheel: it need not be installed there."""
+"""What the zip carries of this project, laid out as an installed wheel: it need not be installed
+there.
+"""
 LEFT_OUT = {"__pycache__", "node_modules", "viz", "lessons"}
-"""Folders that are not a package's own part of the zip; an installed `minigrad` holds the other two packages."""
+"""Folders that are not a package's own part of the zip; an installed `minigrad` holds the other
+two packages.
+"""
 
 SETUP = """\
 #!/usr/bin/env bash
@@ -41,17 +46,24 @@ python3 -m venv /autograder/environment
 """
 RUN = """\
 #!/usr/bin/env bash
-# Grades what lies in /autograder/submission. Students' code runs locked in; where the machine cannot do that, nobody is graded
-# (or set MINIGRAD_TRUST_STUDENTS=1 here: then nothing keeps a hand-in from reading the sheet's solutions).
+# Grades what lies in /autograder/submission. Students' code runs locked in; \
+where the machine cannot do that, nobody is graded
+# (or set MINIGRAD_TRUST_STUDENTS=1 here: \
+then nothing keeps a hand-in from reading the sheet's solutions).
 cd /autograder/source
-exec /autograder/environment/bin/python -m minigrad.lessons.grading.results.gradescope sheet/SHEET_NAME \
+exec /autograder/environment/bin/python -m minigrad.lessons.grading.results.gradescope \
+sheet/SHEET_NAME \
  /autograder/submission /autograder/results/results.json
 """
 
 
 def results(result: Graded, sheet: Sheet) -> dict[str, Any]:
-    """A student's results.json: one test for each group of points. What hidden groups say is shown after the due date."""
-    told = [markdown_text(note) for note in (result.record["problem"], result.record["note"]) if note]
+    """A student's results.json: one test for each group of points. What hidden groups say is
+    shown after the due date.
+    """
+    told = [
+        markdown_text(note) for note in (result.record["problem"], result.record["note"]) if note
+    ]
     return {
         "score": result.points,
         "max_score": sheet.max_points,
@@ -84,11 +96,18 @@ def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
             }
     if not result.judgements:
         for exercise in sheet.exercises:
-            yield {"name": exercise.title or exercise.name, "score": 0.0, "max_score": exercise.max_points, "status": "failed"}
+            yield {
+                "name": exercise.title or exercise.name,
+                "score": 0.0,
+                "max_score": exercise.max_points,
+                "status": "failed",
+            }
 
 
 def extra(record: Record, result: Graded) -> dict[str, Any]:
-    """For the instructor, whom alone Gradescope shows it: nothing by which a hand-in's cases could be found out."""
+    """For the instructor, whom alone Gradescope shows it: nothing by which a hand-in's cases
+    could be found out.
+    """
     named = {j.exercise: j.misconception["name"] for j in result.judgements if j.misconception}
     return {
         "isolation": record.get("level", ""),
@@ -113,7 +132,9 @@ def write(folder: Path, found: Sequence[Graded], sheet: Sheet, sheet_path: Path)
 
 
 def autograder(sheet: Sheet, sheet_path: Path) -> bytes:
-    """The zip for Gradescope: the two scripts, the sheet with what lies beside it, and this project's packages."""
+    """The zip for Gradescope: the two scripts, the sheet with what lies beside it, and this
+    project's packages.
+    """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "setup.sh", SETUP.encode(), 0o755)
@@ -121,14 +142,27 @@ def autograder(sheet: Sheet, sheet_path: Path) -> bytes:
         home = sheet_path.parent
         needed = {sheet_path, home / "sheet.py", *_drives(sheet)}
         if sheet_path.suffix == ".py":
-            needed |= {p for p in home.iterdir() if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz")}
+            needed |= {
+                p
+                for p in home.iterdir()
+                if p.suffix in (".py", ".ipynb", ".csv", ".json", ".txt", ".npz")
+            }
         for path in sorted(path for path in needed if path.is_file()):
             _add(archive, f"sheet/{path.relative_to(home).as_posix()}", path.read_bytes(), 0o644)
         for package in PACKAGES:
             folder = Path(str(importlib.import_module(package).__file__)).parent
             for path in sorted(folder.rglob("*")):
-                if path.is_file() and not LEFT_OUT.intersection(path.relative_to(folder).parts) and path.suffix != ".so":
-                    _add(archive, f"{package.replace('.', '/')}/{path.relative_to(folder).as_posix()}", path.read_bytes(), 0o644)
+                if (
+                    path.is_file()
+                    and not LEFT_OUT.intersection(path.relative_to(folder).parts)
+                    and path.suffix != ".so"
+                ):
+                    _add(
+                        archive,
+                        f"{package.replace('.', '/')}/{path.relative_to(folder).as_posix()}",
+                        path.read_bytes(),
+                        0o644,
+                    )
     return file.getvalue()
 
 
@@ -147,17 +181,24 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
 
 
 def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
-    """What run_autograder does. A machine on which nothing can be locked in gives no points and says so to the instructor."""
+    """What run_autograder does. A machine on which nothing can be locked in gives no points and
+    says so to the instructor.
+    """
     with tempfile.TemporaryDirectory() as work:
         submitted = Path(work) / "submitted"
         shutil.copytree(submission, submitted / "student", symlinks=True)
         try:
             least = "process" if trust == "1" else "confined"
-            report = grade(Path(sheet_path), submitted, Path(work) / "out", Options(least=least, jobs=1))
+            report = grade(
+                Path(sheet_path), submitted, Path(work) / "out", Options(least=least, jobs=1)
+            )
             said = results(report.results[0], sheet_at(str(sheet_file(Path(sheet_path)))))
         except ConfinementError as error:
             said = {
-                "output": f"Nobody was graded: this machine cannot lock hand-ins in ({error}). Please tell your instructor.",
+                "output": (
+                    f"Nobody was graded: this machine cannot lock hand-ins in ({error}). Please"
+                    " tell your instructor."
+                ),
                 "score": 0.0,
             }
     Path(out).parent.mkdir(parents=True, exist_ok=True)

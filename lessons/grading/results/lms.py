@@ -1,9 +1,9 @@
 """Points into a file that Canvas or Moodle exported: both want their own columns back.
 
 A student is matched with a row of the export by the number that the learning system itself wrote
-into the name of the hand-in, else by an identifier (login, student number, address of mail), else by the full name where it is the only
-one. Students found on one side only are reported, and so are those who fit two rows: no points are
-given by a guess.
+into the name of the hand-in, else by an identifier (login, student number, address of mail), else
+by the full name where it is the only one. Students found on one side only are reported, and so are
+those who fit two rows: no points are given by a guess.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from .tables import Row, Table, TableError, read_table
 
 @dataclass(frozen=True)
 class System:
-    """How a learning system's export looks. number: the column with its own number; identifiers, names: the other columns by which a
-    student is known, names being tuples that make up one full name; signs: columns without which the file is none of its exports."""
+    """How a learning system's export looks. number: the column with its own number; identifiers,
+    names: the other columns by which a student is known, names being tuples that make up one full
+    name; signs: columns without which the file is none of its exports.
+    """
 
     name: str
     number: tuple[str, ...]
@@ -30,7 +32,13 @@ class System:
     signs: tuple[str, ...]
 
 
-CANVAS = System("canvas", ("ID",), ("SIS Login ID", "SIS User ID", "Integration ID", "ID"), (("Student",),), ("Student", "ID"))
+CANVAS = System(
+    "canvas",
+    ("ID",),
+    ("SIS Login ID", "SIS User ID", "Integration ID", "ID"),
+    (("Student",),),
+    ("Student", "ID"),
+)
 MOODLE = System(
     "moodle",
     ("Identifier",),
@@ -43,8 +51,9 @@ FEEDBACK = "Feedback comments"
 
 @dataclass
 class Filled:
-    """What came of it. data: the file; matched: our students in it; missing: ours who are in no row; rows: theirs of whom there is no
-    hand-in; notes: what else a person should know."""
+    """What came of it. data: the file; matched: our students in it; missing: ours who are in no
+    row; rows: theirs of whom there is no hand-in; notes: what else a person should know.
+    """
 
     data: bytes
     matched: list[str] = field(default_factory=list)
@@ -58,17 +67,27 @@ class Filled:
         return not (self.missing or self.rows or self.notes)
 
 
-def fill(system: System, path: Path, results: Sequence[Graded], sheet: Sheet, column: str = "") -> Filled:
+def fill(
+    system: System, path: Path, results: Sequence[Graded], sheet: Sheet, column: str = ""
+) -> Filled:
     """The exported file with the points in it.
 
-    column: the name of the column; by default the one that has the sheet's name (Canvas), or "Grade" (Moodle).
-    Raises TableError for a file that is no such export, or has no such column.
+    column: the name of the column; by default the one that has the sheet's name (Canvas), or
+    "Grade" (Moodle). Raises TableError for a file that is no such export, or has no such column.
     """
     table = read_table(path)
     if absent := [name for name in system.signs if table.column(name) is None]:
-        raise TableError(f"{path}: no export of {system.name.title()}: it has no column {absent[0]!r}, only {_listed(table.head)}.")
-    if table.column(*system.number, *system.identifiers) is None and _name_columns(system, table) is None:
-        raise TableError(f"{path}: no column tells whose row it is; there are {_listed(table.head)}.")
+        raise TableError(
+            f"{path}: no export of {system.name.title()}: it has no column {absent[0]!r}, only"
+            f" {_listed(table.head)}."
+        )
+    if (
+        table.column(*system.number, *system.identifiers) is None
+        and _name_columns(system, table) is None
+    ):
+        raise TableError(
+            f"{path}: no column tells whose row it is; there are {_listed(table.head)}."
+        )
     into = _target(system, table, sheet, column, path)
     filled = Filled(b"")
     students = list(_students(system, table, sheet.max_points, into, filled))
@@ -80,7 +99,10 @@ def fill(system: System, path: Path, results: Sequence[Graded], sheet: Sheet, co
             filled.rows.append(_called(system, table, row))
             continue
         if changeable is not None and row[changeable].strip().casefold() == "no":
-            filled.notes.append(f"{result.student}: Moodle says that this grade cannot be changed, so it was left as it is")
+            filled.notes.append(
+                f"{result.student}: Moodle says that this grade cannot be changed, so it was left"
+                " as it is"
+            )
             continue
         filled.matched.append(result.student)
         row[into] = f"{result.points:g}"
@@ -98,17 +120,31 @@ def comment(result: Graded) -> str:
 
 
 def _target(system: System, table: Table, sheet: Sheet, column: str, path: Path) -> int:
-    wanted = [column] if column else ["Grade"] if system is MOODLE and table.column("Grade") is not None else [sheet.name]
-    plain = [re.sub(r"\s*\(\d+\)$|^(?:Assignment|Assignment:)\s*:?\s*|\s*\(Real\)$", "", name).casefold() for name in table.head]
+    wanted = (
+        [column]
+        if column
+        else ["Grade"]
+        if system is MOODLE and table.column("Grade") is not None
+        else [sheet.name]
+    )
+    plain = [
+        re.sub(r"\s*\(\d+\)$|^(?:Assignment|Assignment:)\s*:?\s*|\s*\(Real\)$", "", name).casefold()
+        for name in table.head
+    ]
     found = [i for i, name in enumerate(table.head) if name.casefold() == wanted[0].casefold()]
     found = found or [i for i, name in enumerate(plain) if name == wanted[0].casefold()]
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} columns are" if found else "no column is"
-    raise TableError(f"{path}: {what} called {wanted[0]!r}; say which one with --column. There are {_listed(table.head)}.")
+    raise TableError(
+        f"{path}: {what} called {wanted[0]!r}; say which one with --column. There are"
+        f" {_listed(table.head)}."
+    )
 
 
-def _students(system: System, table: Table, most: float, into: int, filled: Filled) -> Iterator[Row]:
+def _students(
+    system: System, table: Table, most: float, into: int, filled: Filled
+) -> Iterator[Row]:
     """The rows of students: not empty ones, not Canvas's row of what the columns are worth."""
     maximum = table.column("Maximum Grade")
     told = False
@@ -131,19 +167,27 @@ def _tell_maximum(text: str, most: float, filled: Filled, told: bool) -> bool:
     except ValueError:
         return told
     if theirs != most and not told:
-        filled.notes.append(f"the column is worth {theirs:g} points there, but the sheet {most:g}; nothing was converted")
+        filled.notes.append(
+            f"the column is worth {theirs:g} points there, but the sheet {most:g}; nothing was"
+            " converted"
+        )
         return True
     return told
 
 
-def _matches(system: System, table: Table, rows: list[Row], results: Sequence[Graded], filled: Filled) -> dict[int, Graded]:
+def _matches(
+    system: System, table: Table, rows: list[Row], results: Sequence[Graded], filled: Filled
+) -> dict[int, Graded]:
     """Which row belongs to which student. Each rule takes only what is unique on both sides."""
     found: dict[int, Graded] = {}
     left = {result.student: result for result in results}
     for keys_of_row, keys_of_student in (
         (lambda row: _numbers(system, table, row), lambda r: _own_number(system, r)),
         (lambda row: _identifiers(system, table, row), lambda r: {_key(r.student)}),
-        (lambda row: _full_names(system, table, row), lambda r: {_name_key(_without_number(r.student))} - {""}),
+        (
+            lambda row: _full_names(system, table, row),
+            lambda r: {_name_key(_without_number(r.student))} - {""},
+        ),
     ):
         by_key: dict[str, list[Row]] = {}
         for row in rows:
@@ -151,13 +195,21 @@ def _matches(system: System, table: Table, rows: list[Row], results: Sequence[Gr
                 for key in keys_of_row(row):
                     by_key.setdefault(key, []).append(row)
         for result in list(left.values()):
-            fitting = {id(row): row for key in keys_of_student(result) for row in by_key.get(key, ())}
+            fitting = {
+                id(row): row for key in keys_of_student(result) for row in by_key.get(key, ())
+            }
             if len(fitting) > 1:
-                which = " and ".join(_called(system, table, row) for row in list(fitting.values())[:2])
-                filled.notes.append(f"{result.student} fits more than one row ({which}), and got into none")
+                which = " and ".join(
+                    _called(system, table, row) for row in list(fitting.values())[:2]
+                )
+                filled.notes.append(
+                    f"{result.student} fits more than one row ({which}), and got into none"
+                )
             elif fitting and next(iter(fitting)) in found:
                 other = found[next(iter(fitting))].student
-                filled.notes.append(f"{result.student} and {other} fit the same row; {other} got into it")
+                filled.notes.append(
+                    f"{result.student} and {other} fit the same row; {other} got into it"
+                )
             elif fitting:
                 found[next(iter(fitting))] = result
                 del left[result.student]

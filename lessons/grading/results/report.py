@@ -29,8 +29,10 @@ NAMES = 12
 
 @dataclass
 class ExerciseReport:
-    """An exercise in the class. full, some, none: how many have all points, a part of them, no points; groups: (name, how many have it);
-    mistakes: (name of the misconception, students)."""
+    """An exercise in the class. full, some, none: how many have all points, a part of them, no
+    points; groups: (name, how many have it);
+    mistakes: (name of the misconception, students).
+    """
 
     name: str
     title: str
@@ -45,7 +47,9 @@ class ExerciseReport:
 
 @dataclass
 class ClassReport:
-    """All of it. looks: (student, why a person should look); slowest: (student, CPU seconds, the exercise with the longest call)."""
+    """All of it. looks: (student, why a person should look); slowest: (student, CPU seconds, the
+    exercise with the longest call).
+    """
 
     sheet: str
     max: float
@@ -58,14 +62,25 @@ class ClassReport:
 
 
 def class_report(found: Sequence[Graded], sheet: Sheet) -> ClassReport:
-    """The report on a class. It reads the hand-ins' files for their structure, where they are still there, and runs none of them."""
+    """The report on a class. It reads the hand-ins' files for their structure, where they are
+    still there, and runs none of them.
+    """
     programs, unread = _programs(found, sheet)
     return ClassReport(
         sheet.title,
         sheet.max_points,
         [result.points for result in found],
-        [_exercise(name, found) for name in (e.name for e in sheet.exercises) if any(r.judgements for r in found)],
-        [(r.student, why) for r in found for why in [r.record["problem"], *r.record.get("flags", [])] if why],
+        [
+            _exercise(name, found)
+            for name in (e.name for e in sheet.exercises)
+            if any(r.judgements for r in found)
+        ],
+        [
+            (r.student, why)
+            for r in found
+            for why in [r.record["problem"], *r.record.get("flags", [])]
+            if why
+        ],
         _slowest(found),
         similar(programs, _starter(sheet)),
         unread,
@@ -73,7 +88,11 @@ def class_report(found: Sequence[Graded], sheet: Sheet) -> ClassReport:
 
 
 def _exercise(name: str, found: Sequence[Graded]) -> ExerciseReport:
-    judged = [(r.student, next(j for j in r.judgements if j.exercise == name)) for r in found if r.judgements]
+    judged = [
+        (r.student, next(j for j in r.judgements if j.exercise == name))
+        for r in found
+        if r.judgements
+    ]
     first = judged[0][1]
     mistakes: dict[str, list[str]] = {}
     for student, j in judged:
@@ -94,8 +113,13 @@ def _exercise(name: str, found: Sequence[Graded]) -> ExerciseReport:
 
 
 def _slowest(found: Sequence[Graded]) -> list[tuple[str, float, str]]:
-    timed = sorted((r for r in found if r.judgements), key=lambda r: (-r.record["cpu_s"], r.student))[:SLOWEST]
-    return [(r.student, r.record["cpu_s"], max(r.judgements, key=lambda j: j.slowest_s).exercise) for r in timed]
+    timed = sorted(
+        (r for r in found if r.judgements), key=lambda r: (-r.record["cpu_s"], r.student)
+    )[:SLOWEST]
+    return [
+        (r.student, r.record["cpu_s"], max(r.judgements, key=lambda j: j.slowest_s).exercise)
+        for r in timed
+    ]
 
 
 def _programs(found: Sequence[Graded], sheet: Sheet) -> tuple[dict[str, str], list[str]]:
@@ -124,27 +148,42 @@ def _starter(sheet: Sheet) -> str:
 
 
 def _joined(cells: Sequence[tuple[str, str]]) -> str:
-    lines = [line if not line.lstrip().startswith(("%", "!")) else "" for _, source in cells for line in [*source.splitlines(), ""]]
+    lines = [
+        line if not line.lstrip().startswith(("%", "!")) else ""
+        for _, source in cells
+        for line in [*source.splitlines(), ""]
+    ]
     return "\n".join(lines)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- HTML
+# --------------------------------------------------------------------------------------------- HTML
 
 STYLE = """
-.bar { display: flex; height: 1rem; border: 1px solid var(--line); border-radius: .2rem; overflow: hidden; margin: .4rem 0; }
-.bar span { display: block; } .bar .f { background: var(--right); } .bar .n { background: var(--wrong); }
+.bar { display: flex; height: 1rem; border: 1px solid var(--line); border-radius: .2rem;
+  overflow: hidden; margin: .4rem 0; }
+.bar span { display: block; } .bar .f { background: var(--right); }
+.bar .n { background: var(--wrong); }
 .bar .s { background: repeating-linear-gradient(45deg, var(--right) 0 3px, var(--paper) 3px 7px); }
-td.points, th.points { text-align: right; padding-right: 1.5rem; } table { width: auto; min-width: 20rem; }
-section { border-left-color: var(--line); } section > p, section > h2 { margin: 0; } h2 { margin-top: 1.6rem; }
-.tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: start; } svg { max-width: 100%; height: auto; }
+td.points, th.points { text-align: right; padding-right: 1.5rem; }
+table { width: auto; min-width: 20rem; }
+section { border-left-color: var(--line); } section > p, section > h2 { margin: 0; }
+h2 { margin-top: 1.6rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: start; }
+svg { max-width: 100%; height: auto; }
 .column { fill: var(--right); } .axis { stroke: var(--line); }
 .label { fill: var(--soft); font: 12px system-ui, "DejaVu Sans", sans-serif; }
 """
 
 
 def report_html(report: ClassReport) -> str:
-    """The report as one page that needs nothing beside it. It names students: it is for the instructor."""
-    parts = [f"<style>{STYLE}{_widths()}</style>", f"<h1>{html.escape(report.sheet)}: the class</h1>", _summary(report)]
+    """The report as one page that needs nothing beside it. It names students: it is for the
+    instructor.
+    """
+    parts = [
+        f"<style>{STYLE}{_widths()}</style>",
+        f"<h1>{html.escape(report.sheet)}: the class</h1>",
+        _summary(report),
+    ]
     parts += [_look_html(report), _pairs_html(report), "<h2>The exercises</h2>"]
     parts += [_exercise_html(e) for e in report.exercises]
     parts.append(_slowest_html(report))
@@ -162,7 +201,8 @@ def _summary(report: ClassReport) -> str:
         return "<p>Nobody was graded yet.</p>"
     median = (points[(len(points) - 1) // 2] + points[len(points) // 2]) / 2
     said = (
-        f"{_people(len(points))}, {sum(points) / len(points):.3g} of {report.max:g} points on average, half of them at least {median:.3g}."
+        f"{_people(len(points))}, {sum(points) / len(points):.3g} of {report.max:g} points on"
+        f" average, half of them at least {median:.3g}."
     )
     return f"<p>{said}</p>{_histogram(points, report.max)}"
 
@@ -176,64 +216,114 @@ def _histogram(points: Sequence[float], most: float) -> str:
         height = 90 * bins[i] / highest
         x = 30 + 52 * i
         if bins[i]:
-            parts.append(f'<rect class="column" x="{x + 3}" y="{100 - height:.1f}" width="46" height="{height:.1f}" rx="2"/>')
-            parts.append(f'<text class="label" x="{x + 26}" y="{95 - height:.1f}" text-anchor="middle">{bins[i]}</text>')
-        parts.append(f'<text class="label" x="{x}" y="118" text-anchor="middle">{most * i / 10:.3g}</text>')
-    parts.append(f'<text class="label" x="550" y="118" text-anchor="middle">{most:g}</text><path class="axis" d="M30 100.5H550"/>')
-    return f'<svg viewBox="0 -12 580 136" width="580" role="img" aria-label="How many have how many points">{"".join(parts)}</svg>'
+            parts.append(
+                f'<rect class="column" x="{x + 3}" y="{100 - height:.1f}" width="46"'
+                f' height="{height:.1f}" rx="2"/>'
+            )
+            parts.append(
+                f'<text class="label" x="{x + 26}" y="{95 - height:.1f}"'
+                f' text-anchor="middle">{bins[i]}</text>'
+            )
+        parts.append(
+            f'<text class="label" x="{x}" y="118" text-anchor="middle">{most * i / 10:.3g}</text>'
+        )
+    parts.append(
+        f'<text class="label" x="550" y="118" text-anchor="middle">{most:g}</text><path'
+        ' class="axis" d="M30 100.5H550"/>'
+    )
+    return (
+        '<svg viewBox="0 -12 580 136" width="580" role="img" aria-label="How many have how many'
+        f' points">{"".join(parts)}</svg>'
+    )
 
 
 def _exercise_html(e: ExerciseReport) -> str:
     count = e.full + e.some + e.none
     shares = [round(100 * n / count) for n in (e.full, e.some)]
-    bar = "".join(f'<span class="{kind} w{max(share, 0)}"></span>' for kind, share in zip("fsn", (*shares, 100 - sum(shares)), strict=True))
-    counts = f"✓ {e.full} have everything, ◐ {e.some} a part of it, ✗ {e.none} nothing; {e.mean:.3g} of {e.max:g} points on average"
-    groups = "".join(f'<tr><th>{html.escape(name)}</th><td class="points">{n} of {count}</td></tr>' for name, n in e.groups)
-    parts = [f'<section><h2>{html.escape(e.title)}</h2><p class="soft">{counts}</p><div class="bar" aria-hidden="true">{bar}</div>']
+    bar = "".join(
+        f'<span class="{kind} w{max(share, 0)}"></span>'
+        for kind, share in zip("fsn", (*shares, 100 - sum(shares)), strict=True)
+    )
+    counts = (
+        f"✓ {e.full} have everything, ◐ {e.some} a part of it, ✗ {e.none} nothing; {e.mean:.3g} of"
+        f" {e.max:g} points on average"
+    )
+    groups = "".join(
+        f'<tr><th>{html.escape(name)}</th><td class="points">{n} of {count}</td></tr>'
+        for name, n in e.groups
+    )
+    parts = [
+        f'<section><h2>{html.escape(e.title)}</h2><p class="soft">{counts}</p><div class="bar"'
+        f' aria-hidden="true">{bar}</div>'
+    ]
     head = '<thead><tr><th>group of cases</th><th class="points">right</th></tr></thead>'
     parts.append(f'<div class="tables"><table>{head}<tbody>{groups}</tbody></table>')
     if e.mistakes:
         rows = "".join(
-            f'<tr><th>{pages.rich(name)}</th><td class="points">{len(students)}</td><td>{_named(students)}</td></tr>'
+            f"<tr><th>{pages.rich(name)}</th><td"
+            f' class="points">{len(students)}</td><td>{_named(students)}</td></tr>'
             for name, students in e.mistakes
         )
-        head = '<thead><tr><th>likely mistake</th><th class="points">how many</th><th>who</th></tr></thead>'
+        head = (
+            '<thead><tr><th>likely mistake</th><th class="points">how'
+            " many</th><th>who</th></tr></thead>"
+        )
         parts.append(f"<table>{head}<tbody>{rows}</tbody></table>")
     return "".join([*parts, "</div></section>"])
 
 
 def _look_html(report: ClassReport) -> str:
-    intro = "<h2>To be looked at by a person</h2><p class='soft'>Nothing of this has changed a grade.</p>".replace("'", '"')
+    intro = (
+        "<h2>To be looked at by a person</h2><p class='soft'>Nothing of this has changed a"
+        " grade.</p>".replace("'", '"')
+    )
     if not report.looks:
         return intro + "<p>Nothing.</p>"
-    rows = "".join(f"<tr><th>{html.escape(student)}</th><td>{html.escape(why)}</td></tr>" for student, why in report.looks)
-    return f"{intro}<table><thead><tr><th>student</th><th>what was noticed</th></tr></thead><tbody>{rows}</tbody></table>"
+    rows = "".join(
+        f"<tr><th>{html.escape(student)}</th><td>{html.escape(why)}</td></tr>"
+        for student, why in report.looks
+    )
+    return (
+        f"{intro}<table><thead><tr><th>student</th><th>what was"
+        f" noticed</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
 
 
 def _pairs_html(report: ClassReport) -> str:
     intro = (
-        '<h2>Hand-ins of the same structure</h2><p class="soft">Names, comments and the starter code do not count, nor does what most of '
-        "the class wrote. Two who are alike may have worked together, or have had the same idea: ask them. No grade depends on it.</p>"
+        '<h2>Hand-ins of the same structure</h2><p class="soft">Names, comments and the starter'
+        " code do not count, nor does what most of the class wrote. Two who are alike may have"
+        " worked together, or have had the same idea: ask them. No grade depends on it.</p>"
     )
     if report.unread:
-        intro += f"<p>Not compared, because their files are not there any more: {_named(report.unread)}.</p>"
+        intro += (
+            "<p>Not compared, because their files are not there any more:"
+            f" {_named(report.unread)}.</p>"
+        )
     if not report.pairs:
         return intro + "<p>None.</p>"
     rows = "".join(
-        f'<tr><th>{html.escape(p.first)}</th><th>{html.escape(p.second)}</th><td class="points">{100 * p.share:.0f} %</td>'
-        f'<td class="points">{p.hashes}</td></tr>'
+        f"<tr><th>{html.escape(p.first)}</th><th>{html.escape(p.second)}</th><td"
+        f' class="points">{100 * p.share:.0f} %</td><td class="points">{p.hashes}</td></tr>'
         for p in report.pairs
     )
-    head = '<thead><tr><th>one</th><th>the other</th><th class="points">the same</th><th class="points">of so many pieces</th></tr></thead>'
+    head = (
+        '<thead><tr><th>one</th><th>the other</th><th class="points">the same</th><th'
+        ' class="points">of so many pieces</th></tr></thead>'
+    )
     return f"{intro}<table>{head}<tbody>{rows}</tbody></table>"
 
 
 def _slowest_html(report: ClassReport) -> str:
     rows = "".join(
-        f'<tr><th>{html.escape(student)}</th><td class="points">{seconds:.2f}</td><td>{html.escape(exercise)}</td></tr>'
+        f"<tr><th>{html.escape(student)}</th><td"
+        f' class="points">{seconds:.2f}</td><td>{html.escape(exercise)}</td></tr>'
         for student, seconds, exercise in report.slowest
     )
-    head = '<thead><tr><th>student</th><th class="points">CPU seconds</th><th>longest in</th></tr></thead>'
+    head = (
+        '<thead><tr><th>student</th><th class="points">CPU seconds</th><th>longest'
+        " in</th></tr></thead>"
+    )
     return f"<h2>The slowest</h2><table>{head}<tbody>{rows}</tbody></table>"
 
 

@@ -1,9 +1,11 @@
 """Hand-ins whose code has the same structure, when the starter code is taken away.
 
 Copies are found although names, comments and the order of functions were changed. A program becomes
-the sequence of its syntax tree's nodes, without names and constants; every K nodes in a row are hashed; of every W hashes in a row the
-smallest is kept ("winnowing": Schleimer, Wilkerson and Aiken, SIGMOD 2003). Two programs are compared by the hashes that they share.
-What the starter code holds, and what most of the class wrote, says nothing and is left out. A pair is a reason to look, and nothing more.
+the sequence of its syntax tree's nodes, without names and constants; every K nodes in a row are
+hashed; of every W hashes in a row the smallest is kept ("winnowing": Schleimer, Wilkerson and
+Aiken, SIGMOD 2003). Two programs are compared by the hashes that they share. What the starter code
+holds, and what most of the class wrote, says nothing and is left out. A pair is a reason to look,
+and nothing more.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 K, W = 14, 6
-"""Nodes that are hashed together; hashes out of which one is kept. A copy of K + W − 1 nodes is always seen."""
+"""Nodes that are hashed together; hashes out of which one is kept. A copy of K + W − 1 nodes is
+always seen.
+"""
 LEAST = 10
 """Hashes of its own that a program must have: below that everybody writes the same."""
 COMMON = 0.34
@@ -25,7 +29,9 @@ ALIKE = 0.6
 
 @dataclass(frozen=True)
 class Pair:
-    """Two students whose code is alike. share: of the smaller one's hashes; hashes: how many they are."""
+    """Two students whose code is alike. share: of the smaller one's hashes; hashes: how many
+    they are.
+    """
 
     first: str
     second: str
@@ -34,7 +40,8 @@ class Pair:
 
 
 def similar(programs: Mapping[str, str], starter: str, least: float = ALIKE) -> list[Pair]:
-    """The pairs of students of whose own code at least so large a share is the same, the most alike first.
+    """The pairs of students of whose own code at least so large a share is the same, the most alike
+    first.
 
     programs: each student's source; starter: what everybody was given.
     """
@@ -61,13 +68,17 @@ def fingerprints(source: str) -> set[int]:
 
 
 def shape(source: str) -> Iterable[str]:
-    """The nodes of a program's syntax tree, in the order of the text: kinds of statements and operators, no names, no constants."""
+    """The nodes of a program's syntax tree, in the order of the text: kinds of statements and
+    operators, no names, no constants.
+    """
     for tree in _trees(source):
         yield from _kinds(tree)
 
 
 def _trees(source: str) -> Iterable[ast.AST]:
-    """Functions in the order of their size, so that moving them about changes nothing; then everything else."""
+    """Functions in the order of their size, so that moving them about changes nothing; then
+    everything else.
+    """
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -77,16 +88,24 @@ def _trees(source: str) -> Iterable[ast.AST]:
                 body += ast.parse(part).body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
-    definitions = [n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)]
+    definitions = [
+        n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
+    ]
     yield from sorted(definitions, key=lambda node: sum(1 for _ in ast.walk(node)))
-    yield from (n for n in body if n not in definitions and not isinstance(n, ast.Import | ast.ImportFrom))
+    yield from (
+        n for n in body if n not in definitions and not isinstance(n, ast.Import | ast.ImportFrom)
+    )
 
 
 def _kinds(tree: ast.AST) -> Iterable[str]:
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             continue  # a docstring
         if not isinstance(node, ast.expr_context | ast.arg):
             yield type(node).__name__

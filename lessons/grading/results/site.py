@@ -25,9 +25,17 @@ def write(folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = Tru
     for result, name in zip(found, names, strict=True):
         for ending, make in (("html", pages.student_html), ("md", pages.student_markdown)):
             path = folder / f"{name}.{ending}"
-            path.write_text(make(result.student, sheet.title, result.judgements, notes=notes(result), hints=hints), encoding="utf-8")
+            path.write_text(
+                make(
+                    result.student, sheet.title, result.judgements, notes=notes(result), hints=hints
+                ),
+                encoding="utf-8",
+            )
             written.append(path)
-    for ending, text in (("html", index_html(found, names, sheet)), ("md", index_markdown(found, names, sheet))):
+    for ending, text in (
+        ("html", index_html(found, names, sheet)),
+        ("md", index_markdown(found, names, sheet)),
+    ):
         path = folder / f"index.{ending}"
         path.write_text(text, encoding="utf-8")
         written.append(path)
@@ -35,20 +43,30 @@ def write(folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = Tru
 
 
 NOT_THERE = "is not there when"
-"""In what is said of a cell that used what is taken away for grading: the lessons' own cells do, and no student is to blame for it."""
+"""In what is said of a cell that used what is taken away for grading: the lessons' own cells do,
+and no student is to blame for it.
+"""
 
 
 def notes(result: Graded) -> list[str]:
-    """What stands above everything on a student's page: why nothing was run, which file counts, cells that did not come through."""
+    """What stands above everything on a student's page: why nothing was run, which file counts,
+    cells that did not come through.
+    """
     record = result.record
     told = [record["problem"], record["note"]]
     if not all(j.full for j in result.judgements):  # no failed cells if all is right
-        told += [f"In {cell}: {error[:200]}" for cell, error in record.get("cells", {}).items() if NOT_THERE not in error][:3]
+        told += [
+            f"In {cell}: {error[:200]}"
+            for cell, error in record.get("cells", {}).items()
+            if NOT_THERE not in error
+        ][:3]
     return [text for text in told if text]
 
 
 def slugs(students: Sequence[str]) -> list[str]:
-    """A file's name for each student: letters, digits, dots and hyphens; no two alike, not even where capitals do not count."""
+    """A file's name for each student: letters, digits, dots and hyphens; no two alike, not even
+    where capitals do not count.
+    """
     found: list[str] = []
     taken = {"index"}
     for student in students:
@@ -62,22 +80,39 @@ def slugs(students: Sequence[str]) -> list[str]:
     return found
 
 
-INDEX_STYLE = "td.points, th.points { text-align: right; white-space: nowrap; padding-right: 1.5rem; } tbody th { font-weight: 400; }\n"
-INDEX_STYLE += "main { max-width: none; width: max-content; min-width: 20rem; } thead th { vertical-align: bottom; }"
+INDEX_STYLE = (
+    "td.points, th.points { text-align: right; white-space: nowrap; padding-right: 1.5rem; } tbody"
+    " th { font-weight: 400; }\n"
+)
+INDEX_STYLE += (
+    "main { max-width: none; width: max-content; min-width: 20rem; } thead th { vertical-align:"
+    " bottom; }"
+)
 
 
 def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
-    """A table of the class with a link to each page. Only for the instructor: everybody's points are on it."""
+    """A table of the class with a link to each page. Only for the instructor: everybody's points
+    are on it.
+    """
     heads = "".join(f'<th class="points">{html.escape(e.name)}</th>' for e in sheet.exercises)
     rows = []
     for result, name in zip(found, names, strict=True):
         points = {j.exercise: j.points for j in result.judgements}
-        cells = "".join(f'<td class="points">{points.get(e.name, 0.0):g}</td>' for e in sheet.exercises)
+        cells = "".join(
+            f'<td class="points">{points.get(e.name, 0.0):g}</td>' for e in sheet.exercises
+        )
         link = f'<a href="{html.escape(name)}.html">{html.escape(result.student)}</a>'
-        rows.append(f'<tr><th>{link}</th><td class="points"><strong>{result.points:g}</strong></td>{cells}</tr>')
-    head = f'<thead><tr><th>student</th><th class="points">of {sheet.max_points:g}</th>{heads}</tr></thead>'
+        rows.append(
+            f"<tr><th>{link}</th><td"
+            f' class="points"><strong>{result.points:g}</strong></td>{cells}</tr>'
+        )
+    head = (
+        '<thead><tr><th>student</th><th class="points">of'
+        f" {sheet.max_points:g}</th>{heads}</tr></thead>"
+    )
     body = (
-        f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1><table>{head}<tbody>{''.join(rows)}</tbody></table></main>"
+        f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
+        f"<table>{head}<tbody>{''.join(rows)}</tbody></table></main>"
     )
     return pages.document(f"{sheet.title}: everybody", body)
 
@@ -86,7 +121,10 @@ def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) 
     """The feedback as a table in Markdown."""
     lines = [f"# {markdown_text(sheet.title)}", "", "| student | points | page |", "|---|---|---|"]
     for result, name in zip(found, names, strict=True):
-        lines.append(f"| {markdown_text(result.student)} | {result.points:g} of {sheet.max_points:g} | [{name}.md](<{name}.md>) |")
+        lines.append(
+            f"| {markdown_text(result.student)} | {result.points:g} of {sheet.max_points:g} |"
+            f" [{name}.md](<{name}.md>) |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -28,7 +28,11 @@ class Row:
         """A cell's text, without its quotes; "" where the row is too short."""
         text = self.raw[column] if column < len(self.raw) else ""
         inner = text.strip(" ")
-        return inner[1:-1].replace('""', '"') if len(inner) > 1 and inner[0] == inner[-1] == '"' else text
+        return (
+            inner[1:-1].replace('""', '"')
+            if len(inner) > 1 and inner[0] == inner[-1] == '"'
+            else text
+        )
 
     def __setitem__(self, column: int, text: str) -> None:
         """Puts a text into a cell, quoted where it must be or where the cell was."""
@@ -45,11 +49,15 @@ class Table:
     """A CSV file. head: the names of its columns; rows: all rows after the first."""
 
     def __init__(self, data: bytes) -> None:
-        """Raises TableError for an empty file, and for one in UTF-16, which spreadsheets call "Unicode text"."""
+        """Raises TableError for an empty file, and for one in UTF-16, which spreadsheets call
+        "Unicode text".
+        """
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise TableError("the file is in UTF-16; save it as CSV in UTF-8.")
         self.mark = data.startswith(b"\xef\xbb\xbf")
-        text = data.decode("utf-8-sig", "surrogateescape")  # bytes of another encoding stay what they are
+        text = data.decode(
+            "utf-8-sig", "surrogateescape"
+        )  # bytes of another encoding stay what they are
         if not text.strip():
             raise TableError("the file is empty.")
         first = text.split("\n", 1)[0]
@@ -64,9 +72,13 @@ class Table:
         return (b"\xef\xbb\xbf" if self.mark else b"") + text.encode("utf-8", "surrogateescape")
 
     def column(self, *names: str) -> int | None:
-        """The number of the first column with one of these names, or None. Capital letters do not matter."""
+        """The number of the first column with one of these names, or None. Capital letters do
+        not matter.
+        """
         lower = [name.casefold() for name in self.head]
-        return next((lower.index(name.casefold()) for name in names if name.casefold() in lower), None)
+        return next(
+            (lower.index(name.casefold()) for name in names if name.casefold() in lower), None
+        )
 
 
 def read_table(path: Path) -> Table:

@@ -1,8 +1,10 @@
 """A Function inside `vmap`.
 
-Usually there is nothing to do: forward and backward run on tensors that hold a whole batch and look like one example. A Function that
-leaves the tensors (for NumPy, say) brings its own rule: a static method `vmap(info, in_dims, *args)`, which gets the arguments with the
-batch axis visible and returns the result and where its batch axis lies. Source of the interface: PyTorch's torch.autograd.Function.
+Usually there is nothing to do: forward and backward run on tensors that hold a whole batch and look
+like one example. A Function that leaves the tensors (for NumPy, say) brings its own rule: a static
+method `vmap(info, in_dims, *args)`, which gets the arguments with the batch axis visible and
+returns the result and where its batch axis lies. Source of the interface: PyTorch's
+torch.autograd.Function.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's vmap rule is told: how many examples there are, and what random functions do ("error", "different", "same")."""
+    """What a Function's vmap rule is told: how many examples there are, and what random
+    functions do ("error", "different", "same").
+    """
 
     batch_size: int
     randomness: str
@@ -34,24 +38,38 @@ def is_batched(args: tuple[Any, ...]) -> bool:
 
 
 def joined(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, those with a history from outside as members of the batch, so that their gradients are summed over the examples."""
+    """The arguments, those with a history from outside as members of the batch, so that their
+    gradients are summed over the examples.
+    """
     axes = union([a.array for a in args if isinstance(a, Tensor)])
-    return tuple(shared(a, axes) if isinstance(a, Tensor) and grad_node(a) is not None else a for a in args)
+    return tuple(
+        shared(a, axes) if isinstance(a, Tensor) and grad_node(a) is not None else a for a in args
+    )
 
 
 def run_rule(cls: type[Function], args: tuple[Any, ...]) -> Any:
-    """The user's vmap rule for the innermost batch axis. Raises BatchingError where it does not return (output, out_dims)."""
-    place = max((axis for a in args if isinstance(a, Tensor) for axis in axes_of(a.array)), key=lambda axis: axis.number)
+    """The user's vmap rule for the innermost batch axis. Raises BatchingError where it does not
+    return (output, out_dims).
+    """
+    place = max(
+        (axis for a in args if isinstance(a, Tensor) for axis in axes_of(a.array)),
+        key=lambda axis: axis.number,
+    )
     inside = [isinstance(a, Tensor) and place in axes_of(a.array) for a in args]
-    opened = tuple(leave(a, place=place, axis=0) if i else a for a, i in zip(args, inside, strict=True))
+    opened = tuple(
+        leave(a, place=place, axis=0) if i else a for a, i in zip(args, inside, strict=True)
+    )
     outer, state.batches = state.batches, tuple(axis for axis in state.batches if axis is not place)
     try:
-        answer = cls.vmap(VmapInfo(place.size, place.randomness), tuple(0 if i else None for i in inside), *opened)
+        answer = cls.vmap(
+            VmapInfo(place.size, place.randomness), tuple(0 if i else None for i in inside), *opened
+        )
     finally:
         state.batches = outer
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise BatchingError(
-            f"{cls.__name__}.vmap must return (output, out_dims): the result and, for each output, where its batch axis is (or None)."
+            f"{cls.__name__}.vmap must return (output, out_dims): the result and, for each output,"
+            " where its batch axis is (or None)."
         )
     output, dims = answer
     single = not isinstance(output, tuple)
@@ -59,8 +77,9 @@ def run_rule(cls: type[Function], args: tuple[Any, ...]) -> Any:
     given = dims if isinstance(dims, tuple) and not single else (dims,)
     if len(given) != wanted or not all(d is None or isinstance(d, int) for d in given):
         raise BatchingError(
-            f"{cls.__name__}.vmap returned out_dims={dims!r} for {'one output' if single else f'{len(output)} outputs'}; "
-            "out_dims must be an int or None, or, with several outputs, a tuple of as many of them."
+            f"{cls.__name__}.vmap returned out_dims={dims!r} for"
+            f" {'one output' if single else f'{len(output)} outputs'}; out_dims must be an int or"
+            " None, or, with several outputs, a tuple of as many of them."
         )
     if single:
         return _entered(output, dims, place)

@@ -1,4 +1,5 @@
-"""A Function's place in the graph, and its way back: the user's `backward`, with everything that can be wrong about its results checked.
+"""A Function's place in the graph, and its way back: the user's `backward`, with everything that
+can be wrong about its results checked.
 
 The engine expects of a vector-Jacobian product one gradient (or None) per argument, in the
 argument's shape and dtype, in memory that nothing else uses.
@@ -29,11 +30,15 @@ class _Strictness(threading.local):
 
 
 strictness = _Strictness()
-"""With `strictness.dtypes`, a gradient in another dtype than its argument's is an error instead of being cast (gradcheck asks for that)."""
+"""With `strictness.dtypes`, a gradient in another dtype than its argument's is an error instead
+of being cast (gradcheck asks for that).
+"""
 
 
 class FunctionDeclaration:
-    """A Function in the eyes of observers (profiler, Trace), with the attributes of an operation's declaration that they read."""
+    """A Function in the eyes of observers (profiler, Trace), with the attributes of an
+    operation's declaration that they read.
+    """
 
     kind = "function"
     elementwise = False
@@ -52,15 +57,27 @@ class FunctionDeclaration:
 class FunctionNode(Node):
     """The place of a Function's result (or, behind one Pick each, results) in the graph.
 
-    shape, dtype: of the result, or tuples of them with None for results that are not differentiable; is_tensor: which arguments were
-    tensors; tangents: those of the saved tensors, if an argument carried some when the Function ran; picks: weak references to the Picks of
+    shape, dtype: of the result, or tuples of them with None for results that are not
+    differentiable; is_tensor: which arguments were tensors; tangents: those of the saved tensors,
+    if an argument carried some when the Function ran; picks: weak references to the Picks of
     several results.
     """
 
     __slots__ = ("ctx", "function", "is_tensor", "picks", "several", "tangents")
 
-    def __init__(self, function: type[Function], ctx: FunctionCtx, args: Sequence[Any], parents: tuple[Node | None, ...]) -> None:
-        self.sequence_number, self.parents, self.hooks, self.retained = next_sequence_number(), parents, None, None
+    def __init__(
+        self,
+        function: type[Function],
+        ctx: FunctionCtx,
+        args: Sequence[Any],
+        parents: tuple[Node | None, ...],
+    ) -> None:
+        self.sequence_number, self.parents, self.hooks, self.retained = (
+            next_sequence_number(),
+            parents,
+            None,
+            None,
+        )
         self.function, self.ctx, self.tangents = function, ctx, None
         self.is_tensor = tuple(isinstance(a, Tensor) for a in args)
         self.picks: list[weakref.ref[Pick]] | None = None
@@ -81,7 +98,13 @@ class FunctionNode(Node):
         made = self.picks[output]()
         if made is None:
             made = Pick()
-            made.sequence_number, made.parents, made.index, made.hooks, made.retained = next_sequence_number(), (self,), output, None, None
+            made.sequence_number, made.parents, made.index, made.hooks, made.retained = (
+                next_sequence_number(),
+                (self,),
+                output,
+                None,
+                None,
+            )
             made.shape, made.dtype = self.shape[output], self.dtype[output]  # type: ignore[assignment]
             self.picks[output] = weakref.ref(made)
         return made
@@ -98,21 +121,25 @@ class FunctionNode(Node):
         return f"<{self.name()} object at {id(self):#x}>"
 
     def __getattr__(self, name: str) -> Any:
-        """PyTorch's grad_fn of a Function is its ctx: attributes (saved_tensors, needs_input_grad, your own) are found there."""
+        """PyTorch's grad_fn of a Function is its ctx: attributes (saved_tensors,
+        needs_input_grad, your own) are found there.
+        """
         if name.startswith("_") or name in FunctionNode.__slots__:
             raise AttributeError(name)
         return getattr(self.ctx, name)
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors as things that take hooks (`register_hooks`). Raises GraphFreedError when they are gone."""
+        """The saved tensors as things that take hooks (`register_hooks`). Raises GraphFreedError
+        when they are gone.
+        """
         from ..saved_tensors import SavedTensor, freed
 
         if self.ctx._saved is None:
             raise freed(self)
         return tuple(SavedTensor(self, i) for i in range(len(self.ctx._saved)))
 
-    # ------------------------------------------------------------------------------------------------------- reverse mode
+    # --------------------------------------------------------------------------------- reverse mode
 
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """The user's backward, on tensors: (parent, contribution) for each parent in `needed`.
@@ -125,8 +152,9 @@ class FunctionNode(Node):
         for t, before in zip(cotangents, counts, strict=True):
             if t is not None and t.version is not None and t.version.count != (before or 0):
                 raise InPlaceError(
-                    f"{self.function.__name__}.backward modified its incoming gradient in place, which others may still need. "
-                    "Use the out-of-place form, or modify grad_output.clone()."
+                    f"{self.function.__name__}.backward modified its incoming gradient in place,"
+                    " which others may still need. Use the out-of-place form, or modify"
+                    " grad_output.clone()."
                 )
         grads = self._counted(grads)
         parts: list[tuple[Node, Any]] = []
@@ -135,12 +163,13 @@ class FunctionNode(Node):
                 continue
             if not isinstance(grad, Tensor):
                 raise TypeError(
-                    f"{self.function.__name__}.backward returned {type(grad).__name__} for argument {position}; return a Tensor or None."
+                    f"{self.function.__name__}.backward returned {type(grad).__name__} for argument"
+                    f" {position}; return a Tensor or None."
                 )
             if not self.is_tensor[position]:
                 raise AutogradError(
-                    f"{self.function.__name__}.backward returned a gradient for argument {position}, which was not a tensor. Return None "
-                    "in that place."
+                    f"{self.function.__name__}.backward returned a gradient for argument"
+                    f" {position}, which was not a tensor. Return None in that place."
                 )
             if parent is not None and parent in needed:
                 parts.append((parent, self._contribution(position, parent, grad, g, live)))
@@ -152,7 +181,9 @@ class FunctionNode(Node):
         like = known.array if isinstance(known, Tensor) else known
         out: list[Tensor | None] = []
         for index, slot in enumerate(slots):
-            shape, dtype = (self.shape[index], self.dtype[index]) if self.several else (self.shape, self.dtype)
+            shape, dtype = (
+                (self.shape[index], self.dtype[index]) if self.several else (self.shape, self.dtype)
+            )
             if slot is not None:
                 out.append(slot if isinstance(slot, Tensor) else wrap(slot))
             elif shape is None or not self.ctx._materialize:
@@ -168,10 +199,14 @@ class FunctionNode(Node):
         if len(given) > wanted and all(extra is None for extra in given[wanted:]):
             given = given[:wanted]
         if len(given) != wanted:
-            hint = " It returned a list; return a tuple." if isinstance(grads, list) else " Return None where an argument has no gradient."
+            hint = (
+                " It returned a list; return a tuple."
+                if isinstance(grads, list)
+                else " Return None where an argument has no gradient."
+            )
             raise AutogradError(
-                f"{self.function.__name__}.backward returned an incorrect number of gradients: forward had {wanted} arguments, got "
-                f"{len(given)} gradients.{hint}"
+                f"{self.function.__name__}.backward returned an incorrect number of gradients:"
+                f" forward had {wanted} arguments, got {len(given)} gradients.{hint}"
             )
         return given
 
@@ -180,33 +215,43 @@ class FunctionNode(Node):
         if grad.shape != parent.shape:
             if not _expands_to(parent.shape, grad.shape):
                 raise ShapeError(
-                    f"{self.function.__name__}.backward returned a gradient of shape {grad.shape} for argument {position} of shape "
-                    f"{parent.shape}; "
-                    "they must be equal (or the argument's shape must broadcast to the gradient's, which is then summed)."
+                    f"{self.function.__name__}.backward returned a gradient of shape {grad.shape}"
+                    f" for argument {position} of shape {parent.shape}; they must be equal (or the"
+                    " argument's shape must broadcast to the gradient's, which is then summed)."
                 )
             grad = primitive.registry["sum_to"](grad, shape=parent.shape)
         if grad.dtype != parent.dtype:
             if strictness.dtypes:
                 raise DTypeError(
-                    f"{self.function.__name__}.backward returned a gradient of dtype {grad.dtype} for argument {position} of dtype "
-                    f"{parent.dtype}."
+                    f"{self.function.__name__}.backward returned a gradient of dtype {grad.dtype}"
+                    f" for argument {position} of dtype {parent.dtype}."
                 )
             if is_complex(grad.dtype) and not is_complex(parent.dtype):
                 raise DTypeError(
-                    f"{self.function.__name__}.backward returned a {grad.dtype} gradient for argument {position} of dtype {parent.dtype}; "
-                    "the gradient of a real tensor is real. Return its real part: grad.real."
+                    f"{self.function.__name__}.backward returned a {grad.dtype} gradient for"
+                    f" argument {position} of dtype {parent.dtype}; the gradient of a real tensor"
+                    " is real. Return its real part: grad.real."
                 )
             grad = primitive.registry["cast"](grad, dtype=parent.dtype)
         if live:
-            return grad if state.recording or grad_node(grad) is None else wrap(grad.array, None, grad.tangents)
+            return (
+                grad
+                if state.recording or grad_node(grad) is None
+                else wrap(grad.array, None, grad.tangents)
+            )
         if grad.tangents and any(level in state.levels for level in grad.tangents):
             raise NotDifferentiableError(
-                f"{self.function.__name__}.backward used a tensor with a tangent that was neither an argument nor saved, so forward mode "
-                "cannot pass. "
-                "Give that tensor to apply() as an argument."
+                f"{self.function.__name__}.backward used a tensor with a tangent that was neither"
+                " an argument nor saved, so forward mode cannot pass. Give that tensor to apply()"
+                " as an argument."
             )
-        # A window, never the array itself, by which the engine sees that the memory is not its own: it may be saved, or returned twice.
-        return grad.array.view() if type(grad.array) is NumpyArray and grad.array is not g else grad.array
+        # A window, never the array itself, by which the engine sees that the memory is not its own:
+        # it may be saved, or returned twice.
+        return (
+            grad.array.view()
+            if type(grad.array) is NumpyArray and grad.array is not g
+            else grad.array
+        )
 
     def release(self) -> None:
         """Let the saved tensors go (a Function that saved none can be walked again)."""
@@ -222,7 +267,12 @@ class SecondTimeNode(Node):
     __slots__ = ("function_name",)
 
     def __init__(self, function_name: str, parents: tuple[Node | None, ...], value: Tensor) -> None:
-        self.sequence_number, self.parents, self.hooks, self.retained = next_sequence_number(), parents, None, None
+        self.sequence_number, self.parents, self.hooks, self.retained = (
+            next_sequence_number(),
+            parents,
+            None,
+            None,
+        )
         self.shape, self.dtype, self.function_name = value.shape, value.dtype, function_name
 
     def name(self) -> str:
@@ -236,8 +286,9 @@ class SecondTimeNode(Node):
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """Raises NotDifferentiableError."""
         raise NotDifferentiableError(
-            f"trying to differentiate twice a Function that was marked with @once_differentiable: {self.function_name}.backward. "
-            "Write its backward in tensor operations and remove the mark to get higher derivatives."
+            "trying to differentiate twice a Function that was marked with @once_differentiable:"
+            f" {self.function_name}.backward. Write its backward in tensor operations and remove"
+            " the mark to get higher derivatives."
         )
 
     def release(self) -> None:

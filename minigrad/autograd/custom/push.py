@@ -1,6 +1,8 @@
-"""A Function in forward mode: the user's `jvp`, once for each open level, from the outermost inwards.
+"""A Function in forward mode: the user's `jvp`, once for each open level, from the outermost
+inwards.
 
-A jvp for one level sees only values and tangents of the levels around it, so nested derivatives cannot be confused with one another.
+A jvp for one level sees only values and tangents of the levels around it, so nested derivatives
+cannot be confused with one another.
 """
 
 from __future__ import annotations
@@ -36,16 +38,31 @@ def push_through(
         return
     rule = cls._forward_rule()
     if any(t.view_of is not None for t in ctx._dirty):
-        raise InPlaceError(f"{cls.__name__}: in forward mode, a Function cannot modify a view in place. Give it a .clone().")
+        raise InPlaceError(
+            f"{cls.__name__}: in forward mode, a Function cannot modify a view in place. Give it a"
+            " .clone()."
+        )
     for level in levels:
         given = [_tangent(a, t, level, ctx) for a, t in zip(args, tangents, strict=True)]
-        push: Callable[..., Any] = lambda p, a, q, given=given, level=level: _pushed(rule, ctx, given, outs, level)
+        push: Callable[..., Any] = lambda p, a, q, given=given, level=level: _pushed(
+            rule, ctx, given, outs, level
+        )
         pushed = (
-            modes.run_observed("tangent", cls._declaration, (*args, tuple(outs) if len(outs) > 1 else outs[0], level), {}, push)
+            modes.run_observed(
+                "tangent",
+                cls._declaration,
+                (*args, tuple(outs) if len(outs) > 1 else outs[0], level),
+                {},
+                push,
+            )
             if modes.observers
             else push(None, (), {})
         )
-        for (result, out), tangent in zip(same, (p for p, o in zip(pushed, outs, strict=True) if isinstance(o, Tensor)), strict=True):
+        for (result, out), tangent in zip(
+            same,
+            (p for p, o in zip(pushed, outs, strict=True) if isinstance(o, Tensor)),
+            strict=True,
+        ):
             if tangent is not None and may_have_history(ctx, result):
                 out.tangents = {**(out.tangents or {}), level: tangent}
 
@@ -59,7 +76,13 @@ def _tangent(argument: Any, tangents: Tangents, level: int, ctx: FunctionCtx) ->
     return found
 
 
-def _pushed(rule: Callable[..., Any], ctx: FunctionCtx, given: Sequence[Any], outs: Sequence[Any], level: int) -> tuple[Tensor | None, ...]:
+def _pushed(
+    rule: Callable[..., Any],
+    ctx: FunctionCtx,
+    given: Sequence[Any],
+    outs: Sequence[Any],
+    level: int,
+) -> tuple[Tensor | None, ...]:
     outer = state.levels
     state.levels = tuple(k for k in outer if k < level)
     ctx._pushing = True
@@ -67,9 +90,13 @@ def _pushed(rule: Callable[..., Any], ctx: FunctionCtx, given: Sequence[Any], ou
         pushed = rule(ctx, *given)
         answers = pushed if isinstance(pushed, tuple) else (pushed,)
         if len(answers) != len(outs):
-            raise AutogradError(f"{ctx._name}.jvp returned {len(answers)} tangents for {len(outs)} outputs; return one (or None) for each.")
+            raise AutogradError(
+                f"{ctx._name}.jvp returned {len(answers)} tangents for {len(outs)} outputs; return"
+                " one (or None) for each."
+            )
         return tuple(
-            None if t is None else _checked_tangent(ctx._name, i, t, o, level) for i, (t, o) in enumerate(zip(answers, outs, strict=True))
+            None if t is None else _checked_tangent(ctx._name, i, t, o, level)
+            for i, (t, o) in enumerate(zip(answers, outs, strict=True))
         )
     finally:
         state.levels, ctx._pushing = outer, False
@@ -79,16 +106,20 @@ def _checked_tangent(name: str, index: int, tangent: Any, out: Any, level: int) 
     if not isinstance(out, Tensor):
         return None
     if not isinstance(tangent, Tensor):
-        raise TypeError(f"{name}.jvp returned {type(tangent).__name__} as tangent {index}; return a Tensor or None.")
+        raise TypeError(
+            f"{name}.jvp returned {type(tangent).__name__} as tangent {index}; return a Tensor or"
+            " None."
+        )
     if tangent.shape != out.shape:
         raise ShapeError(
-            f"{name}.jvp returned a tangent of shape {tangent.shape} for output {index} of shape {out.shape}; they must be equal."
+            f"{name}.jvp returned a tangent of shape {tangent.shape} for output {index} of shape"
+            f" {out.shape}; they must be equal."
         )
     if tangent.dtype != out.dtype:
         if is_complex(tangent.dtype) and not is_complex(out.dtype):
             raise DTypeError(
-                f"{name}.jvp returned a {tangent.dtype} tangent for output {index} of dtype {out.dtype}; the tangent of a real tensor is "
-                "real."
+                f"{name}.jvp returned a {tangent.dtype} tangent for output {index} of dtype"
+                f" {out.dtype}; the tangent of a real tensor is real."
             )
         tangent = primitive.registry["cast"](tangent, dtype=out.dtype)
     found: Tensor | None = lowered(tangent, level)

@@ -1,9 +1,11 @@
-"""The functions of neural networks, with PyTorch's names, arguments and conventions (`torch.nn.functional`): a file for each family.
+"""The functions of neural networks, with PyTorch's names, arguments and conventions
+(`torch.nn.functional`): a file for each family.
 
-Most are one line of mathematics in the library's own operations, so their derivatives of every order follow. What needs more care for
-accuracy or speed (softmax, normalisation, convolution, pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the
-derivative that PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a look at them would have to wait for the
-device, they are not looked at.
+Most are one line of mathematics in the library's own operations, so their derivatives of every
+order follow. What needs more care for accuracy or speed (softmax, normalisation, convolution,
+pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the derivative that
+PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a look at them would
+have to wait for the device, they are not looked at.
 
 What the families share is in common.py, and in reduction.py for the losses.
 """
@@ -57,7 +59,16 @@ from .classification_losses import (
     linear_cross_entropy,
     nll_loss,
 )
-from .convolutions import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
+from .convolutions import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    fold,
+    unfold,
+)
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
@@ -74,7 +85,14 @@ from .margin_losses import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .normalisation import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from .normalisation import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    rms_norm,
+)
 from .padding import pad
 from .pooling import (
     adaptive_avg_pool1d,
@@ -96,7 +114,14 @@ from .pooling import (
     max_unpool2d,
     max_unpool3d,
 )
-from .regression_losses import gaussian_nll_loss, huber_loss, l1_loss, mse_loss, poisson_nll_loss, smooth_l1_loss
+from .regression_losses import (
+    gaussian_nll_loss,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
 from .resizing import interpolate, upsample, upsample_bilinear, upsample_nearest
 from .sampling import affine_grid, grid_sample
 from .sequence_losses import ctc_loss

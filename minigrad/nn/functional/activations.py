@@ -1,6 +1,8 @@
-"""Activations: what a layer does to each number by itself, and softmax, by which numbers become probabilities.
+"""Activations: what a layer does to each number by itself, and softmax, by which numbers become
+probabilities.
 
-At kinks each takes the derivative that PyTorch takes. `inplace`: the result is written into the input.
+At kinks each takes the derivative that PyTorch takes. `inplace`: the result is written into the
+input.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -21,7 +23,9 @@ from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-"""With these two, mean 0 and variance 1 stay through layers. Source: Klambauer et al., Self-normalizing neural networks (2017)."""
+"""With these two, mean 0 and variance 1 stay through layers. Source: Klambauer et al.,
+Self-normalizing neural networks (2017).
+"""
 
 
 def _above_zero(x: Tensor, other: Tensor) -> Tensor:
@@ -34,12 +38,16 @@ def _between(x: Tensor, low: float, high: float, inside: Tensor, below: Any, abo
     return select(x, below, select(x, above, inside, test="ge", level=high), test="le", level=low)
 
 
-# ------------------------------------------------------------------------------------------------------------- activations
+# -------------------------------------------------------------------------------------- activations
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """max(x, 0); derivative 0 at 0. inplace (here and below): the result is written into the input."""
-    return placed(functions.relu(input), input, inplace, "relu") if inplace else functions.relu(input)
+    """max(x, 0); derivative 0 at 0. inplace (here and below): the result is written into the
+    input.
+    """
+    return (
+        placed(functions.relu(input), input, inplace, "relu") if inplace else functions.relu(input)
+    )
 
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
@@ -54,16 +62,29 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
-    """x where positive, weight · x elsewhere; weight holds one slope, or one for each channel (axis 1)."""
+    """x where positive, weight · x elsewhere; weight holds one slope, or one for each channel
+    (axis 1).
+    """
     x, slope = as_tensor(input), as_tensor(weight)
     if slope.numel() != 1 and (x.ndim < 2 or slope.numel() != x.shape[1]):
-        raise ShapeError(f"prelu: weight of shape {slope.shape} has not one slope for each channel of input {x.shape}.")
+        raise ShapeError(
+            f"prelu: weight of shape {slope.shape} has not one slope for each channel of input"
+            f" {x.shape}."
+        )
     slope = slope.reshape((1,) * x.ndim) if slope.numel() == 1 else on_axis(slope, 1, x.ndim)
     return _above_zero(x, x * slope)
 
 
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
-    """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element while training, else their mean."""
+def rrelu(
+    input: Any,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element
+    while training, else their mean.
+    """
     x = source(input, inplace)
     slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
     return placed(_above_zero(x, x * slope), input, inplace, "rrelu")
@@ -72,11 +93,15 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, α (e^x − 1) elsewhere."""
     x = source(input, inplace)
-    return placed(select(x, alpha * expm1(clamp(x, max=0.0)), x, test="le", level=0.0), input, inplace, "elu")
+    return placed(
+        select(x, alpha * expm1(clamp(x, max=0.0)), x, test="le", level=0.0), input, inplace, "elu"
+    )
 
 
 def selu(input: Any, inplace: bool = False) -> Tensor:
-    """γ elu(x, α) with the two constants of Klambauer et al. 2017, which keep mean 0 and variance 1 through layers."""
+    """γ elu(x, α) with the two constants of Klambauer et al. 2017, which keep mean 0 and
+    variance 1 through layers.
+    """
     return placed(SELU_SCALE * elu(source(input, inplace), SELU_ALPHA), input, inplace, "selu")
 
 
@@ -89,7 +114,9 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @in_float32
 def gelu(input: Any, approximate: str = "none") -> Tensor:
-    """x Φ(x) with the normal distribution function Φ; approximate="tanh" uses Hendrycks & Gimpel's formula."""
+    """x Φ(x) with the normal distribution function Φ; approximate="tanh" uses Hendrycks &
+    Gimpel's formula.
+    """
     x = as_tensor(input)
     if approximate == "tanh":
         return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
@@ -135,7 +162,9 @@ def tanhshrink(input: Any) -> Tensor:
     return x - tanh(x)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """x limited to [min_val, max_val]; derivative 0 at both corners (unlike clamp's)."""
     x = source(input, inplace)
     if not backend.is_differentiable(x.dtype):  # integers stay integers
@@ -144,7 +173,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
-    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which hides it)."""
+    """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which
+    hides it).
+    """
     x = source(input, inplace)
     return placed(_between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0), input, inplace, "hardsigmoid")
 
@@ -152,7 +183,9 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x)."""
     x = source(input, inplace)
-    inner = clamp(x, -3.0, 3.0)  # at infinity the branch that is not taken would be infinite, and its derivative NaN
+    inner = clamp(
+        x, -3.0, 3.0
+    )  # at infinity the branch that is not taken would be infinite, and its derivative NaN
     y = select(x, inner * (inner + 3) / 6, x, test="lt", level=3.0)
     return placed(select(x, 0.0, y, test="le", level=-3.0), input, inplace, "hardswish")
 
@@ -183,7 +216,9 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     check_axes(x, 1, "glu", "to halve one of")
     axis = axis_of(x.ndim, dim, "glu")
     if x.shape[axis] % 2:
-        raise ShapeError(f"glu: dimension {dim} of shape {x.shape} has an odd size and cannot be halved.")
+        raise ShapeError(
+            f"glu: dimension {dim} of shape {x.shape} has an odd size and cannot be halved."
+        )
     half = x.shape[axis] // 2
     return span(x, axis, 0, half) * sigmoid(span(x, axis, half, 2 * half))
 
@@ -197,10 +232,20 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return written
 
 
-celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
-relu_, rrelu_, selu_, threshold_ = _in_place(relu), _in_place(rrelu), _in_place(selu), _in_place(threshold)
+celu_, elu_, hardtanh_, leaky_relu_ = (
+    _in_place(celu),
+    _in_place(elu),
+    _in_place(hardtanh),
+    _in_place(leaky_relu),
+)
+relu_, rrelu_, selu_, threshold_ = (
+    _in_place(relu),
+    _in_place(rrelu),
+    _in_place(selu),
+    _in_place(threshold),
+)
 
-# ----------------------------------------------------------------------------------------------------------- probabilities
+# ------------------------------------------------------------------------------------ probabilities
 
 
 def softmax(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
@@ -219,12 +264,15 @@ def softmin(input: Any, dim: int = -1, *, dtype: Any = None) -> Tensor:
 
 
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
-    """softmax((x + Gumbel noise) / τ): a draw of one class, made differentiable. hard: a 1 in the largest place, with the soft derivative.
+    """softmax((x + Gumbel noise) / τ): a draw of one class, made differentiable. hard: a 1 in the
+    largest place, with the soft derivative.
 
     Source: Jang, Gu & Poole, Categorical reparameterization with Gumbel-softmax (2017).
     """
     x = as_tensor(logits)
-    noise = -functions.log(-functions.log(functions.rand_like(x, dtype=backend.float64).clamp(1e-300, 1 - 2.0**-53)))
+    noise = -functions.log(
+        -functions.log(functions.rand_like(x, dtype=backend.float64).clamp(1e-300, 1 - 2.0**-53))
+    )
     y = softmax((x + noise.to(x.dtype)) / tau, dim)
     if not hard:
         return y

@@ -1,4 +1,6 @@
-"""Attention: each query's mean of the values, weighed by how well their keys fit it (Vaswani et al., Attention is all you need, 2017)."""
+"""Attention: each query's mean of the values, weighed by how well their keys fit it (Vaswani et
+al., Attention is all you need, 2017).
+"""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -28,14 +30,17 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(Q Kᵀ / √width + mask) V: query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V).
 
-    attn_mask: boolean (True takes part) or floating (added), broadcastable to (…, L, S); is_causal: position i sees no later one. A row
-    that sees nothing gives 0. enable_gqa: the third axis from the right counts heads, and key and value may have fewer of them, each for a
-    group of the query's (grouped-query attention, Ainslie et al. 2023); raises ShapeError where they do not divide.
+    attn_mask: boolean (True takes part) or floating (added), broadcastable to (…, L, S); is_causal:
+    position i sees no later one. A row
+    that sees nothing gives 0. enable_gqa: the third axis from the right counts heads, and key and
+    value may have fewer of them, each for a group of the query's (grouped-query attention, Ainslie
+    et al. 2023); raises ShapeError where they do not divide.
     """
     q, k, v = as_tensor(query), as_tensor(key), as_tensor(value)
     if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise ShapeError(
-            f"scaled_dot_product_attention: query (…, L, E), key (…, S, E) and value (…, S, V) do not fit: {q.shape}, {k.shape}, {v.shape}."
+            "scaled_dot_product_attention: query (…, L, E), key (…, S, E) and value (…, S, V) do"
+            f" not fit: {q.shape}, {k.shape}, {v.shape}."
         )
     if enable_gqa:
         k, v = (_for_each_head(q, x) for x in (k, v))
@@ -48,24 +53,33 @@ def _for_each_head(q: Tensor, x: Tensor) -> Tensor:
     """Key or value, each of its heads repeated for its group of the query's heads."""
     if q.ndim < 3 or x.ndim < 3 or x.shape[-3] == 0 or q.shape[-3] % x.shape[-3]:
         raise ShapeError(
-            "scaled_dot_product_attention: with enable_gqa the query's heads, the third axis from the right, must be a multiple of the "
-            f"key's and the value's; got query {q.shape} and {x.shape}."
+            "scaled_dot_product_attention: with enable_gqa the query's heads, the third axis from"
+            f" the right, must be a multiple of the key's and the value's; got query {q.shape} and"
+            f" {x.shape}."
         )
     group = q.shape[-3] // x.shape[-3]
     return x if group == 1 else x.repeat_interleave(group, -3)
 
 
-def attention_weights(q: Tensor, k: Tensor, mask: Any, dropout_p: float, is_causal: bool, scale: float | None) -> Tensor:
+def attention_weights(
+    q: Tensor, k: Tensor, mask: Any, dropout_p: float, is_causal: bool, scale: float | None
+) -> Tensor:
     """softmax(Q Kᵀ / √width + mask), after dropout: (…, L, S)."""
-    scores = (q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)) @ functions.transpose(k, -2, -1)
+    scores = (q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)) @ functions.transpose(
+        k, -2, -1
+    )
     if is_causal:
-        mask = arange(q.shape[-2], device=q.device).reshape(-1, 1) >= arange(k.shape[-2], device=q.device)
+        mask = arange(q.shape[-2], device=q.device).reshape(-1, 1) >= arange(
+            k.shape[-2], device=q.device
+        )
     weights = _masked_softmax(scores, mask)
     return dropout(weights, dropout_p) if dropout_p else weights
 
 
 def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
-    """softmax along the last axis of what the mask lets through; 0 in rows where it lets nothing through."""
+    """softmax along the last axis of what the mask lets through; 0 in rows where it lets nothing
+    through.
+    """
     if mask is None:
         return softmax(scores, -1)
     mask = as_tensor(mask)
@@ -74,7 +88,7 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
     return where(seen, softmax(where(seen, scores, 0.0), -1), 0.0)
 
 
-# ------------------------------------------------------------------------------------------------------- several heads at once
+# ---------------------------------------------------------------------------- several heads at once
 
 
 @functions.in_own_memory
@@ -105,16 +119,20 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, as a function of its parameters: `num_heads` attentions side by side on E / num_heads features
-    each, and a linear map of their joined results. Returns the result in the query's shape, and the weights (N, L, S), averaged over the
+    """What `nn.MultiheadAttention` computes, as a function of its parameters: `num_heads`
+    attentions side by side on E / num_heads features each, and a linear map of their joined
+    results. Returns the result in the query's shape, and the weights (N, L, S), averaged over the
     heads or (N, heads, L, S), or None.
 
-    query (L, N, E), key and value (S, N, E), or all without N; E is embed_dim_to_check. in_proj_weight (3 E, E): the maps to queries, keys
-    and values, one below the other; with use_separate_proj_weight these are q_proj_weight (E, E), k_proj_weight (E, width of the keys) and
-    v_proj_weight. in_proj_bias (3 E,) or None. bias_k, bias_v (1, 1, E): one more key and value; add_zero_attn: one more of zeros.
-    static_k, static_v (N · heads, S, E / heads): used as they are in place of the mapped keys and values. dropout_p: of the weights, while
-    training. key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention is **forbidden**, or
-    floating, added to the scores; is_causal is a hint about attn_mask. Raises ShapeError and ValueError where that does not fit together.
+    query (L, N, E), key and value (S, N, E), or all without N; E is embed_dim_to_check.
+    in_proj_weight (3 E, E): the maps to queries, keys and values, one below the other; with
+    use_separate_proj_weight these are q_proj_weight (E, E), k_proj_weight (E, width of the keys)
+    and v_proj_weight. in_proj_bias (3 E,) or None. bias_k, bias_v (1, 1, E): one more key and
+    value; add_zero_attn: one more of zeros. static_k, static_v (N · heads, S, E / heads): used as
+    they are in place of the mapped keys and values. dropout_p: of the weights, while training.
+    key_padding_mask (N, S) and attn_mask (L, S) or (N · heads, L, S): boolean, True where attention
+    is **forbidden**, or floating, added to the scores; is_causal is a hint about attn_mask. Raises
+    ShapeError and ValueError where that does not fit together.
     """
     e, function = embed_dim_to_check, "multi_head_attention_forward"
     q, k, v = (as_tensor(x) for x in (query, key, value))
@@ -124,32 +142,62 @@ def multi_head_attention_forward(
         joint = as_tensor(in_proj_weight)
         weights = [joint[i * e : (i + 1) * e] for i in range(3)]
     widths = tuple(w.shape[-1] for w in weights)
-    if q.ndim not in (2, 3) or not q.ndim == k.ndim == v.ndim or tuple(x.shape[-1] for x in (q, k, v)) != widths:
-        raise ShapeError(f"{function}: needs query, key, value of widths {widths}, got shapes {q.shape}, {k.shape}, {v.shape}.")
-    if num_heads < 1 or e % num_heads or any(w.shape != (e, width) for w, width in zip(weights, widths, strict=True)):
-        raise ShapeError(f"{function}: num_heads={num_heads} and maps of {[w.shape for w in weights]} do not fit {e} features.")
+    if (
+        q.ndim not in (2, 3)
+        or not q.ndim == k.ndim == v.ndim
+        or tuple(x.shape[-1] for x in (q, k, v)) != widths
+    ):
+        raise ShapeError(
+            f"{function}: needs query, key, value of widths {widths}, got shapes {q.shape},"
+            f" {k.shape}, {v.shape}."
+        )
+    if (
+        num_heads < 1
+        or e % num_heads
+        or any(w.shape != (e, width) for w, width in zip(weights, widths, strict=True))
+    ):
+        raise ShapeError(
+            f"{function}: num_heads={num_heads} and maps of {[w.shape for w in weights]} do not fit"
+            f" {e} features."
+        )
     if is_causal and attn_mask is None:
-        raise ValueError(f"{function}: is_causal is a hint about attn_mask, which must be given too.")
+        raise ValueError(
+            f"{function}: is_causal is a hint about attn_mask, which must be given too."
+        )
     single = q.ndim == 2
     if single:
         q, k, v = (x.unsqueeze(0) for x in (q, k, v))
-        key_padding_mask = None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
+        key_padding_mask = (
+            None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
+        )
     else:
         q, k, v = (x.transpose(0, 1) for x in (q, k, v))
     heads, biases = [], None if in_proj_bias is None else as_tensor(in_proj_bias)
     for i, (x, static) in enumerate(((q, None), (k, static_k), (v, static_v))):
         if static is None:
-            projected = linear(x, weights[i], None if biases is None else biases[i * e : (i + 1) * e])
+            projected = linear(
+                x, weights[i], None if biases is None else biases[i * e : (i + 1) * e]
+            )
         else:
             static = as_tensor(static)
-            projected = static.reshape(x.shape[0], num_heads, *static.shape[1:]).permute(0, 2, 1, 3).reshape(x.shape[0], -1, e)
+            projected = (
+                static.reshape(x.shape[0], num_heads, *static.shape[1:])
+                .permute(0, 2, 1, 3)
+                .reshape(x.shape[0], -1, e)
+            )
         for more in (
             (None, bias_k, bias_v)[i] if static is None else None,
-            functions.zeros(1, 1, e, dtype=x.dtype, device=x.device) if add_zero_attn and i else None,
+            (
+                functions.zeros(1, 1, e, dtype=x.dtype, device=x.device)
+                if add_zero_attn and i
+                else None
+            ),
         ):
             if more is not None:
                 projected = functions.cat([projected, as_tensor(more).expand(x.shape[0], 1, e)], 1)
-        heads.append(projected.reshape(*projected.shape[:2], num_heads, e // num_heads).permute(0, 2, 1, 3))
+        heads.append(
+            projected.reshape(*projected.shape[:2], num_heads, e // num_heads).permute(0, 2, 1, 3)
+        )
     mask = _joined_masks(attn_mask, key_padding_mask, q.shape[0], num_heads, q.dtype)
     if mask is not None:  # what was added is open to everybody
         mask = pad(mask, (0, heads[1].shape[2] - mask.shape[-1]))
@@ -163,7 +211,9 @@ def multi_head_attention_forward(
     return out.transpose(0, 1), shown
 
 
-def _joined_masks(attn_mask: Any, key_padding_mask: Any, batch: int, heads: int, dtype: Any) -> Tensor | None:
+def _joined_masks(
+    attn_mask: Any, key_padding_mask: Any, batch: int, heads: int, dtype: Any
+) -> Tensor | None:
     """Both masks as numbers to add to scores (N, heads, L, S)."""
     total: Tensor | None = None
     if attn_mask is not None:

@@ -1,4 +1,6 @@
-"""What the families share: one number an axis, indices that are in range, shapes, stretches and tables along an axis, results in place."""
+"""What the families share: one number an axis, indices that are in range, shapes, stretches and
+tables along an axis, results in place.
+"""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -13,11 +15,13 @@ from ...core.tensor import Tensor, as_tensor, wrap
 from ...core.views import assign, check_target
 from ...errors import DTypeError, ShapeError
 
-# ---------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
 def each(value: Any, count: int, function: str, name: str, least: int = 0) -> tuple[int, ...]:
-    """A number or a sequence as one int for each axis. Raises ValueError for another count, and below `least`."""
+    """A number or a sequence as one int for each axis. Raises ValueError for another count, and
+    below `least`.
+    """
     if isinstance(value, str):
         raise ValueError(f"{function}: {name} must be one number or {count}, got {value!r}.")
     numbers = (value,) * count if isinstance(value, int) else tuple(int(v) for v in value)
@@ -36,9 +40,14 @@ def as_shape(sizes: Any) -> tuple[int, ...]:
 
 
 def check_axes(x: Tensor, least: int, function: str, form: str) -> None:
-    """Raise ShapeError if x has fewer axes than `least`; `form` is how they are written, as in "(…, C, H, W)"."""
+    """Raise ShapeError if x has fewer axes than `least`; `form` is how they are written, as in
+    "(…, C, H, W)".
+    """
     if x.ndim < least:
-        raise ShapeError(f"{function}: input must have at least {least} dimension{'s' if least > 1 else ''} {form}, got shape {x.shape}.")
+        raise ShapeError(
+            f"{function}: input must have at least {least} dimension{'s' if least > 1 else ''}"
+            f" {form}, got shape {x.shape}."
+        )
 
 
 def check_integers(index: Tensor, function: str, what: str) -> None:
@@ -49,18 +58,25 @@ def check_integers(index: Tensor, function: str, what: str) -> None:
 
 def check_range(index: Tensor, count: int, function: str, what: str) -> None:
     """Raise IndexError unless all indices lie from 0 to count − 1."""
-    if not isinstance(index.array, backend.NumpyArray) or index.numel() == 0:  # a batched value has no one answer; a device must not wait
+    if (
+        not isinstance(index.array, backend.NumpyArray) or index.numel() == 0
+    ):  # a batched value has no one answer; a device must not wait
         return
     low, high = int(index.array.min()), int(index.array.max())
     if low < 0 or high >= count:
-        raise IndexError(f"{function}: {what} {low if low < 0 else high} is out of range; there are {count}, numbered from 0.")
+        raise IndexError(
+            f"{function}: {what} {low if low < 0 else high} is out of range; there are {count},"
+            " numbered from 0."
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------ along one axis
+# ----------------------------------------------------------------------------------- along one axis
 
 
 def on_axis(numbers: Any, axis: int, ndim: int) -> Tensor:
-    """n numbers in the shape in which they meet one axis of a tensor with `ndim` axes: (n, 1, …, 1)."""
+    """n numbers in the shape in which they meet one axis of a tensor with `ndim` axes: (n, 1, …,
+    1).
+    """
     return as_tensor(numbers).reshape(-1, *(1,) * (ndim - 1 - axis))
 
 
@@ -75,9 +91,15 @@ def read(x: Tensor, axis: int, places: list[int]) -> Tensor:
 
 
 def table(numbers: list[Any], dtype: DType, beside: Tensor) -> Tensor:
-    """A few numbers that depend on shapes only, on the device of a tensor. To a GPU each table travels once."""
+    """A few numbers that depend on shapes only, on the device of a tensor. To a GPU each table
+    travels once.
+    """
     device = backend.device_of(beside.array)
-    return functions.tensor(numbers, dtype=dtype) if device == "cpu" else wrap(_uploaded(tuple(numbers), dtype, device))
+    return (
+        functions.tensor(numbers, dtype=dtype)
+        if device == "cpu"
+        else wrap(_uploaded(tuple(numbers), dtype, device))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -85,7 +107,7 @@ def _uploaded(numbers: tuple[Any, ...], dtype: DType, device: str) -> Any:
     return backend.to_device(backend.as_payload(list(numbers), dtype), device)
 
 
-# ----------------------------------------------------------------------------------------------------------------- in place
+# ----------------------------------------------------------------------------------------- in place
 
 
 def source(input: Any, inplace: bool) -> Tensor:
@@ -103,13 +125,20 @@ def placed(y: Tensor, input: Any, inplace: bool, function: str) -> Tensor:
 
 
 def channels_hint(shape: tuple[int, ...], channels: int, axes: int) -> str:
-    """What may be meant by an input (N, C, …) whose number of channels is wrong, as the end of a message; "" where nothing fits."""
+    """What may be meant by an input (N, C, …) whose number of channels is wrong, as the end of a
+    message; "" where nothing fits.
+    """
     if len(shape) == axes + 2 and shape[-1] == channels:
         order = ", ".join(map(str, (0, axes + 1, *range(1, axes + 1))))
-        return f" Channels come second: is {(shape[0], channels, *shape[1:-1])} meant? Write x.permute({order})."
+        return (
+            f" Channels come second: is {(shape[0], channels, *shape[1:-1])} meant? Write"
+            f" x.permute({order})."
+        )
     if len(shape) == axes + 1 and shape[-1] == channels:
         order = ", ".join(map(str, (axes, *range(axes))))
-        return f" Channels come first: is {(channels, *shape[:-1])} meant? Write x.permute({order})."
+        return (
+            f" Channels come first: is {(channels, *shape[:-1])} meant? Write x.permute({order})."
+        )
     if len(shape) == axes + 1 and channels == 1:
         return f" For {shape[0]} samples of one channel write x.unsqueeze(1)."
     return ""

@@ -1,4 +1,5 @@
-"""Convolutions, their transposes as linear maps, and the windows that they look through as columns of a matrix.
+"""Convolutions, their transposes as linear maps, and the windows that they look through as columns
+of a matrix.
 
 `convolution` and `transposed_convolution` do the work for any number of spatial axes.
 """
@@ -19,51 +20,101 @@ from ...ops.index import unwindow
 from ...ops.shape import pad_axis
 from .common import channels_hint, each, on_axis
 
-# ------------------------------------------------------------------------------------------------------------- convolution
+# -------------------------------------------------------------------------------------- convolution
 
 
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
-    """input (N, C, L) with weight (O, C/groups, K): (N, O, L'). padding: zeros at both ends, "same" or "valid".
-    Dtypes are promoted (PyTorch refuses different ones)."""
+def conv1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """input (N, C, L) with weight (O, C/groups, K): (N, O, L'). padding: zeros at both ends, "same"
+    or "valid". Dtypes are promoted (PyTorch refuses different ones).
+    """
     return convolution(input, weight, bias, stride, padding, dilation, groups, 1)
 
 
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
-    """input (N, C, H, W) with weight (O, C/groups, K, L): (N, O, H', W'), H' = ⌊(H + 2 padding − dilation (K − 1) − 1) / stride⌋ + 1."""
+def conv2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """input (N, C, H, W) with weight (O, C/groups, K, L): (N, O, H', W'), H' = ⌊(H + 2 padding −
+    dilation (K − 1) − 1) / stride⌋ + 1.
+    """
     return convolution(input, weight, bias, stride, padding, dilation, groups, 2)
 
 
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+def conv3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
     """As `conv2d`, with three spatial axes."""
     return convolution(input, weight, bias, stride, padding, dilation, groups, 3)
 
 
-def convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int, axes: int) -> Tensor:
+def convolution(
+    x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int, axes: int
+) -> Tensor:
     """Convolution over the last `axes` axes, of a batch or of one sample."""
     function, x, w = f"conv{axes}d", as_tensor(x), as_tensor(w)
     if x.ndim == axes + 1 and w.ndim == axes + 2:
         if x.shape[0] != w.shape[1] * groups:
-            raise _wrong_channels(function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups)
+            raise _wrong_channels(
+                function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups
+            )
         return convolution(x.unsqueeze(0), w, b, stride, padding, dilation, groups, axes).squeeze(0)
     if x.ndim != axes + 2 or w.ndim != axes + 2:
         raise ShapeError(
-            f"{function}: input must have {axes + 2} dimensions (N, C, …) and weight as many, got shapes {x.shape} and {w.shape}."
+            f"{function}: input must have {axes + 2} dimensions (N, C, …) and weight as many, got"
+            f" shapes {x.shape} and {w.shape}."
         )
     if groups < 1 or w.shape[0] % groups:
-        raise ShapeError(f"{function}: groups={groups} must divide the {w.shape[0]} outputs of a weight of shape {w.shape}.")
+        raise ShapeError(
+            f"{function}: groups={groups} must divide the {w.shape[0]} outputs of a weight of shape"
+            f" {w.shape}."
+        )
     if x.shape[1] != w.shape[1] * groups:
-        raise _wrong_channels(function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups)
-    steps, holes = each(stride, axes, function, "stride", 1), each(dilation, axes, function, "dilation", 1)
+        raise _wrong_channels(
+            function, x, w.shape[1] * groups, axes, f"weight of shape {w.shape}", groups
+        )
+    steps, holes = (
+        each(stride, axes, function, "stride", 1),
+        each(dilation, axes, function, "dilation", 1),
+    )
     around = zeros_around(padding, w.shape[2:], steps, holes, function)
-    counts = [windows.window_count(*along) for along in zip(x.shape[2:], w.shape[2:], steps, around, holes, strict=True)]
+    counts = [
+        windows.window_count(*along)
+        for along in zip(x.shape[2:], w.shape[2:], steps, around, holes, strict=True)
+    ]
     if min(counts) <= 0:
-        raise ShapeError(f"{function}: the kernel {w.shape[2:]} (dilation {holes}) is larger than the padded input of shape {x.shape}.")
+        raise ShapeError(
+            f"{function}: the kernel {w.shape[2:]} (dilation {holes}) is larger than the padded"
+            f" input of shape {x.shape}."
+        )
     y = windows.convolve(x, w, stride=steps, padding=around, dilation=holes, groups=groups)
     return _with_channel_bias(y, b, w.shape[0], function)
 
 
 def zeros_around(
-    padding: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], function: str
+    padding: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    function: str,
 ) -> tuple[tuple[int, int], ...]:
     """`padding` (a number, one an axis, "same", "valid") as zeros before and after each axis."""
     if padding == "valid":
@@ -74,11 +125,13 @@ def zeros_around(
         totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         return tuple((t // 2, t - t // 2) for t in totals)
     if isinstance(padding, str):
-        raise ValueError(f'{function}: padding must be numbers, "same" or "valid", got {padding!r}.')
+        raise ValueError(
+            f'{function}: padding must be numbers, "same" or "valid", got {padding!r}.'
+        )
     return tuple((p, p) for p in each(padding, len(kernel), function, "padding"))
 
 
-# -------------------------------------------------------------------------------------------------- transposed convolution
+# --------------------------------------------------------------------------- transposed convolution
 
 
 def conv_transpose1d(
@@ -91,10 +144,12 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of conv1d as a linear map: input (N, C, L), weight (C, O/groups, K): (N, O, (L − 1) stride − 2 padding + dilation
-    (K − 1) + output_padding + 1).
+    """The transpose of conv1d as a linear map: input (N, C, L), weight (C, O/groups, K): (N, O, (L
+    − 1) stride − 2 padding + dilation (K − 1) + output_padding + 1).
     """
-    return transposed_convolution(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+    return transposed_convolution(
+        input, weight, bias, stride, padding, output_padding, groups, dilation, 1
+    )
 
 
 def conv_transpose2d(
@@ -108,7 +163,9 @@ def conv_transpose2d(
     dilation: Any = 1,
 ) -> Tensor:
     """The transpose of conv2d as a linear map: input (N, C, H, W), weight (C, O/groups, K, L)."""
-    return transposed_convolution(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+    return transposed_convolution(
+        input, weight, bias, stride, padding, output_padding, groups, dilation, 2
+    )
 
 
 def conv_transpose3d(
@@ -121,40 +178,85 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of conv3d as a linear map: input (N, C, D, H, W), weight (C, O/groups, J, K, L)."""
-    return transposed_convolution(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+    """The transpose of conv3d as a linear map: input (N, C, D, H, W), weight (C, O/groups, J, K,
+    L).
+    """
+    return transposed_convolution(
+        input, weight, bias, stride, padding, output_padding, groups, dilation, 3
+    )
 
 
-def _wrong_channels(function: str, x: Tensor, wanted: int, axes: int, weight: str, groups: int) -> ShapeError:
+def _wrong_channels(
+    function: str, x: Tensor, wanted: int, axes: int, weight: str, groups: int
+) -> ShapeError:
     single = x.ndim == axes + 1
-    given = f"input of shape {x.shape} has {x.shape[0 if single else 1]} channels (its {'first' if single else 'second'} axis)"
+    given = (
+        f"input of shape {x.shape} has {x.shape[0 if single else 1]} channels (its"
+        f" {'first' if single else 'second'} axis)"
+    )
     several = f" in {groups} groups" if groups != 1 else ""
-    return ShapeError(f"{function}: {given}, but {weight}{several} needs {wanted}.{channels_hint(x.shape, wanted, axes)}")
+    return ShapeError(
+        f"{function}: {given}, but {weight}{several} needs"
+        f" {wanted}.{channels_hint(x.shape, wanted, axes)}"
+    )
 
 
-def transposed_convolution(x: Any, w: Any, b: Any, stride: Any, padding: Any, extra: Any, groups: int, dilation: Any, axes: int) -> Tensor:
-    """The transpose of `convolution` as a linear map; `extra` adds to the output's size at its end."""
+def transposed_convolution(
+    x: Any,
+    w: Any,
+    b: Any,
+    stride: Any,
+    padding: Any,
+    extra: Any,
+    groups: int,
+    dilation: Any,
+    axes: int,
+) -> Tensor:
+    """The transpose of `convolution` as a linear map; `extra` adds to the output's size at its
+    end.
+    """
     function, x, w = f"conv_transpose{axes}d", as_tensor(x), as_tensor(w)
     if x.ndim in (axes + 1, axes + 2) and w.ndim == axes + 2 and x.shape[-axes - 1] != w.shape[0]:
-        raise _wrong_channels(function, x, w.shape[0], axes, f"weight (C, O/groups, …) of shape {w.shape}", groups)
+        raise _wrong_channels(
+            function, x, w.shape[0], axes, f"weight (C, O/groups, …) of shape {w.shape}", groups
+        )
     if x.ndim == axes + 1:
-        return transposed_convolution(x.unsqueeze(0), w, b, stride, padding, extra, groups, dilation, axes).squeeze(0)
+        return transposed_convolution(
+            x.unsqueeze(0), w, b, stride, padding, extra, groups, dilation, axes
+        ).squeeze(0)
     if x.ndim != axes + 2 or w.ndim != axes + 2 or groups < 1 or w.shape[0] % groups:
         raise ShapeError(
-            f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …) of shape {w.shape} in {groups} groups."
+            f"{function}: input (N, C, …) of shape {x.shape} does not fit weight (C, O/groups, …)"
+            f" of shape {w.shape} in {groups} groups."
         )
-    steps, holes = each(stride, axes, function, "stride", 1), each(dilation, axes, function, "dilation", 1)
-    cut, more = each(padding, axes, function, "padding"), each(extra, axes, function, "output_padding")
+    steps, holes = (
+        each(stride, axes, function, "stride", 1),
+        each(dilation, axes, function, "dilation", 1),
+    )
+    cut, more = (
+        each(padding, axes, function, "padding"),
+        each(extra, axes, function, "output_padding"),
+    )
     if any(m >= max(s, d) for m, s, d in zip(more, steps, holes, strict=True)):
-        raise ValueError(f"{function}: output_padding {more} must be smaller than stride {steps} or dilation {holes}.")
+        raise ValueError(
+            f"{function}: output_padding {more} must be smaller than stride {steps} or dilation"
+            f" {holes}."
+        )
     around = tuple((p, max(0, p - m)) for p, m in zip(cut, more, strict=True))
     size = tuple(
         (n - 1) * s + d * (k - 1) + 1 - before - after
-        for n, s, d, k, (before, after) in zip(x.shape[2:], steps, holes, w.shape[2:], around, strict=True)
+        for n, s, d, k, (before, after) in zip(
+            x.shape[2:], steps, holes, w.shape[2:], around, strict=True
+        )
     )
     if min(size) <= 0:
-        raise ShapeError(f"{function}: nothing is left of the output for input {x.shape}, weight {w.shape}, padding {cut}.")
-    y = windows.convolve_input(x, w, stride=steps, padding=around, dilation=holes, groups=groups, size=size)
+        raise ShapeError(
+            f"{function}: nothing is left of the output for input {x.shape}, weight {w.shape},"
+            f" padding {cut}."
+        )
+    y = windows.convolve_input(
+        x, w, stride=steps, padding=around, dilation=holes, groups=groups, size=size
+    )
     for axis, (p, m) in enumerate(zip(cut, more, strict=True)):
         if m > p:  # beyond what the windows reach
             y = pad_axis(y, axis=axis + 2, before=0, after=m - p)
@@ -170,32 +272,52 @@ def _with_channel_bias(y: Tensor, bias: Any, channels: int, function: str) -> Te
     return y + on_axis(b, 1, y.ndim)
 
 
-# ------------------------------------------------------------------------------------------------------ windows as columns
+# ------------------------------------------------------------------------------- windows as columns
 
 
 @in_own_memory
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(
+    input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """Each window of (N, C, H, W) as a column: (N, C · K · L, windows)."""
     x = as_tensor(input)
     if x.ndim == 3:
         return unfold(x.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
     if x.ndim != 4:
-        raise ShapeError(f"unfold: input must have 4 dimensions (N, C, H, W) or 3, got shape {x.shape}.")
-    shifts, counts, around = _under_windows(x.shape[2:], kernel_size, dilation, padding, stride, "unfold")
+        raise ShapeError(
+            f"unfold: input must have 4 dimensions (N, C, H, W) or 3, got shape {x.shape}."
+        )
+    shifts, counts, around = _under_windows(
+        x.shape[2:], kernel_size, dilation, padding, stride, "unfold"
+    )
     for axis, p in enumerate(around):
         x = pad_axis(x, axis=axis + 2, before=p, after=p) if p else x
-    return stack([x[(..., *shift)] for shift in shifts], 2).reshape(x.shape[0], x.shape[1] * len(shifts), math.prod(counts))
+    return stack([x[(..., *shift)] for shift in shifts], 2).reshape(
+        x.shape[0], x.shape[1] * len(shifts), math.prod(counts)
+    )
 
 
 @in_own_memory
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The transpose of `unfold`: columns added up where their windows overlap, (N, C · K · L, windows) to (N, C, *output_size)."""
+def fold(
+    input: Any,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
+    """The transpose of `unfold`: columns added up where their windows overlap, (N, C · K · L,
+    windows) to (N, C, *output_size).
+    """
     x, size = as_tensor(input), each(output_size, 2, "fold", "output_size", 1)
     if x.ndim == 2:
         return fold(x.unsqueeze(0), size, kernel_size, dilation, padding, stride).squeeze(0)
     shifts, counts, around = _under_windows(size, kernel_size, dilation, padding, stride, "fold")
     if x.ndim != 3 or x.shape[1] % len(shifts) or x.shape[2] != math.prod(counts):
-        raise ShapeError(f"fold: input of shape {x.shape} does not fit {len(shifts)} positions in each of {math.prod(counts)} windows.")
+        raise ShapeError(
+            f"fold: input of shape {x.shape} does not fit {len(shifts)} positions in each of"
+            f" {math.prod(counts)} windows."
+        )
     channels = x.shape[1] // len(shifts)
     parts = x.reshape(x.shape[0], channels, len(shifts), *counts)
     padded = (x.shape[0], channels, *(n + 2 * p for n, p in zip(size, around, strict=True)))
@@ -210,9 +332,17 @@ def _under_windows(
     size: Sequence[int], kernel_size: Any, dilation: Any, padding: Any, stride: Any, function: str
 ) -> tuple[list[tuple[Any, ...]], tuple[int, ...], tuple[int, ...]]:
     """The index of each kernel position under all windows, how many windows, and the padding."""
-    kernel, holes = each(kernel_size, 2, function, "kernel_size", 1), each(dilation, 2, function, "dilation", 1)
+    kernel, holes = (
+        each(kernel_size, 2, function, "kernel_size", 1),
+        each(dilation, 2, function, "dilation", 1),
+    )
     around, steps = each(padding, 2, function, "padding"), each(stride, 2, function, "stride", 1)
-    counts = tuple(windows.window_count(n, k, s, (p, p), d) for n, k, s, p, d in zip(size, kernel, steps, around, holes, strict=True))
+    counts = tuple(
+        windows.window_count(n, k, s, (p, p), d)
+        for n, k, s, p, d in zip(size, kernel, steps, around, holes, strict=True)
+    )
     if min(counts) <= 0:
-        raise ShapeError(f"{function}: the kernel {kernel} is larger than the padded image {tuple(size)}.")
+        raise ShapeError(
+            f"{function}: the kernel {kernel} is larger than the padded image {tuple(size)}."
+        )
     return [under for _, under in windows._shifts(kernel, steps, holes, counts)], counts, around

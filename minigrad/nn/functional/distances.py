@@ -1,4 +1,6 @@
-"""Lengths, distances and angles of vectors along one axis. Where a length is 0 its derivative is 0."""
+"""Lengths, distances and angles of vectors along one axis. Where a length is 0 its derivative is
+0.
+"""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -13,7 +15,9 @@ from ...ops.narrow import in_float32
 
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:
-    """‖x‖ₚ along `dim`, which is kept; p = 0 counts the elements that are not 0; derivative 0 where the length is 0."""
+    """‖x‖ₚ along `dim`, which is kept; p = 0 counts the elements that are not 0; derivative 0
+    where the length is 0.
+    """
     return x.norm(p, dim, True)
 
 
@@ -36,7 +40,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 @in_own_memory
 @in_float32
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
     """‖x1 − x2 + ε‖ₚ along the last axis."""
     distance = length(as_tensor(x1) - x2 + eps, p, -1)
     return distance if keepdim else distance.squeeze(-1)
@@ -45,7 +51,9 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 @in_own_memory
 @in_float32
 def pdist(input: Any, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of each two rows i < j of a matrix: (0, 1), (0, 2), … (n − 2, n − 1)."""
+    """The p-norms of the differences of each two rows i < j of a matrix: (0, 1), (0, 2), … (n −
+    2, n − 1).
+    """
     x = as_tensor(input)
     if x.ndim != 2:
         raise ShapeError(f"pdist: needs a matrix, got shape {x.shape}.")

@@ -1,9 +1,12 @@
-"""Fractional max pooling: the largest element of windows of one size whose places are drawn, so that sizes shrink by any ratio.
+"""Fractional max pooling: the largest element of windows of one size whose places are drawn, so
+that sizes shrink by any ratio.
 
-Along an axis of n elements, m windows of k begin at ⌊(i + u) α⌋ − ⌊u α⌋ with α = (n − k) / (m − 1) and one random u in [0, 1) for each
-channel of each example; the last one ends where the axis ends. Windows may overlap, and small ones leave elements out.
+Along an axis of n elements, m windows of k begin at ⌊(i + u) α⌋ − ⌊u α⌋ with α = (n − k) / (m − 1)
+and one random u in [0, 1) for each channel of each example; the last one ends where the axis ends.
+Windows may overlap, and small ones leave elements out.
 
-Source: Graham, Fractional max-pooling (2014), section 2; the pseudo-random overlapping variant, as PyTorch has it.
+Source: Graham, Fractional max-pooling (2014), section 2; the pseudo-random overlapping variant, as
+PyTorch has it.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -30,17 +33,22 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Largest elements of windows that are drawn: (N, C, H, W) to (N, C, *output_size), or without N. Floating dtypes.
+    """Largest elements of windows that are drawn: (N, C, H, W) to (N, C, *output_size), or without
+    N. Floating dtypes.
 
-    kernel_size, output_size: of the window and of the result, one number or two. output_ratio: instead of output_size, the share of each
-    axis, between 0 and 1 (sizes are rounded down). return_indices: the places in the flattened image too (int64). _random_samples: the
-    numbers in [0, 1) that place the windows, (N, C, 2) with N = 1 for one image, for columns and for rows; of more examples the first
-    count. Drawn in each call if there are none.
+    kernel_size, output_size: of the window and of the result, one number or two. output_ratio:
+    instead of output_size, the share of each axis, between 0 and 1 (sizes are rounded down).
+    return_indices: the places in the flattened image too (int64). _random_samples: the numbers in
+    [0, 1) that place the windows, (N, C, 2) with N = 1 for one image, for columns and for rows; of
+    more examples the first count. Drawn in each call if there are none.
 
-    The first of equal elements in row-major order gets the derivative. Raises ShapeError where kernel and result are larger than the image
-    allows (k + m − 1 ≤ n), ValueError unless exactly one of output_size and output_ratio is given.
+    The first of equal elements in row-major order gets the derivative. Raises ShapeError where
+    kernel and result are larger than the image allows (k + m − 1 ≤ n), ValueError unless exactly
+    one of output_size and output_ratio is given.
     """
-    return _pooled(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2)
+    return _pooled(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 2
+    )
 
 
 @functions.in_own_memory
@@ -52,35 +60,58 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Largest elements of windows that are drawn: (N, C, D, H, W) to (N, C, *output_size), or without N. _random_samples: (N, C, 3), for
-    the axes in order; otherwise as `fractional_max_pool2d`.
+    """Largest elements of windows that are drawn: (N, C, D, H, W) to (N, C, *output_size), or
+    without N. _random_samples: (N, C, 3), for the axes in order; otherwise as
+    `fractional_max_pool2d`.
     """
-    return _pooled(input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3)
+    return _pooled(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, 3
+    )
 
 
-def _pooled(x: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any, axes: int) -> Any:
+def _pooled(
+    x: Any,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    return_indices: bool,
+    samples: Any,
+    axes: int,
+) -> Any:
     function, x = f"fractional_max_pool{axes}d", as_tensor(x)
     _check_images(x, axes, function)
     if x.dtype.kind not in "fV":
         raise DTypeError(f"{function}: input must be of a floating dtype, got {x.dtype}.")
     lead, sizes = x.shape[:-axes], x.shape[-axes:]
     kernel = each(kernel_size, axes, function, "kernel_size", 1)
-    wanted = each(_wanted(sizes, output_size, output_ratio, axes, function), axes, function, "output_size", 1)
+    wanted = each(
+        _wanted(sizes, output_size, output_ratio, axes, function), axes, function, "output_size", 1
+    )
     if any(k + m - 1 > n for k, m, n in zip(kernel, wanted, sizes, strict=True)):
         raise ShapeError(
-            f"{function}: windows of {kernel} do not give a result of {wanted} in an input of shape {x.shape}: along each axis their sum "
-            "may be at most the axis plus 1."
+            f"{function}: windows of {kernel} do not give a result of {wanted} in an input of shape"
+            f" {x.shape}: along each axis their sum may be at most the axis plus 1."
         )
     chances = (*((1, *lead) if len(lead) == 1 else lead), axes)
-    u = functions.rand(chances, dtype=x.dtype, device=x.device) if samples is None else as_tensor(samples).detach().to(x.dtype)
+    u = (
+        functions.rand(chances, dtype=x.dtype, device=x.device)
+        if samples is None
+        else as_tensor(samples).detach().to(x.dtype)
+    )
     if u.ndim != 3 or u.shape[1:] != chances[1:] or u.shape[0] < chances[0]:
-        raise ShapeError(f"{function}: _random_samples must have the shape {chances}, (N, C, {axes}), got {u.shape}.")
+        raise ShapeError(
+            f"{function}: _random_samples must have the shape {chances}, (N, C, {axes}), got"
+            f" {u.shape}."
+        )
     u = u[: chances[0]]
-    # The place of each element of each window in its flattened image: channels, then the axes of the result, then those of the window.
+    # The place of each element of each window in its flattened image: channels, then the axes of
+    # the result, then those of the window.
     place: Any = 0
     for i, (n, k, m) in enumerate(zip(sizes, kernel, wanted, strict=True)):
         column = i if axes == 3 else 1 - i
-        at = _starts(u[..., column].reshape(-1, 1), n, k, m).reshape(-1, m, 1) + arange(k, device=x.device)
+        at = _starts(u[..., column].reshape(-1, 1), n, k, m).reshape(-1, m, 1) + arange(
+            k, device=x.device
+        )
         shape = [1] * (2 * axes)
         shape[i], shape[axes + i] = m, k
         place = place + at.reshape(-1, *shape) * math.prod(sizes[i + 1 :])
@@ -94,20 +125,29 @@ def _pooled(x: Any, kernel_size: Any, output_size: Any, output_ratio: Any, retur
     return (y, place.reshape(*lead, *wanted)) if return_indices else y
 
 
-def _wanted(sizes: tuple[int, ...], output_size: Any, output_ratio: Any, axes: int, function: str) -> Any:
+def _wanted(
+    sizes: tuple[int, ...], output_size: Any, output_ratio: Any, axes: int, function: str
+) -> Any:
     """The sizes of the result. Raises ValueError unless they are told in one of the two ways."""
     if (output_size is None) == (output_ratio is None):
         raise ValueError(f"{function}: give output_size or output_ratio, one of the two.")
     if output_ratio is None:
         return output_size
-    ratios = (output_ratio,) * axes if isinstance(output_ratio, int | float) else tuple(output_ratio)
+    ratios = (
+        (output_ratio,) * axes if isinstance(output_ratio, int | float) else tuple(output_ratio)
+    )
     if len(ratios) != axes or not all(0 < r < 1 for r in ratios):
-        raise ValueError(f"{function}: output_ratio must be one number or {axes}, between 0 and 1, got {output_ratio!r}.")
+        raise ValueError(
+            f"{function}: output_ratio must be one number or {axes}, between 0 and 1, got"
+            f" {output_ratio!r}."
+        )
     return tuple(int(n * r) for n, r in zip(sizes, ratios, strict=True))
 
 
 def _starts(u: Tensor, n: int, k: int, m: int) -> Tensor:
-    """Where m windows of k begin among n elements: (channels, m) for the samples u (channels, 1)."""
+    """Where m windows of k begin among n elements: (channels, m) for the samples u (channels,
+    1).
+    """
     last = functions.full_like(u, n - k, dtype=backend.int64)
     if m == 1:
         return last

@@ -15,7 +15,7 @@ from .common import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced
 
-# ------------------------------------------------------------------------------------------------------------ of classes
+# --------------------------------------------------------------------------------------- of classes
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -24,13 +24,32 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
     return reduced(softplus(-t * x), reduction, "soft_margin_loss")
 
 
-def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean") -> Tensor:
-    """Σ max(0, margin − x[t] + x[c])ᵖ over the classes c ≠ t, divided by their number: x (N, C) or (C,), t class indices (N,) or ()."""
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Σ max(0, margin − x[t] + x[c])ᵖ over the classes c ≠ t, divided by their number: x (N, C)
+    or (C,), t class indices (N,) or ().
+    """
     x, t = as_tensor(input), as_tensor(target)
     if x.ndim < 2:
-        return multi_margin_loss(x.reshape(1, -1), t.reshape(1), p, margin, weight, "mean" if reduction == "none" else reduction)
+        return multi_margin_loss(
+            x.reshape(1, -1),
+            t.reshape(1),
+            p,
+            margin,
+            weight,
+            "mean" if reduction == "none" else reduction,
+        )
     if x.ndim != 2 or t.shape != x.shape[:1] or t.dtype.kind not in "iu":
-        raise ShapeError(f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype} {t.shape}.")
+        raise ShapeError(
+            f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype}"
+            f" {t.shape}."
+        )
     check_range(t, x.shape[1], "multi_margin_loss", "class")
     right = t.unsqueeze(1) == arange(x.shape[1], device=x.device)
     own = x[arange(x.shape[0], device=x.device), t].unsqueeze(1)
@@ -40,7 +59,8 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
 
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """Σ max(0, 1 − x[t] + x[c]) over the target classes t of a row (those before its first −1) and all other classes c, divided by the
+    """Σ max(0, 1 − x[t] + x[c]) over the target classes t of a row (those before its first −1) and
+    all other classes c, divided by the
     number of classes: x and t (N, C) or (C,).
     """
     x, t = pair(input, target, "multilabel_margin_loss")
@@ -49,36 +69,64 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     listed = (labels < 0).to(backend.int64).cumsum(1) == 0
     index = where(listed, labels, 0)
     check_range(index, rows.shape[1], "multilabel_margin_loss", "class")
-    own = ((index.unsqueeze(2) == arange(rows.shape[1], device=rows.device)) & listed.unsqueeze(2)).any(1)
-    gap = 1 - rows[arange(rows.shape[0], device=rows.device).reshape(-1, 1), index].unsqueeze(2) + rows.unsqueeze(1)
+    own = (
+        (index.unsqueeze(2) == arange(rows.shape[1], device=rows.device)) & listed.unsqueeze(2)
+    ).any(1)
+    gap = (
+        1
+        - rows[arange(rows.shape[0], device=rows.device).reshape(-1, 1), index].unsqueeze(2)
+        + rows.unsqueeze(1)
+    )
     counts = listed.unsqueeze(2) & ~own.unsqueeze(1)
     loss = where(counts, clamp(gap, min=0.0), 0.0).sum((1, 2)) / rows.shape[1]
     return reduced(loss if x.ndim > 1 else loss[0], reduction, "multilabel_margin_loss")
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, reduction: str = "mean"
+) -> Tensor:
     """The mean over the classes of the cross entropies of σ(x) and t: x and t (…, C)."""
     x, t = pair(input, target, "multilabel_soft_margin_loss")
     loss = t * softplus(-x) + (1 - t) * softplus(x)
-    return reduced((loss if weight is None else loss * weight).mean(-1), reduction, "multilabel_soft_margin_loss")
+    return reduced(
+        (loss if weight is None else loss * weight).mean(-1),
+        reduction,
+        "multilabel_soft_margin_loss",
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ of samples
+# --------------------------------------------------------------------------------------- of samples
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
     """max(0, −t (x1 − x2) + margin)."""
-    return reduced(clamp(-as_tensor(target) * (as_tensor(input1) - input2) + margin, min=0.0), reduction, "margin_ranking_loss")
+    return reduced(
+        clamp(-as_tensor(target) * (as_tensor(input1) - input2) + margin, min=0.0),
+        reduction,
+        "margin_ranking_loss",
+    )
 
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
     """x where t = 1, max(0, margin − x) where t = −1, and both together where t is neither."""
     x, t = as_tensor(input), as_tensor(target)
-    return reduced(where(t != -1, x, 0.0) + where(t != 1, clamp(margin - x, min=0.0), 0.0), reduction, "hinge_embedding_loss")
+    return reduced(
+        where(t != -1, x, 0.0) + where(t != 1, clamp(margin - x, min=0.0), 0.0),
+        reduction,
+        "hinge_embedding_loss",
+    )
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """1 − cos where t = 1, max(0, cos − margin) where t = −1, for the cosine of the angle between the last axes."""
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """1 − cos where t = 1, max(0, cos − margin) where t = −1, for the cosine of the angle
+    between the last axes.
+    """
     a, b, t = as_tensor(input1), as_tensor(input2), as_tensor(target)
     small = 1e-12
     cosine = (a * b).sum(-1) / functions.sqrt(((a * a).sum(-1) + small) * ((b * b).sum(-1) + small))
@@ -96,9 +144,15 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ; swap: see the next function."""
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ;
+    swap: see the next function.
+    """
     distance = lambda a, b: pairwise_distance(a, b, p, eps)
-    return reduced(_triplets(anchor, positive, negative, distance, margin, swap), reduction, "triplet_margin_loss")
+    return reduced(
+        _triplets(anchor, positive, negative, distance, margin, swap),
+        reduction,
+        "triplet_margin_loss",
+    )
 
 
 def triplet_margin_with_distance_loss(
@@ -111,14 +165,25 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for any distance; with `swap` the negative's distance is the smaller of
-    those from the anchor and from the positive.
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin) for any distance; with `swap` the
+    negative's distance is the smaller of those from the anchor and from the positive.
     """
     distance = pairwise_distance if distance_function is None else distance_function
-    return reduced(_triplets(anchor, positive, negative, distance, margin, swap), reduction, "triplet_margin_with_distance_loss")
+    return reduced(
+        _triplets(anchor, positive, negative, distance, margin, swap),
+        reduction,
+        "triplet_margin_with_distance_loss",
+    )
 
 
-def _triplets(anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Tensor], margin: float, swap: bool) -> Tensor:
+def _triplets(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance: Callable[[Any, Any], Tensor],
+    margin: float,
+    swap: bool,
+) -> Tensor:
     """The loss of each triplet."""
     far = distance(anchor, negative)
     if swap:

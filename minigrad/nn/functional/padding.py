@@ -16,22 +16,31 @@ from .common import read, span
 
 
 @in_own_memory
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Elements added at the ends of axes: `pad` is (before last axis, after last axis, before the axis before it, …); negative numbers cut
-    off.
+def pad(
+    input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """Elements added at the ends of axes: `pad` is (before last axis, after last axis, before the
+    axis before it, …); negative numbers cut off.
 
-    mode: "constant" (of `value`, 0 by default), "reflect" (mirrored without repeating the edge), "replicate" (the edge), "circular".
+    mode: "constant" (of `value`, 0 by default), "reflect" (mirrored without repeating the edge),
+    "replicate" (the edge), "circular".
     """
     x = as_tensor(input)
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ValueError(f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.')
+        raise ValueError(
+            f'pad: mode must be "constant", "reflect", "replicate" or "circular", got {mode!r}.'
+        )
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
-        raise ValueError(f"pad: {tuple(pad)} must hold pairs for at most the {x.ndim} axes of input {x.shape}.")
+        raise ValueError(
+            f"pad: {tuple(pad)} must hold pairs for at most the {x.ndim} axes of input {x.shape}."
+        )
     for i in range(len(pad) // 2):
         axis, before, after = x.ndim - 1 - i, int(pad[2 * i]), int(pad[2 * i + 1])
         n = x.shape[axis]
         if n + before + after < 0:
-            raise ShapeError(f"pad: ({before}, {after}) cuts more than the {n} elements of dimension {axis}.")
+            raise ShapeError(
+                f"pad: ({before}, {after}) cuts more than the {n} elements of dimension {axis}."
+            )
         if mode == "constant":
             x = span(x, axis, max(0, -before), n - max(0, -after)) if before < 0 or after < 0 else x
             x = _filled_ends(x, axis, max(0, before), max(0, after), value or 0)
@@ -52,7 +61,12 @@ def _filled_ends(x: Tensor, axis: int, before: int, after: int, value: float) ->
         return x
     if not value:
         return pad_axis(x, axis=axis, before=before, after=after)
-    ends = [functions.full((*x.shape[:axis], n, *x.shape[axis + 1 :]), value, dtype=x.dtype, device=x.device) for n in (before, after)]
+    ends = [
+        functions.full(
+            (*x.shape[:axis], n, *x.shape[axis + 1 :]), value, dtype=x.dtype, device=x.device
+        )
+        for n in (before, after)
+    ]
     return cat([ends[0], x, ends[1]], axis)
 
 
@@ -63,8 +77,14 @@ def _mirrored(n: int, before: int, after: int, mode: str) -> list[int]:
         return [min(max(i, 0), n - 1) for i in positions]
     if mode == "circular":
         if max(before, after) > n:
-            raise ValueError(f"pad: circular padding of ({before}, {after}) goes more than once round {n} elements.")
+            raise ValueError(
+                f"pad: circular padding of ({before}, {after}) goes more than once round {n}"
+                " elements."
+            )
         return [i % n for i in positions]
     if max(before, after) >= n:
-        raise ValueError(f"pad: reflect needs padding smaller than the axis; got ({before}, {after}) for {n} elements.")
+        raise ValueError(
+            f"pad: reflect needs padding smaller than the axis; got ({before}, {after}) for {n}"
+            " elements."
+        )
     return [-i if i < 0 else 2 * (n - 1) - i if i >= n else i for i in positions]

@@ -1,6 +1,8 @@
-"""Pooling: the largest element, the mean or a norm of each window, or of as even parts of the axes as possible.
+"""Pooling: the largest element, the mean or a norm of each window, or of as even parts of the axes
+as possible.
 
-All of it goes axis by axis, the last one first: the largest of a window is the largest of its rows' largest, its sum the sum of their sums.
+All of it goes axis by axis, the last one first: the largest of a window is the largest of its rows'
+largest, its sum the sum of their sums.
 """
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
@@ -20,7 +22,7 @@ from ...ops.index import index_put
 from ...ops.narrow import in_float32
 from .common import check_integers, check_range, each, on_axis, span, table
 
-# ------------------------------------------------------------------------------------------------------- the largest element
+# ------------------------------------------------------------------------------ the largest element
 
 
 def max_pool1d(
@@ -32,7 +34,9 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Largest element of each window of (N, C, L) or (C, L); the first of equals gets the derivative. return_indices: its place too."""
+    """Largest element of each window of (N, C, L) or (C, L); the first of equals gets the
+    derivative. return_indices: its place too.
+    """
     return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
 
 
@@ -45,9 +49,11 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Largest element of each window of (N, C, H, W) or (C, H, W); stride is kernel_size by default; padding never wins.
+    """Largest element of each window of (N, C, H, W) or (C, H, W); stride is kernel_size by
+    default; padding never wins.
 
-    The first of equal elements in row-major order gets the derivative. return_indices: its place in the flattened image too (int64).
+    The first of equal elements in row-major order gets the derivative. return_indices: its place in
+    the flattened image too (int64).
     """
     return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
 
@@ -61,11 +67,22 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Largest element of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `max_pool2d`."""
+    """Largest element of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as
+    `max_pool2d`.
+    """
     return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
 
 
-def _max_pooled(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool, axes: int) -> Any:
+def _max_pooled(
+    x: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+    axes: int,
+) -> Any:
     x = as_tensor(x)
     setup = _pool_setup(x, kernel, stride, padding, dilation, ceil_mode, axes, f"max_pool{axes}d")
     places = _places(x, axes) if return_indices else None
@@ -84,51 +101,98 @@ def _places(x: Tensor, axes: int) -> Tensor:
 
 
 @functions.in_own_memory
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """Each element at the place of (N, C, L) or (C, L) that `max_pool1d(…, return_indices=True)` named, zeros elsewhere."""
+def max_unpool1d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
+    """Each element at the place of (N, C, L) or (C, L) that `max_pool1d(…, return_indices=True)`
+    named, zeros elsewhere.
+    """
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
 @functions.in_own_memory
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """Each element at the place that `max_pool2d(…, return_indices=True)` named, zeros elsewhere. output_size: of the image, where
-    several would have given the windows.
+def max_unpool2d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
+    """Each element at the place that `max_pool2d(…, return_indices=True)` named, zeros elsewhere.
+    output_size: of the image, where several would have given the windows.
     """
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
 @functions.in_own_memory
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
-    """Each element at the place that `max_pool3d(…, return_indices=True)` named, zeros elsewhere."""
+def max_unpool3d(
+    input: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:
+    """Each element at the place that `max_pool3d(…, return_indices=True)` named, zeros
+    elsewhere.
+    """
     return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
 
 
-def _unpooled(x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int) -> Tensor:
+def _unpooled(
+    x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int
+) -> Tensor:
     function, x, index = f"max_unpool{axes}d", as_tensor(x), as_tensor(indices)
     if x.shape != index.shape or x.ndim not in (axes + 1, axes + 2):
-        raise ShapeError(f"{function}: input of shape {x.shape} and indices of shape {index.shape} must agree and have {axes + 2} axes.")
+        raise ShapeError(
+            f"{function}: input of shape {x.shape} and indices of shape {index.shape} must agree"
+            f" and have {axes + 2} axes."
+        )
     check_integers(index, function, "indices")
-    kernel, around = each(kernel_size, axes, function, "kernel_size", 1), each(padding, axes, function, "padding")
+    kernel, around = (
+        each(kernel_size, axes, function, "kernel_size", 1),
+        each(padding, axes, function, "padding"),
+    )
     steps = kernel if stride is None else each(stride, axes, function, "stride", 1)
-    size = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)]
+    size = [
+        (n - 1) * s - 2 * p + k
+        for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)
+    ]
     if output_size is not None:
         size = list(output_size)[-axes:]
     images = math.prod(x.shape[:-axes])
     check_range(index, math.prod(size), function, "index")
-    flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(images, device=x.device).reshape(-1, 1) * math.prod(size)
+    flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(
+        images, device=x.device
+    ).reshape(-1, 1) * math.prod(size)
     empty = functions.zeros(images * math.prod(size), dtype=x.dtype, device=x.device)
     place = functions.plain_index((flat.reshape(-1),), x.array)
-    return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape((*x.shape[:-axes], *size))
+    return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape(
+        (*x.shape[:-axes], *size)
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- means and norms
+# ---------------------------------------------------------------------------------- means and norms
 
 
 def avg_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
 ) -> Tensor:
     """Mean of each window of (N, C, L) or (C, L)."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d")
+    return _avg_pooled(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1, "avg_pool1d"
+    )
 
 
 def avg_pool2d(
@@ -140,8 +204,20 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Mean of each window of (N, C, H, W) or (C, H, W). count_include_pad: whether the zeros of the padding count as elements."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2, "avg_pool2d")
+    """Mean of each window of (N, C, H, W) or (C, H, W). count_include_pad: whether the zeros of
+    the padding count as elements.
+    """
+    return _avg_pooled(
+        input,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+        2,
+        "avg_pool2d",
+    )
 
 
 def avg_pool3d(
@@ -154,11 +230,29 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `avg_pool2d`."""
-    return _avg_pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3, "avg_pool3d")
+    return _avg_pooled(
+        input,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+        3,
+        "avg_pool3d",
+    )
 
 
 def _avg_pooled(
-    x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, override: int | None, axes: int, function: str
+    x: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    include: bool,
+    override: int | None,
+    axes: int,
+    function: str,
 ) -> Tensor:
     x = as_tensor(x)
     if override == 0:
@@ -182,68 +276,110 @@ def _avg_pooled(
     return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
 
 
-def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool1d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
     """(Σ xᵖ)^(1/p) of each window of (N, C, L) or (C, L); derivative 0 where the sum is 0."""
     return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 1)
 
 
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+def lp_pool2d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
     """(Σ xᵖ)^(1/p) of each window of (N, C, H, W) or (C, H, W); derivative 0 where the sum is 0."""
     return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 2)
 
 
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W); derivative 0 where the sum is 0."""
+def lp_pool3d(
+    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W); derivative 0 where the sum
+    is 0.
+    """
     return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 3)
 
 
 @in_float32
-def _norm_pooled(x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int) -> Tensor:
+def _norm_pooled(
+    x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int
+) -> Tensor:
     function = f"lp_pool{axes}d"
     if math.isinf(p):  # the largest size, or the smallest
         sign = math.copysign(1, p)
         return sign * _max_pooled(sign * abs(x), kernel, stride, 0, 1, ceil_mode, False, axes)
-    total = _avg_pooled(x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes, function)
+    total = _avg_pooled(
+        x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes, function
+    )
     if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
         total = total * math.prod(each(kernel, axes, function, "kernel_size", 1))
     zero = total == 0
     return where(zero, 0.0, where(zero, 1.0, total) ** (1 / p))
 
 
-# ------------------------------------------------------------------------------------------------ the windows of all these
+# ------------------------------------------------------------------------- the windows of all these
 
 
 def _pool_setup(
-    x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, axes: int, function: str
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    axes: int,
+    function: str,
 ) -> list[dict[str, Any]]:
     """For each pooled axis, the last one first, the parameters of the window operation."""
     _check_images(x, axes, function)
     kernel = each(kernel_size, axes, function, "kernel_size", 1)
-    steps = kernel if stride is None or stride in ([], ()) else each(stride, axes, function, "stride", 1)
-    around, holes = each(padding, axes, function, "padding"), each(dilation, axes, function, "dilation", 1)
+    steps = (
+        kernel
+        if stride is None or stride in ([], ())
+        else each(stride, axes, function, "stride", 1)
+    )
+    around, holes = (
+        each(padding, axes, function, "padding"),
+        each(dilation, axes, function, "dilation", 1),
+    )
     setup = []
     for i in reversed(range(axes)):
         k, s, p, d, axis = kernel[i], steps[i], around[i], holes[i], x.ndim - axes + i
         if 2 * p > d * (k - 1) + 1:
-            raise ValueError(f"{function}: padding {p} is more than half of the window of {d * (k - 1) + 1}.")
+            raise ValueError(
+                f"{function}: padding {p} is more than half of the window of {d * (k - 1) + 1}."
+            )
         n = x.shape[axis]
         rest = n + 2 * p - d * (k - 1) - 1
         count = (-(-rest // s) if ceil_mode else rest // s) + 1
         if ceil_mode and (count - 1) * s >= n + p:  # the last window must begin inside
             count -= 1
         if rest < 0 and (count <= 0 or not ceil_mode):
-            raise ShapeError(f"{function}: the window of {d * (k - 1) + 1} is larger than the padded input of shape {x.shape}.")
-        setup.append({"axis": axis, "size": k, "stride": s, "dilation": d, "padding": (p, (count - 1) * s + d * (k - 1) + 1 - n - p)})
+            raise ShapeError(
+                f"{function}: the window of {d * (k - 1) + 1} is larger than the padded input of"
+                f" shape {x.shape}."
+            )
+        setup.append(
+            {
+                "axis": axis,
+                "size": k,
+                "stride": s,
+                "dilation": d,
+                "padding": (p, (count - 1) * s + d * (k - 1) + 1 - n - p),
+            }
+        )
     return setup
 
 
 def _check_images(x: Tensor, axes: int, function: str) -> None:
     """Raise ShapeError unless x is a batch of images with so many spatial axes, or one of them."""
     if x.ndim not in (axes + 1, axes + 2):
-        raise ShapeError(f"{function}: input must have {axes + 2} dimensions (N, C, …) or {axes + 1}, got shape {x.shape}.")
+        raise ShapeError(
+            f"{function}: input must have {axes + 2} dimensions (N, C, …) or {axes + 1}, got shape"
+            f" {x.shape}."
+        )
 
 
-# ----------------------------------------------------------------------------------------------- as even parts as possible
+# ------------------------------------------------------------------------ as even parts as possible
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
@@ -272,19 +408,23 @@ def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over as even parts of the last two axes as possible; None keeps an axis. return_indices: their places in the flattened
-    image too.
+    """Maxima over as even parts of the last two axes as possible; None keeps an axis.
+    return_indices: their places in the flattened image too.
     """
     return _adaptive_max(input, output_size, 2, return_indices)
 
 
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over as even parts of the last three axes as possible; otherwise as `adaptive_max_pool2d`."""
+    """Maxima over as even parts of the last three axes as possible; otherwise as
+    `adaptive_max_pool2d`.
+    """
     return _adaptive_max(input, output_size, 3, return_indices)
 
 
 def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool) -> Any:
-    """The largest elements of the parts, and where they stand in the flattened image: where the derivative of the largest is 1."""
+    """The largest elements of the parts, and where they stand in the flattened image: where the
+    derivative of the largest is 1.
+    """
     y = _adaptive(x, output_size, axes, _max_part, f"adaptive_max_pool{axes}d")
     if not return_indices:
         return y
@@ -293,25 +433,44 @@ def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool) -> 
     for i in reversed(range(axes)):
         axis = x.ndim - axes + i
         parts = _even_parts(x.shape[axis], y.shape[axis])
-        best = cat([span(x, axis, start, stop).argmax(axis, keepdim=True) + start for start, stop in parts], axis)
+        best = cat(
+            [
+                span(x, axis, start, stop).argmax(axis, keepdim=True) + start
+                for start, stop in parts
+            ],
+            axis,
+        )
         x, places = (v[_along_axis(best, axis)] for v in (x, places))
     return y, places
 
 
 def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:
-    """The index that reads along one axis what `index` says, and along the others the place itself."""
-    own = [on_axis(arange(n, device=index.device), i, index.ndim) for i, n in enumerate(index.shape)]
+    """The index that reads along one axis what `index` says, and along the others the place
+    itself.
+    """
+    own = [
+        on_axis(arange(n, device=index.device), i, index.ndim) for i, n in enumerate(index.shape)
+    ]
     return (*own[:axis], index, *own[axis + 1 :])
 
 
 @in_own_memory
-def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str) -> Tensor:
+def _adaptive(
+    x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, int], Tensor], function: str
+) -> Tensor:
     """What `part` (of a tensor, an axis and a size) makes of each of the even parts."""
     x = as_tensor(x)
     _check_images(x, axes, function)
-    wanted = (output_size,) * axes if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    wanted = (
+        (output_size,) * axes
+        if isinstance(output_size, int) or output_size is None
+        else tuple(output_size)
+    )
     if len(wanted) != axes or any(m is not None and m < 0 for m in wanted):
-        raise ValueError(f"{function}: output_size must be one number or {axes}, each at least 0 or None, got {output_size!r}.")
+        raise ValueError(
+            f"{function}: output_size must be one number or {axes}, each at least 0 or None, got"
+            f" {output_size!r}."
+        )
     for i in reversed(range(axes)):
         axis = x.ndim - axes + i
         n, m = x.shape[axis], x.shape[axis] if wanted[i] is None else int(wanted[i] or 0)
@@ -323,12 +482,20 @@ def _adaptive(x: Any, output_size: Any, axes: int, part: Callable[[Tensor, int, 
         if n % m == 0:
             x = part(x, axis, n // m)
             continue
-        x = cat([part(span(x, axis, start, stop), axis, stop - start) for start, stop in _even_parts(n, m)], axis)
+        x = cat(
+            [
+                part(span(x, axis, start, stop), axis, stop - start)
+                for start, stop in _even_parts(n, m)
+            ],
+            axis,
+        )
     return x
 
 
 def _even_parts(n: int, m: int) -> list[tuple[int, int]]:
-    """Where each of m parts of n elements begins and ends: part i goes from ⌊i n / m⌋ to ⌈(i + 1) n / m⌉."""
+    """Where each of m parts of n elements begins and ends: part i goes from ⌊i n / m⌋ to ⌈(i +
+    1) n / m⌉.
+    """
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
 
 
@@ -337,4 +504,6 @@ def _max_part(x: Tensor, axis: int, size: int) -> Tensor:
 
 
 def _mean_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return windows.window_sum(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0)) / size
+    return (
+        windows.window_sum(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0)) / size
+    )

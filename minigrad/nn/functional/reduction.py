@@ -1,4 +1,6 @@
-"""What all losses share: the reduction of one number for each element to one for all, and operands of one shape."""
+"""What all losses share: the reduction of one number for each element to one for all, and
+operands of one shape.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ def pair(input: Any, target: Any, function: str) -> tuple[Tensor, Tensor]:
     """Both as tensors. Raises ShapeError unless they have one shape."""
     x, t = as_tensor(input), as_tensor(target)
     if x.shape != t.shape:
-        raise ShapeError(f"{function}: input of shape {x.shape} and target of shape {t.shape} must have the same shape.")
+        raise ShapeError(
+            f"{function}: input of shape {x.shape} and target of shape {t.shape} must have the same"
+            " shape."
+        )
     return x, t
 
 

@@ -1,4 +1,6 @@
-"""Losses between numbers: of a distance, or of how improbable the target is under a normal or a Poisson distribution."""
+"""Losses between numbers: of a distance, or of how improbable the target is under a normal or a
+Poisson distribution.
+"""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -18,14 +20,16 @@ from .reduction import check_real, pair, reduced
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
-    """(x − t)², each times its weight; the mean is Σ weight · (x − t)² / Σ weight. Raises ShapeError unless all have one shape."""
+    """(x − t)², each times its weight; the mean is Σ weight · (x − t)² / Σ weight. Raises
+    ShapeError unless all have one shape.
+    """
     x, t = pair(input, target, "mse_loss")
     return _weighted_mean(functions.square(x - t), weight, reduction, "mse_loss")
 
 
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
-    """|x − t|, each times its weight; the mean is Σ weight · |x − t| / Σ weight. Derivative 0 where x and t are equal. Raises ShapeError
-    unless all have one shape.
+    """|x − t|, each times its weight; the mean is Σ weight · |x − t| / Σ weight. Derivative 0 where
+    x and t are equal. Raises ShapeError unless all have one shape.
     """
     x, t = pair(input, target, "l1_loss")
     return _weighted_mean(abs(x - t), weight, reduction, "l1_loss")
@@ -36,14 +40,20 @@ def _weighted_mean(loss: Tensor, weight: Any, reduction: str, function: str) -> 
     if weight is None:
         return reduced(loss, reduction, function)
     w = _weights(weight, loss, function)
-    return (loss * w).sum() / w.sum() if reduction == "mean" else reduced(loss * w, reduction, function)
+    return (
+        (loss * w).sum() / w.sum()
+        if reduction == "mean"
+        else reduced(loss * w, reduction, function)
+    )
 
 
 def _weights(weight: Any, loss: Tensor, function: str) -> Tensor:
     """The weight of each element. Raises ShapeError unless there are as many."""
     w = as_tensor(weight)
     if w.shape != loss.shape:
-        raise ShapeError(f"{function}: weight must have the shape of input, {loss.shape}, got {w.shape}.")
+        raise ShapeError(
+            f"{function}: weight must have the shape of input, {loss.shape}, got {w.shape}."
+        )
     return w
 
 
@@ -57,14 +67,19 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         return l1_loss(x, t, reduction)
     d = x - t
     size = abs(d)
-    near = select(size, 0.0, d, test="ge", level=beta)  # the square of an infinite d would make the gradient NaN
+    near = select(
+        size, 0.0, d, test="ge", level=beta
+    )  # the square of an infinite d would make the gradient NaN
     loss = select(size, size - 0.5 * beta, 0.5 * near * near / beta, test="ge", level=beta)
     return reduced(loss, reduction, "smooth_l1_loss")
 
 
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
-    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t, each times its weight; the mean divides by their number, not by the
-    sum of the weights (as PyTorch has it). Raises TypeError unless delta is real, ShapeError unless all have one shape.
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor:
+    """d² / 2 where |d| ≤ δ, δ (|d| − δ/2) elsewhere, for d = x − t, each times its weight; the mean
+    divides by their number, not by the sum of the weights (as PyTorch has it). Raises TypeError
+    unless delta is real, ShapeError unless all have one shape.
     """
     x, t = pair(input, target, "huber_loss")
     check_real(delta, "huber_loss", "delta")
@@ -72,16 +87,31 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
         raise ValueError(f"huber_loss: delta must be positive, got {delta}.")
     d = x - t
     size = abs(d)
-    near = select(size, 0.0, d, test="gt", level=delta)  # the square of an infinite d would make the gradient NaN
+    near = select(
+        size, 0.0, d, test="gt", level=delta
+    )  # the square of an infinite d would make the gradient NaN
     loss = select(size, delta * (size - 0.5 * delta), 0.5 * near * near, test="gt", level=delta)
-    return reduced(loss if weight is None else loss * _weights(weight, loss, "huber_loss"), reduction, "huber_loss")
+    return reduced(
+        loss if weight is None else loss * _weights(weight, loss, "huber_loss"),
+        reduction,
+        "huber_loss",
+    )
 
 
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
-    """½ (ln max(var, ε) + (x − t)² / max(var, ε)), with ½ ln 2π more if `full`; the bound ε has no derivative.
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """½ (ln max(var, ε) + (x − t)² / max(var, ε)), with ½ ln 2π more if `full`; the bound ε has no
+    derivative.
 
-    var: a number, or a tensor of the shape of input, of that shape without its last dimension, or with 1 as its last size: one variance
-    for each row. Raises ShapeError for others, ValueError for a negative variance or an ε that is not positive.
+    var: a number, or a tensor of the shape of input, of that shape without its last dimension, or
+    with 1 as its last size: one variance for each row. Raises ShapeError for others, ValueError for
+    a negative variance or an ε that is not positive.
     """
     x, t = as_tensor(input), as_tensor(target)
     v = _variances(x, var)
@@ -89,10 +119,15 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     if eps <= 0:
         raise ValueError(f"gaussian_nll_loss: eps must be positive, got {eps}.")
     if bool((wrap(all_examples(v.detach().array)) < 0).any()):
-        raise ValueError("gaussian_nll_loss: var has negative elements. A variance is the square of a standard deviation.")
+        raise ValueError(
+            "gaussian_nll_loss: var has negative elements. A variance is the square of a standard"
+            " deviation."
+        )
     v = where(v.detach() < eps, v - v.detach() + eps, v)
     loss = 0.5 * (functions.log(v) + functions.square(x - t) / v)
-    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, "gaussian_nll_loss")
+    return reduced(
+        loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, "gaussian_nll_loss"
+    )
 
 
 def _variances(x: Tensor, var: Any) -> Tensor:
@@ -105,19 +140,29 @@ def _variances(x: Tensor, var: Any) -> Tensor:
         return var
     if x.ndim and var.shape == x.shape[:-1]:
         return var.unsqueeze(-1)
-    raise ShapeError(f"gaussian_nll_loss: var of shape {var.shape} fits neither input {x.shape} nor its rows {(*x.shape[:-1], 1)}.")
+    raise ShapeError(
+        f"gaussian_nll_loss: var of shape {var.shape} fits neither input {x.shape} nor its rows"
+        f" {(*x.shape[:-1], 1)}."
+    )
 
 
 def poisson_nll_loss(
-    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
 ) -> Tensor:
-    """−ln of the probability of the count t at the rate e^x (or x, unless `log_input`), without its constant ln t!, or, if `full`, with
-    Stirling's approximation of it where t > 1.
+    """−ln of the probability of the count t at the rate e^x (or x, unless `log_input`), without its
+    constant ln t!, or, if `full`, with Stirling's approximation of it where t > 1.
     """
     x, t = as_tensor(input), as_tensor(target)
     loss = exp(x) - t * x if log_input else x - t * functions.log(x + eps)
     if full:
         many = t > 1
         n = where(many, t, 1)
-        loss = loss + where(many, n * functions.log(n) - n + 0.5 * functions.log(2 * math.pi * n), 0.0)
+        loss = loss + where(
+            many, n * functions.log(n) - n + 0.5 * functions.log(2 * math.pi * n), 0.0
+        )
     return reduced(loss, reduction, "poisson_nll_loss")

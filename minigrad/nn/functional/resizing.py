@@ -1,4 +1,6 @@
-"""Images in another size: each new element reads one old one, weighs its neighbours, or takes the mean of what falls on it."""
+"""Images in another size: each new element reads one old one, weighs its neighbours, or takes
+the mean of what falls on it.
+"""
 
 # mypy: disable-error-code="no-any-return, no-untyped-call"
 
@@ -27,10 +29,11 @@ def interpolate(
 ) -> Tensor:
     """(N, C, *S) resized to the spatial `size`, or to ⌊size · scale_factor⌋.
 
-    mode: "nearest" shows at place i element ⌊i · in/out⌋, "nearest-exact" ⌊(i + ½) in/out⌋; "linear", "bilinear" and "trilinear" (by the
-    number of spatial axes) weigh 2 neighbours along each axis, "bicubic" 4 (Keys 1981, a = −¾); "area" takes the mean of what falls on a
-    place. align_corners (for the weighing modes): the first and last elements, and not the outer edges of the image, keep their places.
-    The result is interpolated axis by axis.
+    mode: "nearest" shows at place i element ⌊i · in/out⌋, "nearest-exact" ⌊(i + ½) in/out⌋;
+    "linear", "bilinear" and "trilinear" (by the number of spatial axes) weigh 2 neighbours along
+    each axis, "bicubic" 4 (Keys 1981, a = −¾); "area" takes the mean of what falls on a place.
+    align_corners (for the weighing modes): the first and last elements, and not the outer edges of
+    the image, keep their places. The result is interpolated axis by axis.
     """
     x = as_tensor(input)
     axes = x.ndim - 2
@@ -48,21 +51,28 @@ def interpolate(
     if axes not in known[mode]:
         wanted = " or ".join(str(n + 2) for n in known[mode])
         raise ShapeError(
-            f'interpolate: mode "{mode}" needs an input of {wanted} dimensions (N, C, and the axes to resize), got shape {x.shape}.'
+            f'interpolate: mode "{mode}" needs an input of {wanted} dimensions (N, C, and the axes'
+            f" to resize), got shape {x.shape}."
         )
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: give either size or scale_factor.")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
-        raise ValueError(f'interpolate: align_corners means nothing for mode "{mode}"; leave it out.')
+        raise ValueError(
+            f'interpolate: align_corners means nothing for mode "{mode}"; leave it out.'
+        )
     whole = x.dtype == backend.uint8 and not mode.startswith("nearest")
     if whole:
         x = x.to(backend.float32)
     elif not backend.is_differentiable(x.dtype) and not mode.startswith("nearest"):
-        raise DTypeError(f'interpolate: mode "{mode}" needs a floating dtype or uint8 (an image), got {x.dtype}.')
+        raise DTypeError(
+            f'interpolate: mode "{mode}" needs a floating dtype or uint8 (an image), got {x.dtype}.'
+        )
     lengths, ratios = _resized(x.shape[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
         x = adaptive_mean(x, lengths, axes, "interpolate")
-    for axis, (m, ratio) in enumerate(zip(lengths, ratios, strict=True), 2) if mode != "area" else ():
+    for axis, (m, ratio) in (
+        enumerate(zip(lengths, ratios, strict=True), 2) if mode != "area" else ()
+    ):
         n = x.shape[axis]
         if m == n and ratio == 1:
             continue
@@ -70,13 +80,23 @@ def interpolate(
             offset = 0.5 if mode == "nearest-exact" else 0.0
             x = read(x, axis, [min(int((j + offset) * ratio), n - 1) for j in range(m)])
         else:
-            x = _weighed(x, axis, m, ratio, cubic=mode == "bicubic", align_corners=bool(align_corners))
+            x = _weighed(
+                x, axis, m, ratio, cubic=mode == "bicubic", align_corners=bool(align_corners)
+            )
     if whole:
-        x = clamp(functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)).to(backend.uint8)
+        x = clamp(
+            functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)
+        ).to(backend.uint8)
     return x
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
+def upsample(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """`interpolate` under its old name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -91,24 +111,41 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-def _resized(shape: Sequence[int], size: Any, scale_factor: Any, recompute: bool | None) -> tuple[tuple[int, ...], list[float]]:
+def _resized(
+    shape: Sequence[int], size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[tuple[int, ...], list[float]]:
     """The new lengths, and how many old elements a new one stands for."""
     if size is not None:
         lengths = each(size, len(shape), "interpolate", "size", 1)
         return lengths, [n / m for n, m in zip(shape, lengths, strict=True)]
-    factors = [scale_factor] * len(shape) if isinstance(scale_factor, int | float) else list(scale_factor)
+    factors = (
+        [scale_factor] * len(shape) if isinstance(scale_factor, int | float) else list(scale_factor)
+    )
     if len(factors) != len(shape):
-        raise ValueError(f"interpolate: scale_factor must be one number or {len(shape)}, got {scale_factor!r}.")
+        raise ValueError(
+            f"interpolate: scale_factor must be one number or {len(shape)}, got {scale_factor!r}."
+        )
     lengths = tuple(math.floor(n * f) for n, f in zip(shape, factors, strict=True))
     if min(lengths) < 1:
         raise ShapeError(f"interpolate: nothing is left of {tuple(shape)} times {scale_factor}.")
-    return lengths, [n / m for n, m in zip(shape, lengths, strict=True)] if recompute else [1 / f for f in factors]
+    return lengths, (
+        [n / m for n, m in zip(shape, lengths, strict=True)]
+        if recompute
+        else [1 / f for f in factors]
+    )
 
 
-def _weighed(x: Tensor, axis: int, m: int, ratio: float, cubic: bool, align_corners: bool) -> Tensor:
-    """m elements along an axis, each a weighed sum of its old neighbours; beyond the edge stands the edge."""
+def _weighed(
+    x: Tensor, axis: int, m: int, ratio: float, cubic: bool, align_corners: bool
+) -> Tensor:
+    """m elements along an axis, each a weighed sum of its old neighbours; beyond the edge stands
+    the edge.
+    """
     n, places = x.shape[axis], range(m)
-    sources = [j * ((n - 1) / (m - 1) if m > 1 else 0.0) if align_corners else (j + 0.5) * ratio - 0.5 for j in places]
+    sources = [
+        j * ((n - 1) / (m - 1) if m > 1 else 0.0) if align_corners else (j + 0.5) * ratio - 0.5
+        for j in places
+    ]
     if not cubic:
         sources = [max(s, 0.0) for s in sources]
     neighbours = (-1, 0, 1, 2) if cubic else (0, 1)
@@ -123,6 +160,12 @@ def _weighed(x: Tensor, axis: int, m: int, ratio: float, cubic: bool, align_corn
 
 
 def _keys(distance: float) -> float:
-    """The weight of an element at that distance in cubic convolution. Source: R. Keys, Cubic convolution interpolation (1981)."""
+    """The weight of an element at that distance in cubic convolution. Source: R. Keys, Cubic
+    convolution interpolation (1981).
+    """
     a, d = -0.75, distance
-    return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+    return (
+        (a + 2) * d**3 - (a + 3) * d**2 + 1
+        if d <= 1
+        else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+    )

@@ -23,30 +23,56 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """−ln of the probability that a sequence of T draws, with repeats merged and blanks dropped, is the target.
+    """−ln of the probability that a sequence of T draws, with repeats merged and blanks dropped, is
+    the target.
 
-    log_probs (T, N, C) or (T, C); targets (N, S), or all one after the other; lengths (N,). α[s] is the probability of all beginnings
-    that end in place s of the target with blanks around each label; each step adds those that come from s, s − 1, and (past a blank
-    between different labels) s − 2. "mean" divides each loss by its target's length first. zero_infinity: 0 where the target is too long.
+    log_probs (T, N, C) or (T, C); targets (N, S), or all one after the other; lengths (N,). α[s] is
+    the probability of all beginnings that end in place s of the target with blanks around each
+    label; each step adds those that come from s, s − 1, and (past a blank between different labels)
+    s − 2. "mean" divides each loss by its target's length first. zero_infinity: 0 where the target
+    is too long.
     Source: Graves et al., Connectionist temporal classification (2006).
     """
     logs = as_tensor(log_probs)
     if logs.ndim == 2:
         time, size = (as_tensor(v).reshape(1) for v in (input_lengths, target_lengths))
-        loss = ctc_loss(logs.unsqueeze(1), as_tensor(targets).reshape(1, -1), time, size, blank, reduction, zero_infinity)
+        loss = ctc_loss(
+            logs.unsqueeze(1),
+            as_tensor(targets).reshape(1, -1),
+            time,
+            size,
+            blank,
+            reduction,
+            zero_infinity,
+        )
         return loss.reshape(())
     labels = as_tensor(targets)
     if logs.ndim != 3 or labels.dtype.kind not in "iu":
-        raise DTypeError(f"ctc_loss: needs log_probs (T, N, C) and integer targets, got {logs.shape} and {labels.dtype}.")
+        raise DTypeError(
+            f"ctc_loss: needs log_probs (T, N, C) and integer targets, got {logs.shape} and"
+            f" {labels.dtype}."
+        )
     steps, samples, _ = logs.shape
-    times, sizes = ([int(n) for n in as_tensor(v).reshape(-1).tolist()] for v in (input_lengths, target_lengths))
+    times, sizes = (
+        [int(n) for n in as_tensor(v).reshape(-1).tolist()] for v in (input_lengths, target_lengths)
+    )
     if len(times) != samples or len(sizes) != samples or max(times, default=0) > steps:
-        raise ShapeError(f"ctc_loss: needs {samples} lengths, those of inputs at most {steps}; got {times} and {sizes}.")
+        raise ShapeError(
+            f"ctc_loss: needs {samples} lengths, those of inputs at most {steps}; got {times} and"
+            f" {sizes}."
+        )
     longest = max(sizes, default=0)
     rows = []
     for i, n in enumerate(sizes):
         own = labels[i, :n] if labels.ndim == 2 else labels[sum(sizes[:i]) : sum(sizes[:i]) + n]
-        rows.append(cat([own.to(backend.int64), functions.full((longest - n,), blank, dtype=backend.int64, device=own.device)]))
+        rows.append(
+            cat(
+                [
+                    own.to(backend.int64),
+                    functions.full((longest - n,), blank, dtype=backend.int64, device=own.device),
+                ]
+            )
+        )
     plain = stack(rows)  # (N, S), filled up with blanks
     places = stack([functions.full_like(plain, blank), plain], 2).reshape(samples, -1)
     places = cat(
@@ -65,19 +91,29 @@ def ctc_loss(
     alpha = where(arange(places.shape[1], device=logs.device) < 2, scores[0], -math.inf)
     ended = [alpha]
     for score in scores[1:]:
-        one, two = cat([never[:, :1], alpha[:, :-1]], 1), cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]]
+        one, two = (
+            cat([never[:, :1], alpha[:, :-1]], 1),
+            cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]],
+        )
         alpha = _log_sum(stack([alpha, one, where(jump, two, -math.inf)])) + score
         ended.append(alpha)
     last = stack(ended)[
-        functions.tensor([t - 1 for t in times], dtype=backend.int64, device=logs.device), arange(samples, device=logs.device)
+        functions.tensor([t - 1 for t in times], dtype=backend.int64, device=logs.device),
+        arange(samples, device=logs.device),
     ]
     place = functions.tensor(sizes, dtype=backend.int64, device=logs.device).reshape(-1, 1) * 2
-    ends = cat([last[each, place], where(place > 0, last[each, clamp(place - 1, min=0)], -math.inf)], 1).t()
+    ends = cat(
+        [last[each, place], where(place > 0, last[each, clamp(place - 1, min=0)], -math.inf)], 1
+    ).t()
     loss = -_log_sum(ends)
     if zero_infinity:
         loss = where(loss == math.inf, 0.0, loss)
     return reduced(
-        loss / clamp(functions.tensor(sizes, dtype=logs.dtype, device=logs.device), min=1.0) if reduction == "mean" else loss,
+        (
+            loss / clamp(functions.tensor(sizes, dtype=logs.dtype, device=logs.device), min=1.0)
+            if reduction == "mean"
+            else loss
+        ),
         reduction,
         "ctc_loss",
     )

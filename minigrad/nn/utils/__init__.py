@@ -1,11 +1,13 @@
-"""What training scripts do to parameters and sequences: clip gradients, join parameters to a vector, compute a weight from others, pack
-sequences of several lengths. Names are PyTorch's (`torch.nn.utils`).
+"""What training scripts do to parameters and sequences: clip gradients, join parameters to a
+vector, compute a weight from others, pack sequences of several lengths. Names are PyTorch's
+(`torch.nn.utils`).
 
-clip_grad_norm_, clip_grad_value_, get_total_norm        gradients within bounds                      optim/clip.py
-parameters_to_vector, vector_to_parameters               all parameters as one vector                 vectors.py
-parametrize, parametrizations                            a weight as a function of other parameters   parametrize.py
-weight_norm, spectral_norm, remove_…                     the older form of these, by a hook           normalisation.py
-rnn                                                      sequences of several lengths                 rnn.py
+clip_grad_norm_, clip_grad_value_, get_total_norm        gradients within bounds
+optim/clip.py parameters_to_vector, vector_to_parameters               all parameters as one vector
+vectors.py parametrize, parametrizations                            a weight as a function of other
+parameters   parametrize.py weight_norm, spectral_norm, remove_…                     the older form
+of these, by a hook           normalisation.py rnn
+sequences of several lengths                 rnn.py
 """
 
 from ...errors import no_such_name
@@ -15,8 +17,10 @@ from .normalisation import remove_spectral_norm, remove_weight_norm, spectral_no
 from .vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "parametrizations",
-    "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "vector_to_parameters", "weight_norm",
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
+    "parameters_to_vector", "parametrizations",
+    "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
+    "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
 

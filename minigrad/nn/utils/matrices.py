@@ -11,10 +11,14 @@ from ..module import Module
 
 
 def norm_except(v: Tensor, dim: int) -> Tensor:
-    """The Euclidean norm of each slice along an axis, with that axis kept; of all elements for -1, as PyTorch has it."""
+    """The Euclidean norm of each slice along an axis, with that axis kept; of all elements for
+    -1, as PyTorch has it.
+    """
     if dim == -1:
         return linalg.vector_norm(v)
-    return linalg.vector_norm(v, dim=tuple(d for d in range(v.ndim) if d != dim % v.ndim), keepdim=True)
+    return linalg.vector_norm(
+        v, dim=tuple(d for d in range(v.ndim) if d != dim % v.ndim), keepdim=True
+    )
 
 
 def default_axis(module: Module) -> int:
@@ -24,7 +28,9 @@ def default_axis(module: Module) -> int:
 
 def matrix_of(weight: Tensor, dim: int) -> Tensor:
     """The weight as a matrix whose rows are its slices along an axis."""
-    first = weight if dim == 0 else weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
+    first = (
+        weight if dim == 0 else weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
+    )
     return first.reshape(first.shape[0], -1)
 
 

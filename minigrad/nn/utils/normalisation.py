@@ -1,6 +1,8 @@
-"""Weight and spectral normalisation by a hook before `forward`, PyTorch's older form. The newer one is in parametrizations.py.
+"""Weight and spectral normalisation by a hook before `forward`, PyTorch's older form. The newer one
+is in parametrizations.py.
 
-The module keeps `weight_g` and `weight_v` (or `weight_orig`) as parameters; `weight` is computed from them before each call.
+The module keeps `weight_g` and `weight_v` (or `weight_orig`) as parameters; `weight` is computed
+from them before each call.
 
 Sources: Salimans & Kingma 2016; Miyato et al. 2018.
 """
@@ -39,7 +41,9 @@ class _WeightNorm:
 
 
 class _SpectralNorm(_WeightNorm):
-    """The hook that computes W / σ(W), and improves its estimate of the singular vectors while training."""
+    """The hook that computes W / σ(W), and improves its estimate of the singular vectors while
+    training.
+    """
 
     kind, parts = "spectral_norm", ("_u", "_v", "_orig")
 
@@ -64,11 +68,15 @@ class _SpectralNorm(_WeightNorm):
 def _hooks_of(module: Module, kind: str, name: str) -> list[tuple[int, Any]]:
     hooks = {} if module._call_hooks is None else module._call_hooks.before
     found = [(number, hook.function) for number, hook in hooks.items()]
-    return [(number, h) for number, h in found if getattr(h, "kind", None) == kind and h.name == name]
+    return [
+        (number, h) for number, h in found if getattr(h, "kind", None) == kind and h.name == name
+    ]
 
 
 def _parameter(module: Module, kind: str, name: str) -> Tensor:
-    """The parameter that is to be normalised. Raises RuntimeError where it is already, ValueError where there is none."""
+    """The parameter that is to be normalised. Raises RuntimeError where it is already,
+    ValueError where there is none.
+    """
     if _hooks_of(module, kind, name):
         raise RuntimeError(f"{kind}: {name!r} of this {type(module).__name__} has it already.")
     found = module._parameters.get(name)
@@ -78,7 +86,8 @@ def _parameter(module: Module, kind: str, name: str) -> Tensor:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Write a parameter as size times direction, `name_g` · `name_v` / ‖`name_v`‖; returns the module.
+    """Write a parameter as size times direction, `name_g` · `name_v` / ‖`name_v`‖; returns the
+    module.
 
     dim: the axis whose slices have a size each; None, one size for all.
     """
@@ -93,19 +102,32 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Make the weight an ordinary parameter again, of its present value; returns the module. Raises ValueError where it is one."""
+    """Make the weight an ordinary parameter again, of its present value; returns the module.
+    Raises ValueError where it is one.
+    """
     return _removed(module, "weight_norm", name)
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """Divide a parameter by its largest singular value, as estimated by power iteration at each call in training; returns the module.
+def spectral_norm(
+    module: M,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:
+    """Divide a parameter by its largest singular value, as estimated by power iteration at each
+    call in training; returns the module.
 
     dim: the axis that becomes the matrix's rows; None: 1 for transposed convolutions, else 0.
     """
     if n_power_iterations < 1:
-        raise ValueError(f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}.")
+        raise ValueError(
+            f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}."
+        )
     weight = _parameter(module, "spectral_norm", name)
-    hook = _SpectralNorm(name, default_axis(module) if dim is None else dim, n_power_iterations, eps)
+    hook = _SpectralNorm(
+        name, default_axis(module) if dim is None else dim, n_power_iterations, eps
+    )
     rows, columns = matrix_of(weight.detach(), hook.dim).shape
     delattr(module, name)
     module.register_parameter(f"{name}_orig", weight)
@@ -117,7 +139,9 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make the weight an ordinary parameter again, of its present value; returns the module. Raises ValueError where it is one."""
+    """Make the weight an ordinary parameter again, of its present value; returns the module.
+    Raises ValueError where it is one.
+    """
     return _removed(module, "spectral_norm", name)
 
 

@@ -1,6 +1,7 @@
 """Weight and spectral normalisation as parametrizations.
 
-Sources: Salimans & Kingma 2016; Miyato et al. 2018; interface: PyTorch's torch.nn.utils.parametrizations.
+Sources: Salimans & Kingma 2016; Miyato et al. 2018; interface: PyTorch's
+torch.nn.utils.parametrizations.
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ class _WeightNorm(Module):
 
 
 class _SpectralNorm(Module):
-    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(f"spectral_norm: dim {dim} is not an axis of a weight of shape {weight.shape}.")
+            raise IndexError(
+                f"spectral_norm: dim {dim} is not an axis of a weight of shape {weight.shape}."
+            )
         if n_power_iterations < 1:
-            raise ValueError(f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}.")
+            raise ValueError(
+                f"spectral_norm: n_power_iterations must be at least 1, got {n_power_iterations}."
+            )
         self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -74,9 +81,11 @@ def _of_the_older_form(name: str, state: dict[str, Any], prefix: str, *_: Any) -
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Write a parameter as size times direction; returns the module. dim: the axis whose slices have a size each; None, one for all.
+    """Write a parameter as size times direction; returns the module. dim: the axis whose slices
+    have a size each; None, one for all.
 
-    The parameters are `parametrizations.weight.original0` (sizes) and `original1` (directions). States of the older form are read too.
+    The parameters are `parametrizations.weight.original0` (sizes) and `original1` (directions).
+    States of the older form are read too.
     """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -84,14 +93,23 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """Divide a parameter by its largest singular value, as estimated by power iteration at each access in training; returns the module.
+def spectral_norm(
+    module: M,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:
+    """Divide a parameter by its largest singular value, as estimated by power iteration at each
+    access in training; returns the module.
 
     dim: the axis that becomes the matrix's rows; None: 1 for transposed convolutions, else 0.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(f"spectral_norm: {type(module).__name__} has no parameter or buffer {name!r}.")
+        raise ValueError(
+            f"spectral_norm: {type(module).__name__} has no parameter or buffer {name!r}."
+        )
     dim = default_axis(module) if dim is None else dim
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module

@@ -1,9 +1,11 @@
 """A parameter or buffer of a module as a function of other parameters.
 
-`register_parametrization(layer, "weight", p)` makes `layer.weight` the result of `p(original)`, computed at each access, where `original`
-is now the parameter: `layer.parametrizations.weight.original`. A parametrization may define `right_inverse`, which finds an `original`
-(a tensor, or several) for a given weight; assigning to `layer.weight` uses it. Source of the interface: PyTorch's
-torch.nn.utils.parametrize. Unlike there, a parametrized module can be pickled.
+`register_parametrization(layer, "weight", p)` makes `layer.weight` the result of `p(original)`,
+computed at each access, where `original` is now the parameter:
+`layer.parametrizations.weight.original`. A parametrization may define `right_inverse`, which finds
+an `original` (a tensor, or several) for a given weight; assigning to `layer.weight` uses it. Source
+of the interface: PyTorch's torch.nn.utils.parametrize. Unlike there, a parametrized module can be
+pickled.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order, and what the first is applied to: `original`, or `original0`, `original1`…"""
+    """The parametrizations of one tensor, applied in order, and what the first is applied to:
+    `original`, or `original0`, `original1`…
+    """
 
     def __init__(self, modules: Sequence[Any], original: Tensor, unsafe: bool = False) -> None:
         if not len(modules):
@@ -52,14 +56,17 @@ class ParametrizationList(ModuleList):
                     with suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, Tensor | Sequence):
-            raise ValueError(f"right_inverse must return a tensor or a sequence of tensors, got {type(new).__name__}.")
+            raise ValueError(
+                "right_inverse must return a tensor or a sequence of tensors, got"
+                f" {type(new).__name__}."
+            )
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if isinstance(new, Tensor) else len(new)
         if isinstance(new, Tensor):
             if (new.dtype, new.device) != (dtype, original.device):
                 raise ValueError(
-                    f"right_inverse must keep dtype and device: the tensor has {dtype} on {original.device}, "
-                    f"its inverse {new.dtype} on {new.device}."
+                    f"right_inverse must keep dtype and device: the tensor has {dtype} on"
+                    f" {original.device}, its inverse {new.dtype} on {new.device}."
                 )
             if new is not original:
                 _overwrite(original, new)
@@ -67,8 +74,14 @@ class ParametrizationList(ModuleList):
         else:
             for i, tensor in enumerate(new):
                 if not isinstance(tensor, Tensor):
-                    raise ValueError(f"right_inverse must return tensors; number {i} is {type(tensor).__name__}.")
-                made = Parameter(tensor, original.requires_grad) if role_of(original) == "parameter" else tensor
+                    raise ValueError(
+                        f"right_inverse must return tensors; number {i} is {type(tensor).__name__}."
+                    )
+                made = (
+                    Parameter(tensor, original.requires_grad)
+                    if role_of(original) == "parameter"
+                    else tensor
+                )
                 _register(self, f"original{i}", made)
         if not unsafe:
             _checked(self(), shape, dtype, "the tensor")
@@ -78,22 +91,31 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Find the `original` of which this value is the parametrization. Raises RuntimeError where a parametrization has no inverse."""
+        """Find the `original` of which this value is the parametrization. Raises RuntimeError
+        where a parametrization has no inverse.
+        """
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
-                        f"a tensor that is parametrized by {type(module).__name__} cannot be assigned to: it has no right_inverse. "
-                        "Define one, or change `parametrizations.….original`."
+                        f"a tensor that is parametrized by {type(module).__name__} cannot be"
+                        " assigned to: it has no right_inverse. Define one, or change"
+                        " `parametrizations.….original`."
                     )
                 value = module.right_inverse(value)
             given = [value] if isinstance(value, Tensor) else list(value)
             originals = self._originals()
             if len(given) != len(originals) or not all(isinstance(g, Tensor) for g in given):
-                raise ValueError(f"right_inverse must return {len(originals)} tensor(s), got {[type(g).__name__ for g in given]}.")
+                raise ValueError(
+                    f"right_inverse must return {len(originals)} tensor(s), got"
+                    f" {[type(g).__name__ for g in given]}."
+                )
             for original, new in zip(originals, given, strict=True):
                 if original.dtype != new.dtype:
-                    raise ValueError(f"right_inverse returned {new.dtype}, but `original` has dtype {original.dtype}.")
+                    raise ValueError(
+                        f"right_inverse returned {new.dtype}, but `original` has dtype"
+                        f" {original.dtype}."
+                    )
                 _overwrite(original, new)
 
     def forward(self) -> Any:
@@ -114,8 +136,8 @@ def _checked(x: Any, shape: Any, dtype: Any, what: str) -> None:
         raise ValueError(f"a parametrization must return a tensor, got {type(x).__name__}.")
     if (x.shape, x.dtype) != (shape, dtype):
         raise ValueError(
-            f"a parametrization must keep shape and dtype unless unsafe=True: {what} has shape {shape} and dtype {dtype}, "
-            f"the result {x.shape} and {x.dtype}."
+            f"a parametrization must keep shape and dtype unless unsafe=True: {what} has shape"
+            f" {shape} and dtype {dtype}, the result {x.shape} and {x.dtype}."
         )
 
 
@@ -140,7 +162,9 @@ def _property(name: str) -> property:
 
 @cache
 def _class_with(base: Any, names: tuple[str, ...]) -> type[Module]:
-    """The class of a module of class `base` whose tensors of these names are parametrized; one class for all copies."""
+    """The class of a module of class `base` whose tensors of these names are parametrized; one
+    class for all copies.
+    """
     own: dict[str, Any] = {name: _property(name) for name in names}
     own |= {"_parametrized": (base, names), "__module__": base.__module__, "__doc__": base.__doc__}
     own["__reduce_ex__"] = lambda self, protocol: (_blank, (base, names), dict(vars(self)))
@@ -171,10 +195,14 @@ def type_before_parametrizations(module: Module) -> type[Module]:
     return base
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Module:
-    """Make a parameter or buffer the result of `parametrization` (after those that it has already); returns the module.
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Any, *, unsafe: bool = False
+) -> Module:
+    """Make a parameter or buffer the result of `parametrization` (after those that it has already);
+    returns the module.
 
-    unsafe: the parametrization may change shape and dtype, and is not called to see. Raises ValueError for a name without a tensor.
+    unsafe: the parametrization may change shape and dtype, and is not called to see. Raises
+    ValueError for a name without a tensor.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -184,10 +212,18 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
             _checked(after, before.shape, before.dtype, f"module.{tensor_name}")
             if hasattr(parametrization, "right_inverse"):
                 with suppress(NotImplementedError):
-                    _checked(parametrization.right_inverse(after), before.shape, before.dtype, f"module.{tensor_name}")
+                    _checked(
+                        parametrization.right_inverse(after),
+                        before.shape,
+                        before.dtype,
+                        f"module.{tensor_name}",
+                    )
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
-    elif module._kinds.get(tensor_name) in ("parameter", "buffer") and getattr(module, tensor_name) is not None:
+    elif (
+        module._kinds.get(tensor_name) in ("parameter", "buffer")
+        and getattr(module, tensor_name) is not None
+    ):
         made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
         delattr(module, tensor_name)
         if not is_parametrized(module):
@@ -195,21 +231,30 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         module.parametrizations[tensor_name] = made
         _take_class(module)
     else:
-        raise ValueError(f"{type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}.")
+        raise ValueError(
+            f"{type(module).__name__} has no parameter, buffer or parametrized tensor"
+            f" {tensor_name!r}."
+        )
     return module
 
 
-def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
     """Make a parametrized tensor an ordinary one again; returns the module.
 
-    leave_parametrized: with the value that it has now, else with that of `original`. Raises ValueError for a tensor that is not
-    parametrized, and for leave_parametrized=False where there are several originals.
+    leave_parametrized: with the value that it has now, else with that of `original`. Raises
+    ValueError for a tensor that is not parametrized, and for leave_parametrized=False where there
+    are several originals.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{type(module).__name__} has no parametrization of {tensor_name!r}.")
     parametrizations = module.parametrizations[tensor_name]
     if not parametrizations.is_tensor and not leave_parametrized:
-        raise ValueError(f"remove_parametrizations: {tensor_name!r} is computed from several tensors, so leave_parametrized must be True.")
+        raise ValueError(
+            f"remove_parametrizations: {tensor_name!r} is computed from several tensors, so"
+            " leave_parametrized must be True."
+        )
     original: Any = parametrizations.original if parametrizations.is_tensor else None
     if leave_parametrized:
         wanted = any(o.requires_grad for o in parametrizations._originals())

@@ -10,7 +10,9 @@ from ...functions import cat
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The elements of all parameters in one vector, in order; a result of them like any other, which can be differentiated."""
+    """The elements of all parameters in one vector, in order; a result of them like any other,
+    which can be differentiated.
+    """
     return cat([p.reshape(-1) for p in parameters])
 
 
@@ -24,7 +26,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     parameters, start = list(parameters), 0
     needed = sum(p.numel() for p in parameters)
     if vec.ndim != 1 or vec.numel() < needed:
-        raise ShapeError(f"vector_to_parameters: needs a vector of {needed} elements, got shape {vec.shape}.")
+        raise ShapeError(
+            f"vector_to_parameters: needs a vector of {needed} elements, got shape {vec.shape}."
+        )
     for p in parameters:
-        setattr(p, "data", vec[start : start + p.numel()].reshape(p.shape).data)  # noqa: B010  # attached by minigrad/methods
+        # attached by minigrad/methods
+        setattr(p, "data", vec[start : start + p.numel()].reshape(p.shape).data)  # noqa: B010
         start += p.numel()

@@ -8,7 +8,9 @@ def _each(*names):
 
     def change(book):
         twice = [c for c in book["cells"] if c["id"] in names]
-        book["cells"] = [copy for c in book["cells"] for copy in ([c, dict(c)] if c in twice else [c])]
+        book["cells"] = [
+            copy for c in book["cells"] for copy in ([c, dict(c)] if c in twice else [c])
+        ]
 
     return change
 
@@ -16,7 +18,10 @@ def _each(*names):
 def _split(book):
     for i, c in enumerate(book["cells"]):
         if c["id"] == "momentum":
-            book["cells"][i : i + 1] = [cell("rate = 0.1", "momentum-a"), cell(RIGHT["momentum"].replace("0.1 *", "rate *"), "momentum-b")]
+            book["cells"][i : i + 1] = [
+                cell("rate = 0.1", "momentum-a"),
+                cell(RIGHT["momentum"].replace("0.1 *", "rate *"), "momentum-b"),
+            ]
             return
 
 
@@ -39,7 +44,11 @@ def _text(name):
 
 def _outputs(book):
     noise = [{"output_type": "stream", "name": "stdout", "text": ["x" * 1000 + "\n"] * 4000}]
-    picture = {"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBOR" * 400_000}}
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": "iVBOR" * 400_000},
+    }
     for c in book["cells"][:3]:
         c["outputs"] = [*noise, picture]
 
@@ -50,7 +59,11 @@ def _lines(book):
 
 
 def _kernel(book):
-    book["metadata"] = {"kernelspec": {"name": "ir", "language": "R"}, "language_info": {"name": "R"}, "celltoolbar": None}
+    book["metadata"] = {
+        "kernelspec": {"name": "ir", "language": "R"},
+        "language_info": {"name": "R"},
+        "celltoolbar": None,
+    }
 
 
 def _reversed_answers(book):
@@ -60,7 +73,11 @@ def _reversed_answers(book):
 
 def _noise(book):
     text = markdown("# <script>alert(1)</script>\n$\\nabla f$ ![](http://127.0.0.1:@PORT@/x.png)")
-    book["cells"] = [c for pair in ((markdown(f"note {i}"), c) for i, c in enumerate(book["cells"])) for c in pair] + [text]
+    book["cells"] = [
+        c
+        for pair in ((markdown(f"note {i}"), c) for i, c in enumerate(book["cells"]))
+        for c in pair
+    ] + [text]
 
 
 def _no_metadata(book):
@@ -71,8 +88,16 @@ def _no_metadata(book):
 
 def _old_format(book):
     kept = {"language": "python", "outputs": []}
-    cells = [{"cell_type": c["cell_type"], "input": c["source"], "metadata": c["metadata"], **kept} for c in book["cells"]]
-    return {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells, "metadata": {}}]}
+    cells = [
+        {"cell_type": c["cell_type"], "input": c["source"], "metadata": c["metadata"], **kept}
+        for c in book["cells"]
+    ]
+    return {
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "metadata": {"name": ""},
+        "worksheets": [{"cells": cells, "metadata": {}}],
+    }
 
 
 def _edited_check(book):
@@ -98,9 +123,20 @@ HAND_INS = read(__file__) | {
     "no metadata at all": hand_in(change=_no_metadata),
     "the format of 2014": hand_in(change=_old_format),
     "all in one cell": hand_in(
-        vjp_sin="\n\n".join(RIGHT.values()), gradients="", Value="", sweep="", unbroadcast="", order="", momentum="", slope=""
+        vjp_sin="\n\n".join(RIGHT.values()),
+        gradients="",
+        Value="",
+        sweep="",
+        unbroadcast="",
+        order="",
+        momentum="",
+        slope="",
     ),
-    "Windows line ends and tabs": hand_in(vjp_sin="def vjp_sin(x, g):\r\n\treturn g * np.cos(x)\r\n"),
+    "Windows line ends and tabs": hand_in(
+        vjp_sin="def vjp_sin(x, g):\r\n\treturn g * np.cos(x)\r\n"
+    ),
     "a lone surrogate in a comment": hand_in(vjp_sin="# \ud800\n" + RIGHT["vjp_sin"]),
-    "a generous notebook": hand_in(change=lambda b: b["cells"].extend(cell(f"extra{i} = {i}", f"extra{i}") for i in range(400))),
+    "a generous notebook": hand_in(
+        change=lambda b: b["cells"].extend(cell(f"extra{i} = {i}", f"extra{i}") for i in range(400))
+    ),
 }

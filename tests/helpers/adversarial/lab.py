@@ -1,8 +1,10 @@
-"""The instructor's notebook for sheet.py, and what a hand-in is: cells, and the points that each exercise deserves.
+"""The instructor's notebook for sheet.py, and what a hand-in is: cells, and the points that each
+exercise deserves.
 
-A hand-in is written down as its difference from the right one: most in text files (`read`), those that change the notebook itself, or are
-none, in Python beside them (`hand_in`, `raw`). Words such as @PORT@ are filled in by the test: the port of a listener, a folder that
-nobody may touch, and so on.
+A hand-in is written down as its difference from the right one: most in text files (`read`), those
+that change the notebook itself, or are none, in Python beside them (`hand_in`, `raw`). Words such
+as @PORT@ are filled in by the test: the port of a listener, a folder that nobody may touch, and so
+on.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 POINTS: dict[str, float] = {
-    "vjp_sin": 4, "gradients": 5, "Value": 3, "sweep": 2, "unbroadcast": 4, "order": 3, "momentum": 4, "slope": 1,
+    "vjp_sin": 4, "gradients": 5, "Value": 3, "sweep": 2, "unbroadcast": 4, "order": 3,
+    "momentum": 4, "slope": 1,
 }  # fmt: skip
 
 SETUP = "import numpy as np\nimport minigrad as mg\nfrom minigrad.lessons.grading import check"
 
 RIGHT: dict[str, str] = {
     "vjp_sin": "def vjp_sin(x, g):\n    return g * np.cos(x)",
-    "gradients": """\
+    "gradients": (
+        """\
 def gradients(inputs, rows):
     value = dict(inputs)
     for name, op, operands in rows:
@@ -36,8 +40,10 @@ def gradients(inputs, rows):
         local = [1.0, 1.0] if op == "add" else [a[1], a[0]] if op == "mul" else [np.cos(a[0])]
         for operand, l in zip(operands, local):
             adjoint[operand] += g * l
-    return adjoint""",
-    "Value": """\
+    return adjoint"""
+    ),
+    "Value": (
+        """\
 class Value:
     def __init__(self, data, parents=()):
         self.data, self.parents, self.grad = data, parents, 0.0
@@ -60,17 +66,23 @@ class Value:
         self.grad = 1.0
         for v in reversed(order):
             for parent, local in v.parents:
-                parent.grad += v.grad * local""",
-    "sweep": """\
+                parent.grad += v.grad * local"""
+    ),
+    "sweep": (
+        """\
 def sweep(tape, adjoint):
     for name, operands in reversed(tape):
         for operand, local in operands:
-            adjoint[operand] += adjoint[name] * local""",
-    "unbroadcast": """\
+            adjoint[operand] += adjoint[name] * local"""
+    ),
+    "unbroadcast": (
+        """\
 def unbroadcast(g, shape):
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)""",
-    "order": """\
+    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)"""
+    ),
+    "order": (
+        """\
 def order(parents, output):
     found, seen, stack = [], set(), [(output, False)]
     while stack:
@@ -81,11 +93,14 @@ def order(parents, output):
             seen.add(name)
             stack.append((name, True))
             stack.extend((p, False) for p in parents[name])
-    return found""",
-    "momentum": """\
+    return found"""
+    ),
+    "momentum": (
+        """\
 def momentum(parameter, gradient, state):
     state["v"] = 0.9 * state.get("v", 0.0) + gradient
-    return parameter - 0.1 * state["v"]""",
+    return parameter - 0.1 * state["v"]"""
+    ),
     "slope": "slope = np.cos(2.0)",
 }
 
@@ -96,32 +111,55 @@ SURROGATES = "surrogatepass"
 
 def cell(source: str, name: str, **nbgrader: Any) -> Cell:
     """A code cell, with nbgrader's metadata if there are any."""
-    metadata = {"nbgrader": {"schema_version": 3, "task": False, "grade_id": name, **nbgrader}} if nbgrader else {}
+    metadata = (
+        {"nbgrader": {"schema_version": 3, "task": False, "grade_id": name, **nbgrader}}
+        if nbgrader
+        else {}
+    )
     made = {"cell_type": "code", "id": name.replace("_", "-"), "metadata": metadata}
     return {**made, "source": source, "outputs": [], "execution_count": None}
 
 
 def markdown(source: str) -> Cell:
     """A cell of text."""
-    return {"cell_type": "markdown", "id": f"text-{abs(hash(source)) % 10**8}", "metadata": {}, "source": source}
+    return {
+        "cell_type": "markdown",
+        "id": f"text-{abs(hash(source)) % 10**8}",
+        "metadata": {},
+        "source": source,
+    }
 
 
-def notebook(answers: dict[str, str] | None = None, first: str = "", last: str = "") -> dict[str, Any]:
-    """The lab with these answers in the place of the right ones; first, last: the source of a cell before and after all others."""
+def notebook(
+    answers: dict[str, str] | None = None, first: str = "", last: str = ""
+) -> dict[str, Any]:
+    """The lab with these answers in the place of the right ones; first, last: the source of a
+    cell before and after all others.
+    """
     cells = [cell(first, "first")] if first else []
     cells.append(cell(SETUP, "setup"))
     for name, points in POINTS.items():
-        cells.append(cell({**RIGHT, **(answers or {})}[name], name, solution=True, grade=False, locked=False))
+        cells.append(
+            cell({**RIGHT, **(answers or {})}[name], name, solution=True, grade=False, locked=False)
+        )
         check = f'check("{name}", {name})'
-        cells.append(cell(check, f"{name}-check", solution=False, grade=True, locked=True, points=points))
+        cells.append(
+            cell(check, f"{name}-check", solution=False, grade=True, locked=True, points=points)
+        )
     cells += [cell(last, "last")] if last else []
-    return {"cells": cells, "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
+    return {
+        "cells": cells,
+        "metadata": {"kernelspec": {"name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """content: what is handed in, a notebook, bytes or a function that makes them; deserves: points by exercise; beside: other files,
-    by name; file: the name."""
+    """content: what is handed in, a notebook, bytes or a function that makes them; deserves: points
+    by exercise; beside: other files, by name; file: the name.
+    """
 
     content: dict[str, Any] | bytes | Callable[[], bytes]
     deserves: dict[str, float]
@@ -131,7 +169,11 @@ class HandIn:
     def data(self, words: dict[str, str]) -> bytes:
         """The file's bytes, with the words filled in."""
         content = self.content() if callable(self.content) else self.content
-        raw = content if isinstance(content, bytes) else json.dumps(content, ensure_ascii=False).encode("utf-8", SURROGATES)
+        raw = (
+            content
+            if isinstance(content, bytes)
+            else json.dumps(content, ensure_ascii=False).encode("utf-8", SURROGATES)
+        )
         for word, meaning in words.items():
             raw = raw.replace(f"@{word}@".encode(), meaning.encode())
         return raw
@@ -147,7 +189,8 @@ def hand_in(
     file: str = "lab.ipynb",
     **answers: str,
 ) -> HandIn:
-    """A hand-in that differs from the right one in some answers, in a cell before or after, or by a change of the whole notebook.
+    """A hand-in that differs from the right one in some answers, in a cell before or after, or by a
+    change of the whole notebook.
 
     deserves: the points that differ from full ones.
     """
@@ -158,15 +201,21 @@ def hand_in(
     return HandIn(made, {**POINTS, **(deserves or {})}, beside or {}, file)
 
 
-def raw(content: str | bytes | Callable[[], bytes], *, file: str = "lab.ipynb", deserves: dict[str, float] | None = None) -> HandIn:
+def raw(
+    content: str | bytes | Callable[[], bytes],
+    *,
+    file: str = "lab.ipynb",
+    deserves: dict[str, float] | None = None,
+) -> HandIn:
     """A file that is handed in as it is; it deserves nothing unless said otherwise."""
     data = content.encode("utf-8", SURROGATES) if isinstance(content, str) else content
     return HandIn(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
 
 
 def read(module: str) -> dict[str, HandIn]:
-    """The hand-ins of the text file beside a module. Each begins with its name; then come the points that it deserves, where those are
-    not full ones, and the cells in which it differs from the right one:
+    """The hand-ins of the text file beside a module. Each begins with its name; then come the
+    points that it deserves, where those are not full ones, and the cells in which it differs from
+    the right one:
 
         === forgets g
         deserves vjp_sin 0, slope 1
@@ -176,20 +225,45 @@ def read(module: str) -> dict[str, HandIn]:
         --- beside helpers.py
         two = 2
 
-    The cells "first" and "last" stand before and after all others; "deserves nothing" is what it says.
+    The cells "first" and "last" stand before and after all others; "deserves nothing" is what it
+    says.
     """
     found: dict[str, HandIn] = {}
-    for part in re.split(r"^=== ", Path(module).with_suffix(".txt").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    for part in re.split(
+        r"^=== ", Path(module).with_suffix(".txt").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )[1:]:
         head, *cells = re.split(r"^--- ", part.rstrip("\n"), flags=re.MULTILINE)
         name, *lines = head.strip().split("\n")
         told = dict(line.split(" ", 1) for line in lines)
-        deserves = {} if told.get("deserves", "nothing") == "nothing" else dict(pair.split() for pair in told["deserves"].split(", "))
-        sources = {place: source.rstrip("\n") for place, _, source in (c.partition("\n") for c in cells)}
-        beside = {place.removeprefix("beside "): sources.pop(place) for place in list(sources) if place.startswith("beside ")}
-        if name in found or set(sources) - set(POINTS) - {"first", "last"} or set(told) - {"deserves", "file"}:
+        deserves = (
+            {}
+            if told.get("deserves", "nothing") == "nothing"
+            else dict(pair.split() for pair in told["deserves"].split(", "))
+        )
+        sources = {
+            place: source.rstrip("\n") for place, _, source in (c.partition("\n") for c in cells)
+        }
+        beside = {
+            place.removeprefix("beside "): sources.pop(place)
+            for place in list(sources)
+            if place.startswith("beside ")
+        }
+        if (
+            name in found
+            or set(sources) - set(POINTS) - {"first", "last"}
+            or set(told) - {"deserves", "file"}
+        ):
             raise ValueError(f"{module}: {name!r} is written down in a wrong way")
-        points = {exercise: float(worth) for exercise, worth in deserves.items()} if deserves else NOTHING if "deserves" in told else {}
-        found[name] = hand_in(deserves=points, beside=beside, file=told.get("file", "lab.ipynb"), **sources)
+        points = (
+            {exercise: float(worth) for exercise, worth in deserves.items()}
+            if deserves
+            else NOTHING
+            if "deserves" in told
+            else {}
+        )
+        found[name] = hand_in(
+            deserves=points, beside=beside, file=told.get("file", "lab.ipynb"), **sources
+        )
     return found
 
 

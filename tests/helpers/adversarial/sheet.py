@@ -1,4 +1,6 @@
-"""The sheet that the adversarial hand-ins answer: one exercise of most kinds, small, so that a hundred hand-ins are graded in seconds."""
+"""The sheet that the adversarial hand-ins answer: one exercise of most kinds, small, so that a
+hundred hand-ins are graded in seconds.
+"""
 
 import math
 
@@ -15,7 +17,9 @@ FORBID = (DERIVATIVES, *SUMS_BACK, "minigrad.optim")
 
 vjp_sin = Vjp("vjp_sin", mg.sin, limit_s=LIMIT_S)
 
-gradients = Backward("gradients", ops=("add", "mul", "sin"), random_graphs=8, limit_s=LIMIT_S, forbid=FORBID)
+gradients = Backward(
+    "gradients", ops=("add", "mul", "sin"), random_graphs=8, limit_s=LIMIT_S, forbid=FORBID
+)
 
 value = Backward(
     "Value",
@@ -33,7 +37,13 @@ unbroadcast = Unbroadcast("unbroadcast", limit_s=LIMIT_S, forbid=FORBID)
 
 order = Order("order", limit_s=LIMIT_S, forbid=FORBID)
 
-momentum = Optimiser("momentum", lambda p: mg.optim.SGD(p, lr=0.1, momentum=0.9), steps=3, limit_s=LIMIT_S, forbid=FORBID)
+momentum = Optimiser(
+    "momentum",
+    lambda p: mg.optim.SGD(p, lr=0.1, momentum=0.9),
+    steps=3,
+    limit_s=LIMIT_S,
+    forbid=FORBID,
+)
 
 
 @exercise("slope", points={"the number": 1}, is_value=True, limit_s=LIMIT_S, forbid=FORBID)

@@ -1,7 +1,9 @@
-"""Wrong answers to the exercises of lessons 1 to 8, at least six each, and what must be said of them.
+"""Wrong answers to the exercises of lessons 1 to 8, at least six each, and what must be said of
+them.
 
-exercise -> {what is wrong: (the answers, a phrase that the feedback must hold)}. Where the phrase is empty the numbers side by side, or an
-exception's own text, are all that can be said. The answers are written as students write them, with NumPy and minigrad.
+exercise -> {what is wrong: (the answers, a phrase that the feedback must hold)}. Where the phrase
+is empty the numbers side by side, or an exception's own text, are all that can be said. The answers
+are written as students write them, with NumPy and minigrad.
 """
 
 import itertools
@@ -22,7 +24,7 @@ def one(f):
     return (f,)
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 1
+# ----------------------------------------------------------------------------------------- lesson 1
 
 
 def central(step):
@@ -58,26 +60,62 @@ LESSON_1 = {
     },
     "best_step": {
         "epsilon": (best(lambda f, f2, eps: eps, lambda f, f3, eps: eps), "you took eps itself"),
-        "a factor in the first": (best(lambda f, f2, eps: math.sqrt(eps * f / f2), cube_root), "a constant factor is lost"),
-        "a factor in the second": (best(root, lambda f, f3, eps: (eps * f / f3) ** (1 / 3)), "a constant factor is lost"),
-        "no root": (best(lambda f, f2, eps: 4 * eps * f / f2, lambda f, f3, eps: 3 * eps * f / f3), "forgot the root"),
-        "upside down": (best(lambda f, f2, eps: root(f2, f, eps), lambda f, f3, eps: cube_root(f3, f, eps)), "upside down"),
-        "sizes forgotten": (best(lambda f, f2, eps: math.sqrt(eps), lambda f, f3, eps: eps ** (1 / 3)), "depends on eps alone"),
-        "a square root for both": (best(root, lambda f, f3, eps: math.sqrt(3 * eps * f / f3)), "a cube root is to be taken"),
-        "a fixed step": (best(lambda f, f2, eps: 1e-8, lambda f, f3, eps: 1e-5), "times as large as with the best one"),
+        "a factor in the first": (
+            best(lambda f, f2, eps: math.sqrt(eps * f / f2), cube_root),
+            "a constant factor is lost",
+        ),
+        "a factor in the second": (
+            best(root, lambda f, f3, eps: (eps * f / f3) ** (1 / 3)),
+            "a constant factor is lost",
+        ),
+        "no root": (
+            best(lambda f, f2, eps: 4 * eps * f / f2, lambda f, f3, eps: 3 * eps * f / f3),
+            "forgot the root",
+        ),
+        "upside down": (
+            best(lambda f, f2, eps: root(f2, f, eps), lambda f, f3, eps: cube_root(f3, f, eps)),
+            "upside down",
+        ),
+        "sizes forgotten": (
+            best(lambda f, f2, eps: math.sqrt(eps), lambda f, f3, eps: eps ** (1 / 3)),
+            "depends on eps alone",
+        ),
+        "a square root for both": (
+            best(root, lambda f, f3, eps: math.sqrt(3 * eps * f / f3)),
+            "a cube root is to be taken",
+        ),
+        "a fixed step": (
+            best(lambda f, f2, eps: 1e-8, lambda f, f3, eps: 1e-5),
+            "times as large as with the best one",
+        ),
         "negative": (best(lambda *a: -root(*a), lambda *a: -cube_root(*a)), "positive number"),
     },
     "central_difference": {
-        "one-sided": (one(lambda f, x: (f(x + relative(x)) - f(x)) / relative(x)), "on one side of x only"),
-        "one-sided, backward": (one(lambda f, x: (f(x) - f(x - relative(x))) / relative(x)), "on one side of x only"),
+        "one-sided": (
+            one(lambda f, x: (f(x + relative(x)) - f(x)) / relative(x)),
+            "on one side of x only",
+        ),
+        "one-sided, backward": (
+            one(lambda f, x: (f(x) - f(x - relative(x))) / relative(x)),
+            "on one side of x only",
+        ),
         "a tiny step": (one(central(lambda x: 1e-11 * (abs(x) or 1))), "rounding eats the digits"),
         "a step of 1e-9 for all": (one(central(lambda x: 1e-9)), "the same for all x"),
         "a step of 1e-5 for all": (one(central(lambda x: 1e-5)), "the same for all x"),
         "1e-5 at least": (one(central(lambda x: 1e-5 * max(1, abs(x)))), "larger than x itself"),
         "1e-5 added": (one(central(lambda x: 1e-5 + 1e-5 * abs(x))), "larger than x itself"),
-        "a large step": (one(central(lambda x: 1e-2 * (abs(x) or 1))), "the curve bends in between"),
-        "divided by h": (one(lambda f, x: (f(x + relative(x)) - f(x - relative(x))) / relative(x)), "2h apart"),
-        "divided by 4h": (one(lambda f, x: (f(x + relative(x)) - f(x - relative(x))) / (4 * relative(x))), "half the derivative"),
+        "a large step": (
+            one(central(lambda x: 1e-2 * (abs(x) or 1))),
+            "the curve bends in between",
+        ),
+        "divided by h": (
+            one(lambda f, x: (f(x + relative(x)) - f(x - relative(x))) / relative(x)),
+            "2h apart",
+        ),
+        "divided by 4h": (
+            one(lambda f, x: (f(x + relative(x)) - f(x - relative(x))) / (4 * relative(x))),
+            "half the derivative",
+        ),
         "sign": (one(lambda f, x: -central(relative)(f, x)), "the wrong way round"),
         "not divided": (one(lambda f, x: f(x + 1e-5) - f(x - 1e-5)), "not divided by the distance"),
         "zero at zero": (one(central(lambda x: 1e-5 * abs(x))), "ZeroDivisionError"),
@@ -85,9 +123,16 @@ LESSON_1 = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 2
+# ----------------------------------------------------------------------------------------- lesson 2
 
-F_TABLE = {"x1": 2.0, "x2": 5.0, "v1": math.log(2), "v2": 10.0, "v3": 10 + math.log(2), "v4": math.sin(5)}
+F_TABLE = {
+    "x1": 2.0,
+    "x2": 5.0,
+    "v1": math.log(2),
+    "v2": 10.0,
+    "v3": 10 + math.log(2),
+    "v4": math.sin(5),
+}
 F_TABLE |= {"v5": F_TABLE["v3"] - F_TABLE["v4"]}
 
 
@@ -140,7 +185,12 @@ def product(a, b):
     return a.tangent * b.value + a.value * b.tangent
 
 
-def sweep(rows=lambda tape: list(reversed(tape)), put=lambda old, new: old + new, send=lambda g, local: g * local, seed=None):
+def sweep(
+    rows=lambda tape: list(reversed(tape)),
+    put=lambda old, new: old + new,
+    send=lambda g, local: g * local,
+    seed=None,
+):
     def reverse_sweep(tape, adjoint):
         if seed is not None:
             adjoint[tape[-1][0]] = seed
@@ -204,15 +254,30 @@ def forward_for_each(tape, adjoint):
 SWEEPS = {
     "overwrites": (sweep(put=lambda old, new: new), "only one of several contributions"),
     "keeps the first": (one(first_kept), "only the first contribution"),
-    "sorted by name": (sweep(rows=lambda tape: sorted(tape, reverse=True)), "in the order of their names"),
-    "sorted by number": (sweep(rows=lambda tape: sorted(tape, key=lambda row: int(row[0][1:]), reverse=True)), "order of their names"),
+    "sorted by name": (
+        sweep(rows=lambda tape: sorted(tape, reverse=True)),
+        "in the order of their names",
+    ),
+    "sorted by number": (
+        sweep(rows=lambda tape: sorted(tape, key=lambda row: int(row[0][1:]), reverse=True)),
+        "order of their names",
+    ),
     "first to last": (sweep(rows=list), "from first to last"),
-    "local derivative forgotten": (sweep(send=lambda g, local: g), "you leave out the local derivative"),
+    "local derivative forgotten": (
+        sweep(send=lambda g, local: g),
+        "you leave out the local derivative",
+    ),
     "own adjoint forgotten": (sweep(send=lambda g, local: local), "own adjoint is left out"),
-    "added": (sweep(send=lambda g, local: g + local), "you add the adjoint and the local derivative"),
+    "added": (
+        sweep(send=lambda g, local: g + local),
+        "you add the adjoint and the local derivative",
+    ),
     "subtracted": (sweep(put=lambda old, new: old - new), "all signs are turned round"),
     "twice": (sweep(put=lambda old, new: old + 2 * new), "counted twice"),
-    "the larger": (sweep(put=lambda old, new: max(old, new, key=abs)), "keep the larger contribution"),
+    "the larger": (
+        sweep(put=lambda old, new: max(old, new, key=abs)),
+        "keep the larger contribution",
+    ),
     "the last row left out": (sweep(rows=lambda tape: list(reversed(tape))[1:]), ""),
 }
 
@@ -228,52 +293,121 @@ LESSON_2 = {
         "a half": (table(v1=0.5), "the derivative of ln x"),
     },
     "sin": {
-        "no derivative": (both(lambda a, da: da, SIN[1]), "the operation's own derivative is missing"),
+        "no derivative": (
+            both(lambda a, da: da, SIN[1]),
+            "the operation's own derivative is missing",
+        ),
         "no tangent": (both(lambda a, da: math.cos(a), SIN[1]), "the chain rule's factor"),
-        "sine for cosine": (both(lambda a, da: math.sin(a) * da, SIN[1]), "the operation's value instead of its derivative"),
-        "sign": (both(lambda a, da: -math.cos(a) * da, lambda a, g: -math.cos(a) * g), "sign is turned round"),
-        "sine of the tangent": (both(lambda a, da: math.sin(da), SIN[1]), "you applied the operation to `da`"),
+        "sine for cosine": (
+            both(lambda a, da: math.sin(a) * da, SIN[1]),
+            "the operation's value instead of its derivative",
+        ),
+        "sign": (
+            both(lambda a, da: -math.cos(a) * da, lambda a, g: -math.cos(a) * g),
+            "sign is turned round",
+        ),
+        "sine of the tangent": (
+            both(lambda a, da: math.sin(da), SIN[1]),
+            "you applied the operation to `da`",
+        ),
         "no adjoint": (both(SIN[0], lambda a, g: math.cos(a)), "left out the adjoint `g`"),
-        "at the result": (both(SIN[0], lambda a, g: math.cos(math.sin(a)) * g), "at the result instead of at the input"),
+        "at the result": (
+            both(SIN[0], lambda a, g: math.cos(math.sin(a)) * g),
+            "at the result instead of at the input",
+        ),
         "at g": (both(SIN[0], lambda a, g: math.cos(g)), ""),
         "added": (both(lambda a, da: math.cos(a) + da, SIN[1]), "added the tangent"),
     },
     "mul": {
-        "product of tangents": (both(lambda a, b, da, db: da * db, MUL[1]), "you applied the operation to"),
-        "first part only": (both(lambda a, b, da, db: da * b, MUL[1]), "the part of `db` is missing"),
-        "second part only": (both(lambda a, b, da, db: a * db, MUL[1]), "the part of `da` is missing"),
-        "subtracted": (both(lambda a, b, da, db: da * b - a * db, MUL[1]), "the sign of the part of `db`"),
+        "product of tangents": (
+            both(lambda a, b, da, db: da * db, MUL[1]),
+            "you applied the operation to",
+        ),
+        "first part only": (
+            both(lambda a, b, da, db: da * b, MUL[1]),
+            "the part of `db` is missing",
+        ),
+        "second part only": (
+            both(lambda a, b, da, db: a * db, MUL[1]),
+            "the part of `da` is missing",
+        ),
+        "subtracted": (
+            both(lambda a, b, da, db: da * b - a * db, MUL[1]),
+            "the sign of the part of `db`",
+        ),
         "swapped": (both(lambda a, b, da, db: da * a + db * b, MUL[1]), "the operands are swapped"),
         "swapped back": (both(MUL[0], lambda a, b, g: (g * a, g * b)), "the operands are swapped"),
         "no g": (both(MUL[0], lambda a, b, g: (b, a)), "left out the adjoint `g`"),
-        "one sum": (both(MUL[0], lambda a, b, g: (g * (a + b),) * 2), "gave both inputs the same sum"),
+        "one sum": (
+            both(MUL[0], lambda a, b, g: (g * (a + b),) * 2),
+            "gave both inputs the same sum",
+        ),
     },
     "div": {
-        "no square": (both(lambda a, b, da, db: da / b - a * db / b, DIV[1]), "has a factor `b` too many"),
-        "sign": (both(lambda a, b, da, db: da / b + a * db / b**2, DIV[1]), "the sign of the part of `db`"),
+        "no square": (
+            both(lambda a, b, da, db: da / b - a * db / b, DIV[1]),
+            "has a factor `b` too many",
+        ),
+        "sign": (
+            both(lambda a, b, da, db: da / b + a * db / b**2, DIV[1]),
+            "the sign of the part of `db`",
+        ),
         "product rule": (both(lambda a, b, da, db: da * b + a * db, DIV[1]), ""),
         "quotient of tangents": (both(lambda a, b, da, db: da / db if db else 0.0, DIV[1]), ""),
-        "the numerator only": (both(lambda a, b, da, db: da / b, DIV[1]), "the part of `db` is missing"),
-        "sign back": (both(DIV[0], lambda a, b, g: (g / b, g * a / b**2)), "the sign of the part of `b`"),
+        "the numerator only": (
+            both(lambda a, b, da, db: da / b, DIV[1]),
+            "the part of `db` is missing",
+        ),
+        "sign back": (
+            both(DIV[0], lambda a, b, g: (g / b, g * a / b**2)),
+            "the sign of the part of `b`",
+        ),
         "no g": (both(DIV[0], lambda a, b, g: (1 / b, -a / b**2)), "left out the adjoint `g`"),
-        "upside down": (both(DIV[0], lambda a, b, g: (-g * a / b**2, g / b)), "the operands are swapped"),
+        "upside down": (
+            both(DIV[0], lambda a, b, g: (-g * a / b**2, g / b)),
+            "the operands are swapped",
+        ),
     },
     "dual": {
-        "product of the tangents": (dual(lambda a, b: a.tangent * b.tangent), "the tangents of the factors are multiplied"),
-        "second part missing": (dual(lambda a, b: a.tangent * b.value), "the part in which the second factor moves"),
-        "the other factor": (dual(lambda a, b: a.value * a.tangent + b.value * b.tangent), "the factors are swapped"),
-        "subtracted": (dual(lambda a, b: a.tangent * b.value - a.value * b.tangent), "the two parts of a product are subtracted"),
-        "chain rule": (dual(product, sin=lambda a: math.cos(a.value)), "the operand's own tangent is forgotten"),
-        "value for derivative": (dual(product, sin=lambda a: math.sin(a.value) * a.tangent), "the function's value is used"),
-        "sign of the cosine": (dual(product, sin=lambda a: -math.cos(a.value) * a.tangent), "plus the cosine"),
-        "times for over": (dual(product, log=lambda a: a.tangent * a.value), "multiplies by the value"),
+        "product of the tangents": (
+            dual(lambda a, b: a.tangent * b.tangent),
+            "the tangents of the factors are multiplied",
+        ),
+        "second part missing": (
+            dual(lambda a, b: a.tangent * b.value),
+            "the part in which the second factor moves",
+        ),
+        "the other factor": (
+            dual(lambda a, b: a.value * a.tangent + b.value * b.tangent),
+            "the factors are swapped",
+        ),
+        "subtracted": (
+            dual(lambda a, b: a.tangent * b.value - a.value * b.tangent),
+            "the two parts of a product are subtracted",
+        ),
+        "chain rule": (
+            dual(product, sin=lambda a: math.cos(a.value)),
+            "the operand's own tangent is forgotten",
+        ),
+        "value for derivative": (
+            dual(product, sin=lambda a: math.sin(a.value) * a.tangent),
+            "the function's value is used",
+        ),
+        "sign of the cosine": (
+            dual(product, sin=lambda a: -math.cos(a.value) * a.tangent),
+            "plus the cosine",
+        ),
+        "times for over": (
+            dual(product, log=lambda a: a.tangent * a.value),
+            "multiplies by the value",
+        ),
         "log of the tangent": (dual(product, log=lambda a: math.log(abs(a.tangent) + 1)), ""),
     },
     "reverse_sweep": SWEEPS,
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 3
+# ----------------------------------------------------------------------------------------- lesson 3
 
 
 def order_by(pop, reverse=True):
@@ -332,7 +466,13 @@ def first_parents(output):
     return order[::-1]
 
 
-def gradients(put=lambda parts: sum(parts), rows=lambda order: order[::-1], seed=1.0, missing=0.0, send=lambda g, part: part):
+def gradients(
+    put=lambda parts: sum(parts),
+    rows=lambda order: order[::-1],
+    seed=1.0,
+    missing=0.0,
+    send=lambda g, part: part,
+):
     def run(order, wanted):
         parts, adjoint = {order[-1]: [seed]}, {}
         for node in rows(order):
@@ -349,7 +489,9 @@ def one_for_each_parent(order, wanted):
     grad = {order[-1]: 1.0}
     for node in order[::-1]:
         if node.parents:
-            for parent, part in dict(zip(node.parents, node.pull(grad[node]), strict=False)).items():
+            for parent, part in dict(
+                zip(node.parents, node.pull(grad[node]), strict=False)
+            ).items():
                 grad[parent] = grad.get(parent, 0.0) + part
     return [grad.get(node, 0.0) for node in wanted]
 
@@ -411,12 +553,21 @@ LESSON_3 = {
     "topological_order": {
         "breadth first": (order_by(0), ""),
         "depth first, as met": (order_by(-1), ""),
-        "the wrong way round": (one(lambda output: sound_order(output)[::-1]), "the wrong way round"),
+        "the wrong way round": (
+            one(lambda output: sound_order(output)[::-1]),
+            "the wrong way round",
+        ),
         "recursive": (one(recursive_order), "RecursionError"),
         "every visit": (one(every_visit), "stands in the order more than once"),
         "first parents": (one(first_parents), "is missing in the order"),
-        "without the inputs": (one(lambda output: [n for n in sound_order(output) if n.parents]), "is missing in the order"),
-        "without the output": (one(lambda output: sound_order(output)[:-1]), "is missing in the order"),
+        "without the inputs": (
+            one(lambda output: [n for n in sound_order(output) if n.parents]),
+            "is missing in the order",
+        ),
+        "without the output": (
+            one(lambda output: sound_order(output)[:-1]),
+            "is missing in the order",
+        ),
         "the output only": (one(lambda output: [output]), "is missing in the order"),
     },
     "gradients": {
@@ -424,7 +575,10 @@ LESSON_3 = {
         "keeps the first": (gradients(put=lambda parts: parts[0]), "only"),
         "the mean": (gradients(put=lambda parts: sum(parts) / len(parts)), ""),
         "the product": (gradients(put=math.prod), ""),
-        "the larger": (gradients(put=lambda parts: max(parts, key=abs)), "keep the larger contribution"),
+        "the larger": (
+            gradients(put=lambda parts: max(parts, key=abs)),
+            "keep the larger contribution",
+        ),
         "first to last": (gradients(rows=lambda order: order), ""),
         "seed 0": (gradients(seed=0.0), "output's adjoint is 0"),
         "None without influence": (gradients(missing=None), ""),
@@ -433,9 +587,18 @@ LESSON_3 = {
         "the first one only": (one(only_wanted_first), "one gradient for each"),
     },
     "graph-rules": {
-        "numbers": ((a_mul(lambda g, a, b: (number(g) * b.value, number(g) * a.value)), exp), "computes with `.value`"),
-        "swapped": ((a_mul(lambda g, a, b: (mul(g, a), mul(g, b))), exp), "the operands are swapped"),
-        "exp as a constant": ((mul, an_exp(lambda g, a, y: mul(g, y.value))), "multiplies by a number"),
+        "numbers": (
+            (a_mul(lambda g, a, b: (number(g) * b.value, number(g) * a.value)), exp),
+            "computes with `.value`",
+        ),
+        "swapped": (
+            (a_mul(lambda g, a, b: (mul(g, a), mul(g, b))), exp),
+            "the operands are swapped",
+        ),
+        "exp as a constant": (
+            (mul, an_exp(lambda g, a, y: mul(g, y.value))),
+            "multiplies by a number",
+        ),
         "no g": ((a_mul(lambda g, a, b: (b, a)), exp), ""),
         "the first only": ((a_mul(lambda g, a, b: (mul(g, b), mul(g, 0.0))), exp), ""),
         "exp of g": ((mul, an_exp(lambda g, a, y: exp(node(g)))), ""),
@@ -445,10 +608,12 @@ LESSON_3 = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 4
+# ----------------------------------------------------------------------------------------- lesson 4
 
 
-def columns(seeds=lambda x: mg.eye(len(x), dtype=x.dtype), stack=lambda found: mg.stack(found, dim=1)):
+def columns(
+    seeds=lambda x: mg.eye(len(x), dtype=x.dtype), stack=lambda found: mg.stack(found, dim=1)
+):
     return one(lambda f, x: stack([mg.func.jvp(f, (x,), (seed,))[1] for seed in seeds(x)]))
 
 
@@ -476,7 +641,10 @@ CHOICE = ("forward", "reverse", "reverse", "forward", "forward", "reverse")
 
 
 def other(i):
-    return tuple({"forward": "reverse", "reverse": "forward"}[c] if k == i else c for k, c in enumerate(CHOICE))
+    return tuple(
+        {"forward": "reverse", "reverse": "forward"}[c] if k == i else c
+        for k, c in enumerate(CHOICE)
+    )
 
 
 def columns_cost(s):
@@ -490,17 +658,29 @@ def rows_cost(s):
 LESSON_4 = {
     "by_columns": {
         "transposed": (columns(stack=mg.stack), "rows and columns are swapped"),
-        "ones": (columns(seeds=lambda x: [mg.ones_like(x)], stack=lambda found: found[0]), "one seed of ones"),
+        "ones": (
+            columns(seeds=lambda x: [mg.ones_like(x)], stack=lambda found: found[0]),
+            "one seed of ones",
+        ),
         "the first only": (
-            columns(seeds=lambda x: mg.eye(len(x), dtype=x.dtype)[:1], stack=lambda found: found[0]),
+            columns(
+                seeds=lambda x: mg.eye(len(x), dtype=x.dtype)[:1], stack=lambda found: found[0]
+            ),
             "the first column alone",
         ),
-        "the last first": (columns(stack=lambda found: mg.stack(found[::-1], dim=1)), "in the wrong order"),
+        "the last first": (
+            columns(stack=lambda found: mg.stack(found[::-1], dim=1)),
+            "in the wrong order",
+        ),
         "seeds of two": (columns(seeds=lambda x: 2 * mg.eye(len(x), dtype=x.dtype)), ""),
         "every pass twice": (
             one(
                 lambda f, x: mg.stack(
-                    [mg.func.jvp(f, (x,), (e,))[1] + 0 * mg.func.jvp(f, (x,), (e,))[1] for e in mg.eye(len(x), dtype=x.dtype)], dim=1
+                    [
+                        mg.func.jvp(f, (x,), (e,))[1] + 0 * mg.func.jvp(f, (x,), (e,))[1]
+                        for e in mg.eye(len(x), dtype=x.dtype)
+                    ],
+                    dim=1,
                 )
             ),
             "one pass for each column is enough",
@@ -509,24 +689,44 @@ LESSON_4 = {
         "a list": (columns(stack=list), ""),
     },
     "by_rows": {
-        "transposed": (rows(stack=lambda found: mg.stack(found, dim=1)), "rows and columns are swapped"),
-        "ones": (rows(seeds=lambda y: [mg.ones_like(y)], stack=lambda found: found[0]), "one seed of ones"),
-        "the first only": (rows(seeds=lambda y: mg.eye(len(y), dtype=y.dtype)[:1], stack=lambda found: found[0]), "the first row alone"),
+        "transposed": (
+            rows(stack=lambda found: mg.stack(found, dim=1)),
+            "rows and columns are swapped",
+        ),
+        "ones": (
+            rows(seeds=lambda y: [mg.ones_like(y)], stack=lambda found: found[0]),
+            "one seed of ones",
+        ),
+        "the first only": (
+            rows(seeds=lambda y: mg.eye(len(y), dtype=y.dtype)[:1], stack=lambda found: found[0]),
+            "the first row alone",
+        ),
         "the last first": (rows(stack=lambda found: mg.stack(found[::-1])), "in the wrong order"),
         "each row twice": (rows(again=2), "one pass for each row is enough"),
         "a factor": (rows(seeds=lambda y: 2 * mg.eye(len(y), dtype=y.dtype)), ""),
         "sign": (rows(seeds=lambda y: -mg.eye(len(y), dtype=y.dtype)), ""),
     },
-    "choice": {f"question {i + 1}": (other(i), "the other mode needs fewer passes") for i in range(6)}
+    "choice": {
+        f"question {i + 1}": (other(i), "the other mode needs fewer passes") for i in range(6)
+    }
     | {
-        "mixed up": (tuple({"forward": "reverse", "reverse": "forward"}[c] for c in CHOICE), "the two modes are mixed up"),
+        "mixed up": (
+            tuple({"forward": "reverse", "reverse": "forward"}[c] for c in CHOICE),
+            "the two modes are mixed up",
+        ),
         "always reverse": (("reverse",) * 6, ""),
     },
     "cost_of_chain": {
         "one pass": (both(per_pass, per_pass), "that is a single pass"),
         "the other mode": (both(rows_cost, columns_cost), "columns and rows are swapped"),
-        "the ends": (both(lambda s: s[0] * s[0] * s[-1], lambda s: s[-1] * s[0] * s[-1]), "the first and the last size"),
-        "the function too": (both(lambda s: (s[0] + 1) * per_pass(s), lambda s: (s[-1] + 1) * per_pass(s)), "the function itself as well"),
+        "the ends": (
+            both(lambda s: s[0] * s[0] * s[-1], lambda s: s[-1] * s[0] * s[-1]),
+            "the first and the last size",
+        ),
+        "the function too": (
+            both(lambda s: (s[0] + 1) * per_pass(s), lambda s: (s[-1] + 1) * per_pass(s)),
+            "the function itself as well",
+        ),
         "the product of all": (both(math.prod, math.prod), ""),
         "twice": (both(lambda s: 2 * columns_cost(s), lambda s: 2 * rows_cost(s)), ""),
         "sums": (both(lambda s: s[0] * sum(s), lambda s: s[-1] * sum(s)), ""),
@@ -538,12 +738,15 @@ LESSON_4 = {
         "a pass for each node": (one(forward_for_each), "took too long"),
         "overwrites": (sweep(put=lambda old, new: new), "list of all adjoints"),
         "first to last": (sweep(rows=list), "list of all adjoints"),
-        "sorted by name": (sweep(rows=lambda tape: sorted(tape, reverse=True)), "list of all adjoints"),
+        "sorted by name": (
+            sweep(rows=lambda tape: sorted(tape, reverse=True)),
+            "list of all adjoints",
+        ),
     },
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 5
+# ----------------------------------------------------------------------------------------- lesson 5
 
 
 def spread(x, axis, g):
@@ -552,7 +755,9 @@ def spread(x, axis, g):
 
 def summed(g, shape):
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True)
+    return g.sum(
+        axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True
+    )
 
 
 LESSON_5 = {
@@ -563,7 +768,10 @@ LESSON_5 = {
         "exp of g": (one(lambda x, g: np.exp(g)), "the exponential of `g`"),
         "sign": (one(lambda x, g: -g * np.exp(x)), "the sign is turned round"),
         "added": (one(lambda x, g: g + np.exp(x)), ""),
-        "at the result": (one(lambda x, g: g * np.exp(np.exp(x))), "at the result instead of at the input"),
+        "at the result": (
+            one(lambda x, g: g * np.exp(np.exp(x))),
+            "at the result instead of at the input",
+        ),
         "half": (one(lambda x, g: g * np.exp(x) / 2), "a factor 2 is missing"),
     },
     "pull_t": {
@@ -580,18 +788,33 @@ LESSON_5 = {
         "no g": (one(lambda x, axis, g: np.ones_like(x)), "you left out `g`"),
         "no copies": (one(lambda x, axis, g: g), "`g` comes back as it came"),
         "times x": (one(lambda x, axis, g: x * spread(x, axis, g)), "A sum's derivative is 1"),
-        "the mean": (one(lambda x, axis, g: spread(x, axis, g) / (x.size if axis is None else x.shape[axis])), "the mean's rule"),
+        "the mean": (
+            one(
+                lambda x, axis, g: spread(x, axis, g) / (x.size if axis is None else x.shape[axis])
+            ),
+            "the mean's rule",
+        ),
         "a new axis in front": (one(lambda x, axis, g: np.broadcast_to(g, x.shape)), ""),
         "the sum of g": (one(lambda x, axis, g: np.full(x.shape, np.sum(g))), ""),
         "sign": (one(lambda x, axis, g: -spread(x, axis, g)), ""),
     },
     "unbroadcast": {
         "nothing": (one(lambda g, shape: g), "nothing is summed"),
-        "new axes only": (one(lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape))))), "axes of length 1 that were stretched"),
-        "the mean": (one(lambda g, shape: summed(g, shape) * np.prod(shape) / max(g.size, 1)), "the mean over the stretched axes"),
+        "new axes only": (
+            one(lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape))))),
+            "axes of length 1 that were stretched",
+        ),
+        "the mean": (
+            one(lambda g, shape: summed(g, shape) * np.prod(shape) / max(g.size, 1)),
+            "the mean over the stretched axes",
+        ),
         "everything": (one(lambda g, shape: np.full(shape, g.sum())), "you sum over all axes"),
         "one copy": (
-            one(lambda g, shape: g[(0,) * (g.ndim - len(shape))][tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]),
+            one(
+                lambda g, shape: g[(0,) * (g.ndim - len(shape))][
+                    tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)
+                ]
+            ),
             "",
         ),
         "keepdims forgotten": (one(lambda g, shape: np.squeeze(summed(g, shape))), ""),
@@ -604,14 +827,20 @@ LESSON_5 = {
         "element by element, transposed": (one(lambda a, b, g: (g * b.T, a.T * g)), ""),
         "swapped": (one(lambda a, b, g: (a.T @ g, g @ b.T)), "the operands are swapped"),
         "the first only": (one(lambda a, b, g: (g @ b.T, 0 * b)), "the second input gets nothing"),
-        "sign of the second": (one(lambda a, b, g: (g @ b.T, -a.T @ g)), "the sign of the second part"),
-        "no g": (one(lambda a, b, g: (np.ones_like(g) @ b.T, a.T @ np.ones_like(g))), "you left out `g`"),
+        "sign of the second": (
+            one(lambda a, b, g: (g @ b.T, -a.T @ g)),
+            "the sign of the second part",
+        ),
+        "no g": (
+            one(lambda a, b, g: (np.ones_like(g) @ b.T, a.T @ np.ones_like(g))),
+            "you left out `g`",
+        ),
         "one only": (one(lambda a, b, g: g @ b.T), ""),
     },
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 6
+# ----------------------------------------------------------------------------------------- lesson 6
 
 
 def twice_differentiated(f, x, v, seed=True):
@@ -625,7 +854,10 @@ def slope(f, x):
 
 def differences(h, sides=2):
     def product(f, x, v):
-        up, down = (slope(f, (x + s * h * v).detach().requires_grad_()) for s in (1, -1 if sides == 2 else 0))
+        up, down = (
+            slope(f, (x + s * h * v).detach().requires_grad_())
+            for s in (1, -1 if sides == 2 else 0)
+        )
         return (up - down) / (sides * h)
 
     return one(product)
@@ -668,12 +900,21 @@ LESSON_6 = {
     },
     "verdicts": {
         f"row {row} as {word}": (one({**VERDICTS, row: word}), f"is not {word!r}: ")
-        for row, words in {"a": ("None", "error"), "b": ("zeros",), "c": ("None", "zeros"), "d": ("zeros", "error"), "e": ("None",)}.items()
+        for row, words in {
+            "a": ("None", "error"),
+            "b": ("zeros",),
+            "c": ("None", "zeros"),
+            "d": ("zeros", "error"),
+            "e": ("None",),
+        }.items()
         for word in words
     },
     "hessian_times": {
         "no v": (one(lambda f, x, v: twice_differentiated(f, x, v, False)), "v is left out"),
-        "gradient times v": (one(lambda f, x, v: slope(f, x) * v), "you return the gradient times v"),
+        "gradient times v": (
+            one(lambda f, x, v: slope(f, x) * v),
+            "you return the gradient times v",
+        ),
         "the gradient": (one(lambda f, x, v: slope(f, x)), "the first derivative"),
         "differences": (differences(1e-5), "difference of two gradients"),
         "small differences": (differences(1e-8), "difference of two gradients"),
@@ -694,7 +935,7 @@ LESSON_6 = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 7
+# ----------------------------------------------------------------------------------------- lesson 7
 
 
 def chained(pulls=lambda pulls: pulls[::-1], seed=lambda dout: dout, shared=False, anew=False):
@@ -739,7 +980,10 @@ CHOICES = {
 LESSON_7 = {
     "chain": {
         "first to last": (chained(pulls=list), "from the first to the last"),
-        "the last only": (chained(pulls=lambda pulls: pulls[-1:]), "only the last function's pullback"),
+        "the last only": (
+            chained(pulls=lambda pulls: pulls[-1:]),
+            "only the last function's pullback",
+        ),
         "the first only": (chained(pulls=lambda pulls: pulls[:1]), ""),
         "one list for all": (chained(shared=True), "one list of pullbacks serves all runs"),
         "the last run's list": (chained(anew=True), "it is the last run's"),
@@ -777,7 +1021,7 @@ LESSON_7 = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 8
+# ----------------------------------------------------------------------------------------- lesson 8
 
 WAVE = ["v", "v1", "v2"]
 
@@ -832,20 +1076,37 @@ def linear(test):
 
 LESSON_8 = {
     "looks_linear": {
-        "zero to zero": (linear(lambda g, u, w: np.allclose(g(0 * u), 0)), "whether zero goes to zero"),
+        "zero to zero": (
+            linear(lambda g, u, w: np.allclose(g(0 * u), 0)),
+            "whether zero goes to zero",
+        ),
         "multiples": (linear(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u))), "multiples only"),
-        "negative multiples": (linear(lambda g, u, w: np.allclose(g(-2 * u), -2 * g(u))), "multiples only"),
-        "positive ones": (
-            linear(lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(2 * w), 2 * g(w))),
+        "negative multiples": (
+            linear(lambda g, u, w: np.allclose(g(-2 * u), -2 * g(u))),
             "multiples only",
         ),
-        "exact": (linear(lambda g, u, w: np.array_equal(g(2 * u - 3 * w), 2 * g(u) - 3 * g(w))), ""),
+        "positive ones": (
+            linear(
+                lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(2 * w), 2 * g(w))
+            ),
+            "multiples only",
+        ),
+        "exact": (
+            linear(lambda g, u, w: np.array_equal(g(2 * u - 3 * w), 2 * g(u) - 3 * g(w))),
+            "",
+        ),
         "yes": (linear(lambda g, u, w: True), "yes to every map"),
         "no": (linear(lambda g, u, w: False), "is linear"),
-        "a wide tolerance": (linear(lambda g, u, w: np.allclose(g(u + w), g(u) + g(w), rtol=10, atol=10)), ""),
+        "a wide tolerance": (
+            linear(lambda g, u, w: np.allclose(g(u + w), g(u) + g(w), rtol=10, atol=10)),
+            "",
+        ),
     },
     "jvp_from_vjp": {
-        "no u": (pushed(lambda g, v, u: grad(g, v, grad_outputs=mg.ones_like(u))[0]), "u is left out"),
+        "no u": (
+            pushed(lambda g, v, u: grad(g, v, grad_outputs=mg.ones_like(u))[0]),
+            "u is left out",
+        ),
         "one pass": (pushed(lambda g, v, u: g), "the result of the first pass"),
         "by x": (one(by_x), "differentiates by x"),
         "times u": (pushed(lambda g, v, u: g * u), "entry by entry"),
@@ -863,14 +1124,26 @@ LESSON_8 = {
         "the input too": (one(["v", "x"]), ""),
     },
     "dangling": {
-        "ends only": (one(lambda o, out: sorted(set(o) - set(out) - users(o))), "nodes that nobody uses"),
-        "one step": (one(lambda o, out: [n for n in o if n not in out and not any(n in o[k] for k in out)]), "back by one step"),
+        "ends only": (
+            one(lambda o, out: sorted(set(o) - set(out) - users(o))),
+            "nodes that nobody uses",
+        ),
+        "one step": (
+            one(lambda o, out: [n for n in o if n not in out and not any(n in o[k] for k in out)]),
+            "back by one step",
+        ),
         "the needed": (one(lambda o, out: sorted(needed(o, out))), "the nodes that are needed"),
-        "first output": (one(lambda o, out: sorted(set(o) - needed(o, out, first=True))), "the first output alone"),
+        "first output": (
+            one(lambda o, out: sorted(set(o) - needed(o, out, first=True))),
+            "the first output alone",
+        ),
         "recursive": (one(recursive_dangling), "RecursionError"),
         "nothing": (one(lambda o, out: []), "is missing"),
         "everything": (one(lambda o, out: list(o)), "an output needs it"),
-        "outputs too": (one(lambda o, out: [*(n for n in o if n not in needed(o, out)), *out]), "an output needs it"),
+        "outputs too": (
+            one(lambda o, out: [*(n for n in o if n not in needed(o, out)), *out]),
+            "an output needs it",
+        ),
     },
 }
 

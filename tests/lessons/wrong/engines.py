@@ -1,4 +1,5 @@
-"""Wrong engines for the milestone: each is the reference engine of the lessons with one piece (or two) written wrongly.
+"""Wrong engines for the milestone: each is the reference engine of the lessons with one piece (or
+two) written wrongly.
 
 The sources show what first engines get wrong, piece by piece, with what the check must say of each:
 a phrase that is true of this mistake and of no right engine. Pairs of mistakes must be caught too;
@@ -85,7 +86,10 @@ def topological_order(output):
         "",
     ),
     "by the size of the value": (
-        "def topological_order(output):\n    return sorted(sound_order(output), key=lambda n: -np.size(n.value))",
+        (
+            "def topological_order(output):\n    return sorted(sound_order(output), key=lambda n:"
+            " -np.size(n.value))"
+        ),
         "",
     ),
     "one list for all calls": (
@@ -109,7 +113,12 @@ def gradients(order, wanted):
 """
 
 
-def sweep(seed="1.0", rows="reversed(order)", combine="grad[parent] = grad.get(parent, 0.0) + part", back="grad.get(node, 0.0)"):
+def sweep(
+    seed="1.0",
+    rows="reversed(order)",
+    combine="grad[parent] = grad.get(parent, 0.0) + part",
+    back="grad.get(node, 0.0)",
+):
     """The source of a loop with one part exchanged."""
     return SWEEP.format(seed=seed, rows=rows, combine=combine, back=back)
 
@@ -129,7 +138,10 @@ def gradients(order, wanted):
 """,
         "only one of several",
     ),
-    "keeps the first": (sweep(combine="grad.setdefault(parent, part)"), "only the first contribution"),
+    "keeps the first": (
+        sweep(combine="grad.setdefault(parent, part)"),
+        "only the first contribution",
+    ),
     "ignores every second part": (
         """
 def gradients(order, wanted):
@@ -157,11 +169,22 @@ def gradients(order, wanted):
         "Where a node is used more than once",
     ),
     "the larger part": (
-        sweep(combine="grad[parent] = np.where(abs(part) > abs(grad.get(parent, 0.0)), part, grad.get(parent, 0.0))"),
+        sweep(
+            combine=(
+                "grad[parent] = np.where(abs(part) > abs(grad.get(parent, 0.0)), part,"
+                " grad.get(parent, 0.0))"
+            )
+        ),
         "Where a node is used more than once",
     ),
-    "parts multiplied": (sweep(combine="grad[parent] = grad.get(parent, 1.0) * part"), "Where a node is used more than once"),
-    "parts subtracted": (sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"), "signs are turned round"),
+    "parts multiplied": (
+        sweep(combine="grad[parent] = grad.get(parent, 1.0) * part"),
+        "Where a node is used more than once",
+    ),
+    "parts subtracted": (
+        sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"),
+        "signs are turned round",
+    ),
     "parts averaged with the old": (
         sweep(combine="grad[parent] = part if parent not in grad else (grad[parent] + part) / 2"),
         "Where a node is used more than once",
@@ -181,14 +204,22 @@ def gradients(order, wanted):
 """,
         "",
     ),
-    "each part twice": (sweep(combine="grad[parent] = grad.get(parent, 0.0) + 2 * part"), "counted twice"),
+    "each part twice": (
+        sweep(combine="grad[parent] = grad.get(parent, 0.0) + 2 * part"),
+        "counted twice",
+    ),
     "from first to last": (sweep(rows="order"), "Already the graph of `pow`"),
     "seed 0": (sweep(seed="0.0"), "output's adjoint is 0 at the start"),
     "seed 2": (sweep(seed="2.0"), "Already the graph of `sum`"),
     "seed is the value": (sweep(seed="order[-1].value"), "starts at its value"),
     "stops before the first": (sweep(rows="reversed(order[len(order) // 2:])"), ""),
     "the first parent only": (
-        sweep(combine="grad[parent] = grad.get(parent, 0.0) + part if parent is node.parents[0] else grad.get(parent, 0.0 * part)"),
+        sweep(
+            combine=(
+                "grad[parent] = grad.get(parent, 0.0) + part if parent is node.parents[0] else"
+                " grad.get(parent, 0.0 * part)"
+            )
+        ),
         "those with `@`",
     ),
     "one part for the same parent": (
@@ -256,9 +287,15 @@ def gradients(order, wanted):
 """,
         "took too long",
     ),
-    "sorted by the name of the operation": (sweep(rows="sorted(order, key=lambda n: n.op, reverse=True)"), ""),
+    "sorted by the name of the operation": (
+        sweep(rows="sorted(order, key=lambda n: n.op, reverse=True)"),
+        "",
+    ),
     "the values for the gradients": (sweep(back="node.value"), ""),
-    "wanted in another order": (sweep(back="grad.get(node, 0.0)").replace("in wanted]", "in wanted[::-1]]"), ""),
+    "wanted in another order": (
+        sweep(back="grad.get(node, 0.0)").replace("in wanted]", "in wanted[::-1]]"),
+        "",
+    ),
 }
 
 
@@ -274,7 +311,10 @@ RULES = {
         "g added": (rule("pull_exp", "x, g", "g + np.exp(x)"), "`exp`"),
         "the value of x": (rule("pull_exp", "x, g", "g * x"), "those with `exp`"),
         "the power rule": (rule("pull_exp", "x, g", "g * x * np.exp(x - 1)"), "those with `exp`"),
-        "at the result": (rule("pull_exp", "x, g", "g * np.exp(np.exp(x))"), "It is the rule of `exp`"),
+        "at the result": (
+            rule("pull_exp", "x, g", "g * np.exp(np.exp(x))"),
+            "It is the rule of `exp`",
+        ),
         "sign": (rule("pull_exp", "x, g", "-g * np.exp(x)"), "It is the rule of `exp`"),
         "exp of g": (rule("pull_exp", "x, g", "np.exp(g)"), "those with `exp`"),
     },
@@ -287,57 +327,89 @@ RULES = {
     "pull_sum": {
         "ones": (rule("pull_sum", "x, axis, g", "np.ones_like(x)"), "own adjoint is left out"),
         "the mean's": (
-            "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g, axis)\n"
-            "    return np.broadcast_to(g, x.shape) / (x.size if axis is None else x.shape[axis])",
+            (
+                "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g,"
+                " axis)\n    return np.broadcast_to(g, x.shape) / (x.size if axis is None else"
+                " x.shape[axis])"
+            ),
             "Already the graph of `sum`",
         ),
         "a new axis in front": (rule("pull_sum", "x, axis, g", "np.broadcast_to(g, x.shape)"), ""),
         "times x": (
-            "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g, axis)\n    return g * x",
+            (
+                "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g,"
+                " axis)\n    return g * x"
+            ),
             "Already the graph of `sum`",
         ),
         "behind always": (
-            rule("pull_sum", "x, axis, g", "np.broadcast_to(g if axis is None else g[..., None], x.shape)"),
+            rule(
+                "pull_sum",
+                "x, axis, g",
+                "np.broadcast_to(g if axis is None else g[..., None], x.shape)",
+            ),
             "",
         ),
         "zeros but one": (
-            "def pull_sum(x, axis, g):\n    z = np.zeros_like(x)\n    z.flat[0] = np.sum(g)\n    return z",
+            (
+                "def pull_sum(x, axis, g):\n    z = np.zeros_like(x)\n    z.flat[0] = np.sum(g)\n  "
+                "  return z"
+            ),
             "Already the graph of `sum`",
         ),
     },
     "unbroadcast": {
         "nothing summed": (rule("unbroadcast", "g, shape", "g"), ""),
-        "new axes only": (rule("unbroadcast", "g, shape", "g.sum(axis=tuple(range(g.ndim - len(shape))))"), ""),
+        "new axes only": (
+            rule("unbroadcast", "g, shape", "g.sum(axis=tuple(range(g.ndim - len(shape))))"),
+            "",
+        ),
         "no keepdims": (
-            "def unbroadcast(g, shape):\n    g = g.sum(axis=tuple(range(g.ndim - len(shape))))\n"
-            "    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1))",
+            (
+                "def unbroadcast(g, shape):\n    g = g.sum(axis=tuple(range(g.ndim -"
+                " len(shape))))\n    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n =="
+                " 1 and g.shape[i] != 1))"
+            ),
             "",
         ),
         "the mean": (
-            "def unbroadcast(g, shape):\n    g = g.mean(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g\n"
-            "    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)\n"
-            "    return g.mean(axis=axes, keepdims=True) if axes else g",
+            (
+                "def unbroadcast(g, shape):\n    g = g.mean(axis=tuple(range(g.ndim - len(shape))))"
+                " if g.ndim > len(shape) else g\n    axes = tuple(i for i, n in enumerate(shape) if"
+                " n == 1 and g.shape[i] != 1)\n    return g.mean(axis=axes, keepdims=True) if axes"
+                " else g"
+            ),
             "Each copy sends its part",
         ),
         "the mean over the batch only": (
-            "def unbroadcast(g, shape):\n    s = sound_unbroadcast(g, shape)\n    return s / len(g) if g.ndim > len(shape) else s",
+            (
+                "def unbroadcast(g, shape):\n    s = sound_unbroadcast(g, shape)\n    return s /"
+                " len(g) if g.ndim > len(shape) else s"
+            ),
             "those with `+` and broadcasting",
         ),
         "everything summed": (rule("unbroadcast", "g, shape", "np.full(shape, g.sum())"), ""),
         "one copy": (
-            "def unbroadcast(g, shape):\n    g = g[(0,) * (g.ndim - len(shape))]\n"
-            "    return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]",
+            (
+                "def unbroadcast(g, shape):\n    g = g[(0,) * (g.ndim - len(shape))]\n"
+                "    return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]"
+            ),
             "the part of one of its copies",
         ),
         "the last axes": (
-            "def unbroadcast(g, shape):\n    while g.ndim > len(shape):\n        g = g.sum(axis=-1)\n"
-            "    return sound_unbroadcast(g, shape)",
+            (
+                "def unbroadcast(g, shape):\n    while g.ndim > len(shape):\n        g ="
+                " g.sum(axis=-1)\n    return sound_unbroadcast(g, shape)"
+            ),
             "",
         ),
         "the largest": (
-            "def unbroadcast(g, shape):\n    g = g.max(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g\n"
-            "    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)\n"
-            "    return g.max(axis=axes, keepdims=True) if axes else g",
+            (
+                "def unbroadcast(g, shape):\n    g = g.max(axis=tuple(range(g.ndim - len(shape))))"
+                " if g.ndim > len(shape) else g\n    axes = tuple(i for i, n in enumerate(shape) if"
+                " n == 1 and g.shape[i] != 1)\n    return g.max(axis=axes, keepdims=True) if axes"
+                " else g"
+            ),
             "and broadcasting come out wrong",
         ),
     },
@@ -346,18 +418,39 @@ RULES = {
         "swapped": (rule("pull_matmul", "a, b, g", "(a.T @ g, g @ b.T)"), ""),
         "element by element": (rule("pull_matmul", "a, b, g", "(g * b, g * a)"), ""),
         "order of the factors": (rule("pull_matmul", "a, b, g", "(b.T @ g, g @ a.T)"), ""),
-        "g left out": (rule("pull_matmul", "a, b, g", "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))"), "It is the rule of `matmul`"),
-        "the first only": (rule("pull_matmul", "a, b, g", "(g @ b.T, 0 * b)"), "only the first operand"),
+        "g left out": (
+            rule("pull_matmul", "a, b, g", "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))"),
+            "It is the rule of `matmul`",
+        ),
+        "the first only": (
+            rule("pull_matmul", "a, b, g", "(g @ b.T, 0 * b)"),
+            "only the first operand",
+        ),
         "the second only": (rule("pull_matmul", "a, b, g", "(0 * a, a.T @ g)"), "those with `@`"),
-        "a factor 2": (rule("pull_matmul", "a, b, g", "(2 * g @ b.T, 2 * a.T @ g)"), "twice as large"),
-        "a factor 2 in one": (rule("pull_matmul", "a, b, g", "(2 * g @ b.T, a.T @ g)"), "those with `@`"),
-        "sign": (rule("pull_matmul", "a, b, g", "(-g @ b.T, -a.T @ g)"), "It is the rule of `matmul`"),
+        "a factor 2": (
+            rule("pull_matmul", "a, b, g", "(2 * g @ b.T, 2 * a.T @ g)"),
+            "twice as large",
+        ),
+        "a factor 2 in one": (
+            rule("pull_matmul", "a, b, g", "(2 * g @ b.T, a.T @ g)"),
+            "those with `@`",
+        ),
+        "sign": (
+            rule("pull_matmul", "a, b, g", "(-g @ b.T, -a.T @ g)"),
+            "It is the rule of `matmul`",
+        ),
     },
     "pull_relu": {
         "everything": (rule("pull_relu", "x, g", "g * np.ones_like(x)"), "`relu`"),
-        "the wrong half": (rule("pull_relu", "x, g", "g * (x < 0)"), "relu passes the adjoint where x is negative"),
+        "the wrong half": (
+            rule("pull_relu", "x, g", "g * (x < 0)"),
+            "relu passes the adjoint where x is negative",
+        ),
         "relu of g": (rule("pull_relu", "x, g", "np.maximum(g, 0.0)"), "those with `relu`"),
-        "times the value": (rule("pull_relu", "x, g", "g * np.maximum(x, 0.0)"), "those with `relu`"),
+        "times the value": (
+            rule("pull_relu", "x, g", "g * np.maximum(x, 0.0)"),
+            "those with `relu`",
+        ),
         "g left out": (rule("pull_relu", "x, g", "1.0 * (x > 0)"), "It is the rule of `relu`"),
         "leaky": (rule("pull_relu", "x, g", "g * np.where(x > 0, 1.0, 0.1)"), "those with `relu`"),
     },
@@ -370,14 +463,29 @@ RULES = {
             rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) / s.shape[1]"),
             "divides by the number of elements",
         ),
-        "no target": (rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) + g * t / len(s)"), "leaves out the target"),
-        "no softmax": (rule("pull_cross_entropy", "s, t, g", "-g * t / len(s)"), "leaves out the softmax"),
-        "sign": (rule("pull_cross_entropy", "s, t, g", "-sound_cross_entropy(s, t, g)"), "the sign in `pull_cross_entropy`"),
+        "no target": (
+            rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) + g * t / len(s)"),
+            "leaves out the target",
+        ),
+        "no softmax": (
+            rule("pull_cross_entropy", "s, t, g", "-g * t / len(s)"),
+            "leaves out the softmax",
+        ),
+        "sign": (
+            rule("pull_cross_entropy", "s, t, g", "-sound_cross_entropy(s, t, g)"),
+            "the sign in `pull_cross_entropy`",
+        ),
         "over the columns": (
-            "def pull_cross_entropy(s, t, g):\n    e = np.exp(s)\n    return g * (e / e.sum(0) - t) / len(s)",
+            (
+                "def pull_cross_entropy(s, t, g):\n    e = np.exp(s)\n    return g * (e / e.sum(0)"
+                " - t) / len(s)"
+            ),
             "what is left is `pull_cross_entropy`",
         ),
-        "scores for softmax": (rule("pull_cross_entropy", "s, t, g", "g * (s - t) / len(s)"), "what is left is `pull_cross_entropy`"),
+        "scores for softmax": (
+            rule("pull_cross_entropy", "s, t, g", "g * (s - t) / len(s)"),
+            "what is left is `pull_cross_entropy`",
+        ),
         "the right class only": (
             rule("pull_cross_entropy", "s, t, g", "t * sound_cross_entropy(s, t, g)"),
             "what is left is `pull_cross_entropy`",
@@ -414,22 +522,44 @@ STEPS = {
     "no gradients": (step(found="[np.zeros_like(v) for v in values]"), ""),
     "the loss times the points": (step(loss="float(loss.value) * len(x)"), "The loss is"),
     "half of the points": (
-        step(x="Tensor(x[: (len(x) + 1) // 2])").replace("target)\n    return", "target[: (len(x) + 1) // 2])\n    return"),
+        step(x="Tensor(x[: (len(x) + 1) // 2])").replace(
+            "target)\n    return", "target[: (len(x) + 1) // 2])\n    return"
+        ),
         "",
     ),
     "new dictionaries": (
         step(step="return [adam(v, g, {}) for v, g in zip(values, found)], loss"),
         "give it the dictionaries from `states`",
     ),
-    "one dictionary": (step(step="return [adam(v, g, states[0]) for v, g in zip(values, found)], loss"), ""),
-    "plain descent": (step(step="return [v - 0.05 * g for v, g in zip(values, found)], loss"), "plain gradient descent"),
+    "one dictionary": (
+        step(step="return [adam(v, g, states[0]) for v, g in zip(values, found)], loss"),
+        "",
+    ),
+    "plain descent": (
+        step(step="return [v - 0.05 * g for v, g in zip(values, found)], loss"),
+        "plain gradient descent",
+    ),
     "no step": (step(step="return values, loss"), "come back as they were"),
-    "the loss first": (step(step=f"return loss, {NEW}"), "the list of the new values, and the loss"),
+    "the loss first": (
+        step(step=f"return loss, {NEW}"),
+        "the list of the new values, and the loss",
+    ),
     "values only": (step(step=f"return {NEW}"), "a pair"),
-    "the loss after": (step(step=f"new = {NEW}\n    return new, loss_and_gradients(new, x, target)[0]"), "the loss after the step"),
+    "the loss after": (
+        step(step=f"new = {NEW}\n    return new, loss_and_gradients(new, x, target)[0]"),
+        "the loss after the step",
+    ),
     "two steps": (step(step=f"values = {NEW}\n    return {NEW}, loss"), ""),
     "the first parameter only": (step(step=f"return [{NEW}[0], *values[1:]], loss"), ""),
-    "weights only": (step(step=f"new = {NEW}\n    return [n if i % 2 == 0 else v for i, (n, v) in enumerate(zip(new, values))], loss"), ""),
+    "weights only": (
+        step(
+            step=(
+                f"new = {NEW}\n    return [n if i % 2 == 0 else v for i, (n, v) in"
+                " enumerate(zip(new, values))], loss"
+            )
+        ),
+        "",
+    ),
 }
 ADAM = """
 def adam(parameter, gradient, state):
@@ -472,7 +602,11 @@ MUTATIONS = {
     "adam": ADAMS,
     "own_step": STEPS,
 }
-SINGLES = {f"{piece}: {what}": ({piece: source}, says) for piece, rows in MUTATIONS.items() for what, (source, says) in rows.items()}
+SINGLES = {
+    f"{piece}: {what}": ({piece: source}, says)
+    for piece, rows in MUTATIONS.items()
+    for what, (source, says) in rows.items()
+}
 
 OF_EACH = {piece: next(iter(rows.items())) for piece, rows in MUTATIONS.items()}
 PAIRS = {

@@ -1,4 +1,6 @@
-"""Wrong answers to the exercises of lessons 9 to 15 and of the bug zoo, in the form of answers.py."""
+"""Wrong answers to the exercises of lessons 9 to 15 and of the bug zoo, in the form of
+answers.py.
+"""
 
 import math
 
@@ -24,7 +26,7 @@ def shapes(**changed):
     return one({**right_shapes(), **changed})
 
 
-# ---------------------------------------------------------------------------------------------------------------- lesson 9
+# ----------------------------------------------------------------------------------------- lesson 9
 
 
 def momentum(parameter, gradient, state):
@@ -67,17 +69,34 @@ NINE = {
         "the wrong half": (one(lambda x, g: g * (x < 0)), ""),
         "relu of g": (one(lambda x, g: np.maximum(g, 0.0)), "you applied relu to `g`"),
         "no g": (one(lambda x, g: 1.0 * (x > 0)), "you left out `g`"),
-        "times x": (one(lambda x, g: g * np.maximum(x, 0.0)), "the operation's value instead of its derivative"),
+        "times x": (
+            one(lambda x, g: g * np.maximum(x, 0.0)),
+            "the operation's value instead of its derivative",
+        ),
         "leaky": (one(lambda x, g: np.where(x > 0, g, 0.1 * g)), ""),
         "sign": (one(lambda x, g: -g * (x > 0)), "the sign is turned round"),
     },
     "pull_cross_entropy": {
-        "no mean": (one(lambda s, t, g: g * (softmax(s) - t)), "the mean over the batch is forgotten"),
+        "no mean": (
+            one(lambda s, t, g: g * (softmax(s) - t)),
+            "the mean over the batch is forgotten",
+        ),
         "one maximum": (
-            one(lambda s, t, g: g * (np.exp(s - s.max()) / np.exp(s - s.max()).sum(axis=1, keepdims=True) - t) / len(s)),
+            one(
+                lambda s, t, g: (
+                    g
+                    * (np.exp(s - s.max()) / np.exp(s - s.max()).sum(axis=1, keepdims=True) - t)
+                    / len(s)
+                )
+            ),
             "the largest score of the whole batch",
         ),
-        "overflow": (one(lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(axis=1, keepdims=True) - t) / len(s)), "np.exp overflows"),
+        "overflow": (
+            one(
+                lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(axis=1, keepdims=True) - t) / len(s)
+            ),
+            "np.exp overflows",
+        ),
         "no g": (one(lambda s, t, g: (softmax(s) - t) / len(s)), "you left out `g`"),
         "sign": (one(lambda s, t, g: g * (t - softmax(s)) / len(s)), "the sign is turned round"),
         "no target": (one(lambda s, t, g: g * softmax(s) / len(s)), "the target is missing"),
@@ -87,7 +106,7 @@ NINE = {
     },
 }
 
-# --------------------------------------------------------------------------------------------------------------- lesson 10
+# ---------------------------------------------------------------------------------------- lesson 10
 
 
 def pooled(x, g, choose):
@@ -126,7 +145,10 @@ TEN = {
     },
     "adjoint_cat": {
         "everyone gets all": (one(lambda g, c: [g for _ in c]), "its own channels only"),
-        "equal parts": (one(lambda g, c: list(np.array_split(g, len(c), axis=1))), "cut into equal parts"),
+        "equal parts": (
+            one(lambda g, c: list(np.array_split(g, len(c), axis=1))),
+            "cut into equal parts",
+        ),
         "the first channels": (one(lambda g, c: [g[:, :n] for n in c]), "the start must move on"),
         "along the images": (one(lambda g, c: [g[:n] for n in c]), "axis 1 holds the channels"),
         "turned round": (one(lambda g, c: cut(g, c)[::-1]), ""),
@@ -139,9 +161,18 @@ TEN = {
         "a quarter": (one(lambda x, g: wide(g) / 4), "average pooling"),
         "times x": (one(lambda x, g: x * pooled(x, g, winner)), "you multiplied by x"),
         "no g": (one(lambda x, g: pooled(x, np.ones_like(g), winner)), "you left out g"),
-        "all that are equal": (one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()))), "you gave g to each of them"),
-        "shared among equals": (one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()) / (w == w.max()).sum())), ""),
-        "the last": (one(lambda x, g: pooled(x, g, lambda w, g: winner(w[::-1, ::-1], g)[::-1, ::-1])), "not the last"),
+        "all that are equal": (
+            one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()))),
+            "you gave g to each of them",
+        ),
+        "shared among equals": (
+            one(lambda x, g: pooled(x, g, lambda w, g: g * (w == w.max()) / (w == w.max()).sum())),
+            "",
+        ),
+        "the last": (
+            one(lambda x, g: pooled(x, g, lambda w, g: winner(w[::-1, ::-1], g)[::-1, ::-1])),
+            "not the last",
+        ),
         "one winner for all": (one(lambda x, g: wide(g) * (x == x.max())), ""),
         "the smallest": (one(lambda x, g: pooled(x, g, lambda w, g: winner(-w, g))), ""),
         "sign": (one(lambda x, g: -pooled(x, g, winner)), "the sign is turned round"),
@@ -158,10 +189,15 @@ TEN = {
     },
 }
 
-# --------------------------------------------------------------------------------------------------------------- lesson 11
+# ---------------------------------------------------------------------------------------- lesson 11
 
 
-def stop(better=lambda new, best: new < best, enough=lambda waited, patience: waited == patience, reset=True, back="best"):
+def stop(
+    better=lambda new, best: new < best,
+    enough=lambda waited, patience: waited == patience,
+    reset=True,
+    back="best",
+):
     def early_stop(losses, patience):
         best, waited, epoch = 0, 0, 0
         for epoch in range(1, len(losses)):
@@ -186,14 +222,24 @@ def neighbours(losses, patience):
     return best
 
 
-def adam(first=0, m=0.1, square=lambda g: g**2, correct=(True, True), root=lambda v: np.sqrt(v) + 1e-8, betas=(0.9, 0.999), keep=True):
+def adam(
+    first=0,
+    m=0.1,
+    square=lambda g: g**2,
+    correct=(True, True),
+    root=lambda v: np.sqrt(v) + 1e-8,
+    betas=(0.9, 0.999),
+    keep=True,
+):
     b1, b2 = betas
 
     def step(p, g, state):
         state = state if keep else {}
         with np.errstate(all="ignore"):
             state["t"] = t = state.get("t", first) + 1
-            state["m"] = mean = b1 * state.get("m", 0.0) + (m if betas == (0.9, 0.999) else 1 - b1) * g
+            state["m"] = mean = (
+                b1 * state.get("m", 0.0) + (m if betas == (0.9, 0.999) else 1 - b1) * g
+            )
             state["v"] = v = b2 * state.get("v", 0.0) + (1 - b2) * square(g)
             mean = mean / np.float64(1 - b1**t) if correct[0] else mean
             v = v / np.float64(1 - b2**t) if correct[1] else v
@@ -205,16 +251,25 @@ def adam(first=0, m=0.1, square=lambda g: g**2, correct=(True, True), root=lambd
 ELEVEN = {
     "bands": {
         "the mean": (one(lambda c: (c.mean(0), c.std(0))), "you take the mean"),
-        "the other axis": (one(lambda c: (np.median(c, 1), c.std(1))), "you summarise over the epochs"),
+        "the other axis": (
+            one(lambda c: (np.median(c, 1), c.std(1))),
+            "you summarise over the epochs",
+        ),
         "the variance": (one(lambda c: (np.median(c, 0), c.var(0))), "you return the variance"),
         "one number": (one(lambda c: (np.median(c), c.std())), "one number for all"),
         "exchanged": (one(lambda c: (c.std(0), np.median(c, 0))), ""),
         "the middle only": (one(lambda c: np.median(c, 0)), ""),
-        "unbiased": (one(lambda c: (np.median(c, 0), c.std(0, ddof=1) if len(c) > 1 else c.std(0))), ""),
+        "unbiased": (
+            one(lambda c: (np.median(c, 0), c.std(0, ddof=1) if len(c) > 1 else c.std(0))),
+            "",
+        ),
         "the range": (one(lambda c: (np.median(c, 0), c.max(0) - c.min(0))), ""),
     },
     "early_stop": {
-        "no patience": (one(lambda losses, patience: int(np.argmin(losses))), "the smallest loss of all"),
+        "no patience": (
+            one(lambda losses, patience: int(np.argmin(losses))),
+            "the smallest loss of all",
+        ),
         "where it stopped": (stop(back="epoch"), "the epoch at which it stops"),
         "never begins again": (stop(reset=False), "must start again at 0"),
         "neighbours": (one(neighbours), "compare with the best so far"),
@@ -242,7 +297,7 @@ ELEVEN = {
     },
 }
 
-# --------------------------------------------------------------------------------------------------------------- lesson 12
+# ---------------------------------------------------------------------------------------- lesson 12
 
 KEPT = {name: keeps(name) for name in OPERATIONS}
 FATES = {row: fate(row) for row in "abcde"}
@@ -259,7 +314,13 @@ TWELVE = {
     "fates": {
         "all errors": (one(dict.fromkeys("abcde", "error")), "every overwriting an error"),
         "all fine": (one(dict.fromkeys("abcde", "fine")), ""),
-        **{f"row {row}": (one(FATES | {row: {"fine": "error", "error": "fine"}[FATES[row]]}), "he rule of") for row in "abcde"},
+        **{
+            f"row {row}": (
+                one(FATES | {row: {"fine": "error", "error": "fine"}[FATES[row]]}),
+                "he rule of",
+            )
+            for row in "abcde"
+        },
     },
     "most_kept": {
         "one piece": (one(lambda n, k: n // k), "one piece's values"),
@@ -276,16 +337,34 @@ TWELVE = {
         "one": (one(lambda n: 1), ""),
         "the rounded root": (one(lambda n: round(n**0.5)), ""),
         "a float": (one(lambda n: n**0.5), ""),
-        "the largest divisor": (one(lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k < max(n, 2))), ""),
-        "the smallest divisor": (one(lambda n: min((k for k in range(2, n + 1) if n % k == 0), default=1)), ""),
+        "the largest divisor": (
+            one(lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k < max(n, 2))),
+            "",
+        ),
+        "the smallest divisor": (
+            one(lambda n: min((k for k in range(2, n + 1) if n % k == 0), default=1)),
+            "",
+        ),
     },
     "frugal": {
         "nothing checkpointed": (one(lambda stages, x: run_all(stages, x)), "without a checkpoint"),
-        "one around all": (one(lambda stages, x: mg.checkpoint(lambda x: run_all(stages, x), x)), "with one around everything"),
+        "one around all": (
+            one(lambda stages, x: mg.checkpoint(lambda x: run_all(stages, x), x)),
+            "with one around everything",
+        ),
         "each by itself": (one(lambda stages, x: each(stages, x)), "one around each stage"),
-        "two pieces": (one(lambda stages, x: mg.checkpoint_sequential(stages, 2, x)), "a third is asked for"),
-        "one stage left out": (one(lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x)), "he result is"),
-        "cut off": (one(lambda stages, x: mg.checkpoint_sequential(stages, 8, x).detach()), "does not require grad"),
+        "two pieces": (
+            one(lambda stages, x: mg.checkpoint_sequential(stages, 2, x)),
+            "a third is asked for",
+        ),
+        "one stage left out": (
+            one(lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x)),
+            "he result is",
+        ),
+        "cut off": (
+            one(lambda stages, x: mg.checkpoint_sequential(stages, 8, x).detach()),
+            "does not require grad",
+        ),
         "a list": (one(lambda stages, x: [x]), ""),
     },
 }
@@ -303,7 +382,7 @@ def each(stages, x):
     return x
 
 
-# --------------------------------------------------------------------------------------------------------------- lesson 13
+# ---------------------------------------------------------------------------------------- lesson 13
 
 
 def operation(name, forward, backward, keep=lambda *a: a):
@@ -312,10 +391,22 @@ def operation(name, forward, backward, keep=lambda *a: a):
         ctx.save_for_backward(*keep(*inputs, out))
         return out
 
-    return one(type(name, (F,), {"forward": staticmethod(run), "backward": staticmethod(lambda ctx, g: backward(*ctx.saved_tensors, g))}))
+    return one(
+        type(
+            name,
+            (F,),
+            {
+                "forward": staticmethod(run),
+                "backward": staticmethod(lambda ctx, g: backward(*ctx.saved_tensors, g)),
+            },
+        )
+    )
 
 
-def softplus(value=lambda x: mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x))), pull=lambda x, y, g: g * mg.sigmoid(x)):
+def softplus(
+    value=lambda x: mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x))),
+    pull=lambda x, y, g: g * mg.sigmoid(x),
+):
     return operation("Softplus", value, pull)
 
 
@@ -365,38 +456,74 @@ def constant_cube():
 
 THIRTEEN = {
     "Softplus": {
-        "as written": (softplus(lambda x: mg.log(1 + mg.exp(x))), "the exponential of a large number"),
-        "log for log1p": (softplus(lambda x: mg.maximum(x, 0 * x) + mg.log(1 + mg.exp(-mg.abs(x)))), "`mg.log1p(…)` keeps them"),
+        "as written": (
+            softplus(lambda x: mg.log(1 + mg.exp(x))),
+            "the exponential of a large number",
+        ),
+        "log for log1p": (
+            softplus(lambda x: mg.maximum(x, 0 * x) + mg.log(1 + mg.exp(-mg.abs(x)))),
+            "`mg.log1p(…)` keeps them",
+        ),
         "no g": (softplus(pull=lambda x, y, g: mg.sigmoid(x)), "you left out `g`"),
         "g alone": (softplus(pull=lambda x, y, g: g + 0 * x), "`g` passes unchanged"),
         "the value": (softplus(pull=lambda x, y, g: g * y), "the value instead of the derivative"),
         "sign of x": (softplus(pull=lambda x, y, g: g * mg.sigmoid(-x)), "the sign of x"),
-        "at the result": (softplus(pull=lambda x, y, g: g * mg.sigmoid(y)), "at the result instead of at the input"),
+        "at the result": (
+            softplus(pull=lambda x, y, g: g * mg.sigmoid(y)),
+            "at the result instead of at the input",
+        ),
         "relu": (softplus(lambda x: mg.maximum(x, 0 * x)), ""),
     },
     "Norm": {
         "0/0": (length(lambda x, y, g: g * x / y), "0 is still divided by 0"),
-        "chosen too late": (length(lambda x, y, g: mg.where(y > 0, g * x / y, 0.0)), "only hides the NaN"),
+        "chosen too late": (
+            length(lambda x, y, g: mg.where(y > 0, g * x / y, 0.0)),
+            "only hides the NaN",
+        ),
         "a small number": (length(lambda x, y, g: g * x / (y + 1e-8)), "a small number"),
-        "under the root": (length(lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12)), "a small number"),
+        "under the root": (
+            length(lambda x, y, g: g * x / mg.sqrt(y * y + 1e-12)),
+            "a small number",
+        ),
         "no g": (length(lambda x, y, g: x / mg.where(y > 0, y, 1.0)), "you left out `g`"),
         "not divided": (length(lambda x, y, g: g * x), "forgot to divide"),
-        "exchanged": (length(lambda x, y, g: g * y / mg.where(x > 0, x, 1.0)), "x and y are exchanged"),
+        "exchanged": (
+            length(lambda x, y, g: g * y / mg.where(x > 0, x, 1.0)),
+            "x and y are exchanged",
+        ),
         "the square": (length(lambda x, y, g: 2 * g * x), "the sum of squares"),
     },
     "Hypotenuse": {
-        "a pair": (hypotenuse(lambda a, b, y, da, db: (a * da / y, b * db / y)), "one number, the sum of both"),
-        "tangents added": (hypotenuse(lambda a, b, y, da, db: da + db), "the local derivatives are missing"),
-        "length of the tangents": (hypotenuse(lambda a, b, y, da, db: mg.sqrt(da * da + db * db)), "the operation to the tangents"),
-        "swapped": (hypotenuse(lambda a, b, y, da, db: (b * da + a * db) / y), "the operands are swapped"),
+        "a pair": (
+            hypotenuse(lambda a, b, y, da, db: (a * da / y, b * db / y)),
+            "one number, the sum of both",
+        ),
+        "tangents added": (
+            hypotenuse(lambda a, b, y, da, db: da + db),
+            "the local derivatives are missing",
+        ),
+        "length of the tangents": (
+            hypotenuse(lambda a, b, y, da, db: mg.sqrt(da * da + db * db)),
+            "the operation to the tangents",
+        ),
+        "swapped": (
+            hypotenuse(lambda a, b, y, da, db: (b * da + a * db) / y),
+            "the operands are swapped",
+        ),
         "not divided": (hypotenuse(lambda a, b, y, da, db: a * da + b * db), "forgot to divide"),
-        "the first only": (hypotenuse(lambda a, b, y, da, db: a * da / y), "the part of `db` is missing"),
+        "the first only": (
+            hypotenuse(lambda a, b, y, da, db: a * da / y),
+            "the part of `db` is missing",
+        ),
         "the second only": (hypotenuse(lambda a, b, y, da, db: b * db / y), ""),
         "subtracted": (hypotenuse(lambda a, b, y, da, db: (a * da - b * db) / y), ""),
     },
     "Cube": {
         "in forward": (constant_cube(), "reaches the engine as a constant"),
-        "detached": (cube(lambda x, g: g * 3 * x.detach() * x.detach()), "reaches the engine as a constant"),
+        "detached": (
+            cube(lambda x, g: g * 3 * x.detach() * x.detach()),
+            "reaches the engine as a constant",
+        ),
         "half detached": (cube(lambda x, g: g * 3 * x.detach() * x), "one of the factors"),
         "no g": (cube(lambda x, g: 3 * x * x), "you left out `g`"),
         "the second derivative": (cube(lambda x, g: g * 6 * x), "the second derivative of x³"),
@@ -406,7 +533,7 @@ THIRTEEN = {
     },
 }
 
-# --------------------------------------------------------------------------------------------------------------- lesson 14
+# ---------------------------------------------------------------------------------------- lesson 14
 
 
 def sigmoid(x):
@@ -444,10 +571,22 @@ FOURTEEN = {
         "a name that is none": (one(["swish", "gelu"]), "here is no operation"),
     },
     "adjoint_swish": {
-        "the first term": (one(lambda x, g: g * sigmoid(x)), "the derivative of the sigmoid is missing"),
-        "the second term": (one(lambda x, g: g * x * sigmoid(x) * (1 - sigmoid(x))), "the derivative of the first one"),
-        "the colleague's": (one(lambda x, g: g * sigmoid(x) * (1 - sigmoid(x))), "as in the colleague's rule"),
-        "no g": (one(lambda x, g: sigmoid(x) + x * sigmoid(x) * (1 - sigmoid(x))), "you left out `g`"),
+        "the first term": (
+            one(lambda x, g: g * sigmoid(x)),
+            "the derivative of the sigmoid is missing",
+        ),
+        "the second term": (
+            one(lambda x, g: g * x * sigmoid(x) * (1 - sigmoid(x))),
+            "the derivative of the first one",
+        ),
+        "the colleague's": (
+            one(lambda x, g: g * sigmoid(x) * (1 - sigmoid(x))),
+            "as in the colleague's rule",
+        ),
+        "no g": (
+            one(lambda x, g: sigmoid(x) + x * sigmoid(x) * (1 - sigmoid(x))),
+            "you left out `g`",
+        ),
         "the value": (one(lambda x, g: g * x * sigmoid(x)), "the operation's value instead"),
         "product": (one(lambda x, g: g * sigmoid(x) * x * sigmoid(x) * (1 - sigmoid(x))), ""),
         "sign": (one(lambda x, g: g * (sigmoid(x) - x * sigmoid(x) * (1 - sigmoid(x)))), ""),
@@ -464,7 +603,10 @@ FOURTEEN = {
     "length": {
         "chosen too late": (one(where_after), "a choice that comes after it"),
         "the root of zero": (one(lambda x: mg.sqrt((x * x).sum())), ""),
-        "a small number": (one(lambda x: mg.sqrt((x * x).sum() + 1e-9)), "a small number under the root"),
+        "a small number": (
+            one(lambda x: mg.sqrt((x * x).sum() + 1e-9)),
+            "a small number under the root",
+        ),
         "the square": (one(lambda x: (x * x).sum()), ""),
         "the sum of sizes": (one(lambda x: mg.abs(x).sum()), ""),
         "cut off": (one(lambda x: mg.sqrt((x * x).sum().detach()) + 0.0 * x.sum()), ""),
@@ -481,12 +623,22 @@ FOURTEEN = {
     },
     "busiest": {
         "the total": (
-            one(lambda rows: (max(rows, key=lambda r: r[3])[0], max(r[3] for r in rows) / sum(r[3] for r in rows))),
+            one(
+                lambda rows: (
+                    max(rows, key=lambda r: r[3])[0],
+                    max(r[3] for r in rows) / sum(r[3] for r in rows),
+                )
+            ),
             "you went by the total",
         ),
         "share of totals": (busiest(whole=lambda r: r[3]), "the sum of own times"),
         "calls": (
-            one(lambda rows: (max(rows, key=lambda r: r[1])[0], max(r[1] for r in rows) / sum(r[1] for r in rows))),
+            one(
+                lambda rows: (
+                    max(rows, key=lambda r: r[1])[0],
+                    max(r[1] for r in rows) / sum(r[1] for r in rows),
+                )
+            ),
             "Many calls are not much time",
         ),
         "time per call": (busiest(key=lambda r: r[2] / r[1]), ""),
@@ -496,16 +648,20 @@ FOURTEEN = {
     },
 }
 
-# --------------------------------------------------------------------------------------------------------------- lesson 15
+# ---------------------------------------------------------------------------------------- lesson 15
 
 
 def weights(x, device=None, first=1, dtype=None):
     n = x.shape[0]
-    return 1 / mg.arange(first, n + first, dtype=dtype or x.dtype, device=x.device if device is None else device).reshape(n, 1)
+    return 1 / mg.arange(
+        first, n + first, dtype=dtype or x.dtype, device=x.device if device is None else device
+    ).reshape(n, 1)
 
 
 def travelled(shape, itemsize, parameters, steps, stays):
-    return steps * (math.prod(shape) + 1) * itemsize + 2 * parameters * itemsize * (1 if stays else steps)
+    return steps * (math.prod(shape) + 1) * itemsize + 2 * parameters * itemsize * (
+        1 if stays else steps
+    )
 
 
 def size(cpu, gpu, link, factor=6):
@@ -524,7 +680,10 @@ FIFTEEN = {
     "weighted": {
         "made on the cpu": (one(lambda x: x * weights(x, device="cpu")), "raised"),
         "moved to the cpu": (one(lambda x: x.cpu() * weights(x.cpu())), "you moved x to the CPU"),
-        "there and back": (one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)), "travels twice for nothing"),
+        "there and back": (
+            one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)),
+            "travels twice for nothing",
+        ),
         "divided by 2": (one(lambda x: x * weights(x, first=2)), "your count begins at 2"),
         "multiplied": (one(lambda x: x / weights(x)), ""),
         "cut off": (one(lambda x: x.detach() * weights(x)), "cut off from its history"),
@@ -532,58 +691,118 @@ FIFTEEN = {
     },
     "bytes_moved": {
         "numbers": (
-            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, 1, parameters, steps, stays)),
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, 1, parameters, steps, stays
+                )
+            ),
             "you counted numbers",
         ),
         "no loss": (
-            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, steps, stays) - steps * itemsize),
+            one(
+                lambda shape, itemsize, parameters, steps, stays: (
+                    travelled(shape, itemsize, parameters, steps, stays) - steps * itemsize
+                )
+            ),
             "One number comes back",
         ),
         "one way": (
-            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters / 2, steps, stays)),
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, itemsize, parameters / 2, steps, stays
+                )
+            ),
             "also come back",
         ),
         "always travelling": (
-            one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, steps, False)),
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, itemsize, parameters, steps, False
+                )
+            ),
             "moved once",
         ),
-        "one batch": (one(lambda shape, itemsize, parameters, steps, stays: travelled(shape, itemsize, parameters, 1, stays)), ""),
+        "one batch": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, itemsize, parameters, 1, stays
+                )
+            ),
+            "",
+        ),
         "the sum of the shape": (
-            one(lambda shape, itemsize, parameters, steps, stays: travelled((sum(shape),), itemsize, parameters, steps, stays)),
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    (sum(shape),), itemsize, parameters, steps, stays
+                )
+            ),
             "the product of the shape",
         ),
         "bits": (one(lambda *a: 8 * travelled(*a)), ""),
     },
     "pays": {
-        "two arrays": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 4), adds), "three arrays travel"),
+        "two arrays": (
+            both(lambda cpu, gpu, link: size(cpu, gpu, link, 4), adds),
+            "three arrays travel",
+        ),
         "numbers": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 1.5), adds), "four bytes"),
         "n³": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 12), adds), "as many additions"),
         "no time there": (both(lambda cpu, gpu, link: 6 * cpu / link, adds), "1/gpu is missing"),
-        "always": (both(size, lambda cpu, gpu, link: gpu > cpu), "the way may cost more than the work"),
+        "always": (
+            both(size, lambda cpu, gpu, link: gpu > cpu),
+            "the way may cost more than the work",
+        ),
         "never": (both(size, lambda cpu, gpu, link: False), ""),
         "upside down": (both(lambda cpu, gpu, link: 1 / size(cpu, gpu, link), adds), ""),
     },
     "finished": {
-        "launches": (one(lambda count, launch, run, wait_each: count * launch), "handed over the last job"),
-        "nothing overlaps": (one(lambda count, launch, run, wait_each: count * (launch + run)), "while the device works"),
-        "runs": (one(lambda count, launch, run, wait_each: count * run), "before the device can begin"),
+        "launches": (
+            one(lambda count, launch, run, wait_each: count * launch),
+            "handed over the last job",
+        ),
+        "nothing overlaps": (
+            one(lambda count, launch, run, wait_each: count * (launch + run)),
+            "while the device works",
+        ),
+        "runs": (
+            one(lambda count, launch, run, wait_each: count * run),
+            "before the device can begin",
+        ),
         "device slower": (
-            one(lambda count, launch, run, wait_each: count * (launch + run) if wait_each else launch + count * run),
+            one(
+                lambda count, launch, run, wait_each: (
+                    count * (launch + run) if wait_each else launch + count * run
+                )
+            ),
             "the device waits for the host",
         ),
         "the pace": (
-            one(lambda count, launch, run, wait_each: count * (launch + run) if wait_each else count * max(launch, run)),
+            one(
+                lambda count, launch, run, wait_each: (
+                    count * (launch + run) if wait_each else count * max(launch, run)
+                )
+            ),
             "the other one counts once",
         ),
-        "as without waiting": (one(lambda count, launch, run, wait_each: ends(count, launch, run, False)), ""),
+        "as without waiting": (
+            one(lambda count, launch, run, wait_each: ends(count, launch, run, False)),
+            "",
+        ),
         "one job": (one(lambda count, launch, run, wait_each: launch + run), ""),
     },
 }
 
-# ------------------------------------------------------------------------------------------------------------------- the zoo
+# ------------------------------------------------------------------------------------------ the zoo
 
 PART = {letter: part.__name__ for letter, part in zoo.ANIMALS.items()}
-BUG = {"pull_mul": "operand", "accumulate": "fan-out", "pull_add": "broadcast", "order": "order", "pull_sub": "sign", "start": "stale"}
+BUG = {
+    "pull_mul": "operand",
+    "accumulate": "fan-out",
+    "pull_add": "broadcast",
+    "order": "order",
+    "pull_sub": "sign",
+    "start": "stale",
+}
 MENDS = {
     "pull_mul": [
         lambda g, a, b: (g * b, g * a),
@@ -597,8 +816,12 @@ MENDS = {
         lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad),
         lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad - part),
         lambda node, part: setattr(node, "grad", part if node.grad is None else node.grad * part),
-        lambda node, part: setattr(node, "grad", part if node.grad is None else (node.grad + part) / 2),
-        lambda node, part: setattr(node, "grad", 2 * part if node.grad is None else node.grad + part),
+        lambda node, part: setattr(
+            node, "grad", part if node.grad is None else (node.grad + part) / 2
+        ),
+        lambda node, part: setattr(
+            node, "grad", 2 * part if node.grad is None else node.grad + part
+        ),
         lambda node, part: setattr(node, "grad", node.grad + part),
     ],
     "pull_add": [
@@ -607,7 +830,10 @@ MENDS = {
         lambda g, a, b: (np.full(a.shape, g.sum()), np.full(b.shape, g.sum())),
         lambda g, a, b: (zoo.summed_to(g, a.shape), -zoo.summed_to(g, b.shape)),
         lambda g, a, b: (zoo.summed_to(g * b, a.shape), zoo.summed_to(g * a, b.shape)),
-        lambda g, a, b: (zoo.summed_to(g, a.shape), zoo.summed_to(g, b.shape) / max(g.size // b.size, 1)),
+        lambda g, a, b: (
+            zoo.summed_to(g, a.shape),
+            zoo.summed_to(g, b.shape) / max(g.size // b.size, 1),
+        ),
     ],
     "order": [
         lambda output: zoo.ANIMALS["D"](output)[::-1],
@@ -629,17 +855,23 @@ MENDS = {
         lambda nodes: [setattr(n, "grad", None) for n in nodes if not n.parents] and None,
         lambda nodes: setattr(nodes[-1], "grad", None),
         lambda nodes: [setattr(n, "grad", np.ones_like(n.value)) for n in nodes] and None,
-        lambda nodes: [setattr(n, "grad", n.grad / 2) for n in nodes if n.grad is not None] and None,
+        lambda nodes: (
+            [setattr(n, "grad", n.grad / 2) for n in nodes if n.grad is not None] and None
+        ),
         lambda nodes: len(nodes),
         lambda nodes: [setattr(n, "grad", None) for n in nodes[1:-1]] and None,
     ],
 }
 ZOO = {
-    f"bug-{letter}": {name: (one(name), f"t is not '{name}'") for name in NAMES if name != BUG[PART[letter]]}
+    f"bug-{letter}": {
+        name: (one(name), f"t is not '{name}'") for name in NAMES if name != BUG[PART[letter]]
+    }
     | {"no name": (one("a bug"), "rite one of the names")}
     for letter in zoo.ANIMALS
 } | {
-    f"mend-{letter}": {f"{PART[letter]} {i + 1}": (one(f), "") for i, f in enumerate(MENDS[PART[letter]])}
+    f"mend-{letter}": {
+        f"{PART[letter]} {i + 1}": (one(f), "") for i, f in enumerate(MENDS[PART[letter]])
+    }
     | {"unchanged": (one(zoo.ANIMALS[letter]), "the broken part as it was")}
     for letter in zoo.ANIMALS
 }
