@@ -123,7 +123,7 @@ def test_a_used_up_generator_is_told_from_a_module_without_parameters():
     parameters = LAYER.parameters()
     optim.SGD(parameters)
     with pytest.raises(
-        ValueError, match=r"a generator that was used up before \(call model\.parameters\(\) anew\)"
+        ValueError, match=r"a generator that was used up before \(call model\.parameters\(\) again\)"
     ):
         optim.SGD(parameters)
 
