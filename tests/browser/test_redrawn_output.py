@@ -204,6 +204,8 @@ def test_another_trace_in_the_same_widget_begins_as_it_was_asked_for(notebook, v
     )
     viewer = viewer_of(notebook, page, NUMBER["stepper"])
     viewer.locator(".mg-counter").get_by_text("0 /").wait_for()
+    viewer.get_by_label("View", exact=True).click()
+    viewer.get_by_role("checkbox", name="Keep the table").check()  # the story stands in its place
     assert viewer.locator("td[data-col='d']:visible").count() > 0, (
         "what was chosen for one Trace is not chosen for another"
     )

@@ -613,7 +613,7 @@ def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
             assert f"This step reads {', '.join(step['uses'])}" in text
             reads[k] = step["uses"]
         if step and step.get("free"):
-            assert f"Let go: what {', '.join(step['free'])} kept" in text
+            assert f"Freed: what {', '.join(step['free'])} kept" in text
     assert held[0] == held[-1] == 0 and max(held) == 16, (
         "ln keeps x1, the product both, sin x2: two numbers of 8 bytes"
     )

@@ -44,11 +44,13 @@ export function inLines(place, joined, wide) {
 }
 
 // The same graph with less space between its columns, so that it is as wide as `wide` where that
-// leaves room for the numbers on its edges.
+// leaves room for the numbers on its edges. A gap that many edges cross keeps its width: a shape
+// written there would be crossed by one of them.
 export function squeezed(place, wide) {
   const columns = uprightsOf(place.nodes),
     gaps = columns.slice(1).map(({ left }, k) => left - columns[k].right),
-    spare = gaps.map((gap) => Math.max(0, gap - LEAST_GAP)),
+    crossing = crossedBetween(columns, place.edges),
+    spare = gaps.map((gap, k) => (crossing[k] > MOST_WIRES ? 0 : Math.max(0, gap - LEAST_GAP))),
     most = spare.reduce((a, b) => a + b, 0),
     share = Math.min(1, Math.max(0, place.width - wide) / (most || 1));
   if (!most || !share) return place;
@@ -71,6 +73,25 @@ export function squeezed(place, wide) {
     nodes: Object.fromEntries(nodes),
     edges: Object.fromEntries(edges),
   };
+}
+
+// For each place between two columns: how many edges cross it. An arrow ends a little before its
+// column.
+function crossedBetween(columns, edges) {
+  const rights = columns.map(({ right }) => right - 1),
+    lefts = columns.map(({ left }) => left - 12),
+    out = columns.map(() => 0);
+  for (const { points } of Object.values(edges)) {
+    if (points.length < 2) continue;
+    const from = before(rights, points[0][0] - 2),
+      to = before(lefts, points.at(-1)[0]) - 1;
+    if (from < to) {
+      out[from]++;
+      out[to]--;
+    }
+  }
+  let sum = 0;
+  return out.map((change) => (sum += change));
 }
 
 // What stands above one another, from left to right: {left, right, ids}.
