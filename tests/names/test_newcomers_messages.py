@@ -122,9 +122,8 @@ def test_the_message_says_what_to_do(call, error, words):
 def test_a_used_up_generator_is_told_from_a_module_without_parameters():
     parameters = LAYER.parameters()
     optim.SGD(parameters)
-    with pytest.raises(
-        ValueError, match=r"a generator that was used up before \(call model\.parameters\(\) again\)"
-    ):
+    told = r"a generator that was used up before \(call model\.parameters\(\) again\)"
+    with pytest.raises(ValueError, match=told):
         optim.SGD(parameters)
 
 
