@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core.forward import GivenTangents
 from ..core.modes import forward_level, state
 from ..core.tensor import Tensor, alias, as_tensor
 from ..core.views import grad_node
@@ -111,8 +110,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             " level for the derivative of a derivative, or give unpack_dual(tangent).primal."
         )
     dual: Tensor = clone(primal) if primal.node is not None or primal.tangents else alias(primal)
-    dual.tangents = GivenTangents({**(dual.tangents or {}), where: tangent})
-    dual.tangents.given = where
+    dual.tangents = {**(dual.tangents or {}), where: tangent}
     return dual
 
 

@@ -18,13 +18,6 @@ from .primitive import OUTPUT, SHAPES, Primitive, Rule
 from .tensor import Tensor, wrap
 
 
-class GivenTangents(dict[int, Tensor]):
-    """Tangents of which one, at level `given`, is a tensor of the user's (`make_dual`): in-place
-    operations on the dual tensor write into it, as they write into the primal."""
-
-    given = 0
-
-
 def push(
     prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
 ) -> None:

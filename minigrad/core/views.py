@@ -22,11 +22,9 @@ from ..backend import (
     is_differentiable,
     is_immutable,
     shares_memory,
-    zeros,
 )
 from ..errors import InPlaceError, ShapeError
 from . import modes, primitive
-from .forward import GivenTangents
 from .graph import Node, OpNode, Version
 from .modes import state
 from .primitive import Primitive
@@ -179,26 +177,7 @@ def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
         _move_retained(target.node, value.node)
         target.node = value.node
     if value.tangents is not None or target.tangents is not None:
-        target.tangents = _tangents_after(target.tangents, value.tangents)
-
-
-def _tangents_after(old: Any, new: dict[int, Tensor] | None) -> dict[int, Tensor] | None:
-    """The tangents of a tensor that was overwritten by a value with the tangents `new`. The one
-    that the user gave is overwritten in its own memory, where it may be."""
-    if type(old) is not GivenTangents or old.given not in state.levels:
-        return new
-    level, given = old.given, old[old.given]
-    value = (new or {}).get(level)
-    if value is None:
-        value = wrap(zeros(given.shape, given.dtype, given.array))
-    try:
-        if value is not given:
-            assign(given, value, "an in-place operation on the dual tensor of this tangent")
-    except InPlaceError:  # expanded, or a leaf that requires grad
-        return new
-    made = GivenTangents(new or {})
-    made.given, made[level] = level, given
-    return made
+        target.tangents = value.tangents
 
 
 def _assign_to_view(target: Tensor, value: Tensor) -> None:
@@ -217,7 +196,7 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
         base.node = make_node(scatter, args, (old, value.node), params, (wrap(base.array),))
         _move_retained(old, base.node)
     overwrite_payload(target, value.array)
-    base.tangents = _tangents_after(base.tangents, tangents)
+    base.tangents = tangents
     memory_version(base)
     refresh_view(target)
 

@@ -334,19 +334,17 @@ def test_nested_grad_in_jvp_in_grad_with_a_shared_variable():
     assert outer(mg.tensor(2.0, dtype=mg.float64)).item() == 144.0
 
 
-def test_in_place_operations_on_a_dual_tensor_write_into_its_tangent():
-    """As into the primal: the dual tensor shares its memory with both."""
+def test_in_place_operations_on_a_dual_tensor_leave_the_given_tangent():
+    """Other tangents may share its memory: writing into it would change those, silently."""
     with fwad.dual_level():
-        primal, tangent = mg.full((3,), 2.0), mg.ones(3)
-        x = fwad.make_dual(primal, tangent)
+        tangent = mg.ones(3)
+        x = fwad.make_dual(mg.full((3,), 2.0), tangent)
+        y, table = x + 1, mg.ones((2, 3))
+        table += x
         x.mul_(3)
-        assert primal.tolist() == [6.0] * 3 and tangent.tolist() == [3.0] * 3
-        x[:1].mul_(2)
-        x[2] = 7.0
-        assert primal.tolist() == [12.0, 6.0, 7.0] and tangent.tolist() == [6.0, 3.0, 0.0]
-        assert fwad.unpack_dual(x).tangent is tangent
-        x.fill_(1.0)
-        assert tangent.tolist() == [0.0] * 3 and fwad.unpack_dual(x).tangent is tangent
+        assert fwad.unpack_dual(x).tangent.tolist() == [3.0] * 3
+        assert tangent.tolist() == fwad.unpack_dual(y).tangent.tolist() == [1.0] * 3
+        assert fwad.unpack_dual(table).tangent.tolist() == [[1.0] * 3] * 2
 
 
 def test_tangents_of_others_stay_as_they_are():
@@ -367,15 +365,3 @@ def test_tangents_of_others_stay_as_they_are():
             )
         fwad.unpack_dual(z).tangent.sum().backward()
         assert leaf.grad.tolist() == [4.0, 4.0]
-
-
-def test_a_tangent_overwritten_at_two_levels():
-    """d/dt of (x·(1+t))·2 at the outer level, through an in-place product at the inner one."""
-    with fwad.dual_level():
-        outer = fwad.make_dual(mg.ones(2), mg.full((2,), 3.0))
-        with fwad.dual_level():
-            tangent = outer * 1
-            x = fwad.make_dual(mg.ones(2), tangent)
-            x.mul_(2)
-            found = fwad.unpack_dual(x).tangent
-        assert found is tangent and fwad.unpack_dual(tangent).tangent.tolist() == [6.0, 6.0]
