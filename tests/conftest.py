@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib.util
 import os
+import random
 import re
 import shutil
 import signal
@@ -100,6 +101,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         metavar="TEXT",
         help="of tests over a table, check only rows whose name contains TEXT",
+    )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="run the files, and the tests in each, in a random order that the seed fixes",
     )
 
 
@@ -252,6 +259,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+    if (seed := config.getoption("shuffle")) is not None:
+        _shuffle(items, random.Random(seed))
+
+
+def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:
+    """A random order of the files, and of the tests in each."""
+    place = {item: chance.random() for item in items}
+    files = {path: chance.random() for path in dict.fromkeys(item.path for item in items)}
+    items.sort(key=lambda item: (files[item.path], place[item]))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -118,8 +118,8 @@ def load_sheet(path: str | Path) -> Sheet:
         _check_drive(exercise, path)
         if not exercise.has_answer:
             raise SheetError(
-                f"exercise {exercise.name!r}: it has neither answer nor accept, so nobody can say"
-                " what is right."
+                f"exercise {exercise.name!r}: it has neither answer nor accept. Give one of"
+                " them, so that an answer can be judged."
             )
     source = Path(str(module.__file__)).read_bytes()
     solutions = [c for c in (notebook or {"cells": []})["cells"] if _nbgrader(c).get("solution")]

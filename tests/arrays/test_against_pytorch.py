@@ -414,7 +414,7 @@ tests/helpers/op_cases.py).
 
 @in_one_test
 @pytest.mark.parametrize("name", CASES)
-def test_agrees(torch, name: str) -> None:
+def test_values_and_gradients_agree_with_pytorch(torch, name: str) -> None:
     function, *arrays = CASES[name]
     agree(
         torch,
@@ -449,7 +449,7 @@ def test_agrees_in_another_layout(torch, name: str) -> None:
 @pytest.mark.parametrize(
     "name", [n for n in CASES if not n.startswith(("svd", "matrix_power", "norm at zero"))]
 )
-def test_float32_stays(torch, name: str) -> None:
+def test_results_of_float32_stay_float32(torch, name: str) -> None:
     function, *arrays = CASES[name]
     small = {"float64": "float32", "complex128": "complex64"}
     arrays = [

@@ -83,7 +83,7 @@ conventions for what is above the diagonal.
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:torch.*is deprecated")
 @pytest.mark.parametrize("name", CASES)
-def test_agrees(torch, name: str) -> None:
+def test_values_and_gradients_agree_with_pytorch(torch, name: str) -> None:
     function, *arrays = CASES[name]
     agree(torch, function, *arrays, order=1 if name in FIRST_ONLY else 2, tolerance=1e-8)
 
@@ -121,7 +121,7 @@ def test_the_factors_give_the_matrix(array) -> None:
     )
 
 
-def test_without_pivots() -> None:
+def test_lu_without_pivots_keeps_the_order_of_rows() -> None:
     matrix = np.array([[4.0, 3, 2], [8, 8, 5], [4, 7, 9]])
     P, L, U = mg.linalg.lu(mg.tensor(matrix), pivot=False)
     assert (
@@ -144,7 +144,7 @@ def test_eigenvectors_belong_to_eigenvalues() -> None:
         )
 
 
-def test_equal_eigenvalues() -> None:
+def test_only_the_sum_of_equal_eigenvalues_is_differentiated() -> None:
     """Their sum has a derivative; single eigenvectors have none, and the gradient does not
     pretend.
     """
@@ -157,7 +157,7 @@ def test_equal_eigenvalues() -> None:
     assert not np.isfinite(g.numpy()).all()
 
 
-def test_singular_ones_are_told_not_raised() -> None:
+def test_singular_matrices_are_reported_by_info() -> None:
     x = mg.tensor(SINGULAR, requires_grad=True)
     inverse, info = mg.linalg.inv_ex(x)
     assert info.tolist() == [2, 0] and info.dtype == mg.int32 and mg.isnan(inverse[0]).all()
@@ -188,7 +188,7 @@ def test_singular_ones_are_told_not_raised() -> None:
         lambda x: mg.linalg.inv_ex(x)[0],
     ],
 )
-def test_batches(function) -> None:
+def test_a_batch_gives_the_results_of_its_members(function) -> None:
     np.testing.assert_allclose(
         func.vmap(function)(mg.tensor(A)).numpy(),
         [function(mg.tensor(a)).numpy() for a in A],
@@ -218,6 +218,6 @@ def test_batches(function) -> None:
             "length 3 do not fit a matrix of shape"),
     ],
 )  # fmt: skip
-def test_mistakes(call, error, words) -> None:
+def test_bad_arguments_name_the_problem(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()

@@ -28,7 +28,7 @@ def dtype_of(function):
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_operands(torch, operation):
+def test_operands_are_promoted_as_by_pytorch(torch, operation):
     do = OPERATIONS[operation]
     for dtype, shape in itertools.product(DTYPES, [(), (2,)]):
         others = [1, 2.5, 1j, True, *(np.dtype(s).type(2) for s in SCALARS)]
@@ -70,14 +70,14 @@ DATA = [
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("text", DATA)
-def test_data(torch, text):
+def test_data_gets_the_dtype_that_pytorch_gives_it(torch, text):
     ours, theirs = (eval(f"m.{text}", {"m": lib, "np": np}) for lib in (mg, torch))
     assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
     assert tuple(ours.shape) == tuple(theirs.shape)
 
 
-def test_messages_name_the_way_out():
+def test_messages_name_the_conversion():
     mask = mg.tensor([True])
     for function, word in (
         (lambda: mask - mask, r"a \^ b"),

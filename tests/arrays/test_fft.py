@@ -16,7 +16,7 @@ X = RNG.standard_normal((3, 5))
 C = X + 1j * RNG.standard_normal((3, 5))
 
 
-def test_there_and_back():
+def test_the_inverse_undoes_the_transform():
     for norm in (None, "backward", "ortho", "forward"):
         assert np.allclose(fft.ifft(fft.fft(mg.tensor(C), norm=norm), norm=norm).numpy(), C)
         assert np.allclose(fft.irfft(fft.rfft(mg.tensor(X), norm=norm), 5, norm=norm).numpy(), X)
@@ -92,7 +92,7 @@ def test_a_wave_has_one_frequency():
     )
 
 
-def test_dtypes():
+def test_results_have_the_precision_of_the_operand():
     assert fft.fft(mg.ones(3)).dtype == mg.complex64 == fft.fft(mg.tensor([1, 2])).dtype
     assert fft.fft(mg.ones(3, dtype=mg.float64)).dtype == mg.complex128
     assert fft.irfft(mg.ones(3)).dtype == mg.float32
@@ -107,7 +107,7 @@ def test_derivatives_of_both_modes_and_orders(function):
     assert gradcheck(function, (x,), check_forward_ad=True) and gradgradcheck(function, (x,))
 
 
-def test_batches():
+def test_a_batch_gives_the_results_of_its_members():
     x = mg.tensor(C)
     assert np.allclose(mg.vmap(fft.fft)(x).numpy(), fft.fft(x).numpy())
     assert np.allclose(
@@ -139,6 +139,6 @@ def test_batches():
         (lambda: fft.irfft(mg.ones(1)), ShapeError, "Give n"),
     ],
 )
-def test_mistakes(call, error, words):
+def test_bad_arguments_name_the_problem(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -80,7 +80,7 @@ CASES = {
 @in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CASES)
-def test_agrees(torch, name: str) -> None:
+def test_values_agree_with_pytorch(torch, name: str) -> None:
     import torch.masked  # `import torch` does not load it
 
     function, *arrays = CASES[name]
@@ -129,7 +129,7 @@ def test_what_is_left_out_does_not_matter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "amin", "norm", "logsumexp", "var", "std"])
-def test_derivatives(name: str) -> None:
+def test_derivatives_pass_gradcheck(name: str) -> None:
     x = mg.tensor(X, requires_grad=True)
     function = lambda x: getattr(masked, name)(x, dim=1, mask=mg.tensor(SOME))
     assert gradcheck(function, [x], check_forward_ad=True) and gradgradcheck(function, [x])
@@ -190,6 +190,6 @@ def test_nothing_counts() -> None:
         (lambda x: masked.logsumexp(x, 2), IndexError, "masked.logsumexp: dimension 2"),
     ],
 )
-def test_mistakes(call, error, words) -> None:
+def test_bad_arguments_name_the_problem(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call(mg.tensor(X))

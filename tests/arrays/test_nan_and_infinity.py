@@ -36,7 +36,7 @@ def test_nan_is_the_largest_in_every_order(dtype):
     same(mg.searchsorted(edges, mg.tensor([0.5, nan, -inf], dtype=dtype)), [1, 3, 0])
 
 
-def test_nansum_has_the_dtype_that_is_asked_for():
+def test_nansum_has_the_requested_dtype():
     x = mg.full((1000,), 100, dtype=mg.int8)
     for wanted, value in ((mg.int8, -96), (mg.uint8, 160), (mg.int32, 100000)):
         found = mg.nansum(x, dtype=wanted)

@@ -80,7 +80,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_promote(name):
+def test_products_of_mixed_dtypes_are_promoted(name):
     """Operands of different dtypes, which PyTorch refuses, are promoted as in a sum: nothing is
     lost, and a gradient has the dtype of its own tensor."""
     call = PRODUCTS[name]
@@ -95,7 +95,7 @@ def test_products_promote(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_what_pytorch_refuses_is_refused(name):
     call, words = REFUSED[name]
     with pytest.raises((mg.AutogradError, ValueError, TypeError), match=words):
         call()

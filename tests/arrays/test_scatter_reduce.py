@@ -28,7 +28,7 @@ def test_products_have_derivatives_where_factors_are_zero():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.oracle
-def test_integers(torch, kind, own):
+def test_integers_agree_with_pytorch(torch, kind, own):
     x, s = [7, -3, 5], [2, -5, 4, -4]
     ours = mg.scatter_reduce(mg.tensor(x), 0, INDEX, mg.tensor(s), kind, include_self=own)
     theirs = torch.scatter_reduce(
@@ -50,13 +50,13 @@ def test_numbers_and_nothing(kind):
     assert y.tolist() == [1, 2] and x.grad.tolist() == [1, 1]
 
 
-def test_in_place():
+def test_the_in_place_form_writes_into_its_operand():
     x = mg.tensor([1.0, 2.0])
     x.scatter_reduce_(0, mg.tensor([1, 1]), mg.tensor([5.0, 7.0]), "amax")
     assert x.tolist() == [1, 7]
 
 
-def test_vmap_over_values():
+def test_vmap_agrees_with_a_loop():
     s = mg.tensor(np.arange(8.0).reshape(2, 4))
     for kind in KINDS:
         f = lambda v, kind=kind: mg.scatter_reduce(mg.ones(3, dtype=mg.float64), 0, INDEX, v, kind)
@@ -82,7 +82,7 @@ def test_vmap_over_values():
         ((mg.ones(2), mg.ones(2), "sum"), DTypeError, "the index must hold integers"),
     ],
 )
-def test_mistakes(arguments, error, words):
+def test_bad_arguments_name_the_problem(arguments, error, words):
     with pytest.raises(error, match=words):
         mg.scatter_reduce(mg.ones(3), 0, *arguments)
 

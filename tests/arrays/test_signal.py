@@ -73,7 +73,7 @@ def test_windows_agree_with_pytorch(torch, name: str, options) -> None:
         )
 
 
-def test_what_windows_are() -> None:
+def test_windows_have_their_textbook_values() -> None:
     assert windows.hann(5).tolist() == pytest.approx(
         [0, 0.5, 1, 0.5, 0], abs=1e-7
     ) and windows.bartlett(4, sym=False).tolist() == [
@@ -146,7 +146,7 @@ def test_spectra_agree_with_pytorch(torch, name: str) -> None:
     agree(torch, function, *arrays)
 
 
-def test_there_and_back() -> None:
+def test_istft_undoes_stft() -> None:
     w = windows.hann(16, sym=False, dtype="float64")
     for x, options in ((PAIR, {"return_complex": True}), (WAVE, {})):
         spectra = mg.stft(mg.tensor(x), 16, 4, window=w, **options)
@@ -228,7 +228,7 @@ def test_derivatives_and_batches() -> None:
         (lambda: mg.istft(mg.tensor(SPECTRUM), 8, 8, 4, center=False), ValueError, "leave a gap"),
     ],
 )
-def test_mistakes(call, error, words) -> None:
+def test_bad_arguments_name_the_problem(call, error, words) -> None:
     with pytest.raises(error, match=words):
         call()
 

@@ -37,7 +37,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_near_and_far(name: str) -> None:
+def test_values_are_accurate_near_and_far_from_zero(name: str) -> None:
     got = getattr(special, name)(mg.tensor(np.array(PLACES))).numpy()
     np.testing.assert_allclose(got, VALUES[name], rtol=3e-15, atol=3e-16)
 
@@ -101,7 +101,7 @@ def test_symmetry_poles_and_ends() -> None:
     )
 
 
-def test_bessels_equation() -> None:
+def test_bessel_functions_solve_their_equation() -> None:
     """x² f'' + x f' + (x² - n²) f = 0, with + for -, at 0 too: derivatives in both modes of
     second order.
     """
@@ -139,7 +139,7 @@ def test_bessels_equation() -> None:
         "airy_ai",
     ],
 )
-def test_derivatives(name: str) -> None:
+def test_derivatives_pass_gradcheck(name: str) -> None:
     x = mg.tensor(np.array([0.4, 1.0, 1.1, 6.2, 6.4, 24.0, 26.0]), requires_grad=True)
     function = getattr(special, name)
     size = function(x.detach()).abs()
@@ -147,7 +147,7 @@ def test_derivatives(name: str) -> None:
     assert gradcheck(scaled, [x], check_forward_ad=True) and gradgradcheck(scaled, [x])
 
 
-def test_erfcx() -> None:
+def test_erfcx_is_accurate_and_finite() -> None:
     x = mg.tensor(np.array([0.0, -2.0, 1e-9, 3.0, 6.25, 6.3, 50.0, 1e6, 1e200, INF, -30.0, NAN]))
     y = special.erfcx(x).tolist()
     assert (
@@ -170,7 +170,7 @@ def test_erfcx() -> None:
     )
 
 
-def test_airy() -> None:
+def test_airy_is_accurate_and_continuous_at_its_seams() -> None:
     """Values of each method (computed with 30 digits by another program), the seams between
     them, and the equation y'' = x y.
     """
@@ -198,7 +198,7 @@ def test_airy() -> None:
     assert ends[:2] == [0, 0] and math.isnan(ends[2])
 
 
-def test_zeta() -> None:
+def test_zeta_has_its_known_values_and_poles() -> None:
     z = lambda x, q: special.zeta(
         mg.tensor(x, dtype=mg.float64), mg.tensor(q, dtype=mg.float64)
     ).item()
@@ -265,7 +265,7 @@ def test_ends_of_the_incomplete_gamma_function() -> None:
         mg.igamma(place, 1.0)
 
 
-def test_frexp() -> None:
+def test_frexp_gives_mantissa_and_exponent_of_extreme_numbers() -> None:
     x = mg.tensor([3.0, -0.15, 0.0, 5e-324, -1.7e308, INF, NAN], dtype=mg.float64)
     mantissa, exponent = mg.frexp(x)
     assert mantissa.tolist()[:6] == [0.75, -0.6, 0, 0.5, -1.7e308 / 2**1023 / 2, INF] and mg.isnan(

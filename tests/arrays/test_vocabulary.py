@@ -301,7 +301,7 @@ CASES = {
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:index_reduce.. is in beta")
 @pytest.mark.parametrize("name", CASES)
-def test_against_pytorch(torch, name):
+def test_values_and_gradients_agree_with_pytorch(torch, name):
     run, *arrays = CASES[name]
     agree(torch, run, *arrays, order=1, tolerance=1e-9, forward=False)
 
@@ -349,7 +349,7 @@ def test_least_squares_in_full(torch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_next_number(dtype):
+def test_nextafter_gives_the_next_number(dtype):
     a, b = np.array([1.0, 1.0, 0.0, 2.0], dtype=dtype), np.array([2.0, 0.0, 1.0, 2.0], dtype=dtype)
     np.testing.assert_array_equal(
         mg.nextafter(mg.tensor(a), mg.tensor(b)).numpy(), np.nextafter(a, b)
@@ -431,7 +431,7 @@ def test_drawing_by_weight():
         (lambda x: mg.zeros(2).geometric_(1.0), ValueError, "between 0 and 1"),
     ],
 )
-def test_mistakes(call, error, words):
+def test_bad_arguments_name_the_problem(call, error, words):
     with pytest.raises(error, match=words):
         call(mg.tensor(M))
 
@@ -458,7 +458,7 @@ def test_copies_have_memory_of_their_own():
     assert mg.view_copy.__name__ == "view_copy" and "memory of its own" in mg.t_copy.__doc__
 
 
-def test_low_rank():
+def test_svd_lowrank_is_exact_for_a_matrix_of_low_rank():
     """The exact factors of a matrix that has that rank, and principal components of samples."""
     mg.manual_seed(2)
     for shape in ((6, 4), (4, 6), (2, 5, 5)):

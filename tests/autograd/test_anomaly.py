@@ -121,7 +121,7 @@ def test_a_users_function_that_returns_nan():
     assert "y = MakesNan.apply(x)" in shown(caught.value)
 
 
-def test_complex_nan():
+def test_a_complex_nan_is_found():
     x = mg.tensor([1 + 0j], dtype=mg.complex128, requires_grad=True)
     with autograd.detect_anomaly(), pytest.raises(RuntimeError, match="nan"):
         (x * complex(float("nan"), 0)).real.sum().backward()
@@ -276,7 +276,7 @@ def test_gradients_are_the_same_bits():
         assert gradient() == plain
 
 
-def test_no_graph_stays_alive_for_it():
+def test_anomaly_mode_keeps_no_graph():
     import weakref
 
     with autograd.detect_anomaly():

@@ -424,7 +424,7 @@ def test_an_in_place_change_inside_is_as_good_or_bad_as_without():
         (lambda x: x + 2, "ran 1 operations .* and 0"),
     ],
 )
-def test_another_way_the_second_time_is_an_error(second, words):
+def test_a_second_run_with_other_operations_is_an_error(second, words):
     ways = iter([lambda x: x.sin(), second])
     y = checkpoint(lambda x: next(ways)(x), mg.ones(3, dtype=F64, requires_grad=True))
     with pytest.raises(CheckpointError, match=words):
@@ -570,7 +570,7 @@ def test_a_trace_shows_a_checkpointed_function():
 
 
 @pytest.mark.oracle
-def test_against_pytorch():
+def test_checkpoints_agree_with_pytorch():
     import torch
     from torch.utils.checkpoint import checkpoint as torch_checkpoint
 

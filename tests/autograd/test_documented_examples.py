@@ -372,7 +372,7 @@ def test_accumulation_is_in_place_without_a_graph_and_replaces_with_one(m):
     assert close(p.grad.detach(), 2 + 2 * p.detach())
 
 
-def test_gradients_set_to_none_begin_anew(m):
+def test_gradients_set_to_none_start_from_zero(m):
     p = m.ones(2, requires_grad=True)
     for _ in range(3):
         p.grad = None
@@ -580,7 +580,7 @@ def test_mark_dirty(m):
     assert a.grad.tolist() == [6, 6]
 
 
-def test_undefined_gradients_are_zeros_unless_asked_otherwise(m):
+def test_undefined_gradients_are_zeros_unless_disabled(m):
     seen = []
 
     class Two(m.autograd.Function):

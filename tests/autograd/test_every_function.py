@@ -337,7 +337,7 @@ def test_every_function_is_named() -> None:
 
 @in_one_test
 @pytest.mark.parametrize(("call", "kind"), CASES)
-def test_gradcheck(call: Call, kind: str) -> None:
+def test_every_function_passes_gradcheck(call: Call, kind: str) -> None:
     inputs = leaves(call, kind)
     assert gradcheck(
         lambda *x: call.run(mg, *x), inputs, check_forward_ad=True, check_grad_dtypes=True
@@ -346,7 +346,7 @@ def test_gradcheck(call: Call, kind: str) -> None:
 
 @in_one_test
 @pytest.mark.parametrize(("call", "kind"), CASES)
-def test_gradgradcheck(call: Call, kind: str) -> None:
+def test_every_function_passes_gradgradcheck(call: Call, kind: str) -> None:
     inputs = leaves(call, kind)
     run = lambda *x: call.run(mg, *x)
     assert gradgradcheck(
@@ -361,7 +361,7 @@ def test_gradgradcheck(call: Call, kind: str) -> None:
 @in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize(("call", "kind"), [c for c in CASES if c.values[0].oracle])
-def test_like_pytorch(torch: Any, call: Call, kind: str) -> None:
+def test_values_and_both_gradients_agree_with_pytorch(torch: Any, call: Call, kind: str) -> None:
     """The result, the gradient for a random cotangent, and the gradient of the gradient's
     squared length.
     """

@@ -1353,7 +1353,7 @@ def programs(lib, function_class, once):
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 @pytest.mark.parametrize("number", range(11))
-def test_like_pytorch(torch, number) -> None:
+def test_custom_functions_agree_with_pytorch(torch, number) -> None:
     ours = programs(mg, Function, once_differentiable)[number]
     theirs = programs(torch, torch.autograd.Function, torch.autograd.function.once_differentiable)[
         number

@@ -173,7 +173,7 @@ def points(count):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_all_ways_to_a_jacobian_agree(name):
+def test_all_strategies_of_a_jacobian_agree(name):
     """Reverse and forward mode, all rows in one pass or one by one, with and without
     create_graph: and the rows are vjp's.
     """
@@ -194,7 +194,7 @@ def test_all_ways_to_a_jacobian_agree(name):
 
 @pytest.mark.parametrize("outer", ["reverse-mode", "forward-mode"])
 @pytest.mark.parametrize("vectorize", [None, True, False])
-def test_all_ways_to_a_hessian_agree(outer, vectorize):
+def test_all_strategies_of_a_hessian_agree(outer, vectorize):
     f = lambda x, y: (x.sin() * y[:3]).sum() ** 2 + y[3] ** 3
     x = points(2)
     h = F.hessian(f, x, vectorize=vectorize, outer_jacobian_strategy=outer)

@@ -175,7 +175,7 @@ def test_forward_mode_writes_in_place_and_regions_have_names():
     assert [e.name for e in prof] == ["fails"]
 
 
-def test_shapes():
+def test_shapes_of_operands_are_recorded():
     with profile(record_shapes=True) as prof:
         network()
         mg.ones(5) * 2.0
@@ -199,7 +199,7 @@ def test_shapes():
         plain.key_averages(group_by_input_shape=True)
 
 
-def test_stacks():
+def test_stacks_of_the_caller_are_recorded():
     def first(x):
         return x * 2  # here
 
@@ -280,7 +280,7 @@ def test_a_long_name_is_cut():
     assert all(len(line) <= 100 for line in prof.table().splitlines()) and "…" in prof.table()
 
 
-def test_units():
+def test_times_are_shown_in_fitting_units():
     assert [format_time(t) for t in (0.5, 999.9994, 1000, 2.5e6)] == [
         "0.500us",
         "999.999us",
@@ -297,7 +297,7 @@ def test_units():
     ]
 
 
-def test_an_empty_profile():
+def test_an_empty_profile_has_an_empty_table():
     with profile() as prof:
         pass
     assert len(prof) == 0 and prof.self_cpu_time_total == 0 and prof.total_average().count == 0

@@ -499,7 +499,7 @@ def test_empty_batch_and_batch_of_one(size):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 100])
-def test_chunks(chunk):
+def test_chunks_give_the_results_of_the_whole(chunk):
     x, y = normal(5, 3), normal(3, 5)
     f = lambda a, b: (a * b, a.sum(), b)
     equal(
@@ -788,7 +788,7 @@ def test_a_value_of_each_example_does_not_fit_one_tensor():
 # ------------------------------------------------------------------------------------------- random
 
 
-def test_randomness():
+def test_randomness_follows_its_option():
     x = mg.zeros(4, 2)
     for draw in (
         lambda: mg.rand(2),

@@ -518,7 +518,7 @@ FURTHER = {
 """Where the further engines are peers, beside large_products."""
 
 
-def test_each_further_engine_is_where_it_can_be_and_its_version_is_told():
+def test_each_further_engine_is_where_it_can_be_and_its_version_is_reported():
     for package, names in FURTHER.items():
         found = {
             name

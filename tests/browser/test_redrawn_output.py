@@ -194,7 +194,7 @@ def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_
     visit.assert_clean()
 
 
-def test_another_trace_in_the_same_widget_begins_as_it_was_asked_for(notebook, visit):
+def test_another_trace_in_the_same_widget_starts_at_the_requested_step(notebook, visit):
     page = visit.page
     viewer = viewer_of(notebook, page, NUMBER["stepper"])
     viewer.get_by_label("View", exact=True).click()

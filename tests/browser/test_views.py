@@ -361,7 +361,7 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     )
 
 
-def test_an_answer_that_forgets_to_accumulate_is_told_so(show, visit):
+def test_an_answer_that_forgets_to_accumulate_is_named(show, visit):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     first, *_ = [k for k, s in enumerate(trace["steps"], 1) if s["phase"] == "accumulate"]
     viewer = show(trace, views=["predict"], step=first - 1)
@@ -411,7 +411,7 @@ def test_of_several_passes_each_question_names_its_pass_and_its_entry(show, visi
 
 
 @pytest.mark.whole
-def test_of_an_array_that_cannot_be_seen_the_shape_is_asked(show, visit):
+def test_predict_asks_for_the_shape_of_a_hidden_array(show, visit):
     small = trace_function(lambda x: (x * x).sum(), [[1.0, 2.0], [3.0, 4.0]], mode="reverse")
     large = trace_function(
         lambda x: (x * x).sum(),
@@ -598,7 +598,7 @@ def test_three_backward_generations_have_three_looks(show, visit):
     assert viewer.locator("figcaption").first.inner_text().count("backward") == 3
 
 
-def test_the_memory_lens_shows_what_is_kept_read_and_let_go(show):
+def test_the_memory_lens_shows_what_is_kept_read_and_freed(show):
     trace = trace_function(f, 2.0, 5.0, mode="reverse")
     viewer = show(trace, views=["memory"])
     held, reads = [], {}

@@ -114,7 +114,7 @@ APPS = pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pyt
 
 
 @APPS
-def test_every_view_lives_in_the_notebook(lab, visit, axe, app):
+def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
     page = visit.page
     lab.write("views.ipynb", CELLS)
     lab.open(page, "views.ipynb", app)

@@ -218,7 +218,7 @@ def test_the_ending_of_the_file_decides_the_format(command, tmp_path, name, begi
         assert text == command("trace", *BAYDIN)[1]
 
 
-def test_a_format_that_is_asked_for_wins_over_the_ending(command, tmp_path):
+def test_format_wins_over_the_ending_of_the_file(command, tmp_path):
     command("trace", *BAYDIN, "--format", "json", "-o", str(tmp_path / "t.html"))
     assert json.loads((tmp_path / "t.html").read_text())["schema"] == "minigrad.trace/1"
 
@@ -313,7 +313,7 @@ def test_a_computation_that_fails_names_operation_operand_and_value_and_ends_wit
         assert words in error
 
 
-def test_a_derivative_that_is_not_asked_for_does_not_fail(command):
+def test_a_derivative_that_is_not_requested_does_not_fail(command):
     assert command("trace", "sqrt(x)", "x=0", "--mode", "primal")[0] == 0
 
 
@@ -485,9 +485,7 @@ def test_the_default_folder_stands_where_the_user_is(launched, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
-def test_root_is_let_in_and_nobody_else_gets_the_flag(
-    launched, tmp_path, monkeypatch, user, allowed
-):
+def test_only_root_gets_the_flag_that_allows_root(launched, tmp_path, monkeypatch, user, allowed):
     monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)
     assert ("--allow-root" in launched(str(tmp_path / "mine"))) is allowed
 
@@ -588,7 +586,7 @@ def test_check_fails_where_a_check_of_the_course_does_not_work(check, course):
 
 
 @pytest.mark.whole
-def test_check_fails_where_the_kernel_dies(check, course):
+def test_check_fails_if_the_kernel_exits(check, course):
     write_notebook(course / "01_first.ipynb", "import os; os._exit(1)")
     done = check(course)
     assert done.returncode == 1
@@ -713,7 +711,7 @@ def test_release_into_a_place_that_cannot_be_made_says_which(release, tmp_path, 
     )
 
 
-def test_release_keeps_what_differs_unless_it_is_told_otherwise(release, tmp_path):
+def test_release_keeps_changed_files_without_replace(release, tmp_path):
     (tmp_path / "README.md").write_text("mine")
     status, _, err = release(tmp_path)
     assert (status, (tmp_path / "README.md").read_text()) == (1, "mine")
@@ -799,7 +797,7 @@ def test_trace_writes_pictures(command, tmp_path, ending):
     assert (tmp_path / f"t.{ending}").read_bytes().startswith(begins)
 
 
-def test_trace_shows_the_state_that_is_asked_for(command, tmp_path):
+def test_trace_shows_the_requested_state(command, tmp_path):
     image = pytest.importorskip(
         "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'
     )
@@ -963,7 +961,7 @@ def test_draw_writes_every_format(command, tmp_path, mine, ending):
         assert begins in (tmp_path / f"g.{ending}").read_bytes()[:60]
 
 
-def test_modules_are_boxes_in_pictures_as_told(command, tmp_path, mine):
+def test_modules_are_boxes_to_the_requested_depth(command, tmp_path, mine):
     pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
     piles = {}
     for groups in ("open", "closed"):

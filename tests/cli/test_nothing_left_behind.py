@@ -141,7 +141,7 @@ class Command:
         while how == "SIGKILL" and self.processes() and time.monotonic() < end:
             time.sleep(0.05)  # they notice that a pipe has ended
         assert self.processes() == []
-        if how != "SIGKILL":  # which lets nobody remove a file
+        if how != "SIGKILL":  # which leaves no time to remove a file
             assert [str(path) for path in self.temporary.rglob("*")] == []
             assert list(self.folder.glob("home/runtime/*.json")) == []
 

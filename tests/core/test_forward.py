@@ -204,7 +204,7 @@ test_minigrad, test_pytorch = s.tests()
 # ---------------------------------------------------------------------- what PyTorch does not offer
 
 
-def test_levels_nest():
+def test_levels_of_forward_mode_nest():
     """PyTorch has one level; minigrad as many as there are `with` blocks."""
     with fwad.dual_level() as outer:
         x = fwad.make_dual(mg.tensor(2.0, dtype=mg.float64), mg.tensor(1.0, dtype=mg.float64))
@@ -304,7 +304,7 @@ def test_forward_mode_keeps_dtypes_and_shapes():
     assert tangent.shape == (3, 0)
 
 
-def test_ten_levels():
+def test_ten_nested_levels_give_the_tenth_derivative():
     """The tenth derivative of e^(2x) at 0 is 2¹⁰."""
     f = lambda x: (x * 2).exp()
     for _ in range(10):

@@ -70,7 +70,7 @@ def test_the_result_has_no_history_and_a_change_is_noticed() -> None:
         y.sum().backward()
 
 
-def test_layouts() -> None:
+def test_non_contiguous_layouts_are_viewed_or_refused() -> None:
     x = mg.arange(12.0).reshape(3, 4)
     assert x.T.view(mg.int32).shape == (4, 3) and x[:, ::2].view(mg.int32).shape == (3, 2)
     assert x[:, :2].view(mg.float64).shape == (3, 1)
@@ -83,7 +83,7 @@ def test_layouts() -> None:
         x[0, 0].view(mg.float64)
 
 
-def test_wrong_arguments() -> None:
+def test_bad_arguments_name_the_problem() -> None:
     x = mg.ones(4)
     with pytest.raises(DTypeError, match="names no dtype"):
         x.view("numbers")

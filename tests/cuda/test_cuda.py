@@ -186,7 +186,7 @@ def test_what_is_no_cuda_device(wrong):
         mg.cuda.device(wrong)
 
 
-def test_memory(cupy):
+def test_memory_is_counted_and_freed(cupy):
     assert (mg.cuda.memory_allocated(), mg.cuda.memory_reserved(), mg.cuda.mem_get_info()) == (
         3,
         8,
@@ -320,7 +320,7 @@ def test_tensors_are_made_on_the_device(device, dtype):
         np.testing.assert_array_equal(x.array.get(), np.full((2, 3), value, dtype))
 
 
-def test_seeds():
+def test_seeds_repeat_random_numbers():
     mg.manual_seed(-1)
     x = mg.rand(3)
     mg.manual_seed(2**64 - 1)

@@ -145,7 +145,7 @@ def test_without_shuffling_the_order_is_the_datasets():
     assert loaded(loader) == loaded(loader) == [0, 1, 2, 3, 4]
 
 
-def test_shuffling_brings_each_example_once_and_anew_in_each_epoch():
+def test_shuffling_visits_each_example_once_in_another_order_per_epoch():
     def make(seed):
         return DataLoader(TensorDataset(mg.arange(50)), 8, shuffle=True, seed=seed)
 

@@ -57,7 +57,7 @@ def test_what_is_not_named_is_the_modules_own():
     )
 
 
-def test_derivatives_in_every_way():
+def test_derivatives_agree_in_both_modes():
     module = Tied()
     own = {name: p.detach() for name, p in module.named_parameters()}
     loss = lambda parameters, x: func.functional_call(module, parameters, (x,)).square().sum()

@@ -252,11 +252,11 @@ def test_nothing_outside_is_touched(graded):
     ]
 
 
-def test_nobody_is_reached_over_the_network(graded):
+def test_no_host_is_reached_over_the_network(graded):
     assert graded.hits == []
 
 
-def test_nobody_is_left_behind(graded):
+def test_no_process_is_left_behind(graded):
     assert graded.strays == []
 
 

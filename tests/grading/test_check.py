@@ -117,7 +117,7 @@ def one(rng):
         ),
     ],
 )
-def test_it_says_whether_cases_are_drawn_anew_only_where_they_are(exercise, right, wrong, end):
+def test_it_says_that_cases_are_redrawn_only_where_they_are(exercise, right, wrong, end):
     for answer, say in ((1, right), (2, wrong)):
         text = str(check_exercise(exercise, [answer]))
         assert say in text
@@ -227,7 +227,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("answer", ODD, ids=range(len(ODD)))
-def test_whatever_comes_back_gets_a_sentence(answer):
+def test_every_answer_gets_a_sentence(answer):
     feedback = check_exercise(VJP, [answer])
     assert not feedback.passed
     assert feedback.lines
@@ -361,7 +361,7 @@ vjp_cos = Vjp("vjp_cos", mg.cos, hints=("Look at the sign.",))
 """
 
 
-def test_a_sheet_beside_the_notebook_is_found_by_name_and_read_anew_when_it_changes(
+def test_a_sheet_beside_the_notebook_is_found_by_name_and_reread_when_it_changes(
     tmp_path, monkeypatch
 ):
     (tmp_path / "sheet.py").write_text(SHEET)
@@ -381,7 +381,7 @@ def test_a_sheet_that_cannot_be_read_is_not_the_students_fault(tmp_path, monkeyp
     assert "That is not your fault" in str(check("vjp_cos", right))
 
 
-def test_the_door_is_a_function_whatever_was_imported_before():
+def test_check_is_a_function_whatever_was_imported_before():
     program = (
         "import minigrad.lessons.grading.checking, minigrad.lessons.grading.sheet\n"
         "from minigrad.lessons import grading\n"

@@ -49,7 +49,7 @@ def left_out(*shown: str, answer: str = ANSWER) -> list[str]:
         "a = [answer(i) for i in range(9)]",
     ],
 )
-def test_what_nobody_uses_is_left_out(shown):
+def test_unused_cells_are_left_out(shown):
     assert left_out(shown) == ["cell 1"]
 
 

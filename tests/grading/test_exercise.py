@@ -173,7 +173,7 @@ def test_size_counts_elements():
         ),
     ],
 )
-def test_a_mistake_of_the_instructor_is_told(make, say):
+def test_a_mistake_of_the_instructor_is_reported(make, say):
     with pytest.raises(SheetError, match=say):
         make()
 

@@ -75,7 +75,7 @@ def test_the_student_s_own_names_and_the_rest_of_the_library_may_be_called():
     ).passed
 
 
-def test_who_catches_it_and_goes_another_way_is_right_as_in_the_batch():
+def test_catching_the_refusal_is_judged_as_in_the_batch():
     def answer(x, g):
         try:
             return by_vjp(x, g)
@@ -116,7 +116,7 @@ def doubling(*forbid):
         ("minigrad.optim", lambda x, right: mg.tanh(mg.tensor(x)), False),
     ],
 )
-def test_a_name_out_of_a_table_is_told_from_its_neighbours(forbid, use, refused):
+def test_a_name_from_a_table_is_distinguished_from_its_neighbours(forbid, use, refused):
     feedback = check_exercise(doubling(forbid), [use], seed=1)
     assert (GONE in str(feedback)) is refused and feedback.passed is not refused
 

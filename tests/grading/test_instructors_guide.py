@@ -1,5 +1,4 @@
-"""The whole way as an instructor goes it, by the commands that the instructors' guide gives, word
-for word.
+"""The commands of the instructors' guide, word for word, grade a class.
 
 Three students hand in: one is right, one is wrong, one is out to do harm.
 """
@@ -74,7 +73,7 @@ def hand_in(folder: Path, student: str, book: dict) -> None:
 
 
 @pytest.mark.whole
-def test_the_way_of_the_guide(tmp_path):
+def test_the_guides_commands_and_its_script_grade_a_class_alike(tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "minigrad").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m minigrad "$@"\n')
@@ -144,7 +143,7 @@ def test_the_way_of_the_guide(tmp_path):
     }
     assert set(pages) >= {"ada.html", "bob.html", "eve.html", "index.html", "class.html", "bob.md"}
     assert not [name for name, text in pages.items() if "<script" in text]
-    assert "It looks as if contributions overwrite" in pages["bob.html"]
+    assert "It looks as if only one of several contributions to a node is kept" in pages["bob.html"]
     assert "It looks as if" not in pages["ada.html"] and "bob" not in pages["ada.html"]
     assert (
         f"{most:g} points in the journal, {most:g} now"

@@ -58,7 +58,7 @@ def test_a_journal_of_one_torn_line_is_empty(tmp_path):
     "damage",
     [b"nonsense\n", b"[]\n", b'{"v": 2, "kind": "hand-in"}\n', b"\n", b"[" * 10_000 + b"\n"],
 )
-def test_a_damaged_line_in_the_middle_is_told(tmp_path, damage):
+def test_a_damaged_line_in_the_middle_is_reported(tmp_path, damage):
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:
         journal.append(line("ada"))

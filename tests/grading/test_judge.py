@@ -48,7 +48,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_what_is_the_same(name):
+def test_equal_answers_are_recognised(name):
     expected, got = RIGHT[name]
     assert same(expected, got) == ""
 
@@ -163,7 +163,7 @@ def run(e, f, seed=1):
     return judge(e, cases, [Returned(f(c.args["x"])) for c in cases])
 
 
-def test_all_right():
+def test_right_answers_get_all_points():
     j = run(doubled(), lambda x: 2 * x)
     assert (j.points, j.max, j.full, j.started) == (3.0, 3.0, True, True)
     assert (j.misconception, j.where, j.smallest) == (None, None, None)
@@ -189,7 +189,7 @@ def test_the_smallest_failing_case_is_told_unless_it_is_hidden():
     assert run(e, lambda x: x).smallest["call"] == "the case of size 1"
 
 
-def test_a_failure_costs_its_group_and_is_told():
+def test_a_failure_costs_its_group_and_is_reported():
     e = doubled()
     cases = e.cases(1)
     returned = [Returned(2 * c.args["x"]) for c in cases]

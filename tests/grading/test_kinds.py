@@ -659,7 +659,7 @@ def test_lesson_1_is_graded_as_its_notebook_checks():
 
 
 @pytest.mark.parametrize("form", ["function", "class", "tape", "nonsense"])
-def test_what_a_kind_cannot_be_is_told(form):
+def test_what_a_kind_cannot_be_is_reported(form):
     if form == "nonsense":
         with pytest.raises(SheetError, match="form must be"):
             Backward("f", form=form)

@@ -149,7 +149,7 @@ def test_moodle_gets_points_and_comments_where_it_lets_them_in(graded, tmp_path)
     assert len(filled.notes) == 1 and filled.notes[0].startswith("bob: Moodle says")
 
 
-def test_nobody_gets_points_by_a_guess(graded, tmp_path):
+def test_no_student_is_matched_by_a_guess(graded, tmp_path):
     (tmp_path / "m.csv").write_text(
         "Full name,Email address,Grade\nAda,ada@a.edu,\nAda,ada@b.edu,\n"
     )
@@ -170,7 +170,7 @@ def test_a_full_name_is_taken_only_where_nothing_else_fits(graded, tmp_path):
     assert filled.data.count(b",7\n") == 2 and filled.complete
 
 
-def test_other_maximum_points_are_told(graded, tmp_path):
+def test_other_maximum_points_are_reported(graded, tmp_path):
     (tmp_path / "m.csv").write_text(
         "Identifier,Email address,Grade,Maximum Grade\nParticipant 1,ada@a.edu,,100\n"
     )
@@ -189,7 +189,7 @@ def test_other_maximum_points_are_told(graded, tmp_path):
         (lms.MOODLE, "a,b\n1,2\n", "no column tells whose row"),
     ],
 )
-def test_files_of_something_else_are_refused_with_a_way_out(graded, tmp_path, system, text, say):
+def test_unknown_files_are_refused_with_a_cure(graded, tmp_path, system, text, say):
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(tables.TableError, match=say):
         lms.fill(system, tmp_path / "x.csv", of(graded, "ada"), load_sheet(graded[0]))
@@ -379,9 +379,9 @@ def test_the_report_says_what_was_seen(graded):
     )
 
 
-def test_a_report_on_nobody():
+def test_the_report_of_a_class_without_hand_ins():
     page = report.report_html(report.ClassReport("x", 7.0, [], [], [], [], [], []))
-    assert "Nobody was graded" in page
+    assert "No hand-in has been graded yet." in page
 
 
 # --------------------------------------------------------------------------------------- similarity

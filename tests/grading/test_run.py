@@ -150,7 +150,7 @@ def test_everybody_gets_what_they_deserve(graded, graded_once):
     assert stat.S_IMODE((out / "secret.key").stat().st_mode) == 0o600
 
 
-def test_nobody_is_run_twice_for_nothing(graded):
+def test_unchanged_hand_ins_are_not_run_again(graded):
     sheet, submitted, out = graded
     lines = len(list(read(out / "journal.jsonl")))
     again = run.grade(sheet, submitted, out, OPTIONS)
@@ -308,7 +308,7 @@ def test_other_cases_cannot_be_regraded(graded):
     )
 
 
-def test_a_sheet_whose_own_solution_is_wrong_grades_nobody(course):
+def test_no_hand_in_is_graded_by_a_sheet_whose_solution_is_wrong(course):
     sheet, submitted, out = course
     book = json.loads((sheet.parent / "small.ipynb").read_text())
     book["cells"][3]["source"] = "def g(x):\n    return 3 * x"
@@ -320,7 +320,7 @@ def test_a_sheet_whose_own_solution_is_wrong_grades_nobody(course):
     assert not (out / "grades.csv").exists()
 
 
-def test_isolation_that_is_asked_for_is_given_or_nothing_runs(course, monkeypatch):
+def test_requested_isolation_is_obtained_or_nothing_runs(course, monkeypatch):
     sheet, submitted, out = course
     monkeypatch.setattr(run, "bubblewrap_works", lambda work: False)
     with pytest.raises(confine.ConfinementError, match='at least "full"'):
@@ -462,7 +462,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(
 
 
 @pytest.mark.whole
-def test_the_command_line(course, capsys):
+def test_the_command_grades_regrades_and_exports(course, capsys):
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "calls the library", "no notebook")
     trust = [] if LEAST == "confined" else ["--trust-students"]
@@ -496,7 +496,7 @@ def test_the_command_line(course, capsys):
         ([], "COMMAND"),
     ],
 )
-def test_what_is_asked_for_in_a_wrong_way_ends_with_2(course, capsys, tmp_path, arguments, say):
+def test_wrong_arguments_end_with_status_2(course, capsys, tmp_path, arguments, say):
     sheet, submitted, out = course
     words = [
         a.format(sheet=sheet, submitted=submitted, out=out, none=tmp_path / "none")
@@ -506,7 +506,7 @@ def test_what_is_asked_for_in_a_wrong_way_ends_with_2(course, capsys, tmp_path, 
     assert say in capsys.readouterr().err
 
 
-def test_as_a_plain_user(course, tmp_path):
+def test_grading_needs_no_root(course, tmp_path):
     """Root must not be needed. Where the tests run as root, the grader is started as nobody."""
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "exits", "no notebook")

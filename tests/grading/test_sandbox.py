@@ -170,14 +170,14 @@ ALLOWED = {
 
 @locked
 @pytest.mark.parametrize("what", REFUSED)
-def test_is_refused(attempts, what):
+def test_hostile_work_is_refused(attempts, what):
     assert attempts[what]["said"].split()[:1] == ["refused"], attempts[what]
     assert attempts[what]["status"] == 0 and attempts[what]["untouched"]
 
 
 @locked
 @pytest.mark.parametrize("what", ALLOWED)
-def test_is_allowed(attempts, what):
+def test_ordinary_work_is_allowed(attempts, what):
     assert attempts[what]["said"].split() == ["done"], attempts[what]
 
 
@@ -273,7 +273,7 @@ def test_the_numbers_are_those_of_this_machine_s_headers():
                 assert numbers[name] == both[column], (name, path)
 
 
-def test_levels():
+def test_the_level_follows_from_what_was_obtained():
     assert confine.level_of(["limits"], False) == "process"
     assert confine.level_of(["limits", "landlock"], True) == "process"
     assert confine.level_of(["limits", "landlock", "seccomp"], False) == "confined"

@@ -314,7 +314,7 @@ def test_the_usual_slips_in_a_row_of_a_table_are_named(row, say):
     assert say in str(table.notebook(given))
 
 
-def test_a_number_that_was_rounded_too_early_is_told():
+def test_a_number_that_was_rounded_too_early_is_reported():
     table = Table("t", _f, (2.0, 5.0), ())
     given = {"a": 2.0, "b": 5.0, "v1": 0.7}
     assert "is close: keep four digits" in str(table.notebook(given))

@@ -188,7 +188,7 @@ def replaced(i, **change):
         (cells(), "NOTEBOOK = 'other.ipynb'\n" + MODULE, "names 'other.ipynb'"),
     ],
 )
-def test_what_is_wrong_with_a_sheet_is_told(lab, given, module, say):
+def test_what_is_wrong_with_a_sheet_is_reported(lab, given, module, say):
     with pytest.raises(SheetError, match=say):
         load_sheet(lab(given, module) / "sheet.py")
 
@@ -206,7 +206,7 @@ def test_what_is_no_sheet(tmp_path):
         load_sheet(tmp_path / "a.ipynb")
 
 
-def test_a_module_of_exercises_that_cannot_be_imported_is_told(tmp_path):
+def test_a_module_of_exercises_that_cannot_be_imported_is_reported(tmp_path):
     (tmp_path / "a.ipynb").write_text(
         json.dumps(
             {"cells": [], "metadata": {"minigrad": {"exercises": "nowhere_at_all.exercises"}}}
@@ -280,7 +280,7 @@ def test_the_check_in_a_notebook_finds_a_drive_beside_it(lab, monkeypatch):
         ("own_drive:twice", "def twice(:", r"is no Python \(line 1"),
     ],
 )
-def test_what_is_wrong_with_a_drive_is_told_before_anybody_is_graded(lab, drive, text, say):
+def test_mistakes_in_a_drive_are_reported_before_grading(lab, drive, text, say):
     path = driven(lab(), drive, own_drive=text)
     with pytest.raises(SheetError, match=say):
         load_sheet(path)
@@ -333,7 +333,7 @@ def test_the_lesson_is_fit_and_misses_nothing():
 @pytest.mark.parametrize(
     ("solution", "status"), [(SOLUTION, 0), (SOLUTION.replace("2 * x", "3 * x"), 2)]
 )
-def test_the_command(lab, solution, status):
+def test_the_command_checks_a_sheet(lab, solution, status):
     command = [sys.executable, "-m", "minigrad", "grade", "sheet", str(lab(cells(solution)))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == status, done.stderr
@@ -403,7 +403,7 @@ def test_the_checksums_are_those_of_nbgrader():
 NBGRADER = ("58e19e64aab58d1a88fdccfdb606c245", "fd56a9749f80f03af6b2da0f240cabdc")
 
 
-def test_nbgrader_agrees():
+def test_nbgrader_computes_the_same_checksums():
     utils = pytest.importorskip(
         "nbgrader.utils", reason="nbgrader is not installed: pip install nbgrader"
     )

@@ -213,7 +213,7 @@ def test_the_answer_that_is_missing_is_named_and_not_the_one_that_uses_it(tmp_pa
     assert (back.kind, back.error) == ("unfinished", f"`g` returns nothing yet: {GAPS}")
 
 
-def test_a_class_of_which_a_method_returns_nothing_is_told_so(tmp_path):
+def test_a_class_of_which_a_method_returns_nothing_is_reported(tmp_path):
     (tmp_path / "none_drive.py").write_text(
         "def use(answers, call):\n    return answers[call]().value()\n"
     )

@@ -117,7 +117,7 @@ def _cells_of_another_sheet() -> dict:
     ],
     ids=["the sheet's cells", "an answer without ids", "another f", "another sheet", "no notebook"],
 )
-def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_told(
+def test_work_in_a_notebook_with_another_name_is_not_looked_at_and_that_is_reported(
     find, tmp_path, content, told
 ):
     own = write(tmp_path / "s" / "ada" / "small.ipynb", notebook({}), age=100)
@@ -174,7 +174,7 @@ def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_
             handins.load(write(tmp_path / "bomb.ipynb", text))
 
 
-def test_other_notebooks_are_told_apart_by_their_cells(find, tmp_path):
+def test_other_notebooks_are_distinguished_by_their_cells(find, tmp_path):
     mine = write(tmp_path / "s" / "ada" / "homework.ipynb", notebook({}))
     write(tmp_path / "s" / "ada" / "scratch.ipynb", {"cells": [], "metadata": {}})
     assert find(tmp_path / "s")["ada"].path == mine

@@ -368,14 +368,14 @@ def descendants(pid: int) -> list[int]:
 
 @needs_lock
 @pytest.mark.parametrize("name", ESCAPES)
-def test_nobody_is_left_behind(run, server, name):
+def test_no_process_is_left_behind(run, server, name):
     outcome = run(ESCAPES[name], F, G)
     assert points(outcome) == (3, 1)
     assert descendants(server.process.pid) == []
 
 
 @pytest.mark.parametrize("name", ["a daemon", "a program in the background", "threads"])
-def test_nobody_is_left_behind_even_where_forking_cannot_be_forbidden(
+def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
     library, monkeypatch, tmp_path, name
 ):
     """The server adopts orphans and ends them, at the level "process" too."""
@@ -477,7 +477,7 @@ assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" i
     assert outcome.cells == {}
 
 
-def test_the_server_ends_when_the_grader_lets_go_of_it(library):
+def test_the_server_ends_when_the_grader_closes_its_pipe(library):
     server = supervisor.Server(library, False)
     pid, base = server.process.pid, server.base
     start = time.monotonic()

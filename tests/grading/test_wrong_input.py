@@ -1,5 +1,5 @@
-"""`minigrad grade` asked in a wrong way: a sentence that names what is wrong, the status 2,
-nobody graded, and no results touched.
+"""Wrong arguments of `minigrad grade`: the message names what is wrong, the status is 2, and no
+result changes.
 """
 
 import json
@@ -23,8 +23,8 @@ def place(tmp_path_factory):
     write_sheet(top / "sheet")
     hand_in(top / "submitted", "ada", notebook({}))
     hand_in(top / "submitted", "bob", "{]")
-    (top / "nobody").mkdir()
-    (top / "nobody" / "readme.txt").write_text("x")
+    (top / "empty").mkdir()
+    (top / "empty" / "readme.txt").write_text("x")
     (top / "one.ipynb").write_text(json.dumps(notebook({})))
     with zipfile.ZipFile(top / "all.zip", "w") as archive:
         archive.writestr("ada_1_2_small.ipynb", json.dumps(notebook({})))
@@ -68,8 +68,8 @@ RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
         ),
         (["run", "sheet", "nothing", *OUT], "there is nothing at nothing"),
         (
-            ["run", "sheet", "nobody", *OUT],
-            "there are no hand-ins in nobody: neither folders of students nor notebooks nor zips.",
+            ["run", "sheet", "empty", *OUT],
+            "there are no hand-ins in empty: neither folders of students nor notebooks nor zips.",
         ),
         (
             ["run", "sheet", "one.ipynb", *OUT],
@@ -108,13 +108,13 @@ RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
             ["export", "sheet", *OUT, "--canvas", "nothing.csv"],
             "nothing.csv: No such file or directory",
         ),
-        (["export", "sheet", *OUT, "--report", "nobody"], "nobody: Is a directory"),
+        (["export", "sheet", *OUT, "--report", "empty"], "empty: Is a directory"),
         (["export", "sheet", *OUT, "--pages", "one.ipynb"], "one.ipynb: File exists"),
         (["sheet", "no-sheet"], "found 0 notebooks"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_what_is_wrong_is_named(place, capsys, words, say):
+def test_the_message_names_what_is_wrong(place, capsys, words, say):
     before = {path: path.read_bytes() for path in (place / "results").glob("*.csv")}
     assert len(before) == 2
     status = main(["grade", *words, *(TRUST if words[0] == "run" else [])])
@@ -134,19 +134,19 @@ def test_what_is_wrong_is_named(place, capsys, words, say):
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])
-def test_a_number_of_jobs_that_is_none(place, capsys, number):
+def test_a_number_of_jobs_below_one_is_refused(place, capsys, number):
     assert main(["grade", *RUN, *OUT, f"--jobs={number}"]) == 2
     assert f"argument --jobs: {number!r} is not a whole number from 1 on" in capsys.readouterr().err
 
 
-def test_the_statuses_are_told(capsys):
+def test_help_lists_the_exit_statuses(capsys):
     assert main(["grade", "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "exit status of run and regrade: 0 all graded; 1 some need a person" in told
-    assert "2 nobody was graded" in told
+    assert "2 no hand-in was graded" in told
 
 
-def test_what_a_student_is_told_of_two_notebooks_the_instructor_is_told_too(tmp_path, capsys):
+def test_the_instructor_is_told_of_a_student_with_two_notebooks(tmp_path, capsys):
     write_sheet(tmp_path / "sheet")
     hand_in(tmp_path / "submitted", "ada", notebook({}))
     hand_in(tmp_path / "submitted", "ada", notebook({}), "small (1).ipynb")

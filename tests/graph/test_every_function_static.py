@@ -23,7 +23,7 @@ def values_of(result):
 @in_one_test
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("call", CALLS, ids=lambda c: c.id)
-def test_function(call, declared: bool) -> None:
+def test_each_function_gives_eager_values_and_gradients(call, declared: bool) -> None:
     for kind in call.kinds:
         arrays = call.arrays(kind)
         leaves = [mg.tensor(a, requires_grad=True) for a in arrays]

@@ -89,7 +89,7 @@ def arrays_of(shapes, dtypes, seed=0):
     st.lists(st.sampled_from(["float64", "float64", "float32"]), min_size=3, max_size=3),
     st.one_of(st.just((True,) * 6), st.lists(st.booleans(), min_size=6, max_size=6)),
 )
-def test_as_eager(steps, shapes, dtypes, declared):
+def test_random_graphs_agree_with_eager(steps, shapes, dtypes, declared):
     steps, arrays = plan(steps, shapes), arrays_of(shapes, dtypes[: len(shapes)])
     directions = [graph.constant(v) for v in arrays_of(shapes, dtypes[: len(shapes)], 1)]
     xs = [
@@ -142,7 +142,7 @@ def test_as_eager(steps, shapes, dtypes, declared):
 @pytest.mark.oracle
 @settings(max_examples=30)
 @given(PROGRAM, st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3), st.booleans())
-def test_as_pytorch(steps, shapes, declared):
+def test_random_graphs_agree_with_pytorch(steps, shapes, declared):
     import torch
 
     steps, arrays = plan(steps, shapes), arrays_of(shapes, ["float64"] * len(shapes))

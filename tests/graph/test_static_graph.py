@@ -138,7 +138,7 @@ def test_to_the_shape_of_another_node():
         np.testing.assert_array_equal(got, np.array(w))
 
 
-def test_no_derivative_leads_to_what_is_asked_for_its_shape_only():
+def test_inputs_read_for_their_shape_get_no_derivative():
     x = Variable("x")
     (g,) = gradients(x[0], [x])  # puts an adjoint into zeros of the shape of x
     assert gradients(g, [x])[0].op.label == "zeros_like"
@@ -366,7 +366,7 @@ def test_what_cannot_be_recorded_runs_node_by_node():
         np.testing.assert_array_equal(g, np.array(chosen, float))
 
 
-def test_random_numbers_are_drawn_anew_in_each_run():
+def test_each_run_draws_other_random_numbers():
     x = Variable("x", (1000,))
     executor = Executor([graph.dropout(x, 0.5)])
     results = [executor.run({x: np.ones(1000)})[0] for _ in range(5)]

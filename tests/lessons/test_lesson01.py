@@ -109,7 +109,7 @@ def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     from minigrad.lessons.grading.judge import judge
     from minigrad.lessons.grading.local import run_cases
 
@@ -218,7 +218,7 @@ def test_the_step_of_the_checker_is_free_within_reason(h):
     ("swell", 65, "size of f itself"),
     ("swell", 2640, "not by doubling"),
 ])  # fmt: skip
-def test_usual_slips_are_told(name, guess, says):
+def test_usual_slips_are_reported(name, guess, says):
     feedback = predict(name, guess)
     assert not feedback.passed
     assert says in str(feedback)

@@ -101,7 +101,7 @@ def test_a_value_that_is_wrong_is_told_from_a_tangent(scope):
     assert "The value of v1 = x1 · x2 is 5" in str(said)
 
 
-def test_what_is_no_dual_number_is_told():
+def test_what_is_no_dual_number_is_reported():
     dual, sine, logarithm = work()
     assert "`sin(x1)` is no dual number (it is of the type float)" in str(
         check("dual", dual, lambda a: math.sin(a.value), logarithm)

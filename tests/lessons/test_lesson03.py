@@ -83,7 +83,7 @@ def test_an_order_by_recursion_is_right_but_for_the_long_chain():
     assert "RecursionError" in str(said)
 
 
-def test_nodes_of_no_graph_are_told():
+def test_nodes_of_no_graph_are_reported():
     assert "no node" in str(check("topological_order", lambda output: [output, 3, *output.parents]))
 
 
@@ -110,7 +110,7 @@ def test_gradients_that_overwrite_are_named():
     assert said.trace is not None
 
 
-def test_gradients_that_are_no_list_of_the_right_length_are_told():
+def test_gradients_that_are_no_list_of_the_right_length_are_reported():
     def as_dictionary(order, wanted):
         return dict.fromkeys(wanted, 0.0)
 

@@ -99,7 +99,7 @@ def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.whole) for n in (1, 2))])
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     for exercise in EXERCISES.values():
         cases = exercise.cases(seed)
         assert judge(exercise, cases, run_cases(exercise, cases, scope, 30.0)).full, exercise.name
@@ -134,7 +134,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_columns_are_told_why(name):
+def test_wrong_columns_get_the_reason(name):
     wrong, says = WRONG[name]
     feedback = check("by_columns", wrong)
     assert feedback.points == 0
@@ -196,7 +196,7 @@ def test_sweeps_in_the_wrong_spirit_are_stopped(scope, monkeypatch):
     ("gradient-ratio", 1000, "what forward mode takes"),
     ("gradient-ratio", 1, "not free"),
 ])  # fmt: skip
-def test_usual_slips_are_told(name, guess, says):
+def test_usual_slips_are_reported(name, guess, says):
     feedback = predict(name, guess)
     assert not feedback.passed
     assert says in str(feedback)

@@ -68,13 +68,13 @@ def sigmoid(rule):
         "differentiated again (0 of 1)"),
     (lambda g, s: None, 1, "gave nothing (None). Is a `return` missing in it?"),
 ])  # fmt: skip
-def test_a_sigmoid(rule, points, word):
+def test_the_sigmoid_is_checked(rule, points, word):
     said = check("sigmoid_function", sigmoid(rule))
     assert said.points == points, str(said)
     assert word in str(said)
 
 
-def test_a_sigmoid_that_is_no_class_is_told_so():
+def test_a_sigmoid_that_is_no_class_is_reported():
     assert "should be a class" in str(check("sigmoid_function", lambda x: x))
 
 

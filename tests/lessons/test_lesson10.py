@@ -82,7 +82,7 @@ def test_ties_are_worth_a_point_of_their_own():
     ({"flatten": (4096,)}, "row of its own"), ({"linear": (10,)}, "should have 2 numbers"),
     ({"linear": "ten"}, "tuple of whole numbers"),
 ])  # fmt: skip
-def test_wrong_shapes_are_told_why(changed, word):
+def test_wrong_shapes_get_the_reason(changed, word):
     feedback = check("shapes", {**lesson10.shapes(), **changed})
     assert feedback.status == "wrong" and word in str(feedback) and feedback.points == 2
 
@@ -103,6 +103,6 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     for name in ("adjoint_cat", "adjoint_max_pool"):
         assert check_exercise(EXERCISES[name], [scope[name]], seed).passed

@@ -44,5 +44,5 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_solution_is_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solution_is_right_for_random_cases(scope, seed):
     assert check_exercise(EXERCISES["adjoint_centred"], [scope["adjoint_centred"]], seed).passed

@@ -87,7 +87,7 @@ def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     for exercise in EXERCISES.values():
         cases = exercise.cases(seed)
         assert judge(exercise, cases, run_cases(exercise, cases, scope, 30.0)).full, exercise.name
@@ -139,7 +139,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_gradients_are_told_why(name):
+def test_wrong_gradients_get_the_reason(name):
     backward, says = WRONG[name]
     feedback = check("Softplus", softplus(STABLE, backward))
     assert feedback.points == 1
@@ -176,7 +176,7 @@ def test_a_method_without_a_return_is_told_as_that_and_on_a_case_with_numbers():
 @pytest.mark.parametrize(
     "bad", [lambda x: mg.log(1 + mg.exp(x)), type("Softplus", (), {"forward": lambda ctx, x: x})]
 )
-def test_what_is_not_derived_from_function_is_told_so(bad):
+def test_what_is_not_derived_from_function_is_reported(bad):
     assert (
         "should be a class derived from `Function`, which begins with `class Softplus(Function):`"
         in str(check("Softplus", bad))
@@ -218,7 +218,7 @@ NORMS = {
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_rules_of_the_length_get_what_they_deserve_and_are_told_why(scope, name):
+def test_rules_of_the_length_get_what_they_deserve_and_get_the_reason(scope, name):
     rule, points, says = NORMS[name]
     backward = staticmethod(lambda ctx, g: rule(*ctx.saved_tensors, g))
     feedback = check("Norm", type("Norm", (scope["Norm"],), {"backward": backward}))
@@ -237,7 +237,7 @@ TANGENTS = {
 
 
 @pytest.mark.parametrize("name", TANGENTS)
-def test_wrong_tangents_are_told(scope, name):
+def test_wrong_tangents_are_reported(scope, name):
     rule, says = TANGENTS[name]
     jvp = staticmethod(lambda ctx, da, db: rule(*ctx.saved_tensors, da, db))
     feedback = check("Hypotenuse", type("Hypotenuse", (scope["Hypotenuse"],), {"jvp": jvp}))
@@ -245,14 +245,14 @@ def test_wrong_tangents_are_told(scope, name):
     assert says in str(feedback)
 
 
-def test_a_cube_with_a_constant_slope_is_told_why(scope):
+def test_a_cube_with_a_constant_slope_gets_the_reason(scope):
     feedback = check("Cube", scope["ConstantSlope"])
     assert feedback.points == 1
     assert "reaches the engine as a constant" in str(feedback)
     assert "the second derivative of Cube at" in str(feedback)
 
 
-def test_the_second_derivative_in_the_place_of_the_first_is_told(scope):
+def test_the_second_derivative_in_the_place_of_the_first_is_reported(scope):
     backward = staticmethod(lambda ctx, g: g * 6 * ctx.saved_tensors[0])
     assert "That is 6x, the second derivative of x³" in str(
         check("Cube", type("Cube", (scope["Cube"],), {"backward": backward}))
@@ -267,7 +267,7 @@ def test_the_second_derivative_in_the_place_of_the_first_is_told(scope):
         ("lost-derivative", 12, "what it should be"),
     ],
 )
-def test_usual_slips_are_told(name, guess, says):
+def test_usual_slips_are_reported(name, guess, says):
     feedback = predict(name, guess)
     assert not feedback.passed
     assert says in str(feedback)

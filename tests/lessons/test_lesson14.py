@@ -93,7 +93,7 @@ def test_a_function_that_still_fails_says_so():
     ("swish", "a list"), (["mish"], "no operation"),
     ([], "one more"),
 ])  # fmt: skip
-def test_wrong_lists_of_rules_are_told_why(names, word):
+def test_wrong_lists_of_rules_get_the_reason(names, word):
     assert word in str(check("wrong-rules", names)).lower()
 
 
@@ -106,6 +106,6 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     for name in ("adjoint_swish", "raised_exp", "length", "skew", "busiest"):
         assert check_exercise(EXERCISES[name], [scope[name]], seed).passed

@@ -136,7 +136,7 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_solutions_are_right_for_whatever_cases_are_drawn(scope, seed):
+def test_the_solutions_are_right_for_random_cases(scope, seed):
     for name in ("weighted", "bytes_moved", "pays", "finished"):
         assert check_exercise(
             EXERCISES[name], [scope[answer] for answer in EXERCISES[name].answers], seed

@@ -256,7 +256,7 @@ WRONG_STEPS = {
 
 
 @pytest.mark.parametrize("name", WRONG_STEPS)
-def test_wrong_steps_are_told_why(engine, name):
+def test_wrong_steps_get_the_reason(engine, name):
     wrong, says = WRONG_STEPS[name]
 
     def own_step(values, states, x, target):

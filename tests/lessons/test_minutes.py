@@ -207,7 +207,7 @@ def test_the_command_prints_the_course_and_a_notebook_by_its_headings(capsys):
 
 
 @pytest.mark.parametrize("content", [None, "no JSON", "[]", "{}", "3"])
-def test_what_is_no_notebook_is_told(content, tmp_path):
+def test_what_is_no_notebook_is_reported(content, tmp_path):
     path = tmp_path / "a.ipynb"
     if content is not None:
         path.write_text(content)

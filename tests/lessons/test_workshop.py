@@ -309,7 +309,7 @@ def test_the_callers_variables_name_the_nodes():
         (lambda: 3, "unfinished"),
     ],
 )
-def test_an_engine_that_is_not_finished_or_fails_is_told(run, kind):
+def test_an_engine_that_is_not_finished_or_fails_is_reported(run, kind):
     *_, x4 = example()
     with pytest.raises(StudentProblem) as problem:
         recorded(x4, [], run, names={})

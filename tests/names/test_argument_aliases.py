@@ -117,7 +117,7 @@ def test_names_that_fit_nothing_are_errors(m):
             call()
 
 
-def test_both_names_of_one_argument_are_told():
+def test_both_names_of_one_argument_are_reported():
     with pytest.raises(TypeError, match="sort: two of dim, axis are names of one parameter"):
         mg.sort(mg.tensor(X), dim=0, axis=1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'axes'"):

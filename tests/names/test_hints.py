@@ -171,6 +171,6 @@ def test_out_takes_the_result():
         (nn.Linear(784, 10), (8, 1, 28, 28), r"Write x\.flatten\(1\)"),
     ],
 )
-def test_images_with_their_channels_last_are_told(layer, shape, words):
+def test_images_with_channels_last_are_named(layer, shape, words):
     with pytest.raises(ShapeError, match=words):
         layer(mg.zeros(*shape))

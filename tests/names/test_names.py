@@ -108,7 +108,7 @@ def test_random_numbers_refused():
             fill(mg.ones(2, requires_grad=True))
 
 
-def test_questions(m):
+def test_questions_about_tensors_agree_with_pytorch(m):
     x, i, c = m.ones(2, 3, dtype=m.float64), m.ones(2, dtype=m.int64), m.ones(1, dtype=m.complex64)
     assert (
         m.is_floating_point(x)
@@ -278,7 +278,7 @@ def test_what_does_not_exist():
     assert not [name for name in mg.__all__ if not hasattr(mg, name)]
 
 
-def test_memory_is_not_shared_unasked():
+def test_new_tensor_copies_its_data():
     x = np.ones(2)
     assert mg.tensor(x).new_tensor(x).data_ptr() != mg.from_numpy(x).data_ptr()
 

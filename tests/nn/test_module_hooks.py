@@ -261,7 +261,7 @@ def test_a_single_gradient_needs_no_tuple():
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_results_that_are_no_tensors_are_told():
+def test_results_that_are_no_tensors_are_reported():
     class Listing(nn.Module):
         def forward(self, x):
             return [x * 2]

@@ -422,7 +422,7 @@ def test_states_are_handled_as_by_pytorch(torch, case):
     }
 
 
-def test_what_does_not_fit_changes_nothing_whatever_the_hooks_do():
+def test_a_state_that_does_not_fit_changes_nothing():
     for assign in (False, True):
         module = small(mg)
         before, kept = plain(module.state_dict()), module.weight
@@ -439,7 +439,7 @@ def test_what_does_not_fit_changes_nothing_whatever_the_hooks_do():
         assert module.weight.tolist() == [9.0, 10.0]
 
 
-def test_problems_of_a_state_are_told():
+def test_problems_of_a_state_are_reported():
     module = small(mg)
     state = {**module.state_dict(), "weight": "text", "mean": mg.ones(2)}
     with pytest.raises(

@@ -75,7 +75,7 @@ class SmallTransformer:
         return Model()
 
 
-def test_mlp(torch) -> None:
+def test_a_multilayer_perceptron_learns(torch) -> None:
     make = lambda nn: nn.Sequential(
         nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 3)
     )
@@ -91,7 +91,7 @@ def test_mlp(torch) -> None:
     assert losses[-1] < losses[0]
 
 
-def test_cnn(torch) -> None:
+def test_a_convolutional_network_learns(torch) -> None:
     make = lambda nn: nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.ReLU(), nn.BatchNorm2d(8),
         nn.MaxPool2d(3, 1, padding=1), nn.Conv2d(8, 8, 3,
@@ -110,7 +110,7 @@ def test_cnn(torch) -> None:
     assert losses[-1] < losses[0]
 
 
-def test_lstm(torch) -> None:
+def test_an_lstm_learns(torch) -> None:
     losses = train(
         torch,
         Last.of,
@@ -123,7 +123,7 @@ def test_lstm(torch) -> None:
     assert losses[-1] < losses[0]
 
 
-def test_small_transformer(torch) -> None:
+def test_a_small_transformer_learns(torch) -> None:
     losses = train(
         torch,
         SmallTransformer.of,

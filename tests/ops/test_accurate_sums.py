@@ -438,7 +438,7 @@ def test_gradients_of_vmap_and_of_derivatives_in_half_precision() -> None:
         ((100, 10_000), 0),
     ],
 )
-def test_a_million_numbers(shape: tuple[int, ...], axis: int) -> None:
+def test_a_million_numbers_are_summed_to_the_last_bits(shape: tuple[int, ...], axis: int) -> None:
     for x in (
         np.full(shape, 0.1, "float32"),
         np.random.default_rng(0).random(shape, "float32") + 1000,

@@ -388,7 +388,7 @@ def test_exactly_what_the_rules_name_is_saved(case: Case) -> None:
 
 @in_one_test
 @each(*REAL)
-def test_results_share_no_memory_unasked(case: Case) -> None:
+def test_only_views_share_memory(case: Case) -> None:
     """A result is a declared view, which shares its input's version counter, or it has memory of
     its own.
     """

@@ -87,7 +87,7 @@ def test_a_broken_rule_is_noticed(name: str, monkeypatch) -> None:
         if not notices(name):
             survivors.append(label)
         monkeypatch.undo()
-    assert survivors == [], f"{name}: nobody notices when these rules are 1% wrong"
+    assert survivors == [], f"{name}: no check fails when these rules are 1% wrong"
 
 
 def test_there_is_something_to_break() -> None:

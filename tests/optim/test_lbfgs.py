@@ -71,7 +71,7 @@ def test_every_call_of_the_closure(torch, search, settings) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_it_arrives() -> None:
+def test_the_minimum_is_reached() -> None:
     params = begin(mg)
     optimizer = optim.LBFGS(params, line_search_fn="strong_wolfe")
     for _ in range(8):
@@ -87,7 +87,7 @@ def test_it_arrives() -> None:
 
 
 @SEARCHES
-def test_state_dict_goes_on_where_it_was(search) -> None:
+def test_training_continues_from_a_state_dict(search) -> None:
     straight, first = (begin(mg) for _ in range(2))
     whole, half = (
         optim.LBFGS(p, lr=0.5, max_iter=5, history_size=4, line_search_fn=search)

@@ -109,7 +109,7 @@ def test_nothing_travels_to_the_host_or_from_it(monkeypatch, name: str, settings
 
 
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
-def test_state_dict_goes_on_where_it_was(name: str, settings: dict) -> None:
+def test_training_continues_from_a_state_dict(name: str, settings: dict) -> None:
     def fresh():
         params = [mg.tensor(a, requires_grad=True) for a in BEGIN]
         return params, getattr(optim, name)(params, **settings)
@@ -171,7 +171,7 @@ def test_a_step_is_counted_as_a_change_in_place() -> None:
         y.backward()
 
 
-def test_closure_computes_the_loss_anew() -> None:
+def test_the_closure_recomputes_the_loss() -> None:
     w = mg.ones(2, requires_grad=True)
     optimiser = optim.SGD([w], 0.1)
 

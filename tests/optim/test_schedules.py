@@ -175,7 +175,7 @@ def test_a_rate_that_the_user_changes(torch, name: str) -> None:
 @in_one_test
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize("order", ["optimiser first", "optimiser last", "schedule alone"])
-def test_a_saved_schedule_goes_on(name: str, order: str) -> None:
+def test_a_saved_schedule_continues(name: str, order: str) -> None:
     """States are plain data; what is restored, and in which order, changes no rate."""
     o = optimiser(mg)
     s = SCHEDULES[name](mg.optim.lr_scheduler, o)
@@ -266,7 +266,7 @@ def test_a_plateau(torch, settings: dict[str, Any]) -> None:
     agree(watched(mg), watched(torch))
 
 
-def test_a_plateau_goes_on() -> None:
+def test_a_saved_plateau_schedule_continues() -> None:
     s, again = (
         mg.optim.lr_scheduler.ReduceLROnPlateau(optimiser(mg), patience=2) for _ in range(2)
     )

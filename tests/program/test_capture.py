@@ -224,7 +224,7 @@ def test_accumulating_gradients(cuda: Any) -> None:
     assert runs[0] == runs[1] and step.statistics["replayed"] >= 2 and step.reason is None
 
 
-def test_moved_memory_is_recorded_anew(cuda: Any) -> None:
+def test_moved_memory_is_captured_again(cuda: Any) -> None:
     """`p.data = …` and a loaded state are other memory. Who moves in each call is told, and gets
     replays without a graph.
     """

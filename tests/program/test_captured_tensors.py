@@ -112,7 +112,7 @@ MAKERS = [
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_what_was_changed_is_read_anew(make: Callable[[], Any]) -> None:
+def test_a_changed_tensor_is_read_again(make: Callable[[], Any]) -> None:
     """The same as calling the function, whose first call is the one that is recorded."""
 
     def x() -> mg.Tensor:

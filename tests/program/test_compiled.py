@@ -300,7 +300,7 @@ def test_gradients_accumulate_over_calls() -> None:
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, float("inf")])
-def test_clipping_decides_anew(norm: float) -> None:
+def test_each_replay_decides_about_clipping(norm: float) -> None:
     """Gradients above the bound are scaled, others not: the program was recorded above it, and
     goes below.
     """

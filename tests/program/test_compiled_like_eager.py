@@ -488,7 +488,7 @@ def test_one_tensor_given_twice_and_two_tensors() -> None:
     assert f.statistics["replayed"] == 4
 
 
-def test_layouts_are_told_apart() -> None:
+def test_layouts_are_distinguished() -> None:
     """A decision by is_contiguous() is not frozen."""
     f = mg.compile(lambda x: x * 2 if x.is_contiguous() else x * 3)
     for _ in range(5):

@@ -399,7 +399,7 @@ def _quiet() -> Any:
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_random_programs(block: int) -> None:
+def test_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
     """Forty programs, eight calls each."""
     for seed in range(block * 40, block * 40 + 40):
         assert (found := difference(seed, injections=seed % 3 == 0)) is None, found

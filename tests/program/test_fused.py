@@ -114,7 +114,7 @@ def test_what_is_no_element_wise_operation() -> None:
     ], "a cast is an expression"
 
 
-def test_kernels_have_room_for_their_arguments() -> None:
+def test_kernels_stay_below_the_limit_of_arguments() -> None:
     xs = [tensor(3) for _ in range(2 * ARGUMENTS)]
     program = trace(lambda *xs: sum(xs[1:], xs[0]), *xs)
     found = groups(program)

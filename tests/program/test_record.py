@@ -48,7 +48,7 @@ def agree(function: Any, *examples: Any, others: Any = (), times: int = 3) -> An
 # ---------------------------------------------------------------------------- what programs contain
 
 
-def test_forward_backward_and_second_backward_are_told_apart() -> None:
+def test_forward_backward_and_second_backward_are_distinguished() -> None:
     """A gradient of a gradient: three phases, in their order."""
 
     def f(x: Any) -> Any:
@@ -72,7 +72,7 @@ def test_tangents_are_recorded() -> None:
     agree(g, tensor(3), tensor(3), others=[(tensor(3), tensor(3))])
 
 
-def test_backward_asked_for() -> None:
+def test_an_explicit_backward_is_recorded() -> None:
     """`backward=True` gives the value and the gradients by name: of inputs that require grad,
     and of captured leaves.
     """

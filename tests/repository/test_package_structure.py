@@ -243,7 +243,7 @@ def test_the_checks_see_what_they_look_for(check, source, count):
     assert len(check("minigrad.core.apply", source)) == count
 
 
-def test_a_circle_is_seen():
+def test_an_import_cycle_is_found():
     sources = {
         "minigrad.core": "",
         "minigrad.core.graph": "from . import tensor",

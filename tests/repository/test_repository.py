@@ -182,7 +182,7 @@ def test_every_module_has_its_place_in_the_layers():
     assert not unplaced, f"give {unplaced} a row in LAYERS"
 
 
-def test_no_import_climbs():
+def test_no_module_imports_from_a_higher_layer():
     found = [
         climb
         for path, name, package in modules()
@@ -207,7 +207,7 @@ def test_no_import_climbs():
         ("minigrad.viz.page", "from minigrad.lessons import grading"),
     ],
 )
-def test_a_climb_is_seen(module, source):
+def test_an_import_from_a_higher_layer_is_found(module, source):
     assert len(climbs(source, module, module.rpartition(".")[0])) == 1
 
 
@@ -233,7 +233,7 @@ def test_a_climb_is_seen(module, source):
         ("minigrad.lessons.check", "from minigrad import viz\nimport minigrad as mg"),
     ],
 )
-def test_a_step_down_is_allowed(module, source):
+def test_an_import_from_a_lower_layer_is_allowed(module, source):
     assert climbs(source, module, module.rpartition(".")[0]) == []
 
 

@@ -225,7 +225,7 @@ def test_an_array_may_have_the_name_of_the_description():
     )
 
 
-def test_foreign_files(tmp_path):
+def test_files_that_hold_no_saved_run_are_refused(tmp_path):
     layer = mg.nn.Linear(1, 1)
     layer.save(tmp_path / "parameters.npz")
     with pytest.raises(CheckpointError, match=r"no saved run.*Module\.load"):

@@ -44,7 +44,7 @@ def test_other_labels_names_and_words_are_no_difference():
     assert first_divergence(REFERENCE, trace) is None and first_divergence(trace, REFERENCE) is None
 
 
-def test_another_legal_order_of_the_way_back_is_no_difference():
+def test_another_valid_order_of_reverse_mode_is_no_difference():
     def reorder(t):
         first = [
             i

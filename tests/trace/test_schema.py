@@ -210,7 +210,7 @@ def test_what_is_no_document_is_refused(document):
         validate(document)
 
 
-def test_a_column_that_nobody_writes_is_refused():
+def test_a_column_without_a_write_is_refused():
     trace = copy.deepcopy(trace_function(f, 2.0, [5.0, 6.0], mode="reverse"))
     trace["columns"].insert(1, {"key": "d", "label": "tangent", "phase": "tangent"})
     with pytest.raises(

@@ -766,7 +766,7 @@ def test_inner_forward_mode_through_several_results(sum_and_product):
     assert cells(trace)["a", "g"] == 48.0 and cells(trace)["b", "g"] == 16.0
 
 
-def test_a_plain_number_made_on_the_way_is_told():
+def test_a_plain_number_made_on_the_way_is_reported():
     """`math.sin(x)` takes a number out of the tensor, whose derivative is lost: the picture
     would be wrong without a word.
     """

@@ -86,7 +86,7 @@ def test_a_module_unwatched_is_called_as_before():
     assert modes.observation.owners == ()
 
 
-def test_every_kept_value_is_let_go_once_after_its_last_reading(traced):
+def test_every_kept_value_is_freed_once_after_its_last_reading(traced):
     steps = traced["steps"]
     freed = [name for s in steps for name in s.get("free", [])]
     reached = {
@@ -147,7 +147,7 @@ def test_an_inner_derivative_is_born_step_by_step_and_what_leads_nowhere_is_mark
     assert not any(n.get("dangling") for n in trace_function(lambda x: x * x, 1.0)["nodes"])
 
 
-def test_broadcast_edges_are_told():
+def test_broadcast_edges_are_marked():
     trace = trace_function(
         lambda x, b: ((x + b) @ b).sum(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0]
     )

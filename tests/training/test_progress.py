@@ -73,7 +73,7 @@ def test_lines_do_not_come_too_often(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("show", [None, False])
-def test_nothing_is_shown_where_nobody_watches(show, capsys, tmp_path):
+def test_nothing_is_shown_without_a_terminal_or_a_notebook(show, capsys, tmp_path):
     assert list(progress(range(2), show=show)) == [0, 1]
     for _ in range(2):
         assert len(list(epochs(2, save=tmp_path / "run.npz", show=show))) in (0, 2)
@@ -88,7 +88,7 @@ def notebook(monkeypatch):
     return shell
 
 
-def test_a_notebook_is_a_place_where_somebody_watches(notebook, monkeypatch):
+def test_a_notebook_shows_the_bar(notebook, monkeypatch):
     assert module.watched()
     monkeypatch.setenv(
         "MINIGRAD_STATIC", "1"

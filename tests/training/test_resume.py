@@ -207,7 +207,7 @@ def test_saved_only_every_few_epochs(tmp_path, monkeypatch):
     assert written == [0, 3, 6, 7]
 
 
-def test_singas_way_of_updating(tmp_path):
+def test_singas_update_is_resumed(tmp_path):
     """An optimiser without a list of parameters keeps its state by the names that the parameters
     have in a module.
     """

@@ -57,7 +57,7 @@ class Elements(HTMLParser):
 
 
 @pytest.mark.parametrize("name", all_samples())
-def test_the_page_asks_nobody_for_anything(name):
+def test_the_page_makes_no_request(name):
     page = viz.to_html(all_samples()[name])
     namespaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
     assert set(re.findall(r"https?://[^\s\"'<>`]+", page)) <= namespaces
@@ -435,7 +435,7 @@ except ModuleNotFoundError as error:
     assert 'pip install "minigrad[viz]"' in done.stdout and "'anywidget'" in done.stdout
 
 
-def test_importing_viz_loads_little_and_every_door_opens_when_it_is_asked_for():
+def test_importing_viz_is_light_and_each_name_loads_on_first_use():
     program = """
 import sys
 from minigrad import viz

@@ -95,7 +95,7 @@ def test_packing_loses_nothing(traces):
     assert json.dumps(back) == json.dumps(traces), "also 1, 1.0 and true are told apart"
 
 
-def test_numbers_that_are_equal_but_not_the_same_are_told_apart():
+def test_numbers_that_are_equal_but_not_the_same_are_distinguished():
     traces = [{"a": 1, "b": 2}, {"a": 1.0, "b": 2}, {"a": True, "b": 2}]
     templates, points = pack(traces)
     assert json.dumps([unpacked(templates, p) for p in points]) == json.dumps(traces)

@@ -161,7 +161,7 @@ def kept(trace):
     return out
 
 
-def test_a_checkpoint_lets_go_and_computes_again():
+def test_a_checkpoint_frees_and_recomputes():
     runs = []
     trace = validate(trace_function(lambda x: twice(x, runs), 0.5))
     assert len(runs) == 2, (
@@ -225,7 +225,7 @@ def holding(trace):
     return out
 
 
-def test_what_a_checkpoint_holds_dies_with_its_last_operation():
+def test_what_a_checkpoint_holds_is_freed_after_its_last_operation():
     step_of = lambda trace, key: [i for i, s in enumerate(trace["steps"]) if key in s]
     row = lambda x: mg.checkpoint(
         lambda a: a.sin().exp(), mg.checkpoint(lambda a: a.cos().exp(), x)
@@ -273,7 +273,7 @@ def test_what_a_checkpoint_holds_dies_with_its_last_operation():
     )
 
 
-def test_a_checkpoint_whose_result_is_thrown_away_dies_there():
+def test_a_checkpoint_is_freed_when_its_result_is_dropped():
     block = lambda a: mg.sin(a * a).exp()
 
     def at_once(x):
@@ -374,7 +374,7 @@ def test_watching_keeps_no_checkpoint_alive():
     assert len(regions) == 1 and regions[0]() is None
 
 
-def test_a_checkpoint_without_a_reverse_pass_is_let_go_once():
+def test_a_checkpoint_without_a_reverse_pass_is_freed_once():
     trace = validate(trace_function(twice, 0.5, mode="forward"))
     assert holding(trace)[-1] == Counter("x"), "no reverse pass: it waits for one"
     assert [s["phase"] for s in trace["steps"]].count("free") == 1
@@ -451,7 +451,7 @@ LINES = st.one_of(
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["reverse", "both"]))
-def test_the_trace_lets_go_what_the_engine_lets_go_and_when(lines, mode):
+def test_the_trace_frees_what_the_engine_frees_at_the_same_step(lines, mode):
     helper = [
         "    def helper(u):",
         "        t = u.cos()",
@@ -482,7 +482,7 @@ def test_the_trace_lets_go_what_the_engine_lets_go_and_when(lines, mode):
         assert told[f"v{i}"] == living & saves, f"before v{i}"
 
 
-def test_what_is_thrown_away_is_let_go_where_it_is_thrown_away():
+def test_dropped_values_are_freed_where_they_are_dropped():
     def dropped(x):
         mg.exp(x)
         return x.sin() * x

@@ -242,7 +242,7 @@ def test_dangling_nodes_are_hatched_and_struck_through(growing):
     )
 
 
-def test_what_is_kept_is_filled_and_what_is_let_go_is_hollow():
+def test_kept_values_are_filled_and_freed_ones_hollow():
     trace = trace_function(lambda x: mg.sin(x * x), 0.7)
     keeping = sum(bool(n.get("saved")) for n in trace["nodes"])
     assert keeping == 2

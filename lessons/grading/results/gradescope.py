@@ -47,7 +47,7 @@ python3 -m venv /autograder/environment
 RUN = """\
 #!/usr/bin/env bash
 # Grades what lies in /autograder/submission. Students' code runs locked in; \
-where the machine cannot do that, nobody is graded
+where the machine cannot do that, no hand-in is graded
 # (or set MINIGRAD_TRUST_STUDENTS=1 here: \
 then nothing keeps a hand-in from reading the sheet's solutions).
 cd /autograder/source
@@ -196,7 +196,7 @@ def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
         except ConfinementError as error:
             said = {
                 "output": (
-                    f"Nobody was graded: this machine cannot lock hand-ins in ({error}). Please"
+                    f"No hand-in was graded: this machine cannot lock hand-ins in ({error}). Please"
                     " tell your instructor."
                 ),
                 "score": 0.0,

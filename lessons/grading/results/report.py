@@ -198,7 +198,7 @@ def _widths() -> str:
 def _summary(report: ClassReport) -> str:
     points = sorted(report.points)
     if not points:
-        return "<p>Nobody was graded yet.</p>"
+        return "<p>No hand-in has been graded yet.</p>"
     median = (points[(len(points) - 1) // 2] + points[len(points) // 2]) / 2
     said = (
         f"{_people(len(points))}, {sum(points) / len(points):.3g} of {report.max:g} points on"

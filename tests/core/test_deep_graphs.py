@@ -206,7 +206,7 @@ def test_memory_returns_without_the_cycle_collector(program):
         gc.enable()
 
 
-def test_saved_values_are_let_go_node_by_node():
+def test_saved_values_are_freed_node_by_node():
     """After a pass, the arrays that the rules had kept are gone, although the graph is still
     there.
     """
@@ -221,7 +221,7 @@ def test_saved_values_are_let_go_node_by_node():
     assert saved() is None and total.grad_fn is not None
 
 
-def test_an_unsaved_intermediate_dies_at_once():
+def test_an_unsaved_intermediate_is_freed_at_once():
     x = mg.ones(4, requires_grad=True)
     y = x + 1
     array = weakref.ref(y.array)

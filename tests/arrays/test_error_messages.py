@@ -112,7 +112,7 @@ WRONG = {
 
 @in_one_test
 @pytest.mark.parametrize("name", WRONG)
-def test_the_message_tells(name: str) -> None:
+def test_the_message_names_function_argument_and_sizes(name: str) -> None:
     call, kind, message = WRONG[name]
     with pytest.raises(kind, match=message):
         call()

@@ -39,7 +39,7 @@ def test_silent_in_every_thread_at_once() -> None:
     assert len(results) == 4 and all(np.all(r.numpy() == -np.inf) for r in results)
 
 
-def test_even_where_the_user_asked_numpy_to_raise() -> None:
+def test_operations_are_silent_under_numpys_error_mode_raise() -> None:
     with np.errstate(all="raise"):
         assert mg.zeros(2).log().tolist() == [-np.inf, -np.inf]
         x = mg.zeros(2).requires_grad_()

@@ -243,7 +243,7 @@ def gradient(f, *values):
     return grads[0] if len(grads) == 1 else grads
 
 
-def test_ties():
+def test_ties_split_the_gradient_or_give_it_to_the_first():
     assert gradient(lambda x: x.amax(), [1.0, 3.0, 3.0]) == [0, 0.5, 0.5]
     assert gradient(mg.maximum, [2.0], [2.0]) == [[0.5], [0.5]]
     assert gradient(lambda x: x.max(0)[0], [3.0, 3.0]) == [1, 0]
