@@ -119,7 +119,7 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
             for part in ENGINES if name == DERIVATIVES else (name,):
                 _take_away(part, folder)
         if DERIVATIVES in names:  # last: the files that it rewrites have other lines
-            for file in sorted((folder / "minigrad" / "ops").glob("*.py")):
+            for file in sorted((folder / "minigrad" / "ops").rglob("*.py")):
                 _empty_rules(file)
         for package in ("minigrad", "untrusted"):
             compileall.compile_dir(folder / package, quiet=2, workers=1)

@@ -2,14 +2,13 @@
 
 The files, each of which needs only those before it:
 
-- dtypes: their names, promotion, limits;
-- float_errors: which numerical errors are ignored and which raise;
-- payload: the array types, the library that computes on each (`array_module`), and what becomes a
-payload;
+- payload: what every call needs: dtypes and their promotion, numerical errors that are ignored, the
+array types, the library that computes on each (`array_module`), and what becomes a payload;
 - devices: where payloads are, and moving them;
 - creation: arrays from numbers, from other libraries, at random;
 - layout: strides, views, copies in a given order;
-- kernels: computations that NumPy and CuPy do differently;
+- limits: the smallest and largest values of dtypes;
+- kernels: computations that NumPy and CuPy do differently, or that raise with advice;
 - printing; npz (files).
 """
 
@@ -37,45 +36,11 @@ from .devices import (
     to_device,
     to_device_of,
 )
-from .dtypes import (
-    FAST_DTYPES,
-    PYTHON_SCALARS,
-    Array,
-    DType,
-    Shape,
-    as_dtype,
-    bfloat16_dtype,
-    bool_,
-    complex64,
-    complex128,
-    default_dtype,
-    dtype_of_kind,
-    finfo,
-    float16,
-    float32,
-    float64,
-    highest,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    is_complex,
-    is_differentiable,
-    is_floating,
-    is_narrow,
-    largest,
-    lowest,
-    precision,
-    promote_types,
-    result_type,
-    set_default_dtype,
-    uint8,
-)
-from .float_errors import call_linalg, divide_integers, ignore_float_errors
 from .kernels import (
     allclose,
     broadcast_rows,
+    call_linalg,
+    divide_integers,
     erf_function,
     erfc_function,
     lgamma_function,
@@ -99,25 +64,61 @@ from .layout import (
     sliding_windows,
     storage_of,
 )
+from .limits import (
+    finfo,
+    highest,
+    iinfo,
+    largest,
+    lowest,
+    precision,
+)
 from .npz import load_arrays, save_arrays
 from .payload import (
+    FAST_DTYPES,
     IMMUTABLE,
     MODULES,
     NUMPY_PAYLOADS,
+    PYTHON_SCALARS,
     SCALAR_DTYPES,
+    Array,
+    DType,
     NumpyArray,
+    Shape,
     array_module,
+    as_dtype,
     as_payload,
+    bfloat16_dtype,
+    bool_,
     canonical,
+    complex64,
+    complex128,
+    default_dtype,
     device_context,
+    dtype_of_kind,
+    float16,
+    float32,
+    float64,
+    ignore_float_errors,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_complex,
+    is_differentiable,
+    is_floating,
     is_immutable,
+    is_narrow,
     load_cupy,
     materialise,
     numpy,
     on_device,
     ones,
+    promote_types,
     register_array_type,
+    result_type,
+    set_default_dtype,
     to_numpy,
+    uint8,
     zeros,
 )
 from .printing import format_array

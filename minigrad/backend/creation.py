@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import DeviceError
 from .devices import library_of
-from .dtypes import Array, Shape, describe
-from .payload import MODULES, canonical, on_device
+from .payload import MODULES, Array, Shape, canonical, describe, on_device
 
 pi, e, inf, nan = float(np.pi), float(np.e), float("inf"), float("nan")
 

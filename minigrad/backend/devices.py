@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError
-from .dtypes import Array
-from .payload import MODULES, NUMPY_PAYLOADS, device_of_module, load_cupy, on_device, to_numpy
+from .payload import (
+    MODULES,
+    NUMPY_PAYLOADS,
+    Array,
+    device_of_module,
+    load_cupy,
+    on_device,
+    to_numpy,
+)
 
 
 class Device(str):

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import Array
-from .float_errors import ignore_float_errors
-from .payload import array_module
+from ..errors import LinAlgError
+from .payload import Array, array_module, ignore_float_errors
 
 
 def broadcast_rows(
@@ -114,3 +113,39 @@ def _special(xp: Any, name: str) -> Callable[[Array], Array]:
         return out
     vectorised = np.frompyfunc(getattr(math, name), 1, 1)
     return lambda x: np.asarray(vectorised(x), dtype=np.float64).astype(x.dtype)
+
+
+def divide_integers(divide: Callable[[Any, Any], Array], a: Array, b: Array) -> Array:
+    """`divide(a, b)` for integers. Raises ZeroDivisionError where NumPy would warn and answer 0
+    (CuPy does not say).
+    """
+    try:
+        with np.errstate(divide="raise"):
+            return divide(a, b)
+    except FloatingPointError:
+        raise ZeroDivisionError(
+            "an integer was divided by zero. Convert to floating point first (x.float()) to get inf"
+            " or nan instead."
+        ) from None
+
+
+def call_linalg(operation: str, routine: Callable[..., Any], *args: Any) -> Any:
+    """A routine of `xp.linalg`. Raises LinAlgError with advice where it finds no answer."""
+    try:
+        return ignore_float_errors.run(routine, *args)
+    except np.linalg.LinAlgError as error:
+        shapes = " and ".join(str(tuple(a.shape)) for a in args if hasattr(a, "shape"))
+        advice = {
+            "cholesky": (
+                "the matrix (or one of them) is not positive definite. Add a small multiple of the"
+                " identity, or use linalg.eigh."
+            ),
+            "svd": "the algorithm did not converge: look for NaN or infinity in the matrix.",
+            "eigh": "the algorithm did not converge: look for NaN or infinity in the matrix.",
+            "eig": "the algorithm did not converge, or met NaN or infinity in the matrix.",
+        }.get(
+            operation,
+            "the matrix (or one of them) is singular. Use linalg.pinv, or add a small multiple of"
+            " the identity.",
+        )
+        raise LinAlgError(f"linalg.{operation} of shape {shapes}: {error}: {advice}") from None

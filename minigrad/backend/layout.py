@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import FAST_DTYPES, Array, DType, Shape
-from .payload import MODULES, is_immutable
+from .payload import FAST_DTYPES, MODULES, Array, DType, Shape, is_immutable
 
 
 def shares_memory(array: Array, source: Array) -> bool:

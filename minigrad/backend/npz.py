@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from .dtypes import Array
-from .payload import to_numpy
+from .payload import Array, to_numpy
 
 
 def save_arrays(path: Any, arrays: dict[str, Array]) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import Array, float32
-from .payload import to_numpy
+from .payload import Array, float32, to_numpy
 
 
 def format_array(array: Array, prefix: str) -> str:

@@ -19,6 +19,7 @@ from ..backend import (
 from ..core.primitive import constant, linear, primitive
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
+from .elementwise import ones_like, where
 from .kernels import mean_kernel, sum_kernel
 from .shape import broadcast_to, reshape
 from .sums import (
@@ -196,8 +197,6 @@ def _shares(x: Any, y: Any, axes: Axes) -> Any:
 
 def ones_where(condition: Any, like: Any) -> Any:
     """1 where the condition holds, 0 elsewhere, in the dtype of `like`."""
-    from .elementwise import ones_like, where
-
     return where(condition, ones_like(like), 0.0)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from ..backend import Array, ignore_float_errors, is_immutable, materialise, to_device_of, zeros
 from ..core.tensor import Leaf, Payload, Tensor, memory_version
 from ..grad_mode import enable_grad
-from ..ops.elementwise import _view_as_real
+from ..ops.elementwise import view_as_real
 
 Group = dict[str, Any]
 
@@ -186,7 +186,7 @@ class Optimizer:
             raise NotImplementedError(
                 f"{type(self).__name__}: the step of a complex parameter is not recorded"
             )
-        return _view_as_real(None, array)
+        return view_as_real.forward(None, array)
 
     def numbers(self, state: dict[str, Any], group: Group) -> dict[str, float]:
         """The Python numbers of the coming step that differ from step to step; `rule` finds them

@@ -328,7 +328,7 @@ TABLES_OF_NAMES = {
     "minigrad/autograd/node_names.py": "PyTorch's names of nodes",
     "minigrad/scalar.py": "the words of a language",
     "minigrad/arrays/picking.py": "the kinds of scatter_reduce",
-    "minigrad/backend/float_errors.py": "advice by routine of LAPACK",
+    "minigrad/backend/kernels.py": "advice by routine of LAPACK",
 }
 
 

@@ -1,0 +1,52 @@
+"""Inverse circular and hyperbolic functions."""
+
+from __future__ import annotations
+
+from ...core.primitive import elementwise
+from .arithmetic import function, real_function
+from .complex_numbers import over_square_sum
+from .powers import rsqrt
+
+_MINUS_ONE_TO_ONE = "it is defined for numbers from -1 to 1"
+asin = function(
+    "asin",
+    lambda g, x: g * rsqrt(1 - x * x),
+    called="arcsin",
+    symbol="arcsin",
+    domain=_MINUS_ONE_TO_ONE,
+)
+acos = function(
+    "acos",
+    lambda g, x: -g * rsqrt(1 - x * x),
+    called="arccos",
+    symbol="arccos",
+    domain=_MINUS_ONE_TO_ONE,
+)
+atan = function("atan", lambda g, x: g / (1 + x * x), called="arctan", symbol="arctan")
+atan2 = real_function(
+    "atan2",
+    lambda xp, a, b: xp.arctan2(a, b),
+    lambda g, a, b: g * over_square_sum(b, a, b),
+    lambda g, a, b: -g * over_square_sum(a, a, b),
+)
+asinh = elementwise(
+    "asinh",
+    lambda xp, x: xp.arcsinh(x),
+    lambda g, x: g * rsqrt(x * x + 1),
+    promote="float",
+    symbol="arsinh",
+)
+acosh = function(
+    "acosh",
+    lambda g, x: g * rsqrt(x - 1) * rsqrt(x - -1),
+    called="arccosh",
+    symbol="arcosh",
+    domain="it is defined for numbers from 1 on",
+)
+atanh = function(
+    "atanh",
+    lambda g, x: g / (1 - x * x),
+    called="arctanh",
+    symbol="artanh",
+    domain="it is defined for numbers between -1 and 1",
+)

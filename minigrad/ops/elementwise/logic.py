@@ -1,0 +1,59 @@
+"""Comparisons, questions, and the logic of booleans and bits: operations without a derivative."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ...core.primitive import constant, predicate
+from ...errors import DTypeError
+
+
+def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
+    try:
+        return operation(*operands)
+    except TypeError:
+        dtypes = " and ".join(str(getattr(x, "dtype", type(x).__name__)) for x in operands)
+        raise DTypeError(
+            f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) &"
+            " (y > 0)."
+        ) from None
+
+
+eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")
+ne = predicate("ne", lambda xp, a, b: a != b, promote="same", scalar="a != b")
+lt = predicate("lt", lambda xp, a, b: a < b, promote="same", real_only=True, scalar="a < b")
+le = predicate("le", lambda xp, a, b: a <= b, promote="same", real_only=True, scalar="a <= b")
+gt = predicate("gt", lambda xp, a, b: a > b, promote="same", real_only=True, scalar="a > b")
+ge = predicate("ge", lambda xp, a, b: a >= b, promote="same", real_only=True, scalar="a >= b")
+isnan = predicate("isnan", lambda xp, x: xp.isnan(x))
+isinf = predicate("isinf", lambda xp, x: xp.isinf(x))
+isfinite = predicate("isfinite", lambda xp, x: xp.isfinite(x))
+logical_and = predicate("logical_and", lambda xp, a, b: xp.logical_and(a, b), scalar="a and b")
+logical_or = predicate("logical_or", lambda xp, a, b: xp.logical_or(a, b), scalar="a or b")
+logical_xor = predicate("logical_xor", lambda xp, a, b: xp.logical_xor(a, b), scalar="xor(a, b)")
+logical_not = predicate("logical_not", lambda xp, x: xp.logical_not(x), scalar="not x")
+bitwise_and = constant(
+    "bitwise_and",
+    lambda xp, a, b: _of_bits(operator.and_, "&", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a & b",
+)
+bitwise_or = constant(
+    "bitwise_or",
+    lambda xp, a, b: _of_bits(operator.or_, "|", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a | b",
+)
+bitwise_xor = constant(
+    "bitwise_xor",
+    lambda xp, a, b: _of_bits(operator.xor, "^", a, b),
+    promote="same",
+    pointwise=True,
+    scalar="a ^ b",
+)
+bitwise_not = constant(
+    "bitwise_not", lambda xp, x: _of_bits(operator.invert, "~", x), pointwise=True, scalar="~x"
+)

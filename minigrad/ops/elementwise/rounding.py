@@ -1,0 +1,115 @@
+"""Sign, rounding, and division with remainder, whose quotient is rounded: steps, with derivative
+0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend import divide_integers, ignore_float_errors
+from ...core.primitive import elementwise
+from ..costs import EACH
+from .copies import zeros_like
+
+
+def sign_of(x: Any) -> Any:
+    """-1, 0 or 1, and (unlike NumPy) 0 for NaN."""
+    return x.copy() if x.dtype.kind == "b" else (x > 0).astype(x.dtype) - (x < 0)
+
+
+sign = elementwise(
+    "sign",
+    lambda xp, x: sign_of(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar="where(x > 0, 1, where(x < 0, -1, 0))",
+    cost=EACH,
+)
+floor = elementwise(
+    "floor",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.floor(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
+ceil = elementwise(
+    "ceil",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.ceil(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
+trunc = elementwise(
+    "trunc",
+    lambda xp, x: x.copy() if x.dtype.kind in "biu" else xp.trunc(x),
+    lambda g: zeros_like(g),
+    real_only=True,
+)
+
+
+def _round(x: Any, decimals: int) -> Any:
+    """NumPy multiplies by a power of ten first, which overflows soon in half precision."""
+    half = decimals and x.dtype.itemsize == 2 and x.dtype.kind not in "biu"
+    return x.astype("float32").round(decimals).astype(x.dtype) if half else x.round(decimals)
+
+
+round_ = elementwise(
+    "round",
+    lambda xp, x, *, decimals: _round(x, decimals),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar=lambda *, decimals: "round(x)" if decimals == 0 else None,
+)
+
+
+def _whole(divide: Any, a: Any, b: Any) -> Any:
+    """A division with remainder. Integers have no infinity to answer with: dividing them by zero
+    raises ZeroDivisionError.
+    """
+    floating = any(
+        getattr(v, "dtype", None) is not None and v.dtype.kind not in "iub" for v in (a, b)
+    )
+    return ignore_float_errors.run(divide, a, b) if floating else divide_integers(divide, a, b)
+
+
+def _whole_quotient(xp: Any, a: Any, b: Any) -> Any:
+    rest = _whole(xp.fmod, a, b)
+    return (
+        xp.floor_divide(a - rest, b)
+        if rest.dtype.kind in "iub"
+        else xp.trunc(ignore_float_errors.run(xp.true_divide, a, b))
+    )
+
+
+floor_divide = elementwise(
+    "floor_divide",
+    lambda xp, a, b: _whole(xp.floor_divide, a, b),
+    lambda g: zeros_like(g),
+    lambda g: zeros_like(g),
+    real_only=True,
+    cost=(1, 0, 1),
+    notation="a // b",
+)
+remainder = elementwise(
+    "remainder",
+    lambda xp, a, b: _whole(xp.remainder, a, b),
+    lambda g: g,
+    lambda g, a, b: -g * floor_divide(a, b),
+    real_only=True,
+    cost=(2, 1, 1),
+    notation="a % b",
+)
+fmod = elementwise(
+    "fmod",
+    lambda xp, a, b: _whole(xp.fmod, a, b),
+    lambda g: g,
+    lambda g, a, b: -g * trunc_divide(a, b),
+    real_only=True,
+    cost=(2, 1, 1),
+)
+trunc_divide = elementwise(
+    "trunc_divide",
+    lambda xp, a, b: _whole_quotient(xp, a, b),
+    lambda g: zeros_like(g),
+    lambda g: zeros_like(g),
+    real_only=True,
+    scalar="trunc(a / b)",
+)
+"""a / b without its fraction; of integers an integer, exactly."""
