@@ -1,4 +1,4 @@
-"""The still pictures with which lessons open, each drawn by a function below.
+"""The still pictures of the lessons, each drawn by a function below.
 
     python -m minigrad.lessons.static_figures     writes lessons/figures/*.svg
 
@@ -94,7 +94,7 @@ def secant() -> Picture:
         slope = (f(1.2 + h) - f(1.2)) / h
         _curve(p, [(0.5, f(1.2) - 0.7 * slope), (4.0, f(1.2) + 2.8 * slope)], frame, "adjoint")
         p.dot(*at(1.2 + h, f(1.2 + h)), 4, "adjoint")
-        p.say(at(1.2 + h, 0)[0] + 4, at(0, f(1.2 + h))[1] - 12, said, "adjoint right", 11)
+        p.say(at(1.2 + h, 0)[0] - 8, at(0, f(1.2 + h))[1] - 10, said, "adjoint right", 11)
     tangent = 0.24 * 1.2
     _curve(p, [(0.2, f(1.2) - tangent), (3.9, f(1.2) + 2.7 * tangent)], frame, "tangent")
     p.dot(*at(1.2, f(1.2)), 4, "tangent")
@@ -112,8 +112,75 @@ def secant() -> Picture:
     )
     p.say(495, 218, "the step h, smaller to the left", "dim", 11)
     p.say(378, 34, "error of the quotient", "left", 11)
-    p.say(410, 120, "rounding", "adjoint", 11)
+    p.say(440, 120, "rounding", "adjoint left", 11)
     p.say(580, 150, "the curve bends", "tangent", 11)
+    return p
+
+
+def sharing() -> Picture:
+    """The derivative of two nested soft ReLUs: as a tree, and with each part drawn once."""
+    p = Picture(
+        640,
+        290,
+        "Left: the derivative as a tree, with the same part in four places. Right: each part once",
+    )
+    tree = {
+        "d": (160.0, 40.0, "×", "plain"),
+        "A1": (40.0, 100.0, "A", "adjoint"),
+        "a2": (120.0, 100.0, "1+A", "value"),
+        "B3": (200.0, 100.0, "B", "value"),
+        "b4": (280.0, 100.0, "1+B", "value"),
+        "A2": (120.0, 155.0, "A", "adjoint"),
+        "a3": (200.0, 155.0, "1+A", "value"),
+        "B4": (280.0, 155.0, "B", "value"),
+        "A3": (200.0, 210.0, "A", "adjoint"),
+        "a4": (280.0, 210.0, "1+A", "value"),
+        "A4": (280.0, 265.0, "A", "adjoint"),
+    }
+    below = [("a2", "A2"), ("B3", "a3"), ("a3", "A3"), ("b4", "B4"), ("B4", "a4"), ("a4", "A4")]
+    _graph(p, tree, [("d", "A1"), ("d", "a2"), ("d", "B3"), ("d", "b4"), *below], 18)
+    shared = {
+        "d": (500.0, 40.0, "×", "plain"),
+        "b": (400.0, 110.0, "1+B", "value"),
+        "B": (455.0, 170.0, "B", "value"),
+        "a": (545.0, 170.0, "1+A", "value"),
+        "A": (600.0, 110.0, "A", "adjoint"),
+    }
+    uses = [("d", "b"), ("d", "B"), ("d", "a"), ("d", "A"), ("b", "B"), ("B", "a"), ("a", "A")]
+    _graph(p, shared, uses, 18)
+    p.say(30, 265, "a tree: A in four places", "left adjoint", 11)
+    p.say(500, 220, "a list of steps: A once", "adjoint", 11)
+    p.say(500, 252, "A = exp(b₁ + w₁ x)", size=11)
+    p.say(500, 270, "B = exp(b₂ + w₂ ln(1 + A))", size=11)
+    return p
+
+
+def kink() -> Picture:
+    """relu(x), −relu(−x) and their sum x, each with the slope that the engine gives at 0."""
+    p = Picture(
+        640, 200, "relu(x) and −relu(−x) get the slope 0 at their kinks; their sum is a line"
+    )
+    relu = lambda x: mg.relu(mg.tensor(x, dtype=mg.float64))
+    for i, (f, said) in enumerate(
+        (
+            (relu, "relu(x)"),
+            (lambda x: -relu(-x), "−relu(−x)"),
+            (lambda x: relu(x) - relu(-x), "their sum, x"),
+        )
+    ):
+        left = 25.0 + 205 * i
+        xs = np.linspace(-1.0, 1.0, 41)
+        slope = mg.func.grad(lambda x, f=f: f(x).sum())(mg.tensor(0.0, dtype=mg.float64)).item()
+        frame = ((-1.0, -1.0), (1.0, 1.0), (left, 150.0), (left + 180.0, 20.0))
+        p.line([(left, 85), (left + 180, 85)], "axis")
+        _curve(p, list(zip(xs, f(xs).numpy(), strict=True)), frame, "value")
+        _curve(p, [(-0.35, -0.35 * slope), (0.35, 0.35 * slope)], frame, "tangent")
+        p.dot(left + 90, 85, 4, "tangent")
+        p.say(left + 90, 172, said, size=12)
+        told = f"the engine's slope at 0: {slope:g}" + (", the line's: 1" if i == 2 else "")
+        p.say(left + 90, 190, told, "tangent", 11)
+        if i < 2:
+            p.say(left + 192, 90, "+="[i], "bold", 16)
     return p
 
 
@@ -168,6 +235,38 @@ def trace() -> Picture:
     return p
 
 
+def one_step() -> Picture:
+    """One operation in both modes: tangents are gathered from the operands, the adjoint is sent to
+    them.
+    """
+    p = Picture(
+        640,
+        200,
+        "Forward, an operation adds its operands' tangents times the local derivatives; in reverse"
+        " it sends its adjoint, times the same local derivatives, to each operand",
+    )
+    for x, style, title in ((70.0, "tangent", "forward"), (410.0, "adjoint", "reverse")):
+        nodes = {
+            "a": (x, 70.0, "a", "plain"),
+            "c": (x, 140.0, "c", "plain"),
+            "v": (x + 190, 105.0, "v", "value"),
+        }
+        forward = style == "tangent"
+        edges = [(o, "v", style) if forward else ("v", o, style) for o in "ac"]
+        _graph(p, nodes, edges, 18)
+        p.say(x - 18, 26, title, "left bold", 13)
+        for operand, tangent, y, above in (("a", "ȧ", 74, 76), ("c", "ċ", 144, 147)):
+            if forward:
+                p.say(x - 34, y, tangent, style, 13)
+                p.say(x + 100, above, f"∂v/∂{operand}", size=11)
+            else:
+                p.say(x + 100, above, f"v̄ · ∂v/∂{operand}", style, 12)
+    p.say(165, 188, "v̇ = ∂v/∂a · ȧ + ∂v/∂c · ċ", "tangent", 13)
+    p.say(600, 82, "v̄", "adjoint", 13)
+    p.say(505, 188, "a and c each get a contribution", "adjoint", 12)
+    return p
+
+
 def fork() -> Picture:
     """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the
     last.
@@ -182,11 +281,11 @@ def fork() -> Picture:
         "x4": (350.0, 115.0, "x₄", "value"),
     }
     _graph(p, nodes, [("x1", "x2"), ("x2", "x3"), ("x3", "x4"), ("x2", "x4")])
-    p.arrow((333, 100), (268, 68), "adjoint", 14)
-    p.arrow((234, 76), (170, 104), "adjoint", 14)
-    p.arrow((338, 132), (165, 132), "adjoint", -22)
-    p.say(205, 60, "x₂ · 1", "adjoint", 11)
-    p.say(250, 172, "x₃", "adjoint", 11)
+    p.arrow((338, 96), (272, 60), "adjoint", -10)
+    p.arrow((229, 60), (164, 96), "adjoint", -10)
+    p.arrow((336, 130), (164, 130), "adjoint", 14)
+    p.say(176, 62, "x₂ · 1", "adjoint", 11)
+    p.say(250, 164, "x₃", "adjoint", 11)
     p.box(430, 40, 190, 60, "value", 6)
     p.say(525, 62, "grad[x₂] = [x₃, x₂ · 1]", size=12)
     p.say(525, 84, "a list: the sum is right", "value", 11)
@@ -250,6 +349,37 @@ def shapes() -> Picture:
     return p
 
 
+def product() -> Picture:
+    """One element of a in the product y = a b: where it goes, and what comes back to it."""
+    p = Picture(
+        640,
+        250,
+        "The element a of row i and column k takes part in row i of y, with row k of b; the"
+        " adjoints of row i come back to it, times row k of b",
+    )
+    cell, i, k = 22.0, 1, 2
+    row = lambda which, style: lambda r, c: style if r == which else "plain"
+    _matrix(p, 60, 60, 3, 4, cell, lambda r, c: "tangent" if (r, c) == (i, k) else "plain")
+    p.say(104, 46, "a", "bold", 13)
+    p.say(178, 98, "@", "bold", 14)
+    _matrix(p, 210, 49, 4, 5, cell, row(k, "value"))
+    p.say(265, 38, "b", "bold", 13)
+    p.say(344, 98, "=", "bold", 14)
+    _matrix(p, 370, 60, 3, 5, cell, row(i, "tangent"))
+    p.say(425, 46, "y", "bold", 13)
+    p.say(275, 158, "forward: aᵢₖ, times row k of b, goes into row i of y", "tangent", 11)
+    p.line([(30, 170), (610, 170)], "axis")
+    _matrix(p, 60, 192, 1, 5, cell, lambda *_: "adjoint")
+    p.say(115, 232, "row i of g, the adjoint of y", "adjoint", 11)
+    p.say(190, 208, "·", "bold", 20)
+    _matrix(p, 210, 192, 1, 5, cell, lambda *_: "value")
+    p.say(265, 232, "row k of b", "value", 11)
+    p.say(344, 208, "=", "bold", 14)
+    _matrix(p, 370, 192, 1, 1, cell, lambda *_: "adjoint")
+    p.say(404, 208, "the sum over j of gᵢⱼ bₖⱼ comes back", "left adjoint", 11)
+    return p
+
+
 def products() -> Picture:
     """J with a vector on its right (jvp) and on its left (vjp)."""
     p = Picture(
@@ -276,7 +406,7 @@ def products() -> Picture:
 
 
 def pullback() -> Picture:
-    """K: a function returns its result, and beside it the way back."""
+    """K: a function returns its result, and with it a function that goes backward."""
     p = Picture(
         640,
         180,
@@ -295,8 +425,8 @@ def pullback() -> Picture:
     for a, b, said in ((520, 422, "dout"), (328, 242, "da"), (148, 60, "dx")):
         p.arrow((a, 128), (b, 128), "adjoint")
         p.say((a + b) / 2, 120, said, "adjoint")
-    p.say(195, 101, "cos x", "dim right", 10)
-    p.say(375, 101, "−sin a", "dim right", 10)
+    p.say(190, 101, "cos x", "dim right", 10)
+    p.say(370, 101, "−sin a", "dim right", 10)
     return p
 
 
@@ -335,7 +465,7 @@ def three_colours() -> Picture:
         ("n", "s"),
     ]
     _graph(p, nodes, edges, 21)
-    p.arrow((436, 151), (80, 145), "axis", -26)
+    p.arrow((436, 152), (76, 152), "axis", 12)
     p.say(420, 54, "black: the original", "left")
     p.say(420, 186, "blue: first backward", "left value")
     p.say(420, 204, "dashed: dangling, because of v", "left dim", 11)
@@ -397,7 +527,7 @@ def growth() -> Picture:
         220,
         "Through ten layers, values vanish, stay or explode, by the size of the initial weights",
     )
-    frame = ((0.0, -10.0), (10.0, 10.0), (60.0, 190.0), (420.0, 20.0))
+    frame = ((0.0, -12.0), (10.0, 10.0), (60.0, 190.0), (420.0, 20.0))
     p.line([(60, 20), (60, 190), (420, 190)], "axis")
     rng = np.random.default_rng(0)
     start = rng.standard_normal((64, 100))
@@ -412,7 +542,7 @@ def growth() -> Picture:
             h = np.maximum(h @ (scale * rng.standard_normal((100, 100))), 0)
             points.append((float(layer), 0.5 * math.log10((h**2).mean())))
         _curve(p, points, frame, style)
-        p.say(428, (180, 122, 102, 42)[i], f"weights of size {said}", f"left {style}", 10)
+        p.say(428, (182, 120, 100, 26)[i], f"weights of size {said}", f"left {style}", 10)
     p.say(66, 34, "size of the values, powers of ten", "left dim", 11)
     p.say(240, 208, "layer 0 to 10", "dim", 11)
     return p
@@ -458,12 +588,12 @@ def checkpoints() -> Picture:
     )
     n, k = 16, 4
     every = [*range(1, n + 1), *range(n, 0, -1)]
-    kept = [i // k + 1 for i in range(n)]
+    kept = [i // k + 1 for i in range(n - k)]  # the last piece keeps all of its values at once
     for piece in range(n // k - 1, -1, -1):
-        kept += [piece + 1 + j for j in range(1, k + 1)] + [piece + 1 + j for j in range(k, 0, -1)]
+        kept += [piece + j for j in (*range(1, k + 1), *range(k, 0, -1))]
     for left, values, style, said in (
         (40.0, every, "adjoint", "all kept: at most 16"),
-        (340.0, kept, "value", f"4 checkpoints: at most {max(kept)}"),
+        (340.0, kept, "value", f"in 4 pieces: at most {max(kept)}"),
     ):
         p.line([(left, 30), (left, 190), (left + 260, 190)], "axis")
         wide = 260 / len(values)
@@ -471,7 +601,7 @@ def checkpoints() -> Picture:
             p.box(left + i * wide, 190 - 9 * v, wide, 9 * v, style)
         p.say(left + 130, 212, said, style, 12)
     p.say(46, 28, "values alive", "left dim", 11)
-    p.say(346, 28, "and every layer is computed twice", "left dim", 11)
+    p.say(346, 28, f"and {n - k} of the {n} layers are computed twice", "left dim", 11)
     return p
 
 
@@ -527,9 +657,9 @@ def nan() -> Picture:
 
 
 def memories() -> Picture:
-    """Two memories and a narrow way between them."""
+    """Two memories and a narrow link between them."""
     p = Picture(
-        640, 210, "Two computers, two memories: a GPU is fast inside, and the way to it is narrow"
+        640, 210, "Two computers, two memories: a GPU is fast inside, and the link to it is narrow"
     )
     for x, title, style, said in (
         (30.0, "CPU", "plain", "your program"),
@@ -544,7 +674,35 @@ def memories() -> Picture:
     p.arrow((404, 130), (236, 130), "adjoint")
     p.say(320, 96, "a batch goes over", "adjoint", 11)
     p.say(320, 150, "one number comes back", "adjoint", 11)
-    p.say(320, 190, "a narrow way: count the bytes", "bold", 12)
+    p.say(320, 190, "a narrow link: count the bytes", "bold", 12)
+    return p
+
+
+def queue() -> Picture:
+    """Host and device in time: handing over takes less than doing, so the stopwatch is early."""
+    p = Picture(
+        640,
+        190,
+        "The host hands over five jobs and stops its watch, while the device is still working",
+    )
+    launch, run, jobs, scale = 5.0, 20.0, 5, 5.0
+    left, free = 80.0, 0.0
+    p.say(left - 10, 58, "host", "right", 12)
+    p.say(left - 10, 118, "device", "right", 12)
+    for job in range(jobs):
+        given = launch * (job + 1)
+        p.box(left + scale * (given - launch), 40, scale * launch, 28, "value", 3)
+        p.say(left + scale * (given - launch / 2), 58, f"{job + 1}", size=11)
+        start = max(given, free)
+        p.box(left + scale * start, 100, scale * run, 28, "adjoint", 3)
+        p.say(left + scale * (start + run / 2), 118, f"job {job + 1}", size=11)
+        free = start + run
+    for at, style, said in (
+        (launch * jobs, "tangent", "a stopwatch that does not wait"),
+        (free, "adjoint right", "synchronize() returns"),
+    ):
+        p.line([(left + scale * at, 28), (left + scale * at, 150)], style)
+        p.say(left + scale * at, 168, said, style, 11)
     return p
 
 
@@ -557,7 +715,7 @@ def zoo() -> Picture:
         p.say(x + 40, 50, f"engine {letter}", "bold", 12)
         for j in range(6):
             p.box(x + 12 + 19 * (j % 3), 62 + 24 * (j // 3), 17, 20, "value", 3)
-        p.say(x + 40, 142, "one part: ?", "adjoint", 11)
+        p.say(x + 40, 142, "which part?", "adjoint", 11)
     return p
 
 
@@ -652,10 +810,14 @@ def backward_graph() -> Picture:
 
 FIGURES: dict[str, Callable[[], Picture]] = {
     "01_three_ways": secant,
+    "01_three_ways_sharing": sharing,
+    "01_three_ways_kink": kink,
     "02_forward_and_reverse_mode": trace,
+    "02_forward_and_reverse_mode_step": one_step,
     "03_the_algorithm": fork,
     "04_cost_of_the_two_modes": jacobians,
     "05_tensors": shapes,
+    "05_tensors_matmul": product,
     "06_autograd_tour": products,
     "06b_backward_and_hooks": leaves,
     "07_grad_operation": pullback,
@@ -668,12 +830,15 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "13_own_operation": overflow,
     "14_debugging_and_profiling": nan,
     "15_gpu": memories,
+    "15_gpu_queue": queue,
     "bug_zoo": zoo,
     "documents_singa": creators,
     "documents_autogradlib": ladder,
     "documents_article": backward_graph,
 }
-"""The picture with which each notebook opens, by the name of its file."""
+"""The pictures by the names of their files. A notebook opens with the picture of its own name; the
+names of its others begin with it.
+"""
 
 
 def files() -> dict[Path, str]:

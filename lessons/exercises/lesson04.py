@@ -259,7 +259,7 @@ cost_of_chain = told_by(
             "First one pass: how many multiplications does a matrix of b rows and a columns times a"
             " vector take? Add up over all matrices."
         ),
-        "A pass backward multiplies by the same matrices, transposed: the same number.",
+        "A backward pass multiplies by the same matrices, transposed: the same number.",
         "Now multiply by the number of passes: sizes[0] for columns, sizes[-1] for rows.",
     ),
     misconceptions=(
@@ -425,7 +425,7 @@ _ALL: tuple[Exercise, ...] = (
         variable="times_the_work",
         answer=ratio_of_gradient,
         because=(
-            "The pass backward multiplies by the same matrix, transposed: about as much work again."
+            "The backward pass multiplies by the same matrix, transposed: about as much work again."
             " The number of inputs is not in it."
         ),
         slips=(
@@ -437,7 +437,7 @@ _ALL: tuple[Exercise, ...] = (
                 lambda: 1000.0,
             ),
             ("That is what differences take.", lambda: 1001.0),
-            ("The pass backward is not free: it multiplies by the matrix too.", lambda: 1.0),
+            ("The backward pass is not free: it multiplies by the matrix too.", lambda: 1.0),
             (
                 (
                     "3 is what training costs: there the weights are differentiated as well, which"
@@ -449,7 +449,7 @@ _ALL: tuple[Exercise, ...] = (
         hints=(
             "How many passes does reverse mode need for the gradient of one number?",
             (
-                "Each operation of the pass forward has one in the pass backward. How much work is"
+                "Each operation of the forward pass has one in the backward pass. How much work is"
                 " it, compared with it?"
             ),
         ),
