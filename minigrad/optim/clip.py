@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from ..backend import float64
+from ..backend import float64, ignore_float_errors
 from ..core.tensor import Tensor, as_tensor
-from ..functions import tensor
+from ..functions import add, maximum, minimum, tensor
 from ..grad_mode import no_grad
 
 
@@ -26,8 +27,9 @@ def clip_grad_norm_(
     """Scale all gradients together, in place, so that their joint norm is at most `max_norm`;
     returns the norm before.
 
-    norm_type: 2 (Euclidean), another p, or inf (largest element). Raises RuntimeError for a NaN or
-    infinite norm if `error_if_nonfinite`.
+    norm_type: 2 (Euclidean), another p, inf (largest element), -inf (smallest), or 0 (the number of
+    gradients that are not all zero). Raises RuntimeError for a NaN or infinite norm if
+    `error_if_nonfinite`.
     Norms are summed in float64. foreach: PyTorch's choice between two ways, which changes nothing
     here.
     """
@@ -63,7 +65,7 @@ def get_total_norm(
 
 
 def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, name: str) -> Tensor:
-    with no_grad():
+    with no_grad(), ignore_float_errors():
         total = _joint_norm(tensors, float(norm_type))
         if error_if_nonfinite and not math.isfinite(total):
             raise RuntimeError(
@@ -74,7 +76,7 @@ def _total(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, na
 
 
 def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
-    with no_grad():
+    with no_grad(), ignore_float_errors():
         # An operation, not a branch in Python: a recorded step recomputes it.
         scale = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
         for g in gradients:
@@ -82,17 +84,26 @@ def _scale(gradients: list[Tensor], max_norm: float, total: Tensor) -> None:
 
 
 def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
-    """The norm of all elements together, a float64 number."""
-    total = tensor(0.0, dtype=float64, device=gradients[0].device if gradients else None)
-    for g in gradients:
-        if g.numel():
-            sizes = abs(g.detach()).double()
-            total = (
-                total.maximum(sizes.max())
-                if norm_type == math.inf
-                else total + (sizes**norm_type).sum()
-            )
-    return total if norm_type == math.inf else total ** (1.0 / norm_type)
+    """The norm of all elements together, a float64 number; of order 0 the number of tensors that
+    have an element other than 0, as in PyTorch.
+    """
+
+    def measure(g: Tensor) -> Tensor:
+        sizes = abs(g.detach()).double()
+        if norm_type == 0:
+            return (sizes != 0).any().double()
+        if math.isinf(norm_type):
+            return sizes.max() if norm_type > 0 else sizes.min()
+        return (sizes**norm_type).sum()
+
+    parts = [measure(g) for g in gradients if g.numel()]
+    if not parts:
+        return tensor(0.0, dtype=float64, device=gradients[0].device)
+    if math.isinf(norm_type):
+        extreme: Tensor = functools.reduce(maximum if norm_type > 0 else minimum, parts)
+        return extreme
+    total: Tensor = functools.reduce(add, parts)
+    return total ** (1.0 / norm_type) if norm_type else total
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:

@@ -297,6 +297,41 @@ def test_clipping_nan() -> None:
         optim.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
 
 
+GRADIENTS = {
+    "ordinary": [[3.0, -4.0], [[1.0], [2.0]]],
+    "zeros": [[0.0, 2.0], [0.0, 0.0], [5.0]],
+    "nothing but zeros": [[0.0], [0.0, 0.0]],
+    "numbers": [3.0, [0.5, 0.25]],
+    "nan": [[1.0, math.nan], [2.0]],
+    "infinity": [[1.0, math.inf], [2.0]],
+    "no tensors": [],
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", [0, 0.0, 0.5, -1.0, 2, math.inf, -math.inf, "inf"])
+@pytest.mark.parametrize("given", GRADIENTS)
+def test_norms_of_every_order(torch, given: str, kind: float | str, dtype: str) -> None:
+    """Of the gradients of tensors, one of which has none."""
+    ours, theirs = [[m.zeros(3, dtype=getattr(m, dtype), requires_grad=True)] for m in (mg, torch)]
+    for gradient in GRADIENTS[given]:
+        for m, tensors in ((mg, ours), (torch, theirs)):
+            g = m.tensor(gradient, dtype=getattr(m, dtype))
+            tensors.append(m.zeros_like(g).requires_grad_())
+            tensors[-1].grad = g
+    total = optim.clip_grad_norm_((p for p in ours), 1.5, kind, foreach=False)
+    wanted = torch.nn.utils.clip_grad_norm_((p for p in theirs), 1.5, kind, foreach=False)
+    assert str(total.dtype) == str(wanted.dtype).removeprefix("torch.")
+    np.testing.assert_allclose(total.numpy(), wanted.numpy(), rtol=1e-6)
+    assert ours[0].grad is None
+    for p, q in zip(ours[1:], theirs[1:], strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-5)
+    if not math.isfinite(total):
+        with pytest.raises(RuntimeError, match="norm"):
+            optim.clip_grad_norm_(ours, 1.5, kind, error_if_nonfinite=True)
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "Adam", "RMSprop", "LBFGS", "ASGD"])
 def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
     """PyTorch takes a rate that is a tensor. Here it counts as the number that it is now, in the
