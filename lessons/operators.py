@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad import autograd
-from minigrad.autograd import operators
+from minigrad import autograd, singa
 
 from .svg import Picture
 
@@ -146,9 +145,9 @@ def _normed(*_: Any) -> np.ndarray:
 def _handles() -> dict[str, Any]:
     x = mg.tensor(IMAGE)
     return {
-        "conv": operators.ConvHandle(x, (3, 3), (1, 1), (0, 0), 1, 1, False),
-        "norm": operators.BatchNormHandle(0.9, x),
-        "pool": operators.PoolingHandle(x, (2, 2), (2, 2), (0, 0), True),
+        "conv": singa.ConvHandle(x, (3, 3), (1, 1), (0, 0), 1, 1, False),
+        "norm": singa.BatchNormHandle(0.9, x),
+        "pool": singa.PoolingHandle(x, (2, 2), (2, 2), (0, 0), True),
     }
 
 
@@ -435,7 +434,7 @@ their names there (`autograd.relu`, `autograd.conv2d`, …). \
 A curve is drawn with its derivative, dashed. Cells show an example that was
 run: the operands, an arrow, the result. \
 Names of operators, their arguments and the first sentences come from the declarations in
-`minigrad/autograd/operators.py`.
+`minigrad/singa/`.
 
 *This page and its pictures are made by* `python -m minigrad.lessons.operators`.
 """

@@ -71,7 +71,7 @@ class Facets:
 
     graph_name: str | Callable[[Any], str] | None = None
     """What PyTorch calls its node in the graph, or a function of the node that says so. None: the
-    name with a capital, and Backward0."""
+    name with capitals in the place of underscores (PyTorch's own rule), and Backward0."""
 
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""

@@ -19,17 +19,15 @@ from ..grad_mode import (
 from . import anomaly as anomaly_mode
 from . import forward_ad, functional, graph, profiler
 from . import node_hooks as _node_hooks  # attaches PyTorch's methods to nodes  # noqa: F401
-from . import node_names as _node_names  # gives operations PyTorch's node names  # noqa: F401
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
-from .operation import Operation, Operator
 from .variable import Variable
 
 training = False
 """SINGA's switch, set as `autograd.training = True`: whether `dropout`, `batchnorm_2d` and the
-layers of `operators` train.
+layers train.
 """
 
 
@@ -37,10 +35,9 @@ def __getattr__(name: str) -> Any:
     """SINGA's operators and layers (`autograd.matmul`, `autograd.Conv2d`, …), loaded when the
     first of them is used.
     """
-    for module in (".operators", ".further_operators"):
-        operators = import_module(module, __name__)
-        if name in operators.__all__:
-            return getattr(operators, name)
+    singa = import_module("..singa", __name__)
+    if name in singa.__all__:
+        return getattr(singa, name)
     raise no_such_name(__name__, name, globals())
 
 

@@ -37,7 +37,7 @@ from ..func.tree import flatten
 from ..functions import random_state, set_random_state
 from ..grad_mode import is_grad_enabled
 from .node_hooks import become
-from .saved_tensors import ElsewhereNode
+from .saved_tensors.packing import ElsewhereNode
 
 FIRST, AGAIN = "checkpoint", "checkpoint: computed again"
 """Names of the stretches that observers see: the function's first run, at whose end the saved

@@ -162,8 +162,7 @@ class OpNode(Node):
         """The operation's `graph_name`, where PyTorch has another name than ours for it."""
         found = self.primitive.graph_name
         if found is None:
-            words = self.primitive.name.split("_")
-            return "".join(word.capitalize() for word in words) + "Backward0"
+            return self.primitive.name.title().replace("_", "") + "Backward0"
         return found if isinstance(found, str) else found(self)
 
     def __repr__(self) -> str:

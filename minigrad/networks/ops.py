@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import functions
-from ..autograd.custom.own import run_with_rule
+from ..autograd.function.bprop import run_with_rule
 from ..core.tensor import Tensor
 from ..core.views import grad_node
 from ..errors import NotDifferentiableError

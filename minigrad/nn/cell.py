@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.custom.own import run_with_rule
+from ..autograd.function.bprop import run_with_rule
 from ..core.tensor import Tensor
 from ..errors import AutogradError
 from ..grad_mode import is_grad_enabled

@@ -15,13 +15,35 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..autograd.custom.own import BackwardHookFunction
+from ..autograd.function import Function
 from ..core.graph import HookHandle, Node, Pick
 from ..core.tensor import Tensor
 from ..grad_mode import is_grad_enabled
 
 if TYPE_CHECKING:
     from .module import Module
+
+
+class BackwardHookFunction(Function):
+    """The identity on several tensors as one operation: a place in the graph where all their
+    cotangents meet (PyTorch's name).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        """The tensors themselves."""
+        ctx.set_materialize_grads(False)
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        """The cotangents themselves; None where there is none."""
+        return cotangents
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangents themselves."""
+        return tangents
 
 
 class ForwardHook(NamedTuple):

@@ -66,6 +66,7 @@ inv = primitive(
     shape="valid first",
     batch=axes_from_the_right,
     cost=cubic(1),
+    graph_name="LinalgInvExBackward0",
 )
 """The inverse of square matrices."""
 solve = primitive(
@@ -124,6 +125,7 @@ det = primitive(
     [lambda t, x: _total(t * cofactors(x))],
     batch=axes_from_the_right,
     cost=cubic(1 / 3),
+    graph_name="LinalgDetBackward0",
 )
 """The determinant. Its derivative is the matrix of cofactors, which singular matrices have too."""
 

@@ -20,6 +20,7 @@ from ..core.primitive import Primitive, linear, primitive
 from .batch import batch_lengths
 from .costs import MOVES, each_input, put_cost
 from .elementwise import ones_like, where, zeros_like
+from .node_names import slice_name
 from .sums import accumulator
 
 
@@ -146,6 +147,7 @@ window = linear(
     view=True,
     batch=_slice_behind,
     notation="x[index]",
+    graph_name=slice_name,
 )
 """x[index] for a basic index: a view."""
 unwindow = linear(
@@ -166,6 +168,7 @@ gather = linear(
     shape="masks",
     cost=MOVES,
     notation="x[index]",
+    graph_name="IndexBackward0",
 )
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element
 several times.

@@ -14,6 +14,7 @@ from ..core.primitive import bilinear
 from .batch import multiply_matrices
 from .costs import matmul_cost
 from .kernels import Line
+from .node_names import product_name
 from .shape import broadcast_to, permute, reshape, sum_to
 
 
@@ -162,5 +163,6 @@ matmul = bilinear(
     kernel=matmul_kernel,
     cost=matmul_cost,
     notation="a @ b",
+    graph_name=product_name,
 )
 """A @ B of any ranks, batch axes broadcast."""

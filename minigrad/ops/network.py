@@ -356,6 +356,7 @@ affine = primitive(
     shape=_layer_shape,
     kernel=affine_kernel,
     cost=layer_cost,
+    graph_name="AddmmBackward0",
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""
 

@@ -21,6 +21,7 @@ from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
 from .elementwise import ones_like, where
 from .kernels import mean_kernel, sum_kernel
+from .node_names import reduction_name
 from .shape import broadcast_to, reshape
 from .sums import (
     AT_ONCE,
@@ -102,6 +103,7 @@ sum_ = linear(
     shape=reduced_shape,
     kernel=sum_kernel,
     cost=additions,
+    graph_name=reduction_name("Sum"),
 )
 
 
@@ -127,6 +129,7 @@ mean = linear(
     shape=reduced_shape,
     kernel=mean_kernel,
     cost=mean_cost,
+    graph_name=reduction_name("Mean"),
 )
 
 amax = primitive(

@@ -21,6 +21,7 @@ from ..core.primitive import linear, primitive
 from .batch import shift_axes
 from .costs import logsumexp_cost, multiplications, steps
 from .elementwise import exp, ones_like, where, zeros_like
+from .node_names import reduction_name
 from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
 from .sums import PLAIN, accumulator
@@ -196,6 +197,7 @@ prod = primitive(
     batch=shift_axes,
     shape=reduced_shape,
     cost=multiplications,
+    graph_name=reduction_name("Prod"),
 )
 """Product over axes; 1 over no elements."""
 

@@ -86,6 +86,7 @@ reshape = linear(
         tuple(shape) if x is None or math.prod(x) == math.prod(shape) else None
     ),
     kernel="{0}.reshape({shape})",
+    graph_name="ViewBackward0",
 )
 permute = linear(
     "permute",
@@ -105,6 +106,7 @@ broadcast_to = linear(
     symbol="expand",
     batch=broadcast_behind,
     shape=lambda x, *, shape: tuple(shape) if x is None or _broadcasts(x, shape) else None,
+    graph_name="ExpandBackward0",
 )
 sum_to = linear(
     "sum_to",
@@ -160,7 +162,15 @@ def _trim_axis(g: Any, *, axis: int, before: int, after: int) -> Any:
     return g[(slice(None),) * axis + (slice(before, g.shape[axis] - after),)]
 
 
-pad_axis = linear("pad_axis", _pad_axis, _trim_axis, symbol="pad", batch=shift_axes, cost=MOVES)
+pad_axis = linear(
+    "pad_axis",
+    _pad_axis,
+    _trim_axis,
+    symbol="pad",
+    batch=shift_axes,
+    cost=MOVES,
+    graph_name="ConstantPadNdBackward0",
+)
 cat = primitive(
     "cat",
     lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis),

@@ -375,6 +375,7 @@ convolve = bilinear(
     accumulates=True,
     batch=join_images,
     cost=convolution_cost,
+    graph_name="ConvolutionBackward0",
 )
 """x (N, C, *S) with w (O, C/groups, *K): (N, O, *windows). `padding` has a pair (before, after)
 for each spatial axis.

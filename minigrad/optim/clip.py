@@ -91,10 +91,12 @@ def _joint_norm(gradients: list[Tensor], norm_type: float) -> Tensor:
     def measure(g: Tensor) -> Tensor:
         sizes = abs(g.detach()).double()
         if norm_type == 0:
-            return (sizes != 0).any().double()
-        if math.isinf(norm_type):
-            return sizes.max() if norm_type > 0 else sizes.min()
-        return (sizes**norm_type).sum()
+            part: Tensor = (sizes != 0).any().double()
+        elif math.isinf(norm_type):
+            part = sizes.max() if norm_type > 0 else sizes.min()
+        else:
+            part = (sizes**norm_type).sum()
+        return part
 
     parts = [measure(g) for g in gradients if g.numel()]
     if not parts:

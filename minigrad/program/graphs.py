@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from .. import backend
-from ..autograd.custom.node import FunctionDeclaration
+from ..autograd.function.node import FunctionDeclaration
 from ..core.backward import differentiate
 from ..core.graph import Node, OpNode, Pick, Version, next_sequence_number, youngest_first
 from ..core.modes import state

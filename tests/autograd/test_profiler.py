@@ -14,8 +14,9 @@ import pytest
 import minigrad as mg
 from minigrad import backend
 from minigrad.autograd import profiler
-from minigrad.autograd.profile_events import SORT_KEYS, FunctionEvent, format_memory, format_time
 from minigrad.autograd.profiler import load_nvprof, profile, record_function
+from minigrad.autograd.profiler.events import SORT_KEYS, FunctionEvent
+from minigrad.autograd.profiler.table import format_memory, format_time
 from minigrad.core import modes
 from minigrad.errors import AutogradError, DeviceError
 from tests.helpers.fake_device import FakeArray

@@ -12,8 +12,8 @@ from minigrad.lessons.documents import EXAMPLES, shows
 from minigrad.lessons.grading.local import run_notebook
 
 import minigrad as mg
-from minigrad.autograd.operators import NAMES
 from minigrad.networks import bprop_getters
+from minigrad.singa import NAMES
 
 NOTEBOOKS = [path for path in documents.notebooks() if path.stem.startswith("documents_")]
 

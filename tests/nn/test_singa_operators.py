@@ -12,7 +12,7 @@ from minigrad.tensor import Tensor
 
 import minigrad as mg
 from minigrad import autograd, opt, tensor
-from minigrad.autograd.operators import NAMES
+from minigrad.singa import NAMES
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import normal
 

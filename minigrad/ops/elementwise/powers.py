@@ -84,6 +84,7 @@ pow_ = elementwise(
     _pull_exponent,
     scalar="a ** b",
     domain=_POWER,
+    graph_name="PowBackward1",
 )
 """a to a varying power b."""
 
@@ -111,4 +112,5 @@ square = elementwise(
     lambda g, x: g * (2 * x),
     scalar="x * x",
     notation="x ** 2",
+    graph_name="PowBackward0",
 )

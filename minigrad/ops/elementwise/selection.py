@@ -133,4 +133,5 @@ clamp = elementwise(
     real_only=True,
     scalar=_clamp_text,
     kernel=None,
+    graph_name="ClampBackward1",
 )

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .profile_events import EventList, FunctionEvent
+from .events import EventList, FunctionEvent
 
 if TYPE_CHECKING:
     import sqlite3

@@ -19,11 +19,11 @@ from ...core.tensor import Leaf, Tensor, alias, memory_version, wrap
 from ...core.views import View, assign, grad_node
 from ...errors import AutogradError, InPlaceError
 from .context import FunctionCtx, Saved, contains
+from .jvp import Tangents, may_have_history, push_through
 from .node import FunctionNode
-from .push import Tangents, may_have_history, push_through
 
 if TYPE_CHECKING:
-    from ..function import Function
+    from .function import Function
 
 
 def bound(

@@ -19,7 +19,7 @@ from ...errors import AutogradError, DTypeError, InPlaceError, ShapeError
 from .context import FunctionCtx, contains
 
 if TYPE_CHECKING:
-    from ..function import Function
+    from .function import Function
 
 Tangents = dict[int, Tensor] | None
 

@@ -1,5 +1,4 @@
-"""What a profile consists of: timed events, their averages, and the table and the time line that
-show them.
+"""What a profile consists of: timed events, their averages, and lists of them.
 
 Times are in microseconds, memory is in bytes. The *total* time of an event includes the events
 inside it, its *self* time does not (nor what the profiler itself spent on them): self times add up
@@ -10,9 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .table import format_time, table
+from .timeline import trace_events
 
 SORT_KEYS = (
     "cpu_time",
@@ -27,7 +29,6 @@ SORT_KEYS = (
     "self_cuda_memory_usage",
     "count",
 )
-NAME_WIDTH, SHAPES_WIDTH, STACK_WIDTH = 26, 30, 50
 
 
 class Interval(NamedTuple):
@@ -289,7 +290,7 @@ class EventList(list[Any]):
         if sort_by is not None:
             rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
         left_out = len(rows) - row_limit if 0 <= row_limit < len(rows) else 0
-        return _table(
+        return table(
             rows[: len(rows) - left_out],
             self,
             header,
@@ -311,153 +312,7 @@ class EventList(list[Any]):
             )
         Path(path).write_text(
             json.dumps(
-                {"displayTimeUnit": "ns", "traceEvents": _trace_events(self)}, separators=(",", ":")
+                {"displayTimeUnit": "ns", "traceEvents": trace_events(self)}, separators=(",", ":")
             ),
             encoding="utf-8",
         )
-
-
-# ---------------------------------------------------------------------------------------- the table
-
-
-def format_time(us: float) -> str:
-    """A time in a unit that suits its size."""
-    if us >= 1e6:
-        return f"{us / 1e6:.3f}s"
-    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
-
-
-def format_memory(count: float) -> str:
-    """A number of bytes, possibly negative, in a unit that suits its size."""
-    for unit, size in (("Gb", 2**30), ("Mb", 2**20), ("Kb", 2**10)):
-        if abs(count) >= size:
-            return f"{count / size:.2f} {unit}"
-    return f"{count:.0f} b"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "-"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _table(
-    rows: list[Any],
-    everything: EventList,
-    header: str | None,
-    left_out: int,
-    use_cuda: bool,
-    profile_memory: bool,
-) -> str:
-    cpu = everything.self_cpu_time_total
-    columns: list[tuple[str, Callable[[Any], str]]] = [
-        ("Name", lambda e: _cut(e.name, NAME_WIDTH)),
-        ("Self CPU %", lambda e: _share(e.self_cpu_time_total, cpu)),
-        ("Self CPU", lambda e: format_time(e.self_cpu_time_total)),
-        ("CPU total %", lambda e: _share(e.cpu_time_total, cpu)),
-        ("CPU total", lambda e: format_time(e.cpu_time_total)),
-        ("CPU time avg", lambda e: format_time(e.cpu_time)),
-    ]
-    if use_cuda:
-        cuda = sum(e.self_cuda_time_total for e in everything)
-        columns += [
-            ("Self CUDA", lambda e: format_time(e.self_cuda_time_total)),
-            ("Self CUDA %", lambda e: _share(e.self_cuda_time_total, cuda)),
-            ("CUDA total", lambda e: format_time(e.cuda_time_total)),
-            ("CUDA time avg", lambda e: format_time(e.cuda_time)),
-        ]
-    if profile_memory:
-        columns += [
-            ("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
-            ("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
-        ]
-        if use_cuda:
-            columns += [
-                ("CUDA Mem", lambda e: format_memory(e.cuda_memory_usage)),
-                ("Self CUDA Mem", lambda e: format_memory(e.self_cuda_memory_usage)),
-            ]
-    columns.append(("# of Calls", lambda e: str(e.count)))
-    if any(e.input_shapes for e in rows):
-        columns.append(("Input Shapes", lambda e: _cut(str(e.input_shapes), SHAPES_WIDTH)))
-    if any(e.stack for e in rows):
-        columns.append(("Source", lambda e: _cut_left(e.stack[0], STACK_WIDTH) if e.stack else ""))
-    cells = [[title for title, _ in columns]] + [[show(e) for _, show in columns] for e in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    text = {"Name", "Input Shapes", "Source"}
-    lines = [
-        "  ".join(
-            c.ljust(w) if t in text else c.rjust(w)
-            for c, w, (t, _) in zip(row, widths, columns, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    rule = "  ".join("-" * w for w in widths)
-    body = [rule, lines[0], rule, *lines[1:], rule]
-    if left_out:
-        body.append(f"… and {left_out} more")
-    body.append(f"Self CPU time total: {format_time(cpu)}")
-    if use_cuda:
-        body.append(
-            f"Self CUDA time total: {format_time(sum(e.self_cuda_time_total for e in everything))}"
-        )
-    return "\n".join(([header] if header else []) + body) + "\n"
-
-
-def _cut_left(text: str, width: int) -> str:
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
-
-
-# ------------------------------------------------------------------------------------ the time line
-
-
-def _trace_events(events: Iterable[FunctionEvent]) -> list[dict[str, Any]]:
-    """Complete events ("X"), and for each backward pull a flow from the forward operation with
-    the same sequence number ("s" to "f").
-    """
-    process = os.getpid()
-    found: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "minigrad"}}
-    ]
-    made: dict[int, FunctionEvent] = {}
-    arrows = 0
-    for event in events:
-        details: dict[str, Any] = {"phase": event.phase}
-        if event.sequence_nr >= 0:
-            details["Sequence number"] = event.sequence_nr
-        if event.input_shapes:
-            details["Input shapes"] = str(event.input_shapes)
-        if event.stack:
-            details["Stack"] = list(event.stack)
-        if event.cpu_memory_usage:
-            details["Bytes"] = event.cpu_memory_usage
-        place = {"pid": process, "tid": event.thread}
-        found.append(
-            {
-                "ph": "X",
-                "name": event.name,
-                "cat": event.phase,
-                "ts": event.time_range.start,
-                "dur": event.cpu_time_total,
-                **place,
-                "args": details,
-            }
-        )
-        if event.phase == "forward" and event.sequence_nr >= 0:
-            made.setdefault(event.sequence_nr, event)
-        elif event.phase == "backward" and event.sequence_nr in made:
-            source = made[event.sequence_nr]
-            arrows += 1
-            arrow = {"name": "forward to backward", "cat": "forward_backward", "id": arrows}
-            found.append(
-                {
-                    "ph": "s",
-                    **arrow,
-                    "pid": process,
-                    "tid": source.thread,
-                    "ts": source.time_range.start,
-                }
-            )
-            found.append({"ph": "f", "bp": "e", **arrow, **place, "ts": event.time_range.start})
-    return found

@@ -20,7 +20,7 @@ from ...core.views import grad_node
 from ...errors import BatchingError
 
 if TYPE_CHECKING:
-    from ..function import Function
+    from .function import Function
 
 
 class VmapInfo(NamedTuple):

@@ -1,4 +1,4 @@
-"""SINGA's way to an operation of one's own: a class with `forward` and `backward`, of which an
+"""An operation of one's own in SINGA's form: a class with `forward` and `backward`, of which an
 object is called with tensors.
 
     class Cube(Operation):
@@ -21,9 +21,11 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar
 
+from ..autograd.backward import backward
+from ..autograd.function import Function, once_differentiable
 from ..core.tensor import Tensor, as_tensor
 from ..errors import AutogradError
-from .function import Function, once_differentiable
+from ..functions import full_like
 
 
 class Operation:
@@ -104,3 +106,13 @@ class _Called(Function):
 
 Operator = Operation
 """SINGA's other name for it."""
+
+
+def gradients(y: Any, dy: Any = None) -> dict[int, Tensor]:
+    """The gradients of y by the `id` of the tensors that they belong to: those whose `stores_grad`
+    is set.
+
+    dy: a number that scales them, or a cotangent of y's shape; 1 by default.
+    """
+    seed = full_like(as_tensor(y).detach(), dy) if isinstance(dy, int | float) else dy
+    return {id(p): g for p, g in backward(y, seed)}

@@ -22,7 +22,7 @@ from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiable
 from .context import FunctionCtx
 
 if TYPE_CHECKING:
-    from ..function import Function
+    from .function import Function
 
 
 class _Strictness(threading.local):
@@ -127,19 +127,6 @@ class FunctionNode(Node):
         if name.startswith("_") or name in FunctionNode.__slots__:
             raise AttributeError(name)
         return getattr(self.ctx, name)
-
-    @property
-    def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        """The saved tensors as things that take hooks (`register_hooks`). Raises GraphFreedError
-        when they are gone.
-        """
-        from ..saved_tensors import SavedTensor, freed
-
-        if self.ctx._saved is None:
-            raise freed(self)
-        return tuple(SavedTensor(self, i) for i in range(len(self.ctx._saved)))
-
-    # --------------------------------------------------------------------------------- reverse mode
 
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """The user's backward, on tensors: (parent, contribution) for each parent in `needed`.

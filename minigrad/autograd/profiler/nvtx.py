@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .. import backend
-from ..core import modes
-from ..core.graph import Node, Pick
-from ..core.modes import Event
-from ..core.tensor import Tensor
-from ..errors import DeviceError
+from ... import backend
+from ...core import modes
+from ...core.graph import Node
+from ...core.modes import Event
+from ...core.tensor import Tensor
+from ...errors import DeviceError
+from .names import event_name, place_of
 
 
 class emit_nvtx:
@@ -62,30 +63,18 @@ class _Emitter:
 
     def end(self, event: Event) -> None:
         self._nvtx.RangePop()
-        node = event.node
-        if event.phase == "forward" and isinstance(node, Node):
-            node = (
-                node.parents[0] if isinstance(node, Pick) and node.parents[0] is not None else node
-            )
+        node = place_of(event)
+        if event.phase == "forward" and node is not None:
             self._numbers[node] = self._next
             self._next += 1
 
     def _label(self, event: Event) -> str:
-        if event.phase == "region":
-            return str(event.params["name"])
+        label = event_name(event)
         if event.phase == "backward":
             number = self._numbers.get(event.node)
-            label = str(event.node.name()) + ("" if number is None else f", stashed seq = {number}")
+            label += "" if number is None else f", stashed seq = {number}"
         elif event.phase == "forward":
-            label = f"{event.primitive.name}, seq = {self._next}"
-        elif event.phase == "tangent":
-            label = f"{event.primitive.name} (tangent)"
-        else:
-            label = (
-                "AccumulateGrad"
-                if event.phase == "leaf"
-                else f"{event.params['operation'].strip('_')} (write in place)"
-            )
+            label += f", seq = {self._next}"
         if self._record_shapes:
             sizes = [
                 list(a.shape) if isinstance(a, Tensor) or hasattr(a, "shape") else []

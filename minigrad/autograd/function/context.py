@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Saved:
     """One saved tensor: its array at its version, and where it stands in the graph (`place`: of an
     input; `output`: the number of an output). `packed`: what keeps the array in its stead, where
-    hooks on saved tensors took it (see ../saved_tensors.py).
+    hooks on saved tensors took it (see ../saved_tensors/).
     """
 
     __slots__ = ("array", "number", "output", "packed", "place", "version")

@@ -17,7 +17,7 @@ from ...errors import AutogradError, DTypeError, NotDifferentiableError, ShapeEr
 from ...func.gradients import fresh, pulled
 from ...functions import zeros_like
 from ...grad_mode import enable_grad
-from ..function import Function
+from .function import Function
 
 
 class _OwnRule(Function):
@@ -154,25 +154,3 @@ def run_with_rule(
     gradients, ShapeError and DTypeError for gradients that do not fit their inputs.
     """
     return _named(name).apply(compute, rule, *args)
-
-
-class BackwardHookFunction(Function):
-    """The identity on several tensors as one operation: a place in the graph where all their
-    cotangents meet (PyTorch's name).
-    """
-
-    @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
-        """The tensors themselves."""
-        ctx.set_materialize_grads(False)
-        return tensors
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Any) -> Any:
-        """The cotangents themselves; None where there is none."""
-        return cotangents
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        """The tangents themselves."""
-        return tangents

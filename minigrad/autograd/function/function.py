@@ -32,17 +32,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import is_differentiable
-from ..core import modes
-from ..core.modes import state
-from ..core.tensor import Tensor, wrap
-from ..core.views import grad_node
-from ..errors import AutogradError, NotDifferentiableError
-from ..grad_mode import no_grad
-from .custom.batch import is_batched, joined, run_rule
-from .custom.context import FunctionCtx
-from .custom.node import FunctionDeclaration, SecondTimeNode
-from .custom.run import bound, run
+from ...backend import is_differentiable
+from ...core import modes
+from ...core.modes import state
+from ...core.tensor import Tensor, wrap
+from ...core.views import grad_node
+from ...errors import AutogradError, NotDifferentiableError
+from ...grad_mode import no_grad
+from .context import FunctionCtx
+from .forward import bound, run
+from .node import FunctionDeclaration, SecondTimeNode
+from .vmap import is_batched, joined, run_rule
 
 _ContextMethodMixin = FunctionCtx
 """PyTorch's documented name for the methods of ctx."""

@@ -22,28 +22,14 @@ import time
 import tracemalloc
 from typing import Any
 
-from .. import backend
-from ..core import modes
-from ..core.graph import Node, Pick
-from ..core.modes import Event
-from ..core.tensor import Tensor
-from ..errors import AutogradError, DeviceError
-from .frames import user_frames
-from .nvprof import load_nvprof
-from .nvtx import emit_nvtx
-from .profile_events import EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel
-
-__all__ = [
-    "EventList",
-    "FunctionEvent",
-    "FunctionEventAvg",
-    "Interval",
-    "Kernel",
-    "emit_nvtx",
-    "load_nvprof",
-    "profile",
-    "record_function",
-]
+from ... import backend
+from ...core import modes
+from ...core.modes import Event
+from ...core.tensor import Tensor
+from ...errors import AutogradError, DeviceError
+from ..frames import user_frames
+from .events import EventList, FunctionEvent, FunctionEventAvg
+from .names import event_name, place_of
 
 
 class profile:
@@ -264,7 +250,7 @@ class _Listener:
         )
         self._innermost = record
         done = _Finished(
-            record, _name(event), event.phase, _shapes(event.args) if self._shapes else []
+            record, event_name(event), event.phase, _shapes(event.args) if self._shapes else []
         )
         self._by_record[id(record)] = done
         self._all.append(done)
@@ -357,26 +343,10 @@ class _Listener:
             event.append_kernel(event.name, 0, max(0.0, elapsed[key] - inside[key]))
 
 
-def _name(event: Event) -> str:
-    if event.phase == "backward":
-        return str(event.node.name())
-    if event.phase == "leaf":
-        return "AccumulateGrad"
-    if event.phase == "assign":
-        return f"{event.params['operation'].strip('_')} (write in place)"
-    if event.phase == "region":
-        return str(event.params["name"])
-    return str(event.primitive.name) + (" (tangent)" if event.phase == "tangent" else "")
-
-
 def _sequence(event: Event) -> int:
     """The birth number of the node that the event made or pulled: the same for both."""
-    node = event.node
-    if event.phase not in ("forward", "backward") or not isinstance(node, Node):
-        return -1
-    if isinstance(node, Pick) and node.parents[0] is not None:
-        node = node.parents[0]
-    return node.sequence_number
+    node = place_of(event)
+    return -1 if node is None else node.sequence_number
 
 
 def _shapes(args: Any) -> list[Any]:

@@ -1,0 +1,75 @@
+"""Numerical derivatives, by central differences, and functions that have none."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ... import backend
+from ...core.tensor import Tensor, wrap
+from .comparison import Check, GradcheckError, host, units, wide, wide_dtype
+
+
+def central_differences(
+    check: Check, x: Tensor, outputs: Sequence[Tensor]
+) -> list[dict[complex, Any]]:
+    """For each output and each direction the matrix of central differences: rows are the
+    output's elements, columns the input's.
+    """
+    found: list[dict[complex, Any]] = [
+        {d: host.zeros((o.numel(), x.numel()), wide_dtype(o)) for d in units(x)} for o in outputs
+    ]
+    for column, index in enumerate(indices(x.shape)):
+        for d in units(x):
+            ahead, behind = (
+                _moved(check, x, index, check.eps * d),
+                _moved(check, x, index, -check.eps * d),
+            )
+            if len(ahead) != len(outputs) or any(
+                a.shape != o.shape for a, o in zip(ahead, outputs, strict=True)
+            ):
+                raise GradcheckError(
+                    "gradcheck: func returned outputs of different number or shape when an input"
+                    " was moved a little."
+                )
+            for matrices, a, b, o in zip(found, ahead, behind, outputs, strict=True):
+                matrices[d][:, column] = (wide(a, o) - wide(b, o)) / (2 * check.eps)
+    return found
+
+
+def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All indices, in row-major order."""
+    return itertools.product(*map(range, shape))
+
+
+def _moved(check: Check, x: Tensor, index: tuple[int, ...], step: complex) -> tuple[Tensor, ...]:
+    """The outputs with one element of an input moved.
+
+    It is moved in its own memory, so that functions that refer to the input otherwise see it too.
+    """
+    before = x.array[index].copy()
+    x.array[index] = before + step
+    try:
+        return tuple(wrap(backend.materialise(o.array).copy()) for o in check.outputs())
+    finally:
+        x.array[index] = before
+
+
+def gradient_of(matrices: dict[complex, Any], v: complex) -> Any:
+    """The Jacobian whose rows are gradients of Re(v̄ · output): ∂/∂a + i ∂/∂b."""
+    along = {d: (host.conj(v) * m).real for d, m in matrices.items()}
+    return along[1] + 1j * along[1j] if 1j in along else along[1]
+
+
+def check_constant(check: Check, outputs: Sequence[Tensor]) -> None:
+    """No output requires grad: then nothing may change when the inputs do."""
+    for i, x in check.checked:
+        for place, matrices in enumerate(central_differences(check, x, outputs)):
+            for matrix in matrices.values():
+                if not (host.abs(matrix) <= check.atol).all():
+                    raise GradcheckError(
+                        f"gradcheck: output {place} does not require grad, so its derivative with"
+                        f" respect to input {i} counts as zero, but its numerical derivative"
+                        f" is\n{matrix}\nWas it detached, or computed under no_grad?"
+                    )
