@@ -22,7 +22,7 @@ from minigrad.viz.texts import words
 from minigrad.trace import state_at
 from minigrad.trace.schema import SAMPLE
 from minigrad.watch import trace_function
-from minigrad.watch.words import more_elements
+from minigrad.watch.values import more_elements
 
 WAYS = ("columns", "rows", "both")
 MOST = 200  # rows plus columns: each is a pass of its own

@@ -22,8 +22,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.trace.text import number
 from minigrad.watch import trace_function
-from minigrad.watch.words import label_of
-from minigrad.watch.words import value as document_value
+from minigrad.watch.notation import label_of
+from minigrad.watch.values import value as document_value
 
 from .exercise import SheetError, Where
 

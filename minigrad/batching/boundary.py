@@ -26,7 +26,6 @@ from ..ops.costs import MOVES, additions
 from ..ops.linalg import matmul, swapped
 from ..ops.network import affine
 from ..ops.reduce import sum_forward
-from . import value
 from .value import Axes, BatchAxis, Batched, axes_of, packed, union
 
 
@@ -147,7 +146,7 @@ def per_example(x: Tensor) -> Tensor:
 # ----------------------------------------------------------------- values from outside of the batch
 
 
-def _rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def rewrite(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Let tensors with history that are not part of the batch join it (their gradient is then
     summed), or None where all are.
 
@@ -203,9 +202,6 @@ def _layer_outside(args: tuple[Any, ...], outside: list[bool]) -> Tensor | None:
         return None
     place = missing[0]
     return enter(affine(leave(x, place=place, axis=0), *weights), place=place, axis=0)
-
-
-value.rewrite = _rewrite
 
 
 # ------------------------------------------------------------------------ guards and random numbers

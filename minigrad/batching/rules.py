@@ -16,8 +16,7 @@ from ..ops.batch import batch_lengths
 from ..ops.index import gather, is_basic, scatter_view, window
 from ..ops.operators import attach_operators
 from ..ops.shape import reshape
-from . import value
-from .boundary import drawn
+from .boundary import drawn, rewrite
 from .value import Batched, aligned, axes_of, packed, union
 
 
@@ -42,9 +41,6 @@ def run(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any
     if result is None:
         result = _one_by_one(prim, xp, arrays, len(axes), **params)
     return Batched(result, axes) if prim.outputs == 1 else tuple(Batched(r, axes) for r in result)
-
-
-value.run = run
 
 
 def _one_by_one(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
@@ -116,6 +112,8 @@ def _scatter_view(x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | N
 
 attach_operators(Batched)
 _METHODS: dict[str, Any] = {
+    "__minigrad_apply__": staticmethod(run),
+    "__minigrad_rewrite__": staticmethod(rewrite),
     "__getitem__": lambda self, index: (
         window(self, index=index) if is_basic(index) else gather(self, index=index)
     ),

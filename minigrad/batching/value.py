@@ -18,14 +18,13 @@ the derivative rules see one example and run for all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from ..backend import Array, DType, Shape
 from ..core.modes import state
-from ..core.primitive import Primitive
 from ..core.tensor import Payload
 from ..errors import BatchingError
 
@@ -176,35 +175,12 @@ class Batched(Payload):
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __array__ = __iter__ = _single
 
-    @staticmethod
-    def __minigrad_apply__(
-        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-    ) -> Any:
-        """Run this operation on all examples."""
-        return run(primitive, operands, params)
-
-    @staticmethod
-    def __minigrad_rewrite__(
-        primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
-    ) -> Any:
-        """How an operation that is recorded is done where tensors from outside meet the batch."""
-        return rewrite(primitive, args, params)
-
 
 def all_examples(payload: Any) -> Any:
     """The array with the batch axes in sight, for a decision that is made once for all examples,
     such as how large the largest is.
     """
     return payload.array if type(payload) is Batched else payload
-
-
-def _not_connected(*_: Any) -> Any:
-    raise RuntimeError("minigrad.batching must be imported before a batched value is used.")
-
-
-run: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any] = _not_connected
-rewrite: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_connected
-"""Set by rules.py and boundary.py, as `primitive.apply` is set by the engine."""
 
 
 # ------------------------------------------------------------------------------------------ helpers

@@ -25,6 +25,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Payload, Tensor, as_tensor
 from ..errors import GraphError
 from .facts import DTypeFact, ShapeFact, SomeFloat, UnknownFact, unknown_dtype, unknown_shape
+from .text import expression
 
 next_birth = count(1).__next__
 
@@ -68,25 +69,29 @@ class Node(Tensor):
 
     __slots__ = (
         "__dict__",
-        "_inputs",
-        "_name",
         "born",
         "dtype_fact",
+        "given_name",
         "of",
         "op",
+        "operands",
         "order",
         "params",
         "role",
         "shape_fact",
     )
 
-    _inputs: Sequence[Any]
+    operands: Sequence[Any]
     op: Op | None
     params: dict[str, Any]
     shape_fact: ShapeFact
     dtype_fact: DTypeFact
 
     __hash__ = object.__hash__  # == makes a node, so nodes are told apart by identity
+
+    __minigrad_apply__: Any = None
+    """The engine's question to a value without elements, answered by `ops.recorded` (surface.py
+    puts the methods on this class)."""
 
     # What the engine looks for in a Tensor: no value, no history, no tangents.
     node = tangents = version = view_of = stored_grad = None
@@ -95,7 +100,7 @@ class Node(Tensor):
         """A bare node, as the document's `Op.__call__` makes it: the operation sets `op`,
         `inputs` and `name`.
         """
-        self._inputs, self._name, self.op, self.params = [], "", None, {}
+        self.operands, self.given_name, self.op, self.params = [], "", None, {}
         self.shape_fact, self.dtype_fact = unknown_shape(), unknown_dtype()
         self.role, self.order, self.of, self.born = (
             building.role,
@@ -107,26 +112,26 @@ class Node(Tensor):
     @property
     def args(self) -> tuple[Any, ...]:
         """The operands in order: nodes and Python numbers."""
-        return tuple(self._inputs)
+        return tuple(self.operands)
 
     @property
     def inputs(self) -> list[Node]:
         """The nodes that this one is computed from, in order (one that is used twice appears
         twice).
         """
-        held = self._inputs
+        held = self.operands
         return held if type(held) is list else [a for a in held if isinstance(a, Node)]
 
     @inputs.setter
     def inputs(self, nodes: list[Node]) -> None:
-        self._inputs = nodes if type(nodes) is list else list(nodes)
+        self.operands = nodes if type(nodes) is list else list(nodes)
 
     @property
     def const_attr(self) -> Any:
         """The Python number among the operands (5 in x + 5), None if there is none."""
         found = self.__dict__.get("const_attr")
         return (
-            next((a for a in self._inputs if not isinstance(a, Node)), None)
+            next((a for a in self.operands if not isinstance(a, Node)), None)
             if found is None
             else found
         )
@@ -147,13 +152,11 @@ class Node(Tensor):
         """How the value is made, as in "(x1+x2)"; long expressions are shortened with "…".
         Assign to it to give the node a name.
         """
-        from .text import expression
-
-        return self._name or expression(self)
+        return self.given_name or expression(self)
 
     @name.setter
     def name(self, text: str) -> None:
-        self._name = text
+        self.given_name = text
 
     # --------------------------------------------------------------------- what is known beforehand
 
@@ -196,15 +199,6 @@ class Node(Tensor):
     def known_dtype(self) -> DType | None:
         """The dtype, None if it is decided by what is fed."""
         return None if isinstance(self.dtype_fact, SomeFloat) else self.dtype_fact
-
-    @staticmethod
-    def __minigrad_apply__(
-        primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-    ) -> Any:
-        """The engine's seam: an operation with a node among its operands becomes another node."""
-        from .ops import recorded
-
-        return recorded(primitive, operands, params)
 
     def __repr__(self) -> str:
         return self.name
@@ -272,7 +266,7 @@ def bare(
 ) -> Node:
     """A node all of whose fields are given."""
     node = Node.__new__(Node)
-    node._inputs, node._name, node.op, node.params = args, name, op, params
+    node.operands, node.given_name, node.op, node.params = args, name, op, params
     node.shape_fact, node.dtype_fact = shape, dtype
     node.role, node.order, node.of, node.born = (
         building.role,

@@ -26,13 +26,13 @@ def find_topo_sort(node_list: Iterable[Node], stop: Any = ()) -> list[Node]:
         if root in seen:
             continue
         seen.add(root)
-        stack = [(root, iter(() if root in stop else root._inputs))]
+        stack = [(root, iter(() if root in stop else root.operands))]
         while stack:
             node, rest = stack[-1]
             for operand in rest:
                 if type(operand) not in PYTHON_SCALARS and operand not in seen:
                     seen.add(operand)
-                    stack.append((operand, iter(() if operand in stop else operand._inputs)))
+                    stack.append((operand, iter(() if operand in stop else operand.operands)))
                     break
             else:
                 order.append(node)

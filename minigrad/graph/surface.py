@@ -20,7 +20,7 @@ from ..ops import shape as sh
 from .facts import UnknownFact, is_about_dtype
 from .later import Arranged, later, nodes_in
 from .node import Node, no_value
-from .ops import detach_op
+from .ops import detach_op, recorded
 
 _SEVERAL = frozenset(
     """
@@ -181,6 +181,7 @@ def attach_surface() -> None:
             _refuses(f".{name}", "Nodes stand for one value each; nothing is changed in place."),
         )
     replaced: dict[str, Any] = {
+        "__minigrad_apply__": staticmethod(recorded),
         "__setitem__": _refuses(
             "x[index] = value",
             "Nothing is changed in place: use where(…), or index_put on tensors.",

@@ -16,6 +16,7 @@ from ..core.primitive import registry
 from ..core.tensor import Tensor
 from ..scalar import formula
 from .facts import SomeFloat
+from .same import find_topo_sort
 
 if TYPE_CHECKING:
     from .node import Node
@@ -36,8 +37,8 @@ def _written(operand: Any, depth: int, room: list[int]) -> str:
     node: Any = operand
     if not isinstance(operand, Tensor):
         text = repr(operand)
-    elif node._name:
-        text = str(node._name)
+    elif node.given_name:
+        text = str(node.given_name)
     elif depth == 0 or room[0] <= 0:
         text = "…"
     else:
@@ -163,12 +164,12 @@ def labelled(nodes: Sequence[Node]) -> dict[Node, str]:
     used: set[str] = set()
     counts: dict[str, int] = {}
     for node in nodes:
-        if node._name:
-            name, n = node._name, counts.get(node._name, 1)
+        if node.given_name:
+            name, n = node.given_name, counts.get(node.given_name, 1)
             while name in used:
                 n += 1
-                name = f"{node._name}_{n}"
-            counts[node._name] = n
+                name = f"{node.given_name}_{n}"
+            counts[node.given_name] = n
             names[node] = name
             used.add(name)
     letters = {"given": "v", "gradient": "g", "tangent": "t"}
@@ -191,8 +192,6 @@ def text(nodes: Node | Sequence[Node], limit: int | None = 60) -> str:
     limit: about how many lines at most; of a longer graph the middle is left out and counted. None:
     all.
     """
-    from .same import find_topo_sort
-
     outputs = [nodes] if isinstance(nodes, Tensor) else list(nodes)
     order = find_topo_sort(outputs)
     names = labelled(order)

@@ -33,10 +33,12 @@ from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
 from ..trace.text import number, text_of
-from ..watch import words
 from ..watch.cost import Cost, cost_of
-from ..watch.recorder import Recorder, Trace
-from ..watch.trace import _argument_names, _input
+from ..watch.recorder import Recorder
+from ..watch.sentences import given as given_words
+from ..watch.trace import argument_names, as_input
+from ..watch.trace_writer import Trace
+from ..watch.values import value as document_value
 
 ROLES = ("original", "first backward", "second backward", "third backward")
 """The role of a node by its order: how many reverse passes deep the computation is that made it."""
@@ -136,7 +138,7 @@ class Network:
                     n.id + (f" = {n.name}" if n.name else ""),
                     n.role,
                     made,
-                    number(words.value(n.value)),
+                    number(document_value(n.value)),
                     "dangling" if n.dangling else "",
                 )
             )
@@ -227,8 +229,8 @@ class _Watched:
             ),
             function,
         )
-        names = _argument_names(body, len(inputs), None)
-        given = [_input(a) for a in inputs]
+        names = argument_names(body, len(inputs), None)
+        given = [as_input(a) for a in inputs]
         self.recorder = _NetworkRecorder(body, names, is_module=body is not function)
         self.points: list[Tensor] = []
         self.point_names: list[str] = []
@@ -327,36 +329,36 @@ class _NetworkRecorder(Recorder):
 
     def seed(self, name: str, tensor: Tensor, order: int) -> str:
         """A named value from which a reverse pass starts; another name if that one is taken."""
-        while name in self._taken or name in self._by_id:
+        while name in self.taken or name in self.by_id:
             name += "_"
-        self._taken.add(name)
+        self.taken.add(name)
         self.order = order
-        self._add(name, tensor, "seed", [])
-        self._step(
+        self.add(name, tensor, "seed", [])
+        self.step(
             "seed",
             name,
             [],
             [],
-            [[name, "v", words.value(tensor.array)]],
-            *words.given(name, "seed", tensor.array),
+            [[name, "v", document_value(tensor.array)]],
+            *given_words(name, "seed", tensor.array),
         )
         return name
 
-    def _add(
+    def add(
         self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
     ) -> dict[str, Any]:
         self.values[name], self.orders[name] = tensor.array, self.order
-        return super()._add(name, tensor, kind, expr, ROLES[self.order])
+        return super().add(name, tensor, kind, expr, ROLES[self.order])
 
-    def _group(self) -> str:
+    def group(self) -> str:
         """The modules inside the one that is shown: that one is the whole picture, and no group
         in it.
         """
-        path = super()._group()
+        path = super().group()
         return path.partition("/")[2] if self._is_module else path
 
-    def _note(self, call: Any, out: Tensor, index: int | None) -> str:
-        name = super()._note(call, out, index)
+    def note(self, call: Any, out: Tensor, index: int | None) -> str:
+        name = super().note(call, out, index)
         if not index:  # the first of several results stands for all of them
             self.costs[name] = cost_of(call.primitive, call.args, [out], call.params)
         return name
@@ -365,7 +367,7 @@ class _NetworkRecorder(Recorder):
         """All nodes, and the Trace, in which they appear one by one."""
         sources = {
             name: tuple(e["src"] for _, e in sorted(edges.items()))
-            for name, edges in self._into.items()
+            for name, edges in self.into.items()
         }
         needed = set(self.outputs)
         for node in reversed(self.nodes):

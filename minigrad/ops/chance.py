@@ -23,7 +23,7 @@ from ..backend import (
 from ..core.primitive import constant
 from .costs import EACH
 
-_generators: dict[str, Any] = {}
+generators: dict[str, Any] = {}
 _seed: int | None = None
 
 
@@ -33,9 +33,9 @@ def generator(device: str = "cpu") -> Any:
     """
     if device != "cpu":
         device = device_with_index(device)
-    if device not in _generators:
-        _generators[device] = random_generator(_seed, device)
-    return _generators[device]
+    if device not in generators:
+        generators[device] = random_generator(_seed, device)
+    return generators[device]
 
 
 def seed(number: int) -> None:
@@ -46,7 +46,7 @@ def seed(number: int) -> None:
         _seed = operator.index(number) % 2**64
     except TypeError:
         raise TypeError(f"manual_seed: needs a whole number, got {number!r}.") from None
-    _generators.clear()
+    generators.clear()
 
 
 def _uniform(xp: Any, *, shape: Shape, dtype: DType, device: str = "cpu") -> Any:

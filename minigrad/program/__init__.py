@@ -8,8 +8,9 @@ function), `passes` (how it is made smaller), `memory` and `run` (how it is run 
 """
 
 from .compiled import Compiled, EagerWarning, compile
-from .files import load, save
-from .instructions import Instruction, Literal, Program, Ref, Type
+from .files import save
+from .instructions import Instruction, Literal, Ref, Type
+from .program import Program, load
 from .record import Recorder, recorded, trace
 
 __all__ = [

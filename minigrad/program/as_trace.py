@@ -9,16 +9,20 @@ buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..backend import numpy
 from ..errors import ProgramError
 from ..trace.schema import SCHEMA
-from ..watch import words
-from .instructions import Literal, Program
+from ..watch import notation, sentences
+from ..watch.values import value
+from .instructions import Literal
 from .lower import Lowered
 from .memory import Facts, deaths, plain_peak, total_bytes
 from .run import Replayer, interpret
+
+if TYPE_CHECKING:
+    from .program import Program
 
 STAGES = {
     "forward": "primal",
@@ -94,7 +98,7 @@ class _Writer:
                 name, array = self._name(number, prefix, count), self.values[number]
                 self._node(number, name, kind, [], "primal")
                 role = {"input": "input", "param": "parameter", "const": "constant"}[kind]
-                formula, say = words.given(name, role, array)
+                formula, say = sentences.given(name, role, array)
                 self._step("primal", name, formula, say, [], [], array)
 
     def _instructions(self) -> None:
@@ -104,7 +108,7 @@ class _Writer:
         count = 0
         for at, instruction in enumerate(program.instructions):
             operands = [
-                words.plain(o.value) if type(o) is Literal else words.symbol(self.ids[o])
+                notation.plain(o.value) if type(o) is Literal else notation.symbol(self.ids[o])
                 for o in instruction.operands
             ]
             read = [n for n in dict.fromkeys(instruction.reads())]
@@ -114,9 +118,11 @@ class _Writer:
             for index, number in enumerate(instruction.outputs):
                 count += 1
                 name = self._name(number, "v", count)
-                expression = words.expression(instruction.primitive, operands, instruction.params)
+                expression = notation.expression(
+                    instruction.primitive, operands, instruction.params
+                )
                 if len(instruction.outputs) > 1:
-                    expression = [*expression, *words.result_number(index)]
+                    expression = [*expression, *notation.result_number(index)]
                 self._node(
                     number,
                     name,
@@ -128,7 +134,7 @@ class _Writer:
                 lit = [
                     self._edge(n, name, slot, stage) for slot, n in enumerate(instruction.reads())
                 ]
-                formula, say = words.computed(name, expression, None, self.values[number], [])
+                formula, say = sentences.computed(name, expression, None, self.values[number], [])
                 self._step(
                     "primal",
                     name,
@@ -198,7 +204,7 @@ class _Writer:
         known = self.program.types[number]
         node: dict[str, Any] = {
             "id": name,
-            "label": words.label_of(name),
+            "label": notation.label_of(name),
             "kind": kind,
             "expr": expression,
             "shape": list(known.shape),
@@ -231,7 +237,7 @@ class _Writer:
                 "node": name,
                 "edges": edges,
                 "reads": [[self.ids[n], "v"] for n in reads],
-                "writes": [[name, "v", words.value(array)]],
+                "writes": [[name, "v", value(array)]],
                 "add": [name],
                 "formula": formula,
                 "say": say,

@@ -22,15 +22,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import ProgramError
 from ..ops.elementwise import cast
 from .fused import Fused, cuda_device
-from .instructions import Instruction, Operand, Program, Type
+from .instructions import Instruction, Operand, Type
 from .lower import shaped_by_values
 from .run import Replayer, fresh, interpret
+
+if TYPE_CHECKING:
+    from .program import Program
 
 AT_MOST = 8
 """Times that a graph is recorded again because memory has moved; if it moves in each call, no graph
@@ -254,7 +257,7 @@ def numbers_on_device(program: Program, device: str) -> Program:
         n: DeviceNumber(place) if types[n].number else place
         for n, place in program.captured.items()
     }
-    return Program(
+    return type(program)(
         program.inputs, program.constants, instructions, program.outputs, types, program.names,
         captured=captured, updates=program.updates,
         gradients=program.gradients, decisions=program.decisions, signature=program.signature,

@@ -8,14 +8,17 @@ million scalar instructions are checked in a moment.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
 from ..core.apply import compute
 from ..core.primitive import registry
 from ..errors import ProgramError
-from .instructions import Instruction, Literal, Program, Ref, Type, map_params
-from .passes import _hashable
+from .instructions import Instruction, Literal, Ref, Type, map_params
+from .passes import hashable
+
+if TYPE_CHECKING:
+    from .program import Program
 
 
 def check(program: Program) -> None:
@@ -93,7 +96,7 @@ def _check_types(
         instruction.primitive,
         operands,
         refs,
-        tuple((k, _hashable(v)) for k, v in sorted(instruction.params.items())),
+        tuple((k, hashable(v)) for k, v in sorted(instruction.params.items())),
     )
     if key not in answers:
         answers[key] = yielded(program, instruction)

@@ -52,7 +52,7 @@ import functools
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import autograd, backend
 from ..core import modes
@@ -61,15 +61,17 @@ from ..core.tensor import Leaf, Tensor, memory_version
 from ..core.views import grad_node
 from ..errors import DeviceError, ProgramError
 from .capture import CapturedProgram, CaptureError
-from .instructions import Program
 from .lower import shaped_by_values
 from .outcome import Outcome
-from .passes import _hashable
+from .passes import hashable
 from .places import GradientPlace, TensorPlace
 from .record import Recorder
 from .run import OverlapError, Replayer
 from .snapshot import MADE_STATE, Snapshot
 from .world import PLAIN, UNWRAPPED, World
+
+if TYPE_CHECKING:
+    from .program import Program
 
 LIMIT = 8
 """Programs that one function keeps."""
@@ -564,11 +566,11 @@ def _what_differs(first: Program, second: Program) -> str | None:
             b.primitive,
             b.operands,
             b.outputs,
-        ) and _hashable(a.params) == _hashable(b.params)
+        ) and hashable(a.params) == hashable(b.params)
         if not same:
             return f"it does not do the same in each call: {a!r}, then {b!r}"
     for n, array in first.constants.items():
-        if n not in second.constants or _hashable(array) != _hashable(second.constants[n]):
+        if n not in second.constants or hashable(array) != hashable(second.constants[n]):
             return f"a value {first.types[n]!r} that Python made was not the same in two calls"
     places = (
         [_identity(p) for p in first.captured.values()],

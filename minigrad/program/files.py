@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, materialise, save_arrays
 from ..core.primitive import Primitive, registry
 from ..core.tensor import wrap
 from ..errors import ProgramError
-from .instructions import Instruction, Literal, Program, Ref, Type
+from .instructions import Instruction, Literal, Ref, Type
 from .places import NumberPlace, Place, TensorPlace
+
+if TYPE_CHECKING:
+    from .program import Program
 
 FORMAT = "minigrad.program/1"
 
@@ -72,14 +75,8 @@ def save(program: Program, path: Any) -> None:
     save_arrays(data, arrays.held)
 
 
-def load(path: Any) -> Program:
-    """Read what `save` wrote. Captured values become tensors of the program's own, in
-    `program.captured[number].tensor` (a number that an optimiser computed for each run stays as it
-    was then: `program.captured[number].value`).
-
-    Raises ProgramError for a file of another format, an unknown primitive or anything malformed;
-    FileNotFoundError.
-    """
+def read(path: Any, make: type[Program]) -> Program:
+    """As `load` in program.py; `make` is the class Program."""
     text, data = _files(path)
     try:
         document = json.loads(text.read_text(encoding="utf-8"))
@@ -92,7 +89,7 @@ def load(path: Any) -> Program:
         )
     try:
         arrays = _Arrays(load_arrays(data), document["layouts"])
-        program = _program(document, arrays)
+        program = _program(document, arrays, make)
     except ProgramError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -100,7 +97,7 @@ def load(path: Any) -> Program:
     return program.check()
 
 
-def _program(document: dict[str, Any], arrays: _Arrays) -> Program:
+def _program(document: dict[str, Any], arrays: _Arrays, make: type[Program]) -> Program:
     kinds = [
         Type(shape, _dtype(dtype), "cpu" if device == "number" else device, device == "number")
         for shape, dtype, device in document["types"]
@@ -126,7 +123,7 @@ def _program(document: dict[str, Any], arrays: _Arrays) -> Program:
                 document["phases"][phase],
             )
         )
-    return Program(
+    return make(
         document["inputs"],
         {
             n: backend.to_device(arrays.get(key), types[n].device)

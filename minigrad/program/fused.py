@@ -23,14 +23,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, scalar
 from ..backend import DType
 from ..core.primitive import Primitive
 from ..errors import DeviceError
-from .instructions import Instruction, Literal, Program
+from .instructions import Instruction, Literal
 from .passes import renumbered
+
+if TYPE_CHECKING:
+    from .program import Program
 
 ARGUMENTS = 24
 """Arrays that one kernel reads and writes at most: CUDA gives a kernel 4 KiB for its arguments,

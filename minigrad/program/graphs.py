@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..autograd.function.node import FunctionDeclaration
@@ -26,11 +26,14 @@ from ..core.modes import state
 from ..core.primitive import registry
 from ..core.tensor import Leaf, Tensor, make_pick, memory_version, wrap
 from ..errors import AutogradError, GraphFreedError, InPlaceError, ProgramError
-from .instructions import Instruction, Program, Ref, map_params, refs_in
+from .instructions import Instruction, Ref, map_params, refs_in
 from .passes import without_dead_code
 from .payload import Recorded
 from .places import TensorPlace
 from .run import interpret
+
+if TYPE_CHECKING:
+    from .program import Program
 
 Memory = tuple[str, Any]
 """A piece of memory that lives on after the call: ("input", i), ("captured", tensor), ("gradient",
@@ -384,7 +387,7 @@ def _with(
         else {"captured": whole.captured, "updates": whole.updates, "gradients": whole.gradients}
     )
     decisions = () if alone else whole.decisions
-    return Program(
+    return type(whole)(
         inputs,
         constants,
         instructions,

@@ -12,17 +12,20 @@ from __future__ import annotations
 import functools
 import math
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..backend import canonical
 from ..errors import ProgramError
 from ..ops.kernels import Line, row_major
 from ..ops.sums import FEW_TERMS
-from .instructions import Instruction, Literal, Program, Ref, Type, map_params
+from .instructions import Instruction, Literal, Ref, Type, map_params
 from .kernels import FUNCTIONS, lines_of, name_of_number, on_numbers
 from .memory import Arena, Facts, Piece, deaths, last_uses
 from .passes import SMALL
+
+if TYPE_CHECKING:
+    from .program import Program
 
 A_NUMBER = Literal(float("nan"))
 """What a kernel is told of an operand that is a Python number known only when the program runs."""

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from bisect import bisect, insort
 from collections.abc import Sequence
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from ..backend import PYTHON_SCALARS, Array, NumpyArray, is_immutable, numpy
-from .instructions import Program
+
+if TYPE_CHECKING:
+    from .program import Program
 
 
 class Facts:

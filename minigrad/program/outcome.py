@@ -12,18 +12,20 @@ is itself no result makes its base an own result, which only the plan knows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.graph import Version
 from ..core.modes import state
 from ..core.tensor import Leaf, Tensor, alias, memory_version
 from ..errors import ProgramError
 from .graphs import Memory, attach, cut, recorded_graphs
-from .instructions import Program
 from .passes import simplified
 from .payload import Recorded
 from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
+
+if TYPE_CHECKING:
+    from .program import Program
 
 Origin = tuple[str, Any]
 """("argument", i), ("outside", tensor), ("gradient", leaf), ("own", i), or ("again", i): as tensor

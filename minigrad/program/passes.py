@@ -10,13 +10,16 @@ Sources: value numbering, J. Cocke 1970; dead code and constant folding as in an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..backend import is_immutable, owns_fresh_memory
 from ..core.apply import compute
 from ..errors import AutogradError
-from .instructions import Instruction, Literal, Program, Ref, map_params
+from .instructions import Instruction, Literal, Ref, map_params
+
+if TYPE_CHECKING:
+    from .program import Program
 
 SMALL = 4096
 """Bytes up to which equal constants are looked for and folded results are kept."""
@@ -48,7 +51,7 @@ def without_repetitions(program: Program) -> Program:
     found: dict[Any, tuple[int, ...]] = {}
     for number, array in program.constants.items():
         if array.nbytes <= SMALL:
-            key = _hashable(array)
+            key = hashable(array)
             same[number] = found.setdefault(key, (number,))[0]
     constants = {n: a for n, a in program.constants.items() if same.get(n, n) == n}
     kept: list[Instruction] = []
@@ -56,7 +59,7 @@ def without_repetitions(program: Program) -> Program:
         instruction = _replaced(instruction, same)
         if not instruction.primitive.random:
             params = (
-                tuple((k, _hashable(v)) for k, v in sorted(instruction.params.items()))
+                tuple((k, hashable(v)) for k, v in sorted(instruction.params.items()))
                 if instruction.params
                 else ()
             )
@@ -159,7 +162,7 @@ def renumbered(
     for old, name in program.names.items():
         if old in new:
             names.setdefault(new[old], name)
-    return Program(
+    return type(program)(
         [new[n] for n in program.inputs],
         {new[n]: a for n, a in constants.items() if n in new and (needed is None or n in needed)},
         made,
@@ -175,7 +178,7 @@ def renumbered(
     )
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
     """A parameter or constant as something that can be compared exactly: numbers by type and
     bits, arrays by bytes and layout.
     """
@@ -189,9 +192,9 @@ def _hashable(value: Any) -> Any:
             bytes(backend.to_numpy(value).tobytes()),
         )
     if isinstance(value, tuple | list):
-        return (type(value), tuple(_hashable(v) for v in value))
+        return (type(value), tuple(hashable(v) for v in value))
     if isinstance(value, dict):
-        return ("dict", tuple((k, _hashable(v)) for k, v in value.items()))
+        return ("dict", tuple((k, hashable(v)) for k, v in value.items()))
     if isinstance(value, slice):
         return ("slice", value.start, value.stop, value.step)
     if isinstance(value, bool | int | float | complex):

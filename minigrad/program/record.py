@@ -35,11 +35,12 @@ from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
 from ..grad_mode import enable_grad
 from ..ops.chance import generator
-from .instructions import PHASES, Instruction, Literal, Operand, Program, Ref, Type, map_params
+from .instructions import PHASES, Instruction, Literal, Operand, Ref, Type, map_params
 from .passes import simplified
 from .payload import Memory, Recorded, RunTimeNumber, viewed
 from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
-from .structure import describe
+from .program import Program
+from .structure import describe, rebuild
 from .world import World
 
 
@@ -104,8 +105,6 @@ def recorded(
         signature = (template, describe(result, found, "result"))
         program = recorder.finish([t for _, t in found], signature, title)
     concrete = [wrap(t.array.array if type(t.array) is Recorded else t.array) for _, t in found]
-    from .structure import rebuild
-
     return (simplified(program) if simplify else program), rebuild(signature[1], concrete)
 
 
@@ -803,8 +802,6 @@ def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _placed(template: Any, tensors: list[Tensor]) -> Any:
-    from .structure import rebuild
-
     return rebuild(template, tensors)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
 from ..backend import (
@@ -29,10 +29,13 @@ from ..backend import (
 from ..core.apply import compute
 from ..core.tensor import Tensor, overwrite_payload, wrap
 from ..errors import ProgramError
-from .instructions import Literal, Program, Ref, Type, map_params
+from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
 from .structure import collect, rebuild
+
+if TYPE_CHECKING:
+    from .program import Program
 
 SHARED = "two tensors that it is given, or finds outside, share memory, and it writes"
 

@@ -234,8 +234,8 @@ class Snapshot:
             optimizer.state = states
         functions.set_random_state(self.random)
         # whose state cannot be put back: the second run gets others
-        for device in [d for d in chance._generators if d != "cpu"]:
-            del chance._generators[device]
+        for device in [d for d in chance.generators if d != "cpu"]:
+            del chance.generators[device]
 
     def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
@@ -258,7 +258,7 @@ class _Rest:
 
     def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
         here = modes.observation
-        self.generators = dict(chance._generators)
+        self.generators = dict(chance.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
         self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
         self.here = here.listening, here.event, here.owners, here.made
@@ -273,9 +273,9 @@ class _Rest:
         self.recorder.open = False
         for optimizer, entries in self.states:
             optimizer.state = entries
-        for device in [d for d in chance._generators if d not in self.generators]:
-            del chance._generators[device]
-        chance._generators.update(self.generators)
+        for device in [d for d in chance.generators if d not in self.generators]:
+            del chance.generators[device]
+        chance.generators.update(self.generators)
         functions.set_random_state(self.random)
 
 

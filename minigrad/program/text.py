@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .instructions import Instruction, Program
+    from .instructions import Instruction
+    from .program import Program
 
 
 def program_text(program: Program, limit: int | None = 60) -> str:

@@ -48,7 +48,7 @@ from .. import backend
 from ..core.tensor import Leaf, Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
-from .instructions import Program
+from .program import Program
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 MOST = 20_000

@@ -38,7 +38,7 @@ from ..core.views import grad_node
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
-from .trace import _input
+from .trace import as_input
 
 MODES = ("forward", "vjp", "jvp", "double backward")
 
@@ -196,7 +196,7 @@ def count_operations(
     """
     if mode not in MODES:
         raise ValueError(f"count_operations: mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    inputs = [_input(a) for a in args]
+    inputs = [as_input(a) for a in args]
     points = [x for x in inputs if backend.is_differentiable(x.dtype)]
     counter = _Counter()
     with enable_grad(), forward_level() as level:

@@ -17,8 +17,8 @@ from ..core.tensor import Tensor
 from ..grad_mode import no_grad
 from ..ops.elementwise import mul, ones_like, power, rsqrt, zeros_like
 from ..ops.shape import permute
-from . import words
-from .words import ATOM, Ranked, Token, Tokens
+from . import notation
+from .notation import ATOM, Ranked, Token, Tokens
 
 LARGEST = 10_000
 """Of operations that are not pointwise, rules run on at most so many elements: larger ones have no
@@ -105,15 +105,15 @@ def _source(source: int, inputs: Sequence[Any], made: Symbol) -> Any:
 def _tokens(value: Any) -> Ranked:
     """A symbol or a number as tokens."""
     if not isinstance(value, Symbol):
-        token = words.plain(value)
-        return [token], words.NEGATIVE if words.is_negative(token) else ATOM
+        token = notation.plain(value)
+        return [token], notation.NEGATIVE if notation.is_negative(token) else ATOM
     if isinstance(value.made, list):
         return value.made, ATOM
     primitive, args, params = value.made
     if primitive in (zeros_like, ones_like):
-        return [words.num(int(primitive is ones_like))], ATOM
+        return [notation.num(int(primitive is ones_like))], ATOM
     if primitive is mul and args[0] is args[1]:
-        return _raised(args[0], words.num(2)), ATOM
+        return _raised(args[0], notation.num(2)), ATOM
     if (
         primitive is mul
         and isinstance(args[1], Symbol)
@@ -121,18 +121,20 @@ def _tokens(value: Any) -> Ranked:
         and args[1].made[0] is rsqrt
     ):
         root: Token = {"t": "sqrt", "of": _tokens(args[1].made[1][0])[0]}
-        return [*words.within(_tokens(args[0]), words.RANK["/"]), words.op("/"), root], words.RANK[
-            "/"
-        ]
+        return [
+            *notation.within(_tokens(args[0]), notation.RANK["/"]),
+            notation.op("/"),
+            root,
+        ], notation.RANK["/"]
     if primitive is power and params["n"] == 1:
         return _tokens(args[0])
     if primitive is permute and _swaps_last(params["axes"]):
         return _raised(args[0], {"t": "fn", "text": "T"}), ATOM
-    return words.applied(primitive, [_tokens(a) for a in args], params)
+    return notation.applied(primitive, [_tokens(a) for a in args], params)
 
 
 def _raised(base: Any, exponent: Token) -> Tokens:
-    return [{"t": "sup", "base": words.within(_tokens(base), ATOM), "exp": [exponent]}]
+    return [{"t": "sup", "base": notation.within(_tokens(base), ATOM), "exp": [exponent]}]
 
 
 def _swaps_last(axes: tuple[int, ...]) -> bool:

@@ -21,7 +21,8 @@ from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
 from ..core.views import grad_node
 from ..errors import AutogradError, NonScalarError
 from ..grad_mode import enable_grad, no_grad
-from .recorder import Recorder, Trace
+from .recorder import Recorder
+from .trace_writer import Trace
 
 MODES = ("primal", "forward", "reverse", "both")
 
@@ -60,8 +61,8 @@ def trace_function(
     """
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    labels = _argument_names(f, len(args), names)
-    inputs = [_input(a) for a in args]
+    labels = argument_names(f, len(args), names)
+    inputs = [as_input(a) for a in args]
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level:
         recorder = Recorder(f, labels, source, level, most)
@@ -86,7 +87,7 @@ def _result(out: Any) -> Tensor:
     if isinstance(out, Tensor):
         return out
     if isinstance(out, numbers.Number):
-        return _input(out)
+        return as_input(out)
     must = "trace: the function must return one tensor, but returned"
     if out is None:
         raise TypeError(f"{must} nothing. Does it end with return, and what it computed?")
@@ -121,8 +122,8 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None
         if cotangent is None
         else _seed(out, cotangent)
     )
-    recorder.seed_adjoint(seed.array)
     if node is None:
+        recorder.reverse(seed.array, None)
         return
     reached = reached_from([node])
     for n in reached:
@@ -131,9 +132,13 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None
             # sooner
             n.tangents = None
     ends: list[Node] = [n for n in reached if isinstance(n, Leaf)]
-    with no_grad(), recorder.at_work():
-        final = differentiate([node], [seed], targets=ends, accumulate=False, retain_graph=True)
-    recorder.compare(final)
+    with no_grad():
+        recorder.reverse(
+            seed.array,
+            lambda: differentiate(
+                [node], [seed], targets=ends, accumulate=False, retain_graph=True
+            ),
+        )
 
 
 def _seed(out: Tensor, cotangent: Any) -> Tensor:
@@ -146,7 +151,8 @@ def _seed(out: Tensor, cotangent: Any) -> Tensor:
     return wrap(backend.as_payload(given, out.dtype))
 
 
-def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | None) -> list[str]:
+def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | None) -> list[str]:
+    """The names of a function's arguments: those given, else its parameters', else x1, x2, …"""
     if names is None:
         try:
             parameters = list(inspect.signature(f).parameters.values())
@@ -170,7 +176,7 @@ def _argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | No
     return found
 
 
-def _input(value: Any) -> Tensor:
+def as_input(value: Any) -> Tensor:
     """A fresh tensor for an argument: Python numbers in double precision, so that the shown
     digits are right.
     """

@@ -25,7 +25,8 @@ from minigrad.nn import functional as F
 from minigrad.program import trace
 from minigrad.program.capture import CapturedProgram
 from minigrad.program.fused import ARGUMENTS, HELPERS, LONGEST, Fused, expression, groups, kernels
-from minigrad.program.instructions import Instruction, Literal, Program, Type
+from minigrad.program.instructions import Instruction, Literal, Type
+from minigrad.program.program import Program
 from tests.helpers.fake_cuda import (
     HOST,
     NAMES_IN_C,

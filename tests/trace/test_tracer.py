@@ -445,7 +445,7 @@ def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatc
         == 102
     )
     noted = []
-    monkeypatch.setattr(Recorder, "_step", lambda self, *step, **more: noted.append(step))
+    monkeypatch.setattr(Recorder, "step", lambda self, *step, **more: noted.append(step))
     for most in (101, 10, 1):
         noted.clear()
         with pytest.raises(

@@ -10,7 +10,8 @@ import pytest
 import minigrad as mg
 from minigrad import nn
 from minigrad.trace import TraceError, check_laws, state_at, validate
-from minigrad.watch import trace_function, words
+from minigrad.watch import trace_function
+from minigrad.watch.values import heat
 
 
 class Inner(nn.Module):
@@ -157,19 +158,19 @@ def test_broadcast_edges_are_marked():
 
 def test_a_heat_map_holds_evenly_spaced_elements_in_levels_around_zero():
     values = np.arange(-300.0, 300.0).reshape(20, 30)
-    heat = words.heat(values)
-    assert heat["shape"] == [10, 15] and heat["scale"] == 300.0 and len(heat["levels"]) == 150
-    levels = ["0123456789abcdefg".index(c) for c in heat["levels"]]
+    made = heat(values)
+    assert made["shape"] == [10, 15] and made["scale"] == 300.0 and len(made["levels"]) == 150
+    levels = ["0123456789abcdefg".index(c) for c in made["levels"]]
     sampled = values[::2, ::2].reshape(-1)
     assert all(
         abs((level - 8) / 8 - v / 300.0) <= 1 / 16 + 1e-12
         for level, v in zip(levels, sampled, strict=True)
     )
     odd = np.array([math.nan, math.inf, -math.inf, 0.0, 2.0] * 4)
-    assert words.heat(odd)["levels"][:5] == "ng08g" and words.heat(odd)["scale"] == 2.0
-    assert set(words.heat(np.zeros((40, 40)))["levels"]) == {"8"}
-    assert words.heat(np.full((3, 4, 5), -1.0))["shape"] == [12, 5]
-    assert words.heat(np.array([[-128] * 20], dtype=np.int8))["scale"] == 128.0
+    assert heat(odd)["levels"][:5] == "ng08g" and heat(odd)["scale"] == 2.0
+    assert set(heat(np.zeros((40, 40)))["levels"]) == {"8"}
+    assert heat(np.full((3, 4, 5), -1.0))["shape"] == [12, 5]
+    assert heat(np.array([[-128] * 20], dtype=np.int8))["scale"] == 128.0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.primitive import elementwise, registry
 from minigrad.trace.text import text_of
-from minigrad.watch import words
+from minigrad.watch import notation
 from minigrad.watch.derivatives import LARGEST, rule_of
 from tests.helpers.op_cases import CASES, Case
 
@@ -17,15 +17,15 @@ BAR = "\u0304"
 
 def written(name: str, operand: int, /, *operands: Any, **params: Any) -> str | None:
     """The rule of an operation v4 = f(x1, x2, …), with v for the adjoint of v4."""
-    names = [words.symbol(f"x{i + 1}") for i in range(len(operands))]
+    names = [notation.symbol(f"x{i + 1}") for i in range(len(operands))]
     found = rule_of(
         registry[name],
         operand,
         operands,
         params,
         names,
-        words.symbol("v4"),
-        words.symbol("v4", "bar", "g"),
+        notation.symbol("v4"),
+        notation.symbol("v4", "bar", "g"),
     )
     return None if found is None else text_of(found).replace(f"v{BAR}4", "v")
 

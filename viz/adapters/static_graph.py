@@ -23,7 +23,8 @@ from minigrad.core.primitive import Primitive
 from minigrad.graph import ConstantOp, Executor, Node
 from minigrad.graph.evaluation import evaluate
 from minigrad.trace.schema import SCHEMA, validate
-from minigrad.watch import words
+from minigrad.watch import notation, sentences
+from minigrad.watch.values import value as document_value
 
 BACKWARD = ("primal", "first backward", "second backward", "third backward")
 
@@ -85,7 +86,7 @@ class _Writer:
         expr = [] if given else self._expression(node)
         entry: dict[str, Any] = {
             "id": name,
-            "label": words.label_of(name),
+            "label": notation.label_of(name),
             "kind": kind,
             "expr": expr,
         }
@@ -121,20 +122,20 @@ class _Writer:
         )
         if known is None:
             formula, say = (
-                [words.symbol(name), words.op("="), *expr],
+                [notation.symbol(name), notation.op("="), *expr],
                 f"{name} is computed: several results together.",
             )
         elif given:
-            formula, say = words.given(
+            formula, say = sentences.given(
                 name, "input" if kind == "input" else "constant", known.array
             )
         else:
-            formula, say = words.computed(
+            formula, say = sentences.computed(
                 name, expr, self._arithmetic(node), known.array, self._arrays(node)
             )
         if node.of is not None and node.of in self.ids:
             say += f" It is part of the derivative of {self.ids[node.of]}."
-        writes = [[name, "v", words.value(known.array, True)]] if known is not None else []
+        writes = [[name, "v", document_value(known.array, True)]] if known is not None else []
         self.steps.append(
             {
                 "phase": "primal",
@@ -192,7 +193,7 @@ class _Writer:
         return self._written(
             node,
             [
-                words.symbol(self.ids[a]) if isinstance(a, Node) else words.plain(a)
+                notation.symbol(self.ids[a]) if isinstance(a, Node) else notation.plain(a)
                 for a in node.args
             ],
         )
@@ -203,7 +204,9 @@ class _Writer:
         return self._written(
             node,
             [
-                words.num(self.values[a].array, "v") if isinstance(a, Node) else words.plain(a)
+                notation.num(self.values[a].array, "v")
+                if isinstance(a, Node)
+                else notation.plain(a)
                 for a in node.args
             ],
         )
@@ -211,13 +214,18 @@ class _Writer:
     def _written(self, node: Node, operands: list[Any]) -> list[Any]:
         primitive = getattr(node.op, "primitive", None)
         if isinstance(primitive, Primitive) and len(operands) == len(node.args):
-            return words.expression(primitive, operands, node.params)
+            return notation.expression(primitive, operands, node.params)
         inner = [
             token
             for i, operand in enumerate(operands)
-            for token in ([words.op(","), operand] if i else [operand])
+            for token in ([notation.op(","), operand] if i else [operand])
         ]
-        return [{"t": "fn", "text": self._operation(node)}, words.op("("), *inner, words.op(")")]
+        return [
+            {"t": "fn", "text": self._operation(node)},
+            notation.op("("),
+            *inner,
+            notation.op(")"),
+        ]
 
     def _arrays(self, node: Node) -> list[Any]:
         return [self.values[a].array if isinstance(a, Node) else a for a in node.args]

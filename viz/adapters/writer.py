@@ -11,7 +11,7 @@
 
 A Trace asks two things of an engine: what was made from what with which value, and, in the order in
 which it happened, what was sent back along which edge. Names, formulas and sentences are made here,
-the same as for minigrad's own Traces (``minigrad.watch.words``).
+the same as for minigrad's own Traces (``minigrad.watch.sentences``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import numpy as np
 
 from minigrad.trace.schema import SCHEMA, validate
 from minigrad.trace.text import number
-from minigrad.watch import words
+from minigrad.watch import notation, sentences
+from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·",
     "div": "/", "truediv": "/", "/": "/",
@@ -72,7 +73,7 @@ class Writer:
         if label != name and name:
             node["name"] = name
         if value is not None:
-            formula, say = words.given(
+            formula, say = sentences.given(
                 label,
                 {"param": "parameter", "const": "constant"}.get(kind, "input"),
                 self.values[label],
@@ -87,13 +88,13 @@ class Writer:
                 [],
                 [],
                 [],
-                [words.symbol(label)],
+                [notation.symbol(label)],
                 f"The value of {label} is not known here.",
             )
         if tangent is not None:
             self.tangents[label] = _held(tangent)
             self.seeds.setdefault("tangents", {})[label] = _json(self.tangents[label])
-            formula, say = words.seeded(label, "dot", self.tangents[label])
+            formula, say = sentences.seeded(label, "dot", self.tangents[label])
             self._step(
                 "seed", label, [], [], [[label, "d", _json(self.tangents[label])]], formula, say
             )
@@ -113,7 +114,7 @@ class Writer:
         for operand in operands:
             self._known(operand)
         label = self._fresh("v", numbered=True)
-        expr = self._expression(operation, [words.symbol(o) for o in operands])
+        expr = self._expression(operation, [notation.symbol(o) for o in operands])
         node = self._node(label, "op", expr, value, shape, dtype)
         node["op"] = operation
         if name:
@@ -138,16 +139,18 @@ class Writer:
                 lit,
                 reads,
                 [],
-                [words.symbol(label), words.op("="), *expr],
+                [notation.symbol(label), notation.op("="), *expr],
                 f"{label} was computed; its value was not kept.",
             )
             return label
         scalars = [self.values.get(o) for o in operands]
         spelled = all(isinstance(s, int | float) for s in scalars)
         arithmetic = (
-            self._expression(operation, [words.num(s, "v") for s in scalars]) if spelled else None
+            self._expression(operation, [notation.num(s, "v") for s in scalars])
+            if spelled
+            else None
         )
-        formula, say = words.computed(label, expr, arithmetic, self.values[label], scalars)
+        formula, say = sentences.computed(label, expr, arithmetic, self.values[label], scalars)
         self._step(
             "primal", label, lit, reads, [[label, "v", _json(self.values[label])]], formula, say
         )
@@ -166,7 +169,7 @@ class Writer:
             )
         self.tangents[node] = _held(value)
         partials = [None if local is None else local[edge["slot"]] for edge in slots]
-        formula, say = words.pushed(
+        formula, say = sentences.pushed(
             node,
             [(e["src"], p, self.tangents[e["src"]]) for e, p in zip(slots, partials, strict=True)],
             self.tangents[node],
@@ -191,7 +194,7 @@ class Writer:
             raise ValueError(f"Writer.seed: {node} has an adjoint already")
         self.adjoints[node] = _held(value)
         self.seeds.setdefault("adjoints", {})[node] = _json(self.adjoints[node])
-        formula, say = words.seeded(node, "bar", self.adjoints[node])
+        formula, say = sentences.seeded(node, "bar", self.adjoints[node])
         self._step("seed", node, [], [], [[node, "g", _json(self.adjoints[node])]], formula, say)
 
     def send(
@@ -228,21 +231,21 @@ class Writer:
         contrib |= {"before": _json(before)} if before is not None else {}
         contrib |= {"local": _json(local)} if local is not None else {}
         summed = _size(product) < _size(upstream) and self._elementwise(node)
-        formula, say = words.pulled(
+        formula, say = sentences.pulled(
             [(node, upstream)], target, local, product, before, after, summed
         )
         if not (
             np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)
         ):  # told as it is, not as it should be
-            made, say = words.pulled(
+            made, say = sentences.pulled(
                 [(node, upstream)], target, local, product, None, after, summed
             )
             formula = [
                 *made[2:],
-                words.op("→"),
-                words.symbol(target, "bar", "g"),
-                words.op("="),
-                words.num(after, "g"),
+                notation.op("→"),
+                notation.symbol(target, "bar", "g"),
+                notation.op("="),
+                notation.num(after, "g"),
             ]
             was = "" if before is None else f"was {number(_json(before))} and "
             say = (
@@ -266,7 +269,7 @@ class Writer:
         """The engine has another adjoint there than the sum of what was sent: a hook, or a bug."""
         self._known(node)
         self.adjoints[node] = _held(value)
-        formula, _ = words.replaced(node, self.adjoints[node])
+        formula, _ = sentences.replaced(node, self.adjoints[node])
         say = (
             f"The engine's own adjoint of {node} is {number(_json(self.adjoints[node]))}, which is"
             " not the sum of the contributions."
@@ -328,7 +331,7 @@ class Writer:
             shape, dtype = array.shape, str(array.dtype)
         node = {
             "id": label,
-            "label": words.label_of(label),
+            "label": notation.label_of(label),
             "kind": kind,
             "expr": expr,
             "shape": list(shape or ()),
@@ -359,18 +362,22 @@ class Writer:
     def _expression(self, operation: str, operands: list[Any]) -> list[Any]:
         sign = SIGNS.get(operation)
         if sign and len(operands) == 2:
-            return [*_bracketed(operands[0], first=True), words.op(sign), *_bracketed(operands[1])]
+            return [
+                *_bracketed(operands[0], first=True),
+                notation.op(sign),
+                *_bracketed(operands[1]),
+            ]
         if operation == "neg" and len(operands) == 1:
-            return [words.op("−"), *_bracketed(operands[0])]
+            return [notation.op("−"), *_bracketed(operands[0])]
         out: list[Any] = [{"t": "fn", "text": operation}]
         if len(operands) == 1 and operands[0]["t"] == "sym":
             return [*out, operands[0]]
         inner = [
             token
             for i, operand in enumerate(operands)
-            for token in ([words.op(","), operand] if i else [operand])
+            for token in ([notation.op(","), operand] if i else [operand])
         ]
-        return [*out, words.op("("), *inner, words.op(")")]
+        return [*out, notation.op("("), *inner, notation.op(")")]
 
     def _elementwise(self, node: str) -> bool:
         return next(n for n in self.nodes if n["id"] == node)["op"] in (
@@ -423,7 +430,7 @@ def _held(value: Any) -> Any:
 
 
 def _json(value: Any) -> Any:
-    return words.value(value)
+    return document_value(value)
 
 
 def _size(value: Any) -> int:
@@ -434,4 +441,4 @@ def _bracketed(token: Any, first: bool = False) -> list[Any]:
     negative = (
         token["t"] == "num" and isinstance(token["value"], int | float) and token["value"] < 0
     )
-    return [words.op("("), token, words.op(")")] if negative and not first else [token]
+    return [notation.op("("), token, notation.op(")")] if negative and not first else [token]

@@ -1,0 +1,280 @@
+"""The reverse pass as steps: each contribution ∂y/∂x · ȳ that an operation sends to an operand, and
+the sum of them, the operand's adjoint.
+
+The contributions are those that the engine computed. Only the local derivative ∂y/∂x, which it
+never needs by itself, is obtained by applying the operation's own rule once more to g = 1. At the
+end the adjoints in the Trace are compared with those that the engine gives the leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import backend
+from ..core import primitive
+from ..core.backward import pull_operation
+from ..core.graph import Node, OpNode
+from ..core.modes import Event, unobserved
+from ..core.tensor import Tensor
+from ..errors import AutogradError
+from . import sentences
+from .trace_writer import TraceWriter
+from .values import array_of, payload_value
+
+
+class Adjoints:
+    """The adjoints of one Trace. birth: the sequence number from which nodes are the traced
+    function's own."""
+
+    def __init__(self, trace: TraceWriter, birth: int) -> None:
+        self._trace, self._birth = trace, birth
+        self._values: dict[str, Any] = {}
+
+    def seed(self, seed: Any) -> None:
+        """The output's own adjoint, where reverse mode begins."""
+        trace = self._trace
+        name = trace.outputs[0]
+        trace.seeds["adjoints"] = {name: payload_value(seed)}
+        self._values[name] = seed
+        trace.step(
+            "seed",
+            name,
+            [],
+            [],
+            [[name, "g", payload_value(seed)]],
+            *sentences.seeded(name, "bar", seed),
+        )
+
+    def backward(self, event: Event) -> None:
+        trace = self._trace
+        node, g = event.node, event.args[0]
+        several = trace.results_of.get(node)
+        if several is None:
+            name = trace.by_node.get(node)
+            if name is None and node.sequence_number > self._birth:
+                raise AutogradError(
+                    f"trace: the reverse pass met {node!r}, which was made by the traced function"
+                    " in a way that is hidden from the Trace."
+                )
+            if name is None or trace.by_id[name]["kind"] == "param":
+                self._outside(event.result)
+                return
+            upstream = [(name, array_of(g))]
+        else:
+            upstream = [
+                (several[i], array_of(part))
+                for i, part in enumerate(g)
+                if part is not None and i in several
+            ]
+        for name, part in upstream:
+            self._check(name, part)
+        slots = _slots(node, event.result)
+        single = several is None and isinstance(node, OpNode)
+        with unobserved(), trace.saved.restored(node):
+            locals_ = (
+                _local_adjoints(node, upstream[0][1], event.result)
+                if single
+                else [None] * len(slots)
+            )
+            shares = (
+                _separated(node, g, event.result)
+                if len(upstream) > 1
+                else [[array_of(c)] for _, c in event.result]
+            )
+        for slot, (parent, c), local, share in zip(
+            slots, event.result, locals_, shares, strict=True
+        ):
+            target = trace.by_node.get(parent)
+            if target is None:
+                raise AutogradError(
+                    f"trace: {node!r} sends a contribution to {parent!r}, which is hidden from the"
+                    " Trace."
+                )
+            self._contribution(target, slot, upstream, share, array_of(c), local)
+            used = _used(node, slot, upstream[0][0], trace.into[upstream[0][0]])
+            if used is not None:
+                trace.steps[-1]["uses"] = used
+        trace.saved.release(node, [name for name, _ in upstream])
+
+    def _contribution(
+        self,
+        target: str,
+        slot: int,
+        upstream: list[tuple[str, Any]],
+        share: list[Any],
+        c: Any,
+        local: Any,
+    ) -> None:
+        """One step: what an operation sends back to one of its operands (through each of its
+        results that has an adjoint).
+        """
+        trace = self._trace
+        before = self._values.get(target)
+        after = c if before is None else before + c
+        self._values[target] = after
+        edges = [trace.into[name][slot]["id"] for name, _ in upstream]
+        contribs = []
+        for edge, (_, g), product in zip(edges, upstream, share, strict=False):
+            entry = {
+                "edge": edge,
+                "upstream": payload_value(g),
+                "product": payload_value(product),
+                "after": payload_value(after),
+            }
+            if local is not None:
+                entry["local"] = payload_value(local)
+            if before is not None:
+                entry["before"] = payload_value(before)
+            contribs.append(entry)
+        summed = (
+            len(upstream) == 1
+            and getattr(c, "size", 1) < getattr(upstream[0][1], "size", 1)
+            and self._broadcast(edges[0])
+        )
+        formula, say = sentences.pulled(
+            [(name, g) for name, g in upstream], target, local, c, before, after, summed
+        )
+        reads = [[name, "g"] for name, _ in upstream] + (
+            [[target, "g"]] if before is not None else []
+        )
+        more = {"contribs": contribs} if contribs else {}
+        trace.step(
+            "adjoint" if before is None else "accumulate",
+            target,
+            edges,
+            reads,
+            [[target, "g", payload_value(after, True)]],
+            formula,
+            say,
+            **more,
+        )
+
+    def _broadcast(self, edge: str) -> bool:
+        """Whether an edge carries one value to many places, by an element-by-element operation."""
+        trace = self._trace
+        found = trace.edges[int(edge[1:]) - 1]
+        declared = primitive.registry.get(trace.by_id[found["dst"]]["op"])
+        return declared is not None and declared.elementwise
+
+    def _check(self, name: str, g: Any) -> None:
+        """The adjoint that the engine uses is the one that stands in the Trace, unless a hook
+        replaced it.
+        """
+        trace = self._trace
+        if not _same(self._values.get(name), g):
+            reads = [[name, "g"]] if name in self._values else []
+            self._values[name] = g
+            trace.step(
+                "update",
+                name,
+                [],
+                reads,
+                [[name, "g", payload_value(g)]],
+                *sentences.replaced(name, g),
+            )
+
+    def _outside(self, parts: list[tuple[Node, Any]]) -> None:
+        """Contributions along what was computed before the traced function ran: only what
+        reaches a node of the Trace is noted.
+        """
+        trace = self._trace
+        for parent, c in parts:
+            target = trace.by_node.get(parent)
+            if target is not None:
+                before = self._values.get(target)
+                after = self._values[target] = (
+                    array_of(c) if before is None else before + array_of(c)
+                )
+                reads = [[target, "g"]] if before is not None else []
+                trace.step(
+                    "update",
+                    target,
+                    [],
+                    reads,
+                    [[target, "g", payload_value(after)]],
+                    *sentences.from_outside(target, array_of(c), after),
+                )
+
+    def compare(self, final: dict[Node, Tensor]) -> None:
+        """The engine's final adjoints of the leaves against those in the Trace."""
+        trace = self._trace
+        for leaf, g in final.items():
+            name = trace.by_node.get(leaf)
+            if name is not None:
+                self._check(name, g.array)
+
+
+# ------------------------------------------------------------------------------------------ helpers
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two payloads hold the same numbers, NaN being the same as NaN."""
+    if a is b:
+        return True
+    if a is None or a.shape != b.shape:
+        return False
+    x, y = backend.to_numpy(a), backend.to_numpy(b)
+    return bool(((x == y) | ((x != x) & (y != y))).all())
+
+
+def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> list[str] | None:
+    """The kept values that the rule for one operand reads; None where the operation is a user's
+    Function, whose rule is one for all.
+    """
+    if not isinstance(node, OpNode) or node.primitive.outputs != 1:
+        return None
+    positions = {index: where for index, _, where in node.plan.pulls}
+    sources = [node.plan.sources[k] for k in positions.get(slot, ())]
+    found = [
+        into[s]["src"] if s in into else name if s == primitive.OUTPUT else None for s in sources
+    ]
+    return [f for f in dict.fromkeys(found) if f is not None]
+
+
+def _slots(node: Node, parts: list[tuple[Node, Any]]) -> list[int]:
+    """The operand position of each contribution; they come in the order of the operands, some of
+    which have none.
+    """
+    rules = [
+        node.primitive.pull_rule(i) if isinstance(node, OpNode) else True
+        for i in range(len(node.parents))
+    ]
+    slots, position = [], 0
+    for parent, _ in parts:
+        while node.parents[position] is not parent or rules[position] is None:
+            position += 1
+        slots.append(position)
+        position += 1
+    return slots
+
+
+def _local_adjoints(node: OpNode, g: Any, parts: list[tuple[Node, Any]]) -> list[Any]:
+    """∂y/∂x for each contribution where it is one number or one number an element: the
+    operation's own rule with g = 1.
+    """
+    single = node.shape == () and all(p is None or p.shape == () for p in node.parents)
+    if not single and not (node.primitive.elementwise and node.unbroadcast is None):
+        return [None] * len(parts)
+    ones = backend.ones(g.shape, g.dtype, g)
+    return [
+        array_of(c) for _, c in pull_operation(node, ones, {parent for parent, _ in parts}, False)
+    ]
+
+
+def _separated(node: Node, g: Any, parts: list[tuple[Node, Any]]) -> list[list[Any]]:
+    """For an operation with several results, what each of them sends to each operand: the rule
+    is linear in the cotangents.
+    """
+    if not isinstance(node, OpNode):  # a user's Function is not called twice
+        return [[] for _ in parts]
+    needed = {parent for parent, _ in parts}
+    alone = [
+        [array_of(part) if i == k else None for i in range(len(g))]
+        for k, part in enumerate(g)
+        if part is not None
+    ]
+    columns = [
+        [array_of(c) for _, c in pull_operation(node, cotangents, needed, False)]
+        for cotangents in alone
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,214 @@
+"""Formulas as tokens: symbols, numbers and operators, written by the notation that operations
+declare.
+
+Tokens are rendered by the readers (MathML in a page, TeX in a figure, text in a terminal), from
+this one source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..core.primitive import Primitive
+from ..scalar import Term, formula
+from .values import value
+
+Token = dict[str, Any]
+Tokens = list[Token]
+
+SIGNS = {
+    "+": "+", "-": "−", "*": "·", "/": "/", "@": "@", "//": "//", "%": "mod", "neg": "−", "==": "=",
+    "!=": "≠", "<": "<", "<=": "≤",
+    ">": ">", ">=": "≥", "and": "∧", "or": "∨", "not": "¬", "&": "&", "|": "|", "^": "xor",
+    "~": "~",
+}  # fmt: skip
+"""How mathematics writes the operators of formulas."""
+_RANKS = [
+    ["or"],
+    ["and"],
+    ["not"],
+    "== != < <= > >=".split(),
+    ["|"],
+    ["^"],
+    ["&"],
+    ["+", "-"],
+    "* / // % @".split(),
+    ["neg", "~"],
+]
+RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
+ATOM, NEGATIVE = 99, -1
+"""The rank of what never needs parentheses, and of a negative number, which does as any operand."""
+Ranked = tuple[Tokens, int]
+"""Tokens, and how closely they hold together."""
+
+
+def label_of(name: str) -> dict[str, str]:
+    """x1 is an x with the subscript 1; other names stay whole."""
+    base = name.rstrip("0123456789")
+    return (
+        {"base": base, "sub": name[len(base) :]}
+        if base and base != name and len(base) == 1
+        else {"base": name}
+    )
+
+
+def symbol(name: str, accent: str | None = None, column: str = "v") -> Token:
+    """A node's symbol, plain for its value, with a dot for its tangent, with a bar for its
+    adjoint.
+    """
+    token: Token = {"t": "sym", **label_of(name), "node": name, "col": column}
+    return token | {"accent": accent} if accent else token
+
+
+def num(array: Any, column: str | None = None) -> Token:
+    """A number, coloured by the column it comes from."""
+    token: Token = {"t": "num", "value": value(array)}
+    return token | {"col": column} if column else token
+
+
+def plain(argument: Any) -> Token:
+    """An argument that is no tensor: a number, or the kind of thing that was given to a user's
+    Function.
+    """
+    if isinstance(argument, bool | int | float | complex) or hasattr(argument, "dtype"):
+        return num(argument)
+    return {"t": "text", "text": "None" if argument is None else type(argument).__name__}
+
+
+def result_number(index: int) -> Tokens:
+    """Which of an operation's several results, counted from 0."""
+    return [op("["), num(index), op("]")]
+
+
+def op(text: str) -> Token:
+    """An operator sign."""
+    return {"t": "op", "text": text}
+
+
+def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tokens:
+    """How a value is made, from its operands' tokens (symbols, or numbers for the arithmetic
+    spelled out).
+    """
+    return applied(prim, [([t], NEGATIVE if is_negative(t) else ATOM) for t in operands], params)[0]
+
+
+def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
+    """An operation on operands that may be formulas themselves, by its notation."""
+    if getattr(prim, "notation", None) is not None:
+        given = dict(zip(prim.inputs, operands, strict=True))
+
+        def leaf(part: Any) -> Ranked:
+            if isinstance(part, str) and part in given:
+                return given[part]
+            if isinstance(part, str) and part not in params:
+                return [{"t": "fn", "text": part}], ATOM  # e
+            value = params[part] if isinstance(part, str) else part
+            if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
+                return [{"t": "text", "text": _index(value)}], ATOM
+            return [num(value)], NEGATIVE if value < 0 else ATOM
+
+        return ranked(formula(str(prim.notation)), leaf)
+    inner: Tokens = []
+    for i, (tokens, _) in enumerate(operands):
+        inner += [*([op(",")] if i else []), *tokens]
+    for key, given_value in params.items():
+        if key in ("axes", "axis", "shape") and given_value not in (None, ()):
+            inner += [
+                op(","),
+                {
+                    "t": "text",
+                    "text": (
+                        f"{key} {_plain(given_value) if key == 'shape' else _listed(given_value)}"
+                    ),
+                },
+            ]
+    return _called(prim.symbol, inner), ATOM
+
+
+def _called(name: str, inner: Tokens) -> Tokens:
+    """A function of operands: ln x, max(a, b)."""
+    if len(inner) == 1 and inner[0]["t"] == "sym":
+        return [{"t": "fn", "text": name}, *inner]
+    return [{"t": "fn", "text": name}, op("("), *inner, op(")")]
+
+
+def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
+    """A formula as tokens, with parentheses where they are needed."""
+    if not isinstance(term, tuple):
+        return leaf(term)
+    word, *parts = term
+    inside = [ranked(part, leaf) for part in parts]
+    if word == "**":
+        return [{"t": "sup", "base": within(inside[0], ATOM), "exp": inside[1][0]}], ATOM
+    if word == "sqrt":
+        return [{"t": "sqrt", "of": inside[0][0]}], ATOM
+    if word == "[]":
+        return [*within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
+    rank = RANK.get(word)
+    if rank is None:
+        inner = [
+            t for i, (tokens, _) in enumerate(inside) for t in [*([op(",")] if i else []), *tokens]
+        ]
+        return _called(word, inner), ATOM
+    if len(inside) == 1:
+        return [op(SIGNS[word]), *within(inside[0], rank + 1)], rank
+    associative = word in ("+", "*", "and", "or", "&", "|", "^")
+    signed = inside[1][1] == RANK["neg"]  # a · (−b)
+    left, right = (
+        within(inside[0], rank),
+        within(inside[1], ATOM if signed else rank if associative else rank + 1),
+    )
+    return [*left, op(SIGNS[word]), *right], rank
+
+
+def within(part: Ranked, rank: int) -> Tokens:
+    """Tokens in parentheses, unless they hold together at least as closely as `rank`."""
+    return part[0] if part[1] >= rank else [op("("), *part[0], op(")")]
+
+
+def _index(part: Any) -> str:
+    """What stood between the brackets; arrays by their shape."""
+    if isinstance(part, tuple):
+        return ", ".join(_index(p) for p in part)
+    if isinstance(part, slice):
+        ends = [str(v) if v is not None else "" for v in (part.start, part.stop, part.step)]
+        return ":".join(ends[: 2 if part.step is None else 3])
+    if part is None or part is Ellipsis:
+        return "None" if part is None else "…"
+    shape = getattr(part, "shape", ())
+    return (
+        f"{'mask' if part.dtype.kind == 'b' else 'indices'} {_plain(tuple(shape))}"
+        if shape
+        else str(part)
+    )
+
+
+def _plain(given: Any) -> str:
+    return "×".join(map(str, given)) if isinstance(given, tuple) else str(given)
+
+
+def _listed(given: Any) -> str:
+    return ", ".join(map(str, given)) if isinstance(given, tuple) else str(given)
+
+
+def is_negative(token: Token) -> bool:
+    """Whether a token is a number that is written with a minus."""
+    v = token.get("value")
+    negative = (
+        isinstance(v, int | float)
+        and not isinstance(v, bool)
+        and (v < 0 or (v == 0 and math.copysign(1, v) < 0))
+    )
+    return token["t"] == "num" and (negative or v == "-inf")
+
+
+def in_parentheses(token: Token) -> Tokens:
+    """A negative number in parentheses, any other token alone."""
+    return [op("("), token, op(")")] if is_negative(token) else [token]
+
+
+def derivative(of: str, by: str) -> Token:
+    """The fraction ∂of/∂by."""
+    return {"t": "frac", "num": [op("∂"), symbol(of)], "den": [op("∂"), symbol(by)]}

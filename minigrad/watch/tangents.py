@@ -1,0 +1,102 @@
+"""Forward mode as steps: the tangent of a result, the sum of ∂y/∂x · ẋ over its operands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import backend
+from ..core import forward, primitive
+from ..core.modes import unobserved
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, wrap
+from ..grad_mode import no_grad
+from . import sentences
+from .trace_writer import TraceWriter
+from .values import array_of, payload_value
+
+if TYPE_CHECKING:
+    from .recorder import Call
+
+
+def tangent_step(
+    trace: TraceWriter, call: Call, result: Any, out: Tensor, index: int | None, level: int
+) -> None:
+    """The step for the tangent of a result; index: its position among several results."""
+    assert out.tangents is not None
+    name = trace.found(out)
+    assert name is not None
+    tangent = out.tangents[level]
+    # The recorder's tangents are never differentiated. Their history would tie an operation
+    # that keeps its result (exp) to itself, in a cycle that only the cycle collector frees, at
+    # an arbitrary time: what is thrown away must be freed at once, in every run.
+    out.tangents[level] = wrap(tangent.array, None, tangent.tangents)
+    sources = [
+        (slot, a, a.tangents[level], call.operands[slot])
+        for slot, a in enumerate(call.args)
+        if isinstance(a, Tensor) and a.tangents and level in a.tangents
+    ]
+    reads = [[name, "v"]] + [[s, "d"] for s in dict.fromkeys(source for _, _, _, source in sources)]
+    if not isinstance(
+        call.primitive, Primitive
+    ):  # a user's Function brings one rule for all its inputs together
+        edges = [trace.into[name][slot]["id"] for slot, *_ in sources]
+        formula, say = sentences.pushed_together(
+            name, [str(source) for *_, source in sources], tangent.array
+        )
+        trace.step(
+            "tangent", name, edges, reads, [[name, "d", payload_value(tangent.array)]], formula, say
+        )
+        return
+    with unobserved(), no_grad():
+        parts = forward.contributions(call.primitive, call.args, call.params, result, level)
+        locals_ = _local_tangents(call, out, level) if index is None else [None] * len(parts)
+    contribs, terms = [], []
+    for slot, _, upstream, source in sources:
+        part = parts[slot] if index is None or parts[slot] is None else parts[slot][index]
+        if part is None:
+            continue
+        if tuple(part.shape) != out.shape:  # one tangent for many elements
+            with unobserved():
+                part = primitive.registry["broadcast_to"](part, shape=out.shape)
+        local = locals_[slot]
+        entry = {
+            "edge": trace.into[name][slot]["id"],
+            "upstream": payload_value(upstream.array),
+            "product": payload_value(array_of(part)),
+        }
+        if local is not None:
+            entry["local"] = payload_value(local)
+        contribs.append(entry)
+        terms.append((str(source), local, upstream.array))
+    formula, say = sentences.pushed(name, terms, tangent.array)
+    trace.step(
+        "tangent",
+        name,
+        [c["edge"] for c in contribs],
+        reads,
+        [[name, "d", payload_value(tangent.array, True)]],
+        formula,
+        say,
+        contribs=contribs,
+    )
+
+
+def _local_tangents(call: Call, out: Tensor, level: int) -> list[Any]:
+    """∂y/∂x for each operand with a tangent, where it is one number or one number an element:
+    the operation's own rule with ẋ = 1.
+    """
+    shapes = [a.shape for a in call.args if isinstance(a, Tensor)]
+    if not (call.primitive.elementwise or (out.shape == () and not any(shapes))):
+        return [None] * len(call.args)
+    unit = []
+    for a in call.args:
+        if isinstance(a, Tensor):
+            carried = a.tangents is not None and level in a.tangents
+            a = wrap(
+                a.array,
+                None,
+                {level: wrap(backend.ones(a.shape, a.dtype, a.array))} if carried else None,
+            )
+        unit.append(a)
+    parts = forward.contributions(call.primitive, tuple(unit), call.params, wrap(out.array), level)
+    return [None if p is None else array_of(p) for p in parts]

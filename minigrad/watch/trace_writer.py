@@ -1,0 +1,202 @@
+"""The Trace while it is written: nodes, edges and steps, and which node stands for a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..core import modes
+from ..core.graph import Node
+from ..core.tensor import Tensor
+from ..core.views import grad_node
+from ..errors import TraceTooLargeError
+from ..trace.schema import SCHEMA
+from ..trace.text import number
+from .notation import label_of
+from .saved_values import SavedValues
+from .source_map import SourceMap
+
+COLUMNS = {
+    "v": {"key": "v", "label": "value", "phase": "primal"},
+    "d": {"key": "d", "label": "tangent", "phase": "tangent"},
+    "g": {"key": "g", "label": "adjoint", "phase": "adjoint"},
+}
+
+Trace = dict[str, Any]
+
+
+class TraceWriter:
+    """The lists of a Trace, and which node stands for a tensor.
+
+    by_id: the nodes by name; into: for each node its edges, by the position of the operand.
+    """
+
+    def __init__(self, source: SourceMap, labels: list[str], most: int | None = None) -> None:
+        self.nodes: list[dict[str, Any]] = []
+        self.edges: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.inputs: list[str] = []
+        self.outputs: list[str] = []
+        self.seeds: dict[str, dict[str, Any]] = {}
+        self.map = source
+        self.taken = set(labels)
+        self.by_id: dict[str, dict[str, Any]] = {}
+        self.into: dict[str, dict[int, dict[str, Any]]] = {}
+        # Nodes, and the tensors that have one, are referred to weakly, so that what the function
+        # drops is freed, and seen to be freed.
+        self.by_node: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+        # of an operation with several results: position -> name
+        self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
+        self.saved = SavedValues(self)
+        # values without history: id -> name, and the memory's version then
+        self._by_tensor: dict[int, tuple[str, int]] = {}
+        self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
+        self._most = most
+        self._counts = {"v": 0, "c": 0, "p": 0}
+        self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
+
+    def add(
+        self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
+    ) -> dict[str, Any]:
+        node = {
+            "id": name,
+            "label": label_of(name),
+            "kind": kind,
+            "expr": expr,
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype),
+            "stage": stage,
+        }
+        group = self.group()
+        if group and kind != "input":
+            node["group"] = group
+        if self._most is not None and len(self.nodes) >= self._most:
+            raise TraceTooLargeError(
+                f"trace: the function makes more than {self._most:,} nodes, the most that were"
+                " allowed. Trace a smaller part of the computation (one layer, one example, fewer"
+                " elements), or allow more: most=…"
+            )
+        self.nodes.append(node)
+        self.by_id[name] = node
+        self.remember(tensor, name)
+        return node
+
+    def group(self) -> str:
+        """The modules whose call is under way, as a path: each by its name in the one that
+        called it, the outermost by its class.
+        """
+        path: list[str] = []
+        outer: Any = None
+        for module in modes.observation.owners:
+            if outer is None:
+                path.append(type(module).__name__)
+            else:
+                key = (id(outer), id(module))
+                if key not in self._paths:
+                    named = ((name, m) for name, m in outer.named_modules() if m is module)
+                    self._paths[key] = next(
+                        (name for name, _ in named if name), type(module).__name__
+                    )
+                    self.alive += (outer, module)
+                path.append(self._paths[key])
+            outer = module
+        return "/".join(path)
+
+    def remember(self, tensor: Tensor, name: str) -> None:
+        """From now on `tensor` (as it is now) is called `name`."""
+        place = tensor.node
+        if place is not None:
+            self.by_node[place] = name
+        else:
+            self.alive += (tensor, tensor.array)
+            self._by_tensor[id(tensor)] = self._by_tensor[id(tensor.array)] = (
+                name,
+                tensor._version,
+            )
+
+    def fresh_name(self, prefix: str) -> str:
+        while True:
+            self._counts[prefix] += 1
+            name = f"{prefix}{self._counts[prefix]}"
+            if name not in self.taken:
+                return name
+
+    def knows(self, node: Node) -> bool:
+        """Whether a graph node was made by the traced function."""
+        return node in self.by_node or node in self.results_of
+
+    def found(self, tensor: Tensor) -> str | None:
+        place = grad_node(tensor)
+        if place is not None:
+            return self.by_node.get(place)
+        for key in (id(tensor), id(tensor.array)):
+            name, version = self._by_tensor.get(key, (None, 0))
+            if name is not None and version == tensor._version:
+                return name
+        return None
+
+    def step(
+        self,
+        phase: str,
+        node: str,
+        edges: list[str],
+        reads: list[Any],
+        writes: list[Any],
+        formula: list[Any],
+        say: str,
+        **more: Any,
+    ) -> None:
+        self.saved.before_step(phase)
+        self.steps.append(
+            {
+                "phase": phase,
+                "node": node,
+                "edges": edges,
+                "reads": reads,
+                "writes": writes,
+                "formula": formula,
+                "say": say,
+                **more,
+            }
+        )
+
+    def document(self, title: str | None) -> Trace:
+        """The finished Trace."""
+        self.saved.before_step()
+        used = {column for s in self.steps for _, column, _ in s["writes"]}
+        self._mark_dangling()
+        document: Trace = {"schema": SCHEMA, "title": self._title() if title is None else title}
+        source = self.map.source()
+        if source is not None:
+            document["source"] = source
+        document |= {
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "seed": self.seeds,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "columns": [COLUMNS[k] for k in "vdg" if k in used],
+            "steps": self.steps,
+        }
+        return document
+
+    def _mark_dangling(self) -> None:
+        """Nodes that lead to no output were computed in vain: of a derivative's own graph, often
+        a large part.
+        """
+        leading = set(self.outputs)
+        for node in reversed(self.nodes):
+            if node["id"] in leading:
+                leading.update(edge["src"] for edge in self.into.get(node["id"], {}).values())
+            elif node["kind"] == "op":
+                node["dangling"] = True
+
+    def _title(self) -> str:
+        """The function and the point, in signs alone: a title is shown in every language."""
+        given = {
+            s["node"]: s["writes"][0][2]
+            for s in self.steps[: 2 * len(self.inputs)]
+            if s["phase"] == "primal"
+        }
+        at = ", ".join(f"{i} = {number(given[i])}" for i in self.inputs)
+        return f"{self.map.name}({', '.join(self.inputs)}), {at}" if self.inputs else self.map.name

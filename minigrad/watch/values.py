@@ -1,0 +1,112 @@
+"""Payloads as values of a Trace: a number, or a summary of an array with its first elements and a
+map of colours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from .. import backend
+from ..core.tensor import Tensor
+from ..errors import AutogradError
+from ..trace.schema import LEVELS, SAMPLE
+
+_elements: ContextVar[int] = ContextVar("elements", default=SAMPLE)
+
+
+@contextmanager
+def more_elements(count: int) -> Iterator[None]:
+    """Values hold so many elements inside. The document is then no valid Trace until its samples
+    are cut to 16 again.
+    """
+    token = _elements.set(max(SAMPLE, count))
+    try:
+        yield
+    finally:
+        _elements.reset(token)
+
+
+def value(array: Any, picture: bool = False) -> Any:
+    """A payload (or Python number) as a Trace value: a number, or a summary with the first 16
+    elements (and a heat map, if wanted).
+    """
+    if isinstance(array, bool | int | float | complex):
+        return _number(array)
+    host = backend.to_numpy(array)
+    if host.dtype.kind not in "biufc":
+        host = host.astype(backend.float64)
+    if host.ndim == 0:
+        return _number(host.item())
+    flat = host.reshape(-1)
+    sample = [_number(v.item()) for v in flat[: _elements.get()]]
+    summary: dict[str, Any] = {
+        "shape": list(host.shape),
+        "dtype": str(array.dtype),
+        "sample": sample,
+    }
+    if flat.size and host.dtype.kind in "iuf":
+        wide = flat.astype(backend.float64)
+        summary |= {
+            "min": _number(float(wide.min())),
+            "max": _number(float(wide.max())),
+            "norm": _number(math.sqrt(float(wide @ wide))),
+        }
+        if picture and flat.size > SAMPLE:
+            summary["heat"] = heat(host)
+    return summary
+
+
+def array_of(value: Any) -> Any:
+    """The payload of a tensor; anything else itself."""
+    return value.array if isinstance(value, Tensor) else value
+
+
+def payload_value(array: Any, picture: bool = False) -> Any:
+    """A payload as a Trace value. Raises AutogradError for what stands for many values at once,
+    as inside vmap.
+    """
+    if hasattr(type(array), "__minigrad_apply__"):
+        raise AutogradError(
+            "trace: the function computes with batched or symbolic values (vmap, for instance),"
+            " which a Trace cannot show. Trace the inner function on one example."
+        )
+    return value(array, picture)
+
+
+ROWS, COLUMNS = 12, 24
+
+
+def heat(host: Any) -> dict[str, Any]:
+    """A large array as a small map of colours: evenly spaced elements (never more than 12 × 24),
+    each as one of 17 levels around zero.
+
+    An array of more than two axes is read as the matrix of its last axis; a vector as one row. The
+    scale is the largest magnitude among all finite elements.
+    """
+    matrix = host.reshape(1, -1) if host.ndim == 1 else host.reshape(-1, host.shape[-1])
+    steps = [max(1, -(-n // most)) for n, most in zip(matrix.shape, (ROWS, COLUMNS), strict=True)]
+    cells = matrix[:: steps[0], :: steps[1]].astype(backend.float64)
+    finite = [abs(v) for v in (float(host.min()), float(host.max())) if math.isfinite(v)]
+    seen = [v for row in cells.tolist() for v in row]
+    scale = max([*finite, *(abs(v) for v in seen if math.isfinite(v))], default=0.0)
+    half = (len(LEVELS) - 1) // 2
+
+    def level(v: float) -> str:
+        if math.isnan(v):
+            return "n"
+        share = max(-1.0, min(1.0, v / scale)) if scale else 0.0
+        return LEVELS[half + math.floor(half * share + 0.5)]
+
+    return {"shape": list(cells.shape), "scale": scale, "levels": "".join(map(level, seen))}
+
+
+def _number(v: Any) -> Any:
+    if isinstance(v, complex):
+        return {"re": _number(v.real), "im": _number(v.imag)}
+    if isinstance(v, float) and not math.isfinite(v):
+        return "nan" if math.isnan(v) else "inf" if v > 0 else "-inf"
+    return v
