@@ -27,7 +27,18 @@ LEFT_OUT = {
 """The package itself, the command line and the course above it, and what nearly everything
 imports.
 """
-WIDTH, ROW, BOX, HEIGHT = 1000, 62, 104, 28
+WIDTH, ROW, HEIGHT = 1000, 62, 28
+LETTER, LEAST_BOX, LEAST_GAP = 8, 104, 12
+"""Width of a letter of the labels (in wide fonts too), of the smallest box, and of a gap."""
+
+
+def label(unit: str) -> str:
+    return unit.partition(".")[2]
+
+
+def box_width(unit: str) -> int:
+    """Wide enough for the label, with a margin."""
+    return max(LEAST_BOX, LETTER * len(label(unit)) + 16)
 
 
 def needs() -> dict[str, set[str]]:
@@ -50,7 +61,7 @@ def needs() -> dict[str, set[str]]:
 
 
 def rows(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The units by the length of the longest way down, the ones that need nothing first. Raises
+    """The units by the length of the longest path down, the ones that need nothing first. Raises
     ValueError for a circle.
     """
     height: dict[str, int] = {}
@@ -78,13 +89,16 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 def svg(graph: dict[str, set[str]]) -> str:
     """The picture."""
     tower = rows(graph)
+    width = max(WIDTH, *(sum(box_width(u) + LEAST_GAP for u in row) + LEAST_GAP for row in tower))
     place: dict[str, tuple[float, float]] = {}
     for i, row in enumerate(reversed(tower)):
-        for k, u in enumerate(row):
-            place[u] = (WIDTH * (k + 1) / (len(row) + 1), 30 + ROW * i)
+        gap = x = (width - sum(map(box_width, row))) / (len(row) + 1)
+        for u in row:
+            place[u] = (x + box_width(u) / 2, 30 + ROW * i)
+            x += box_width(u) + gap
     parts = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROW * len(tower)}"'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {ROW * len(tower)}"'
             ' font-family="sans-serif" font-size="13">'
         ),
         (
@@ -102,13 +116,13 @@ def svg(graph: dict[str, set[str]]) -> str:
                 ' marker-end="url(#tip)"/>'
             )
     for u, (x, y) in sorted(place.items()):
-        corner = f'x="{x - BOX / 2:.0f}" y="{y - HEIGHT / 2:.0f}"'
+        corner = f'x="{x - box_width(u) / 2:.0f}" y="{y - HEIGHT / 2:.0f}"'
         parts.append(
-            f'<rect {corner} width="{BOX}" height="{HEIGHT}" rx="5" fill="#fff" stroke="#333"/>'
+            f'<rect {corner} width="{box_width(u)}" height="{HEIGHT}" rx="5" fill="#fff"'
+            ' stroke="#333"/>'
         )
         parts.append(
-            f'<text x="{x:.0f}" y="{y + 4:.0f}"'
-            f' text-anchor="middle">{escape(u.partition(".")[2])}</text>'
+            f'<text x="{x:.0f}" y="{y + 4:.0f}" text-anchor="middle">{escape(label(u))}</text>'
         )
     return "\n".join([*parts, "</svg>\n"])
 
