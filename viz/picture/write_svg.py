@@ -8,13 +8,24 @@ from html import escape
 
 from minigrad.viz.constants import SHAPE
 from minigrad.viz.layout import measure
-from minigrad.viz.picture.marks import STYLES, Disc, Group, Line, Mark, Style, Text, colours
+from minigrad.viz.picture.marks import (
+    STYLES,
+    Disc,
+    Group,
+    Line,
+    Mark,
+    Style,
+    Text,
+    colours,
+    style_of,
+)
 from minigrad.viz.reading import Run
 
 FONTS = {
     "math": '"STIX Two Math","Latin Modern Math","Cambria Math","DejaVu Math TeX Gyre",serif',
     "mono": 'ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace',
     "sans": "system-ui,DejaVu Sans,sans-serif",
+    "graphviz": "Helvetica,Arial,Liberation Sans,DejaVu Sans,sans-serif",
 }
 OVERLINE = "\u0305"
 HALO = 3
@@ -22,13 +33,25 @@ HALO = 3
 
 
 def svg(
-    marks: Sequence[Mark], width: float, height: float, *, title: str = "", lang: str = "en"
+    marks: Sequence[Mark],
+    width: float,
+    height: float,
+    *,
+    styles: Mapping[str, Style] = STYLES,
+    title: str = "",
+    lang: str = "en",
+    unit: str = "",
+    inline: bool = False,
 ) -> str:
-    """An SVG document of this size that needs no script; its styles apply to this picture alone."""
-    body = "".join(_written(mark) for mark in marks)
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    """An SVG document of this size that needs no script; its styles apply to this picture alone.
+
+    styles: the roles that the marks play. unit: that of the size, "" (pixels) or "pt". inline: as a
+    part of a notebook's page, whose theme it then follows.
+    """
+    body = "".join(_written(mark, styles) for mark in marks)
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}{unit}" height="{height:g}{unit}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} lang="{lang}" role="img"'
-    sheet = stylesheet_of(roles_of(marks))
+    sheet = stylesheet_of(roles_of(marks), styles, inline)
     return (
         f"{head}"
         f' class="mg-frame"><title>{escape(title)}</title><style>{sheet}</style>{body}</svg>\n'
@@ -43,19 +66,32 @@ def roles_of(marks: Iterable[Mark]) -> set[str]:
     return found
 
 
-def stylesheet_of(roles: Iterable[str], styles: Mapping[str, Style] = STYLES) -> str:
+def stylesheet_of(
+    roles: Iterable[str], styles: Mapping[str, Style] = STYLES, inline: bool = False
+) -> str:
     """The rules of some roles: shapes and light colours, then the dark colours for readers who
-    prefer them."""
+    prefer them; inline, also for a notebook that is dark, and not for one that is light."""
     used = set(roles)
     chosen = {name: style for name, style in styles.items() if name in used}
     light = "".join(_rule(name, style, colours(False), True) for name, style in chosen.items())
-    dark = "".join(_rule(name, style, colours(True), False) for name, style in chosen.items())
+
+    def dark(within: str) -> str:
+        rules = (_rule(name, style, colours(True), False) for name, style in chosen.items())
+        return "".join(f"{within}{rule}" for rule in rules if rule)
+
     base = ".mg-frame path,.mg-frame circle,.mg-frame rect{fill:none}"
-    return f"{base}{light}@media (prefers-color-scheme:dark){{{dark}}}"
+    if not inline:
+        return f"{base}{light}@media (prefers-color-scheme:dark){{{dark('')}}}"
+    preferred = (
+        f"@media (prefers-color-scheme:dark){{{dark(':not([data-jp-theme-light=true] *)')}}}"
+    )
+    return f"{base}{light}{preferred}{dark('[data-jp-theme-light=false] ')}"
 
 
 def _rule(name: str, style: Style, colour: Mapping[str, str], shapes: bool) -> str:
-    said = [f"{key}:{colour[style[key]]}" for key in ("fill", "stroke") if key in style]
+    said = [
+        f"{key}:{colour.get(style[key], style[key])}" for key in ("fill", "stroke") if key in style
+    ]
     if "halo" in style:
         said.append(f"stroke:{colour[style['halo']]}")
     if shapes:
@@ -77,11 +113,11 @@ def _shape(style: Style) -> list[str]:
     return said
 
 
-def _written(mark: Mark) -> str:
+def _written(mark: Mark, styles: Mapping[str, Style]) -> str:
     if isinstance(mark, Group):
-        return _group(mark)
+        return _group(mark, styles)
     if isinstance(mark, Text):
-        return _text(mark)
+        return _text(mark, style_of(mark.role, styles).get("font") == "graphviz")
     look = f'class="{mark.role}"'
     if isinstance(mark, Line):
         return f'<path d="{mark.path}" {look}/>'
@@ -92,8 +128,8 @@ def _written(mark: Mark) -> str:
     return f'<rect x="{mark.x:g}" y="{mark.y:g}" {size}{corner} {look}/>'
 
 
-def _group(group: Group) -> str:
-    inner = "".join(_written(mark) for mark in group.marks)
+def _group(group: Group, styles: Mapping[str, Style]) -> str:
+    inner = "".join(_written(mark, styles) for mark in group.marks)
     look = f' opacity="{group.opacity:g}"' if group.opacity != 1 else ""
     if group.shift != (0.0, 0.0):
         look += f' transform="translate({group.shift[0]:g} {group.shift[1]:g})"'
@@ -102,10 +138,11 @@ def _group(group: Group) -> str:
     return f"<g{look}>{f'<title>{escape(group.title)}</title>' if group.title else ''}{inner}</g>"
 
 
-def _text(mark: Text) -> str:
+def _text(mark: Text, exact: bool) -> str:
+    """A text; exact: its letters take the width that the mark says, whatever the font."""
     look = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
     look += ' text-decoration="line-through"' if mark.struck else ""
-    if "shape" in mark.role.split() and len(mark.text) * SHAPE["letter"] > mark.room:
+    if exact or ("shape" in mark.role.split() and len(mark.text) * SHAPE["letter"] > mark.room):
         look += f' textLength="{mark.room:.0f}" lengthAdjust="spacingAndGlyphs"'
     if isinstance(mark.text, str):
         inner = escape(mark.text.replace(" ", "\u00a0") if "value" in mark.role else mark.text)

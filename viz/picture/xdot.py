@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minigrad.viz.picture.marks import Line, Mark, Style, Text
+from minigrad.viz.picture.marks import STYLES, Box, Line, Mark, Style, Text, palette
 
-ROOM = 0.95
-"""The size of letters against Graphviz's: the fonts here may be wider than those that it reckons
-with."""
 PAD = 6.0
 """Around the picture, in points."""
 KAPPA = 0.5523
@@ -44,17 +41,31 @@ def read(xdot: str) -> Drawing:
     left, bottom, right, top = (float(v) for v in size[1].split(","))
     marks: list[Mark] = []
     styles: dict[str, Style] = {}
+    known = _colours(xdot)
+    wide, high = right - left + 2 * PAD, top - bottom + 2 * PAD
     for line in re.findall(r'\b_(?:h|t|l|hl|tl)?draw_="((?:[^"\\]|\\.)*)"', xdot):
-        pen = _Pen(styles, PAD - left, top + PAD)
-        marks += pen.run(line.replace('\\"', '"'))
-    return Drawing(marks, styles, right - left + 2 * PAD, top - bottom + 2 * PAD)
+        pen = _Pen(styles, known, PAD - left, top + PAD)
+        marks += pen.run(re.sub(r'\\(["\\])', r"\1", line))
+        if known and "surface" not in styles:  # the first line drew the ground
+            marks, styles["surface"] = [Box(0, 0, wide, high, 0, "surface")], STYLES["surface"]
+    return Drawing(marks, styles, wide, high)
+
+
+def _colours(xdot: str) -> dict[str, str]:
+    """The stylesheet's names of the colours of a drawing in its colours, so that the picture has
+    dark ones too; none for a drawing in other colours."""
+    names = palette()
+    if names["ink"][0] not in xdot:
+        return {}
+    found = {light: name for name, (light, _) in reversed(names.items())}
+    return {**found, names["raised"][0]: "raised"}
 
 
 class _Pen:
     """Carries out one line of instructions; pen, fill and style hold until the line ends."""
 
-    def __init__(self, styles: dict[str, Style], right: float, down: float):
-        self.styles, self.right, self.down = styles, right, down
+    def __init__(self, styles: dict[str, Style], known: dict[str, str], right: float, down: float):
+        self.styles, self.known, self.right, self.down = styles, known, right, down
         self.stroke, self.fill, self.width, self.font = "#000000", "none", 1.0, 11.0
         self.dash: tuple[float, ...] = ()
 
@@ -63,9 +74,9 @@ class _Pen:
         words = _Reader(line)
         for letter in words.letters():
             if letter == "c":
-                self.stroke = _colour(words.text())
+                self.stroke = self._colour(words.text())
             elif letter == "C":
-                self.fill = _colour(words.text())
+                self.fill = self._colour(words.text())
             elif letter == "F":
                 self.font = words.number()
                 words.text()
@@ -78,8 +89,13 @@ class _Pen:
             elif letter in "Ee":
                 yield self._ellipse(letter == "E", *(words.number() for _ in range(4)))
             elif letter == "T":
-                x, y, align, _width = (words.number() for _ in range(4))
-                yield self._text(x, y, int(align), words.text())
+                x, y, align, width = (words.number() for _ in range(4))
+                yield self._text(x, y, int(align), width, words.text())
+
+    def _colour(self, text: str) -> str:
+        if text == "transparent":
+            return "none"
+        return self.known.get(text, text)
 
     def _style(self, style: str) -> None:
         if style.startswith("setlinewidth("):
@@ -104,10 +120,11 @@ class _Pen:
             ring += [(x + w * u, y + h * v) for u, v in quarter]
         return self._shape("b" if filled else "B", ring)
 
-    def _text(self, x: float, y: float, align: int, text: str) -> Text:
+    def _text(self, x: float, y: float, align: int, width: float, text: str) -> Text:
+        """A text, as wide as Graphviz takes it to be: the fonts here may be wider."""
         anchor = {-1: "start", 0: "middle", 1: "end"}[align]
-        role = self._known({"font": "graphviz", "fill": self.stroke, "size": ROOM * self.font})
-        return Text(x + self.right, self.down - y, text, role, anchor)
+        role = self._known({"font": "graphviz", "fill": self.stroke, "size": self.font})
+        return Text(x + self.right, self.down - y, text, role, anchor, room=width)
 
     def _role(self, filled: bool) -> str:
         dash = tuple(length * self.width for length in self.dash)
@@ -115,11 +132,10 @@ class _Pen:
         return self._known(look | ({"fill": self.fill} if filled else {}))
 
     def _known(self, style: Style) -> str:
-        """The name of a style, which the drawing gets if it has no such one yet."""
-        name = next((name for name, known in self.styles.items() if known == style), "")
-        if not name:
-            name = f"x{len(self.styles)}"
-            self.styles[name] = style
+        """The name of a style, which says all of it: several pictures share a page."""
+        said = "-".join(f"{key}-{value}" for key, value in sorted(style.items()))
+        name = re.sub(r"[^\w-]+", "_", said)
+        self.styles[name] = style
         return name
 
 
@@ -153,7 +169,3 @@ class _Reader:
         start = self.data.index(b"-", self.at) + 1
         self.at = start + length
         return self.data[start : self.at].decode(errors="replace")
-
-
-def _colour(text: str) -> str:
-    return "none" if text == "transparent" else text

@@ -1,0 +1,92 @@
+"""`draw_graph` in a browser: it follows the page's theme, and no text is wider than its box."""
+
+import re
+
+import pytest
+from minigrad.viz.picture.marks import palette
+
+import minigrad as mg
+from minigrad import nn
+
+from .conftest import open_text
+
+pytest.importorskip("graphviz", reason='graphviz is not installed: pip install "minigrad[viz]"')
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(1, 3, (3, 3), padding=(1, 1))
+        self.linear = nn.Linear(48, 2)
+
+    def forward(self, x):
+        return self.linear(self.convolution(x).relu().reshape(x.shape[0], -1))
+
+
+def drawing():
+    return Net().draw_graph(mg.ones(2, 1, 4, 4), depth=None)
+
+
+LOOK = """svg => {
+    const look = (of) => [...svg.querySelectorAll(of)].map((e) => getComputedStyle(e));
+    return { inks: look("text").map((s) => s.fill), fills: look("path").map((s) => s.fill) };
+}"""
+
+
+def rgb(name, dark):
+    colour = palette()[name][dark]
+    return "rgb({}, {}, {})".format(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))
+
+
+def relative_luminance(colour):
+    channels = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("preferred", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["true", "false", None])
+def test_a_drawing_in_a_notebook_has_the_notebooks_colours(visit, tmp_path, theme, preferred):
+    """The notebook's theme counts; without one, as on a plain page, the reader's preference."""
+    inside = drawing()._repr_mimebundle_()["text/html"]
+    visit.page.emulate_media(color_scheme=preferred)
+    attribute = f' data-jp-theme-light="{theme}"' if theme else ""
+    open_text(visit, tmp_path, f"<body{attribute}>{inside}</body>", "svg")
+    dark = theme == "false" or (theme is None and preferred == "dark")
+    found = visit.page.locator("svg").evaluate(LOOK)
+    assert rgb("ink", dark) in found["inks"]
+    assert {rgb("raised", dark), rgb("v-tint", dark)} <= set(found["fills"])
+    assert rgb("surface", not dark) not in found["fills"] or rgb("surface", not dark) == rgb(
+        "raised", dark
+    )
+    for ink in set(found["inks"]):
+        contrast = [relative_luminance(ink), relative_luminance(rgb("raised", dark))]
+        assert (max(contrast) + 0.05) / (min(contrast) + 0.05) > 4.5
+
+
+def test_a_drawing_in_a_file_follows_the_readers_preference(visit, tmp_path):
+    path = tmp_path / "graph.svg"
+    assert drawing().save(path) == str(path)
+    for preferred in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=preferred)
+        visit.page.goto(path.as_uri())
+        found = visit.page.locator("svg").evaluate(LOOK)
+        assert rgb("ink", preferred == "dark") in found["inks"]
+    assert palette()["surface"][1] in path.read_text(encoding="utf-8")
+
+
+def test_no_text_is_wider_than_its_box(visit, tmp_path):
+    """Whatever the font: here one that is much wider than the one that Graphviz reckons with."""
+    inside = drawing()._repr_mimebundle_()["text/html"]
+    wide = "<style>text { font-family: 'DejaVu Sans Mono', monospace !important }</style>"
+    open_text(visit, tmp_path, inside + wide, "svg")
+    found = visit.page.locator("svg").evaluate("""svg => {
+        const boxes = [...svg.querySelectorAll("path")].map((e) => e.getBBox());
+        return [...svg.querySelectorAll("text")].map((text) => {
+            const { x, y, width, height } = text.getBBox();
+            const middle = y + height / 2, inside = (b) =>
+                b.x <= x && x + width <= b.x + b.width && b.y <= middle
+                && middle <= b.y + b.height;
+            return boxes.some(inside) ? "" : text.textContent;
+        }).filter(Boolean); }""")
+    assert found == []
