@@ -4,7 +4,7 @@ the hand-ins to grades.csv.
 The sheet is the course's second lesson. Of a hundred hand-ins 90 are right (each with a comment of
 its own, so that no two are alike), 6 are wrong in one exercise, 3 raise, and 1 ends its process.
 None loops: a loop costs what its exercise allows, ten seconds by default, whatever the grader does.
-"Cold" starts Python anew for each hand-in, "warm" forks it from a running one; both isolate alike.
+"Cold" starts a Python process for each hand-in, "warm" forks a running one; both isolate alike.
 Every run checks that each hand-in got the points it deserves. No privilege is needed: run it as a
 plain user.
 """
@@ -102,8 +102,8 @@ def main(argv: list[str]) -> int:
 
 
 def measure(kind: str, number: int, jobs: int) -> dict[str, Any]:
-    """Grades a class of `number`; raises AssertionError where somebody does not get what they
-    deserve.
+    """Grades a class of `number`; raises AssertionError where a hand-in does not get the
+    points that it deserves.
     """
     from minigrad.lessons.grading import run
     from minigrad.lessons.grading.sheet import load_sheet

@@ -174,7 +174,7 @@ def measure(
     gc.collect()
     gc.freeze()
     for round_number in range(repeat):
-        first = round_number % len(names)  # nobody always goes first
+        first = round_number % len(names)  # the first place changes in each round
         for name in names[first:] + names[:first]:
             seconds[name].append(take_turn(runs[name], inner[name], threads))
     gc.unfreeze()

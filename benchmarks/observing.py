@@ -1,5 +1,5 @@
-"""`python -m benchmarks.observing`: what it costs that the engine can be watched, while nobody
-watches.
+"""`python -m benchmarks.observing`: what it costs that the engine can be observed, while no
+observer is active.
 
 The engine asks in a few places whether anybody observes. Here the same functions are made once more
 without these questions (their syntax trees are cut), and the scalar chain runs with the one set and
@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class _Unasked(ast.NodeTransformer):
-    """Takes the road that is taken when there are no observers."""
+    """Keeps only the branch that runs when there are no observers."""
 
     found = 0
 
@@ -53,7 +53,7 @@ class _Unasked(ast.NodeTransformer):
 
 
 def without_questions(function: FunctionType) -> CodeType:
-    """The code of a function in which nobody asks for observers."""
+    """The code of a function without the question for observers."""
     maker, _, inner = function.__qualname__.partition(".<locals>.")
     code = _cut(getattr(sys.modules[function.__module__], maker) if inner else function)
     return (

@@ -4,7 +4,7 @@ operating system says of the process.
 Each peer gets a process of its own, in which the workload is built and run once, thrown away (so
 that whatever is loaded late is there, and what was freed has gone back to the system), and then
 built and run again. The figure is how far the process rose above the state before the second time:
-data, parameters, graph and all, and what a compiler needs that compiles the function anew (JAX's
+data, parameters, graph and all, and what a compiler needs that compiles the function again (JAX's
 does). Linux only: elsewhere, or where the kernel does not let a process reset its own high-water
 mark, there is no figure.
 """

@@ -170,8 +170,8 @@ STYLE = """\
 """
 
 THEME = """\
-// The reader's choice of light or dark, told to the pictures in the way in which
-// JupyterLab tells it.
+// The reader's choice of light or dark, told to the pictures by the attributes
+// that JupyterLab sets.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const tell = () => {
   const { theme } = document.body.dataset;

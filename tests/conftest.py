@@ -21,7 +21,7 @@ import pytest
 
 from tests.helpers import lesson_runs, tables
 
-# The same examples on every machine, and no failure because a busy machine was slow once.
+# Equal examples on every machine, and no failure because a busy machine was slow once.
 hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("minigrad")
 

@@ -1,5 +1,5 @@
-"""A module's drawing: one box for each layer, opened to any depth; with an example input the way
-that values really take through it.
+"""A module's drawing: one box for each layer, opened to any depth; with an example input, joined
+as the values flow through it.
 
     model.draw_graph(x)                 the children as boxes, joined as the forward pass joins them
     model.draw_graph(x, depth=2)        their children too; depth=None: down to the single

@@ -19,7 +19,7 @@ from minigrad.viz.traversal import operands_first
 LINE = {"forward": ("wire", "solid"), "tangent": ("d", "dashed"), "update": ("ink", "bold")}
 """Colour and line of a phase's boxes; every backward pass has the adjoints' dots."""
 ROLE = {"given": ("wire", "solid"), "gradient": ("g", "dotted"), "tangent": ("d", "dashed")}
-"""The same for the nodes of a static graph, by who made them."""
+"""Colour and line of a static graph's nodes, by the pass that made them."""
 PASS = {
     "backward": "stage1",
     "second backward": "stage2",

@@ -201,7 +201,7 @@ def _place(
 
 def _part(points: Points, own: list[Point]) -> tuple[float, float, float, list[Point]]:
     """The part of an edge that no other wire shares, as a rule: what leads into its end; between
-    two lines the way back.
+    two lines the part that runs left.
 
     Its left end, its right end, the number's first choice between them, and the points along it.
     """

@@ -46,7 +46,7 @@ class Stepper(anywidget.AnyWidget):
             grader reads it.
         views: the further views that are open at first. lang: the interface's language.
         reader: what the reader has opened and chosen (views, groups, columns and more), so that it
-            is there when the notebook draws the output anew.
+            is there when the notebook redraws the output.
 
     Raises:
         minigrad.viz.reading.TraceError: the document is not a Trace.

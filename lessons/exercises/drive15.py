@@ -25,7 +25,7 @@ moved = {"there": 0, "back": 0}
 
 
 class PretendArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array in the memory of the pretend device. `get()` is the only way out."""
+    """An array in the memory of the pretend device. Only `get()` copies it to the host."""
 
     __array_priority__ = 100
     device = SimpleNamespace(id=0)
@@ -129,8 +129,8 @@ def _closed(value):
 
 
 class _Wrapped:
-    """A function of NumPy (or a part of it, such as `linalg`) that takes and gives arrays behind
-    the wall.
+    """A function of NumPy (or a part of it, such as `linalg`) that takes and gives arrays of the
+    pretend device.
     """
 
     def __init__(self, inside):

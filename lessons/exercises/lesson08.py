@@ -270,8 +270,8 @@ def _first_backward(case: Case) -> list[str]:
         ),
         Misconception(
             "ends only",
-            "you mark only nodes that nobody uses. A node whose only users dangle is needed by"
-            " nobody either.",
+            "you mark only nodes that no node uses. A node whose only users dangle is not needed"
+            " either.",
             lambda case: [
                 n.id
                 for n in jvp_network(wave, 1.0).dangling
@@ -346,13 +346,13 @@ def _slip_in_graph(
         ),
     ),
     checked=(
-        "They are held against the definition: a node is needed if a way leads from it to an"
+        "They are held against the definition: a node is needed if a path leads from it to an"
         " output."
     ),
     misconceptions=(
         _slip_in_graph(
             "ends only",
-            "you return only nodes that nobody uses. What only dangling nodes use dangles as well.",
+            "you return only nodes without users. What only dangling nodes use dangles as well.",
             lambda operands, outputs: sorted(set(operands).difference(outputs, *operands.values())),
         ),
         _slip_in_graph(
@@ -455,7 +455,7 @@ _ALL: tuple[Exercise, ...] = (
         ),
         slips=(
             ("That is every blue node. Which of them does the second pass use?", lambda: 6.0),
-            ("Nearly: the seed v counts as well; nobody needs it in the end.", lambda: 2.0),
+            ("Nearly: the seed v counts as well; it is not needed in the end.", lambda: 2.0),
             (
                 (
                     "What the second pass multiplies by has been computed in the first one: cos x,"

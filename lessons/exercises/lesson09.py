@@ -61,7 +61,10 @@ PREDICTIONS = (
                 "The intermediate results have gradients as well, but they do not store them.",
                 lambda: 5.0,
             ),
-            ("The inputs and the targets are data: nobody asked for their gradients.", lambda: 6.0),
+            (
+                "The inputs and the targets are data, and need no gradients.",
+                lambda: 6.0,
+            ),
             ("Each layer has two parameters: a weight matrix and a bias.", lambda: 2.0),
         ),
         hints=(

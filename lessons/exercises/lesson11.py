@@ -269,7 +269,7 @@ EARLY_STOP = equal_to(
             "how many epochs there was no better one."
         ),
         (
-            "A loss that is better than the best so far: remember it and start counting anew. "
+            "A loss that is better than the best so far: remember it and start counting again. "
             "Else count one more."
         ),
         (
@@ -284,7 +284,7 @@ EARLY_STOP = equal_to(
                          lambda losses, patience: int(np.argmin(losses))),
         Misconception.of("where it stopped",
             "you return the epoch at which it stops; the best one came before it.", _when_stopped),
-        Misconception.of("never begins anew",
+        Misconception.of("never begins again",
             "The count must start again at 0 when a better loss is found.", _never_reset),
         Misconception.of("neighbours",
             "you compare with the epoch before; compare with the best so far.", _rises),

@@ -427,7 +427,7 @@ def _about_run(case: Case, got: Any) -> str:
         return (
             ""
             if type(runs) is int and 1 <= runs <= 2
-            else f"a stage ran {runs} times; at most once forward and once again on the way back."
+            else f"a stage ran {runs} times; at most once forward and once in the reverse pass."
         )
     point = mg.tensor(x, requires_grad=True)
     result = plain([Stage([0] * n, i) for i in range(n)], point)
@@ -515,7 +515,7 @@ _ALL: tuple[Exercise, ...] = (
             ("You left out x, which the first sine keeps.", lambda: 168.0),
             (
                 (
-                    "You count the result of the last sine as well. Nobody needs it: the sum keeps"
+                    "You count the result of the last sine as well. No rule reads it: the sum keeps"
                     " nothing."
                 ),
                 lambda: 216.0,
@@ -547,12 +547,12 @@ _ALL: tuple[Exercise, ...] = (
                 ),
                 lambda: 50.0,
             ),
-            ("That is one round. Does the next round let go of it?", lambda: 4.0),
+            ("That is one round. Does the next round free it?", lambda: 4.0),
             ("Losses are small, but they have a history.", lambda: 0.0),
         ),
         hints=(
             "What does a graph of five sines hold? And is x counted?",
-            "Ten rounds, none of them let go.",
+            "Ten rounds, none of them freed.",
         ),
         tolerance=1e-9,
     ),

@@ -224,7 +224,7 @@ raised_exp = Mended(
     by_engine(_raised_exp),
     hints=(
         (
-            "Which of the three lines changes an array that somebody still needs? The error says"
+            "Which of the three lines changes an array that is still needed? The error says"
             " whose rule needs what."
         ),
         "Let the line make a new tensor, and leave the old one alone.",

@@ -1,7 +1,7 @@
 """The exercises of lesson 15, as data: a function for every device, bytes that travel, when a move
 pays, and a queue of work.
 
-No exercise needs a GPU, and no figure of one stands here: rates and times are drawn anew for each
+No exercise needs a GPU, and no figure of one stands here: rates and times are drawn again for each
 check. What is right is computed step by step, where the students are asked for a formula.
 """
 
@@ -193,7 +193,7 @@ bytes_moved = equal_to(
                          lambda itemsize, **a: _travelled(itemsize=1, **a)),
         Misconception.of("the loss forgotten", "One number comes back in each step: the loss.",
                          lambda **a: _travelled(**a) - a["steps"] * a["itemsize"]),
-        Misconception.of("the way back forgotten",
+        Misconception.of("the results forgotten",
             "The parameters (or their gradients) also come back.",
                          lambda **a: _travelled(**a) - a["parameters"] * a["itemsize"]
                          * (1 if a["stays"] else a["steps"])),

@@ -105,7 +105,7 @@ def _alone(rng: np.random.Generator) -> Iterator[Graph]:
 
 
 def _forked(rng: np.random.Generator) -> Iterator[Graph]:
-    """Nodes that are used more than once: twice by one operation, on a long way and a short one,
+    """Nodes that are used more than once: twice by one operation, on a long path and a short one,
     as a shared weight, as a shortcut.
     """
     x, w, b = _draw(rng, 3, 2), _draw(rng, 2, 2), _draw(rng, 2)
@@ -576,7 +576,7 @@ def _of_network(case: Case) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _right(case: Case) -> Any:
-    """What is right for a case, by minigrad; nobody changes it."""
+    """What is right for a case, by minigrad; it is never changed."""
     if case.args["what"] == "graph":
         return by_engine(_graph_of(case))
     if case.args["what"] == "deep":

@@ -426,7 +426,7 @@ def test_values_and_gradients_agree_with_pytorch(torch, name: str) -> None:
 
 
 def backwards(array):
-    """The same numbers in memory that runs from the end."""
+    """An array with these numbers, stored in memory from the last to the first."""
     array = np.asarray(array)
     return np.flip(np.flip(array).copy()) if array.ndim else array
 

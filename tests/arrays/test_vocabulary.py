@@ -210,7 +210,7 @@ CASES = {
             m.special.logsumexp(x, 0, keepdim=True)], C),
     "logsumexp of no complex": (lambda m,
         x: [m.logsumexp(x[:0].detach(), 0), m.logsumexp(x[0, 0], 0)], C),
-    # arranged anew
+    # reordered
     **{
         f"index_reduce {reduce} {'with' if own else 'without'} self": (
             lambda m, x, s, reduce=reduce,

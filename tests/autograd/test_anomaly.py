@@ -66,7 +66,7 @@ def test_nan_raises_and_names_operation_output_and_line():
     x = mg.tensor([1.0, 0.0], requires_grad=True)
     with autograd.detect_anomaly():
         y = x.sqrt()
-        loss = (y * 0.0).sum()  # 0 · ∞ on the way back
+        loss = (y * 0.0).sum()  # 0 · ∞ in the reverse pass
         with pytest.raises(
             RuntimeError, match=r"Function 'SqrtBackward0' returned nan values in its 0th output"
         ) as caught:

@@ -657,7 +657,7 @@ def test_profile():
     counts = {e.key: e.count for e in prof.key_averages()}
     assert (
         counts["pow"] == 200 and counts["PowBackward0"] == counts["AccumulateGrad"] == 100
-    )  # pow also runs in the rule of the way back
+    )  # pow also runs in its own pullback
     table = prof.key_averages().table(sort_by="self_cpu_time_total")
     assert "Self CPU" in table and "PowBackward0" in table
     assert prof.self_cpu_time_total == pytest.approx(
@@ -731,7 +731,7 @@ class Fails(Function):
 
     @staticmethod
     def backward(ctx, gO):
-        raise RuntimeError("a mistake on the way back")
+        raise RuntimeError("a mistake in the reverse pass")
 
 
 def run_forward(a):
@@ -739,11 +739,11 @@ def run_forward(a):
 
 
 def test_detect_anomaly_shows_the_forward_call():
-    with pytest.raises(RuntimeError, match="a mistake on the way back") as caught:
+    with pytest.raises(RuntimeError, match="a mistake in the reverse pass") as caught:
         run_forward(mg.rand(10, 10, requires_grad=True)).backward()
     assert not getattr(caught.value, "__notes__", [])
     with (
-        pytest.raises(RuntimeError, match="a mistake on the way back") as caught,
+        pytest.raises(RuntimeError, match="a mistake in the reverse pass") as caught,
         autograd.detect_anomaly(),
     ):
         run_forward(mg.rand(10, 10, requires_grad=True)).backward()

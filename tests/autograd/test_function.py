@@ -354,7 +354,7 @@ def test_returned_gradients_never_share_memory() -> None:
     both = a * 1
     (g,) = grad(
         (f.apply(both, both, both) * 1 + both).sum(), both
-    )  # contributions are added up, in nobody's memory but the engine's
+    )  # contributions are added up, in memory that only the engine holds
     assert g.tolist() == [12.0, 12.0]
     for g in (*grad(f.apply(a, b, c), a, seed), *grad(f.apply(a, b, c), [a, b, c], seed)):
         g.mul_(100)
@@ -1227,8 +1227,8 @@ def test_observers_see_one_operation() -> None:
 
 
 def programs(lib, function_class, once):
-    """The same programs for minigrad and PyTorch: each gives a list of numbers or the name of a
-    kind of error.
+    """Programs that run on minigrad and on PyTorch: each gives a list of numbers or the name of
+    an error class.
     """
 
     def make(forward, backward):

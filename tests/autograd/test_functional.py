@@ -281,7 +281,7 @@ def test_the_derivatives_are_differentiable():
 
 
 def test_inputs_are_untouched_and_not_mistaken_for_captured_ones():
-    """The same tensor as argument and captured: only the argument is differentiated."""
+    """A tensor is passed as an argument and captured too: only the argument is differentiated."""
     x = normal(3)
     same(F.jacobian(lambda z: z * x, x), mg.tensor(np.diag(x.numpy())))
     tracked = normal(3).requires_grad_()

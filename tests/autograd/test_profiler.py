@@ -39,7 +39,7 @@ def test_the_example_of_the_document():
             y.backward()
     averages = {e.key: e for e in prof.key_averages()}
     assert averages["PowBackward0"].count == averages["AccumulateGrad"].count == 100
-    assert averages["pow"].count == 200, "once forward, once in the rule of the way back"
+    assert averages["pow"].count == 200, "once forward, once in its pullback"
     assert (
         averages["PowBackward0"].cpu_time_total > averages["PowBackward0"].self_cpu_time_total > 0
     )

@@ -230,8 +230,8 @@ def transformed(name, f):
 
 
 def by_hand(name, f):
-    """The same without vmap and without nesting's machinery: rows by autograd, examples by a
-    loop, directions by central differences.
+    """The expected result without vmap and without nested levels: rows by autograd, examples by
+    a loop, directions by central differences.
     """
     direction = np.array([0.3, -1.0, 0.5])
 

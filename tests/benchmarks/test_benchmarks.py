@@ -57,7 +57,7 @@ def test_engines_take_turns_and_each_goes_first_in_turn():
 
 
 class Clock:
-    """A clock that goes on only while somebody sleeps or works, and what the process used of it
+    """A clock that goes on only during `sleep` and work, and what the process used of it
     until `busy_until`.
     """
 

@@ -236,7 +236,7 @@ def test_another_width_breaks_other_lines_and_keeps_step_and_focus(show, visit):
     )
     visit.page.wait_for_function(f"before => {tops}.size > before", arg=wide)
     assert viewer.locator(".mg-counter").inner_text().startswith("30 /")
-    assert viewer.locator(".mg-node.mg-write").count() == 1, "the step is drawn anew"
+    assert viewer.locator(".mg-node.mg-write").count() == 1, "the step is drawn again"
     assert visit.page.evaluate("document.activeElement.dataset.node") == viewer.locator(
         ".mg-node"
     ).nth(3).get_attribute("data-node")

@@ -1,4 +1,4 @@
-"""What the reader did stays when a notebook draws an output anew: a cell is moved, a notebook is
+"""What the reader did stays when a notebook redraws an output: a cell is moved, a notebook is
 closed and opened again.
 """
 
@@ -66,7 +66,7 @@ def viewer_of(lab, page, number):
 
 
 def move_down(lab, page, number):
-    """Moves a cell one place down, which draws its output anew."""
+    """Moves a cell one place down, which redraws its output."""
     page.evaluate(
         """number => {
             const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -148,7 +148,7 @@ def test_a_cell_that_is_moved_and_a_notebook_opened_again_show_the_widget_as_it_
     )
     move_down(notebook, page, NUMBER["stepper"])
     viewer = viewer_of(notebook, page, NUMBER["stepper"] + 1)
-    assert viewer.get_attribute("data-old") is None, "the output was drawn anew"
+    assert viewer.get_attribute("data-old") is None, "the output was redrawn"
     assert_kept(before, viewer)
     move_down(notebook, page, NUMBER["groups"] - 1)
 

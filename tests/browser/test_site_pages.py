@@ -1,5 +1,5 @@
 """The site in a browser, from the disk and from a plain web server: it steps, sets its formulas,
-and asks nobody else for anything.
+and sends no request to any other host.
 """
 
 import functools

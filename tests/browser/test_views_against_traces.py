@@ -293,7 +293,7 @@ def hold(trace, visit, path):
             and order["taken"].index(e["dst"]) > order["taken"].index(e["src"])
         ]
         assert late == [], (
-            f"{trace['title']}: a node was let go before all its contributions had arrived"
+            f"{trace['title']}: a node was freed before all its contributions had arrived"
         )
         if not any(step["phase"] == "update" for step in trace["steps"]):
             assert "same adjoints" in order["said"], trace["title"]

@@ -1,4 +1,4 @@
-"""What is said to somebody who declares an operation in a wrong way. Nothing is added to the
+"""The errors of wrong declarations of operations; a refused declaration adds nothing to the
 registry.
 """
 

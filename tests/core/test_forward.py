@@ -325,7 +325,7 @@ def test_gradients_of_tangents_reach_what_the_tangents_were_made_of():
 
 
 def test_nested_grad_in_jvp_in_grad_with_a_shared_variable():
-    """The same x is the variable of all three: d/dx [ d/dx( d/dx x⁴ ) · x ] = d/dx (12x² · x) =
+    """One x is the variable of all three: d/dx [ d/dx( d/dx x⁴ ) · x ] = d/dx (12x² · x) =
     36x².
     """
     inner = lambda x: grad(lambda y: y**4)(x)

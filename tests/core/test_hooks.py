@@ -249,7 +249,7 @@ def test_hooks_do_not_keep_a_tensor_alive():
     z = y.sum()
     del y
     assert alive() is None
-    z.backward()  # nobody is left to receive the retained gradient
+    z.backward()  # no tensor is left to receive the retained gradient
     assert x.grad.tolist() == [2, 2]
 
 

@@ -864,7 +864,7 @@ def test_a_gradient_is_not_added_to_one_of_another_shape(size, create_graph):
 
 def test_a_gradient_is_added_to_one_that_may_only_be_read():
     """It is not written into, then: an expanded tensor's elements share one place in memory, and
-    read-only memory is somebody else's.
+    read-only memory belongs to other code.
     """
     expanded, frozen = mg.ones(1).expand(3), np.ones(3, "f4")
     frozen.flags.writeable = False

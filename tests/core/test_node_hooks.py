@@ -206,7 +206,7 @@ def hooks_around_a_leaf(m):
 def hooks_of_a_leafs_node_see_this_passs_share(m):
     seen = []
     x = m.tensor(1.0, requires_grad=True)
-    node = accumulate(x)  # PyTorch forgets the hooks of a node that nobody keeps
+    node = accumulate(x)  # PyTorch forgets the hooks of a node without references
     node.register_hook(lambda _, received: seen.append(received[0].item()))
     (x * 2).backward()
     first = seen[:]

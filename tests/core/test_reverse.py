@@ -347,7 +347,7 @@ def test_grad_does_no_work_beyond_the_requested_inputs():
 
 
 def test_a_rule_is_not_called_for_a_constant_operand():
-    """x·c with constant c: only the way to x is prepared, and only what that way needs is kept."""
+    """x·c with constant c: only the path to x is prepared, and only what it needs is kept."""
     x, c = mg.ones(3, requires_grad=True), mg.ones(3)
     node = (x * c).grad_fn
     assert node.parents[1] is None

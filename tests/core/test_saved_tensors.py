@@ -731,7 +731,7 @@ def test_values_that_changed_unseen_are_not_taken_for_the_old_ones():
     with mg.autograd.graph.allow_mutation_on_saved_tensors():
         x = leaf.clone()
         y = x * x
-        mg.autograd.graph.increment_version(x)  # somebody wrote behind the library's back
+        mg.autograd.graph.increment_version(x)  # a write that the library did not see
         x.zero_()
     with pytest.raises(InPlaceError):
         y.sum().backward()

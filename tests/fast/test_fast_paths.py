@@ -55,8 +55,8 @@ def same(a, b):
 
 
 def assert_same_graph(short, long):
-    """The same result, and the same node with the same parents: all that a reverse pass, a
-    picture or an in-place check looks at.
+    """Both results are equal, and both nodes have equal parents: all that a reverse pass, a
+    picture or an in-place check reads.
     """
     assert same(short.array, long.array)
     assert (short.view_of is None) == (long.view_of is None)

@@ -343,7 +343,7 @@ def test_a_training_gets_the_time_that_its_exercise_gives(monkeypatch):
     assert feedback.passed, "two runs of 0.15 seconds: more than what other checks have here"
 
 
-# -------------------------------------------------------------------------------------------- doors
+# ------------------------------------------------------------------------------------ verification
 
 
 def test_an_exercise_that_cannot_verify_itself_says_so():

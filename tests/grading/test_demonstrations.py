@@ -65,7 +65,7 @@ KEPT = {
     ),
     "a name in a class": ("table = {1: 2}", "class answer:\n    t = table"),
     "a name in an f-string": ("word = 'a'", "answer = f'{word}'"),
-    "an answer that is bound anew": ("answer = 3", "answer = 2"),
+    "an answer that is assigned twice": ("answer = 3", "answer = 2"),
     "an answer that is deleted": ("del answer", ANSWER),
     "an import that the answer uses": (
         "import random",

@@ -636,7 +636,7 @@ def test_a_table_is_right_in_the_batch_where_it_is_in_the_notebook():
 
 
 def test_lesson_1_is_graded_as_its_notebook_checks():
-    """The same work gets the same points from the check in the notebook and from the grader."""
+    """The check in the notebook and the grader give equal points for equal work."""
     rules = EXERCISES["mul"]
     given = {
         "tangent_mul": lambda a, b, da, db: da * b + a * db,

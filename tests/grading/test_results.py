@@ -104,7 +104,7 @@ CANVAS = (
     b"    Points Possible,,,,,7.00,5.00,(read only)\r\n"
     b'"Lovelace, Ada",11,u1,ADA,A,,3.50,"50,0"\r\n'
     b'"Bob",12,u2,bob@uni.edu,A,1.00,,\r\n'
-    b'"Nobody, N",13,u3,nobody,A,2.00,,0\r\n'
+    b'"Noname, N",13,u3,noname,A,2.00,,0\r\n'
     b'"Eve",77,u4,eve,"A, B",,,\r\n'
 )
 
@@ -123,7 +123,7 @@ def test_canvas_gets_its_file_back_with_the_points(graded, tmp_path):
     assert sorted(filled.matched) == sorted(r.student for r in results[:3])
     assert (filled.missing, filled.rows, filled.notes, filled.complete) == (
         ["index"],
-        ["Nobody, N"],
+        ["Noname, N"],
         [],
         False,
     )
@@ -487,9 +487,9 @@ def test_everything_at_once(graded, tmp_path, capsys):
         str(tmp_path / "pages"),
     ]
     words += ["--report", str(tmp_path / "class.html"), "--gradescope", str(tmp_path / "gs")]
-    assert main(words) == 1, "somebody is in no row"
+    assert main(words) == 1, "a student is in no row"
     said = capsys.readouterr().out
-    assert "canvas-filled.csv" in said and "Nobody, N" in said
+    assert "canvas-filled.csv" in said and "Noname, N" in said
     assert (tmp_path / "class.html").is_file() and (
         tmp_path / "gs" / "ada" / "results.json"
     ).is_file()

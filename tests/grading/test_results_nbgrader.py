@@ -111,7 +111,7 @@ def test_our_points_and_comments_get_into_its_gradebook(class_of_three):
     root, report = class_of_three
     with api.Gradebook(
         f"sqlite:///{root / 'gradebook.db'}"
-    ) as book:  # somebody has graded by hand there already
+    ) as book:  # points given by hand are there already
         book.find_grade("sin-check", NAME, NAME, "bob").manual_score = 1.5
         book.find_grade("mul-check", NAME, NAME, "bob").auto_score = 0.25
         book.db.commit()

@@ -271,7 +271,7 @@ def test_an_appeal_gives_the_same(graded):
     ]
     assert values[0] == values[1]
     with pytest.raises(KeyError):
-        run.appeal(sheet, out, "nobody", OPTIONS)
+        run.appeal(sheet, out, "unknown", OPTIONS)
     hand_in(submitted, "one group", notebook({}))
     with pytest.raises(SheetError, match="has changed"):
         run.appeal(sheet, out, "one group", OPTIONS)
@@ -447,7 +447,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(
         deadline = time.monotonic() + 5
         while alive(out) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert alive(out) == [], "somebody outlived the grader"
+        assert alive(out) == [], "a process outlived the grader"
         assert hand_ins_in(out) >= before
     assert kills >= turns // 2
     report = run.grade(sheet, submitted, out, OPTIONS)
@@ -490,7 +490,7 @@ def test_the_command_grades_regrades_and_exports(course, capsys):
         (["run", "{none}", "{submitted}", "--out", "{out}"], "there is no sheet"),
         (["run", "{sheet}", "{none}", "--out", "{out}"], "nothing at"),
         (["regrade", "{sheet}", "--out", "{out}"], "no journal"),
-        (["appeal", "{sheet}", "nobody", "--out", "{out}"], "no journal"),
+        (["appeal", "{sheet}", "unknown", "--out", "{out}"], "no journal"),
         (["run", "{sheet}", "{submitted}", "--out", "{out}", "--jobs", "0"], "whole number"),
         (["run", "{sheet}", "{submitted}"], "--out"),
         ([], "COMMAND"),
@@ -529,7 +529,7 @@ def test_grading_needs_no_root(course, tmp_path):
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip(
-                "the tests run as root, and there is no setpriv to become somebody else (Debian:"
+                "the tests run as root, and there is no setpriv to become another user (Debian:"
                 " the package util-linux)"
             )
         command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *command]

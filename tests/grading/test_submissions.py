@@ -479,7 +479,7 @@ def test_which_cells_are_run(sheet):
     assert cells_with(sheet, {"cell_type": "raw", "metadata": meta, "source": F}) == [F]
     assert cells_with(sheet, {**code, "id": "f-check", "source": 'check("f", f)'}) == []
     assert cells_with(sheet, {**code, "id": "f-check", "source": F}) == [F], (
-        "somebody wrote the answer into the check cell"
+        "the answer was written into the check cell"
     )
     assert cells_with(sheet, {**code, "source": " \n"}) == []
 

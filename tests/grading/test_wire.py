@@ -1,5 +1,5 @@
 """What crosses the border: plain values survive, everything else is refused with a sentence and
-harms nobody.
+has no effect.
 """
 
 import base64

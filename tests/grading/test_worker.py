@@ -1,5 +1,5 @@
-"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each pays what it deserves, and
-costs nobody else anything.
+"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each gets the points that it
+deserves, and no other hand-in is affected.
 
 Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is
 tested each time.

@@ -203,7 +203,7 @@ def test_what_is_fed():
     fed = np.ones(2)
     results = Executor([x, x, x.reshape(2, 1)]).run({x: fed})
     for r in results:
-        r[...] = 7  # nobody else's memory
+        r[...] = 7  # memory that is not shared
     assert fed.tolist() == [1, 1] and [r.ravel().tolist() for r in results] == [[7, 7]] * 3
 
 
@@ -261,7 +261,7 @@ def test_any_node_can_be_fed_and_unused_variables_too():
 
 def test_runs_are_the_same_plain_recorded_and_replayed():
     """The first run is plain, the second is recorded, later ones replay; a run with other shapes
-    starts anew.
+    is plain again.
     """
     x, w, labels = Variable("x"), Variable("w", (3, 2)), Variable("labels", dtype="int64")
     picked = (x @ w).tanh()[0, labels]

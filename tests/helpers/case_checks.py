@@ -47,7 +47,7 @@ def inner(a: Any, b: Any) -> float:
 
 
 def live_inner(a: mg.Tensor, b: mg.Tensor) -> mg.Tensor:
-    """The same of tensors, differentiable."""
+    """The inner product of two tensors, differentiable."""
     return mg.sum(mg.real(mg.conj(a) * b)) if "c" in (a.dtype.kind, b.dtype.kind) else mg.sum(a * b)
 
 
@@ -86,7 +86,7 @@ def forward(case: Case, arrays: Any, tangents: dict[int, Any]) -> Any:
 
 
 def numeric(case: Case, arrays: Any, tangents: dict[int, Any]) -> Any:
-    """The same by a central difference of the NumPy reference."""
+    """The directional derivative by a central difference of the NumPy reference."""
     moved = lambda h: case.expected(
         *[a + h * tangents[i] if i in tangents else a for i, a in enumerate(arrays)]
     )

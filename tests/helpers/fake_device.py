@@ -138,7 +138,7 @@ class FakeArray:
         )
 
     def get(self) -> np.ndarray:
-        """A copy in the host's memory: the one way out."""
+        """A copy in the host's memory; nothing else copies there."""
         _refuse_in_capture("get")
         return self._memory.copy()
 
@@ -273,7 +273,7 @@ def _parameter(value: Any) -> Any:
 
 
 def _argument(value: Any) -> Any:
-    """The same for functions, which take no list for an array either."""
+    """An operand of a function, checked as a parameter is; a list is refused as well."""
     if isinstance(value, list):
         raise TypeError(f"Unsupported type {type(value)}")
     return _parameter(value)
@@ -390,7 +390,7 @@ def _sequence(value: Any) -> Any:
 
 
 def _asarray(value: Any, dtype: Any = None) -> FakeArray:
-    """Onto the device: the one way in."""
+    """Copies a value to the device; nothing else does."""
     if not isinstance(value, FakeArray):
         _refuse_in_capture("asarray")
         uploaded.append(np.shape(value))
@@ -417,7 +417,7 @@ class FakeLinearAlgebra:
     def __getattr__(self, name: str) -> Any:
         if name not in LINALG:
             raise AttributeError(
-                f"module 'cupy.linalg' has no attribute {name!r} (or nobody looked: see LINALG)"
+                f"module 'cupy.linalg' has no attribute {name!r} (or was not looked up: see LINALG)"
             )
         return _Function(getattr(np.linalg, name))
 
@@ -444,7 +444,7 @@ class FakeLibrary:
     def __getattr__(self, name: str) -> Any:
         if name not in NAMES:
             raise AttributeError(
-                f"module 'cupy' has no attribute {name!r} (or nobody looked: see NAMES)"
+                f"module 'cupy' has no attribute {name!r} (or was not looked up: see NAMES)"
             )
         return {
             "asarray": _asarray,

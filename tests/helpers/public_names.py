@@ -1,7 +1,7 @@
 """The public names of minigrad with their signatures, one line each, as
 tests/names/public_names.txt keeps them.
 
-python -m tests.helpers.public_names          writes the file anew, after a change that is wanted
+python -m tests.helpers.public_names          rewrites the file, after a change that is wanted
 """
 
 import importlib

@@ -284,7 +284,7 @@ def derivatives(m: Any, graph: Graph) -> dict[str, Any]:
 
 
 def forward_derivatives(graph: Graph) -> dict[str, Any]:
-    """The same from minigrad's forward mode: the slope by one push; v·Hessian·v by two;
+    """These derivatives by minigrad's forward mode: the slope by one push; v·Hessian·v by two;
     Hessian·v with each mode inside the other.
     """
     inputs = [mg.tensor(x) for x in input_values(graph)]

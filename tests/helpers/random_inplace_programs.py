@@ -716,8 +716,8 @@ def judge(program: Program, torch: Any = None) -> Verdict:
 
 
 def judge_forward(program: Program) -> Verdict:
-    """Compare minigrad's forward mode with the naive machine. Nothing is kept for a way back, so
-    nearly every program must go through.
+    """Compare minigrad's forward mode with the naive machine. Nothing is kept for a reverse pass,
+    so nearly every program must go through.
 
     Programs with no_grad are left out: it switches off recording, which is reverse mode's business.
     """

@@ -626,7 +626,7 @@ def loop():
 threading.Thread(target=loop, daemon=True).start()"""
     ),
 }
-"""Cells that try to leave somebody behind."""
+"""Cells that try to leave a process behind."""
 
 WAYS = {
     "a call": (

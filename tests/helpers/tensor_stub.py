@@ -1,6 +1,6 @@
 """The methods of Tensor for type checkers and editors, as minigrad/tensor_methods.pyi keeps them.
 
-python -m tests.helpers.tensor_stub           writes the file anew
+python -m tests.helpers.tensor_stub           rewrites the file
 """
 
 import builtins

@@ -1,4 +1,4 @@
-"""The same lines run on minigrad and on PyTorch, and every number must agree: values, gradients,
+"""Lines that run on minigrad and on PyTorch, and whose numbers must all agree: values, gradients,
 their gradients; and tangents with the gradients.
 """
 

@@ -13,7 +13,7 @@ import minigrad as mg
 
 
 def both(torch: Any, arrays: Any, needed: bool = True) -> tuple[list[Any], list[Any]]:
-    """The same leaves in both libraries (floating and complex ones require gradients)."""
+    """Equal leaves in both libraries (floating and complex ones require gradients)."""
     ours = [mg.tensor(a) for a in arrays]
     theirs = [torch.tensor(np.asarray(a)) for a in arrays]
     for a, b in zip(ours, theirs, strict=True):

@@ -1,4 +1,4 @@
-"""The same computation in minigrad and in PyTorch: values, gradients and gradients of gradients
+"""Each computation in minigrad and in PyTorch: values, gradients and gradients of gradients
 must agree.
 """
 
@@ -13,7 +13,7 @@ import minigrad as mg
 
 
 def normal(*shape: int, seed: int = 0, dtype: str = "float64") -> Any:
-    """The same normal numbers at each call."""
+    """Normal numbers that are equal at each call."""
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
 
 

@@ -394,8 +394,8 @@ def test_with_the_viewer_the_frame_stands_at_the_first_wrong_step():
     ],
 )
 def test_an_unknown_exercise(name, say):
-    for door in (check, predict, hint):
-        assert say in str(door(name, 1))
+    for function in (check, predict, hint):
+        assert say in str(function(name, 1))
 
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_student(monkeypatch):

@@ -86,7 +86,7 @@ def test_no_line_is_too_long_to_print():
 @pytest.mark.whole
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_done(command, tmp_path, monkeypatch, capsys):
-    """Those that open a server or build the whole site are taken at the door: their arguments
+    """Of those that open a server or build the whole site only the arguments are parsed, which
     must be understood.
     """
     asked = []

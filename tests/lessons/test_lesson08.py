@@ -109,7 +109,7 @@ def test_finding_them_all():
             n for n in operands if n not in outputs and not any(n in o for o in operands.values())
         ],
     )
-    assert "only nodes that nobody uses" in str(unused)
+    assert "only nodes without users" in str(unused)
 
 
 def twice(f, x, u):

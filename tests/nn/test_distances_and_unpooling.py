@@ -388,7 +388,7 @@ def test_the_largest_of_a_bag_is_nan_where_one_is():
 
 
 def test_fractional_pooling_composes():
-    """Windows are drawn anew by each run of a recorded program too; batches, forward mode and
+    """Each run of a recorded program draws its own windows too; batches, forward mode and
     second derivatives as one call.
     """
     x, u = mg.tensor(normal(2, 3, 6, 7)), mg.tensor(np.abs(normal(2, 3, 2)) % 1)

@@ -772,7 +772,7 @@ def test_dropout_uses_one_mask_for_value_and_gradient() -> None:
     assert set(np.unique(x.grad.numpy())) == {np.float32(0), np.float32(1 / 0.7)}
     assert abs(float((x.grad == 0).float().mean()) - 0.3) < 0.02
     assert not np.array_equal(F.dropout(x, 0.3).detach().numpy(), y.detach().numpy()), (
-        "each call draws anew"
+        "each call draws new numbers"
     )
 
 

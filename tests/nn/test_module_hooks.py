@@ -42,7 +42,7 @@ def watched(module, log):
     return module
 
 
-# ------------------------------------------------------------------------------------- the way back
+# ---------------------------------------------------------------------------------- backward hooks
 
 
 def several_in_and_out(lib, log):
@@ -161,7 +161,7 @@ def test_what_needs_no_gradient_is_none():
     log.clear()
     b.requires_grad_()
     mg.autograd.grad(module(a, b)[0].sum(), [b])
-    assert log[1][1] == [None, [1.0, 2.0]]  # nobody asked for that of a
+    assert log[1][1] == [None, [1.0, 2.0]]  # the gradient of a was not asked for
     log.clear()
     out = module(a, b)
     mg.autograd.grad((out[0] + out[2]).sum(), [b])  # nor for what comes by the other result
@@ -293,7 +293,7 @@ def test_backward_hooks_in_transformations():
     assert mg.func.vmap(mg.func.grad(value))(batch).tolist() == (2 * expected_batch).tolist()
     assert (
         mg.func.jvp(module, (x,), (mg.ones(2),))[1].tolist() == pushed.tolist()
-    )  # a matter of the way back
+    )  # the hook belongs to the reverse pass
     assert mg.allclose(
         mg.autograd.functional.hessian(value, x), 4 * second
     )  # both passes come through the module
@@ -345,7 +345,7 @@ def test_hooks_leave_no_circles_and_go_with_copies():
     assert len(module._call_hooks.after_backward) == 1
 
 
-# ---------------------------------------------------------------------------------- the way forward
+# ----------------------------------------------------------------------------------- forward hooks
 
 
 def order_of_hooks(lib, log):

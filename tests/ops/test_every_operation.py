@@ -295,7 +295,7 @@ def test_python_numbers(case: Case) -> None:
 
 
 def awkward(array):
-    """The same numbers in memory that runs backwards along each axis, and with the axes
+    """Arrays with these numbers, in memory that runs backwards along each axis, and with the axes
     exchanged.
     """
     backwards = np.flip(np.flip(array).copy())

@@ -42,7 +42,7 @@ def moved(value, put):
 
 
 def same(device_tensor, host_tensor, what: str, tolerance: float = 0.0) -> None:
-    """The same numbers, in an array of the device; on the fake device the same bits."""
+    """The numbers are equal, on the fake device to the last bit, and the array is the device's."""
     assert hasattr(device_tensor.array, "get"), (
         f"{what} left the device: it is {type(device_tensor.array)}"
     )
@@ -134,8 +134,8 @@ def test_operation_stays_on_the_device(case: Case, dtype: str) -> None:
 @pytest.mark.gpu
 @each_case
 def test_operation_on_a_gpu(case: Case, dtype: str) -> None:
-    """The same on a real one, where there is one; its functions may differ from the host's in
-    the last digits.
+    """Each case on a real GPU, where there is one; its functions may differ from NumPy's in the
+    last digits.
     """
     import cupy
 
@@ -143,7 +143,7 @@ def test_operation_on_a_gpu(case: Case, dtype: str) -> None:
 
 
 def test_a_small_network_trains_on_the_device() -> None:
-    """The same losses as on the host, and the parameters never leave the device."""
+    """The losses are those of NumPy, and the parameters never leave the device."""
     rng = np.random.default_rng(3)
     data, target = rng.standard_normal((20, 3)).astype("float32"), rng.integers(0, 2, 20)
     weights = [rng.standard_normal(s).astype("float32") * 0.5 for s in ((3, 8), (8,), (8, 2), (2,))]

@@ -50,7 +50,7 @@ WRITABLE = {k: v for k, v in INDICES.items() if k not in REPEATED}
 
 
 def index_for(lib, index):
-    """The same index for either library, its arrays as tensors of that library."""
+    """An index for one of the libraries, with its arrays as tensors of that library."""
     if isinstance(index, tuple):
         return tuple(index_for(lib, i) for i in index)
     return (

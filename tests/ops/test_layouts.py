@@ -109,7 +109,7 @@ def test_products_with_a_transposed_matrix(rows, inner, columns, dtype):
     assert found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(dtype).eps * inner)
     again = mg.compile(lambda x, w: x @ w.t())(mg.tensor(a), mg.tensor(b))
-    np.testing.assert_array_equal(again.numpy(), found)  # a replay takes the same way
+    np.testing.assert_array_equal(again.numpy(), found)  # a replay takes the same path
 
 
 def test_which_matrices_are_copied_before_a_product():

@@ -77,7 +77,7 @@ def test_the_rules_of_a_node_share_one_walk_through_the_steps(monkeypatch) -> No
 
 
 def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
-    """The same seed for two nodes, and again for the same node after it was overwritten."""
+    """One seed serves two nodes, and again one of them after it was overwritten."""
     first, second = lstm_inputs(0), lstm_inputs(1)
     seed = mg.tensor(np.ones((4, 2, 3)))
     both = [
@@ -99,8 +99,8 @@ def test_what_rules_share_belongs_to_one_node_and_one_pass() -> None:
 
 
 def test_one_tuple_of_cotangents_may_serve_two_nodes() -> None:
-    """What rules share is told apart by the results too, so that nobody has to make a new tuple
-    for each node.
+    """What rules share is told apart by the results too, so that no new tuple is needed for
+    each node.
     """
     seed = (np.ones((4, 2, 3)), np.ones((4, 2, 3)))
     rule = recurrent.lstm.pulls[0].function

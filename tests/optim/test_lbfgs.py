@@ -44,7 +44,7 @@ def closure(optimizer, params, calls=None):
     [{}, {"history_size": 3}, {"max_iter": 4, "max_eval": 3}, {"tolerance_change": 1e-3}],
 )
 def test_every_call_of_the_closure(torch, search, settings) -> None:
-    """The same points in the same order as PyTorch, as far as rounding lets them."""
+    """The points and their order are PyTorch's, as far as rounding lets them."""
     paths = []
     for library in (mg, torch):
         params, calls = begin(library), []

@@ -113,7 +113,7 @@ MAKERS = [
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_changed_tensor_is_read_again(make: Callable[[], Any]) -> None:
-    """The same as calling the function, whose first call is the one that is recorded."""
+    """Replays give what the plain function gives, whose first call is the recorded one."""
 
     def x() -> mg.Tensor:
         return mg.tensor([1.0, 1.0, 1.0], requires_grad=True)

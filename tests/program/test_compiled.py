@@ -192,7 +192,7 @@ def test_the_plain_network() -> None:
 
 @pytest.mark.parametrize("make", ["momentum", "adam"])
 def test_the_plain_network_with_an_optimiser(make: str) -> None:
-    """The same with momentum and with Adam, gradients kept."""
+    """The plain network trained with momentum and with Adam, gradients kept."""
 
     def prepare() -> Any:
         from benchmarks.workloads.network_2_25 import _loss, data
@@ -479,7 +479,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_from_outside(name: str) -> None:
-    """After each change the next steps are right; numbers and values that are read anew need no
+    """After each change the next steps are right; numbers and values that are read again need no
     new program.
     """
     change, replayed = CHANGES[name]

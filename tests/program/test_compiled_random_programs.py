@@ -126,7 +126,7 @@ class Side:
         }[kind]  # fmt: skip
 
     def change(self, what: str) -> None:
-        """What somebody does between two calls."""
+        """A change that is made between two calls."""
         space = self.space
         if what == "freeze":
             space["w"].requires_grad_(not space["w"].requires_grad)

@@ -47,7 +47,7 @@ def direction(like: Any) -> Any:
 
 
 def laid_out(array: Any, order: str) -> Any:
-    """The same values, row-major or column-major in memory."""
+    """These values, row-major or column-major in memory."""
     return np.asarray(array, order="C") if order == "C" else np.array(array, order="F", copy=True)
 
 
@@ -195,7 +195,7 @@ def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 1.0, 2.0, 3.0])
 def test_powers(n: float, dtype: str) -> None:
-    """Every exponent for which NumPy has a short way, and some for which it has none."""
+    """Every exponent for which NumPy has a fast path, and some for which it has none."""
     x = mg.tensor(np.resize(np.array([*SPECIAL[:7], 2.5, -0.5], dtype), (50, 11)))
     f = lambda x: x**n + 0
     with np.errstate(all="ignore"):

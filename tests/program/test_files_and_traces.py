@@ -241,7 +241,7 @@ def test_capture_on_a_gpu() -> None:
 
 
 def test_numbers_of_an_optimiser_in_a_file(tmp_path: Any) -> None:
-    """A step by Adam: the numbers of the step are computed anew in each run; in a file they are
+    """A step by Adam: the numbers of the step are computed again in each run; in a file they are
     as they were, and so named.
     """
     from minigrad.optim import Adam

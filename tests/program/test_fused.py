@@ -456,8 +456,8 @@ def test_fused_programs_compute_the_same(cuda: Any, seed: int) -> None:
 @pytest.mark.parametrize("capture", [False, True])
 @pytest.mark.parametrize("name", ["SGD", "AdamW"])
 def test_a_fused_training_step(cuda: Any, name: str, capture: bool) -> None:
-    """The same training, to rounding, with fewer launches; rates on a schedule reach the
-    kernels.
+    """Fusing changes the training by rounding only and needs fewer launches; rates on a schedule
+    reach the kernels.
     """
     runs = []
     for options in (None, {"fuse": True, "capture": capture}):

@@ -389,7 +389,7 @@ def test_fifty_thousand_instructions() -> None:
 
 @pytest.mark.whole
 def test_a_million_instructions() -> None:
-    """The same with a million; and a hundred thousand that were recorded from a function."""
+    """A million instructions; and a hundred thousand that were recorded from a function."""
     assert try_long(1_000_000) < 10
 
     def f(x: Any) -> Any:

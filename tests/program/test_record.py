@@ -94,7 +94,7 @@ def test_an_explicit_backward_is_recorded() -> None:
         )
         w.grad = b.grad = None
     with mg.no_grad():
-        w.mul_(3)  # captured: read anew
+        w.mul_(3)  # captured: read again in each run
     assert bits(program(x)[0]) == bits(loss(x))
     with pytest.raises(NoGradientError, match="requires_grad=True"):
         trace(lambda x: x.sum(), tensor(3), backward=True)
@@ -221,7 +221,7 @@ def test_literals_are_compared_by_type_and_bits() -> None:
 
 
 def test_branches_are_frozen_and_said_so() -> None:
-    """A branch by a value is taken the same way in each replay; the program names the line and
+    """A branch by a value goes to the same side in each replay; the program names the line and
     the value.
     """
 
@@ -257,7 +257,7 @@ def test_branches_are_frozen_and_said_so() -> None:
     ],
 )
 def test_everything_that_python_sees_is_noted(ask: Any) -> None:
-    """Each way out of the library is a frozen decision."""
+    """Each value that leaves the library is a frozen decision."""
 
     def f(x: Any) -> Any:
         ask(x.sum())
@@ -283,7 +283,7 @@ def test_loops_are_unrolled_and_repeated_decisions_counted() -> None:
 
 
 def test_labels_and_indices_are_data() -> None:
-    """Integer inputs used as indices are read anew, with and without gradients."""
+    """Integer inputs used as indices are read again, with and without gradients."""
     table = tensor(5, 3, requires_grad=True)
 
     def f(index: Any, labels: Any) -> Any:

@@ -110,7 +110,7 @@ def test_every_damaged_byte_is_found_or_does_no_harm(tmp_path):
             found = read(path)
         except CheckpointError as error:
             assert "run.npz" in str(error)
-        else:  # bytes that nobody reads, such as a member's date
+        else:  # bytes that are never read, such as a member's date
             assert (
                 found["loss"] == state["loss"]
                 and found["weight"].tolist() == state["weight"].tolist()

@@ -749,7 +749,7 @@ def test_each_of_several_results_is_a_node(sum_and_product):
 
 def test_one_of_several_results(sum_and_product):
     trace = traced(lambda a, b: sum_and_product(a, b)[1] * a, 2.0, 3.0)
-    assert ("v1", "g") not in cells(trace), "the result that nobody used has no adjoint"
+    assert ("v1", "g") not in cells(trace), "the unused result has no adjoint"
     assert cells(trace)["a", "g"] == 12.0 and cells(trace)["b", "g"] == 4.0
 
 

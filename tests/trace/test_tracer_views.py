@@ -1,4 +1,4 @@
-"""What the tracer notes for the pictures: groups, what is kept, read and let go, growth,
+"""What the tracer notes for the pictures: groups, what is kept, read and freed, growth,
 broadcasts, heat maps, a reverse seed.
 """
 
@@ -107,7 +107,7 @@ def test_every_kept_value_is_freed_once_after_its_last_reading(traced):
             else set()
         )
         gone = {name for s in steps[:k] for name in s.get("free", [])}
-        assert not user & gone, "a rule ran after its values were let go"
+        assert not user & gone, "a rule ran after its values were freed"
         for name in step.get("uses", []):
             (op,) = user
             assert name in next(n for n in traced["nodes"] if n["id"] == op)["saved"]

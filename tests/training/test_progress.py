@@ -1,4 +1,4 @@
-"""The bar: tqdm's where somebody watches, plain lines without tqdm, nothing where nobody asked."""
+"""The bar: tqdm's in a terminal, plain lines without tqdm, nothing where it was not asked for."""
 
 import io
 import subprocess

@@ -1,5 +1,5 @@
-"""A run that is interrupted, at any moment and in any way, ends bit for bit as one that nobody
-disturbed.
+"""A run that is interrupted, at any moment and in any way, ends bit for bit as one without
+an interruption.
 """
 
 import random
@@ -421,7 +421,7 @@ def test_a_part_that_refuses_late_takes_everything_back(tmp_path):
 
 
 def test_an_interrupted_notebook_cell_is_run_again(tmp_path):
-    """The same live objects, not new ones: what was done after the last saved point is undone."""
+    """Live objects are restored, not replaced: changes after the last saved point are undone."""
     whole, _ = undisturbed(tmp_path / "whole.npz", 3)
     resumable_training.seed(1)
     run, left = resumable_training.parts(), [9]

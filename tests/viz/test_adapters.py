@@ -63,7 +63,7 @@ class Value:
 
 
 class Forgetful(Value):
-    """The same with the bug that everybody makes once: it overwrites."""
+    """The engine with a frequent bug: an adjoint is overwritten instead of added."""
 
     def __mul__(self, other):
         out = Forgetful(self.data * other.data, (self, other), "*")

@@ -72,7 +72,7 @@ def test_a_note_of_a_shape_touches_no_wire_no_card_and_no_other_note(name):
     for i, note in enumerate(notes):
         letters = note.box._replace(
             y0=note.y - 8, y1=note.y + 2
-        )  # between two ways back there is room for them, and for no more
+        )  # between two parts that run left there is room for them, and for no more
         assert not any(letters.holds(point) for point in along), (
             f"{note.text} of {note.node} stands on a wire"
         )

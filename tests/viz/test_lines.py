@@ -144,7 +144,7 @@ def test_who_leaves_higher_up_runs_further_outside():
     )
     turn = turn_of(upper)
     assert upper[turn][0] > lower[turn][0] and upper[turn][1] > lower[turn][1], (
-        "outside at the right, below on the way back"
+        "outside at the right, below where it runs left"
     )
     assert upper[-1][1] < lower[-1][1] and upper[turn + 2][0] > lower[turn + 2][0], (
         "inside at the left, above at the end"
@@ -161,7 +161,7 @@ def test_a_value_used_in_many_lines_goes_round_them_on_one_wire():
     assert_in_lines(place, edges_of(triples), found, 800)
     far = [found["edges"][f"h{i}"]["points"] for i in range(5, 30, 5)]
     turned = [points[turn_of(points)][0] for points in far if turn_of(points) >= 0]
-    assert len(turned) >= 4 and len(set(turned)) == 1, "down the same way"
+    assert len(turned) >= 4 and len(set(turned)) == 1, "down on the same side"
 
 
 def test_where_too_many_wires_cross_a_graph_stays_in_one_line():

@@ -449,8 +449,8 @@ viz.to_html(trace), repr(viz.show(trace)), viz.to_svg(trace)
 viz.iframe(trace)._repr_html_(), viz.show(lambda x: x, 1.0)
 assert [name for name in heavy if name in sys.modules] == [], "a page, a frame, a still"
 import minigrad as mg
-doors = set(viz.__all__) - {"Stepper"}
-assert doors <= set(dir(viz)) and all(getattr(viz, name) for name in doors)
+entries = set(viz.__all__) - {"Stepper"}
+assert entries <= set(dir(viz)) and all(getattr(viz, name) for name in entries)
 assert callable(viz.compare) and callable(viz.jacobian) and callable(viz.sliders), (
     "not the modules of the same names")
 assert mg.nn.Linear(1, 1).draw_graph.__func__ is viz.draw.draw_graph is mg.Tensor.draw_graph

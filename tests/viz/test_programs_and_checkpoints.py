@@ -79,7 +79,7 @@ def test_wrong_places_are_refused(program):
     run, x, w = program
     trace = run.as_trace(x, w)
     node = next(n for n in trace["nodes"] if "at" in n.get("memory", {}))
-    for wrong in ({"at": 0}, {"bytes": -1}, {"of": "nobody"}, {"bytes": 8, "of": node["id"]}, 3):
+    for wrong in ({"at": 0}, {"bytes": -1}, {"of": "unknown"}, {"bytes": 8, "of": node["id"]}, 3):
         node["memory"] = wrong
         with pytest.raises(TraceError, match="memory"):
             validate(trace)
@@ -165,7 +165,7 @@ def test_a_checkpoint_frees_and_recomputes():
     runs = []
     trace = validate(trace_function(lambda x: twice(x, runs), 0.5))
     assert len(runs) == 2, (
-        "once forward and once on the way back: watching runs nothing a third time"
+        "once forward and once in the reverse pass: watching runs nothing a third time"
     )
     plain = trace_function(lambda x: (lambda h: h * h)(mg.sin(x * x).exp()), 0.5)
     assert check_laws(trace) == []
@@ -302,7 +302,7 @@ def test_a_checkpoint_is_freed_when_its_result_is_dropped():
         return mg.checkpoint(outer, x)
 
     def changes(trace):
-        """Where values are held or dropped: the step's node and what; the way back of a
+        """Where values are held or dropped: the step's node and what; the reverse pass of a
         checkpoint in use left out.
         """
         back = next(
@@ -421,10 +421,10 @@ def kept_before(trace):
             out[step["node"]] = set(held)
             held |= {step["node"]} & saves
         assert held >= set(step.get("free", [])), (
-            "nothing is let go that was not kept, and nothing twice"
+            "nothing is freed that was not kept, and nothing twice"
         )
         held -= set(step.get("free", []))
-    assert not held, "in the end everything has been let go"
+    assert not held, "in the end everything has been freed"
     return out, saves
 
 
@@ -581,7 +581,7 @@ def test_dropped_values_are_freed_where_they_are_dropped():
 
     trace = trace_function(elsewhere, 0.5, mode="reverse")
     assert [s["free"] for s in trace["steps"] if "free" in s] == [["v2"]], (
-        "what somebody still has is kept"
+        "what is still referenced is kept"
     )
 
 

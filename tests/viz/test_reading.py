@@ -170,10 +170,10 @@ def _broken(change):
         ({"schema": "other/9"}, "reads minigrad.trace/1, but the document says schema = 'other/9'"),
         ({"schema": "minigrad.trace/1"}, "no list 'nodes'"),
         (
-            _broken(lambda t: t["edges"][0].update(src="nobody")),
-            "edge 'e1': src 'nobody' does not exist",
+            _broken(lambda t: t["edges"][0].update(src="unknown")),
+            "edge 'e1': src 'unknown' does not exist",
         ),
-        (_broken(lambda t: t["steps"][4].update(node="nobody")), "step 5: node 'nobody'"),
+        (_broken(lambda t: t["steps"][4].update(node="unknown")), "step 5: node 'unknown'"),
         (_broken(lambda t: t["steps"][4].update(edges=["e99"])), "step 5: edge 'e99'"),
         (_broken(lambda t: t["steps"][4]["writes"].append(["x1", "z", 1])), "step 5: column 'z'"),
         (_broken(lambda t: t["steps"][4].pop("writes")), "malformed: KeyError 'writes'"),

@@ -7,7 +7,7 @@
 PyTorch's graph holds functions that point at those of their operands. A hook on each tells, while
 the reverse pass runs, the cotangents that come in and the contributions that go out along each
 edge: those are PyTorch's own. Forward values are not part of the graph; they are read off while a
-function runs, or else from what the functions saved for the way back.
+function runs, or else from what the functions saved for the reverse pass.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ SAVED_BY = {
 
 
 def _saved(functions: list[Any], seen: dict[Any, Any]) -> dict[Any, Any]:
-    """What the functions kept for the way back, where it can be read: operands without a gradient
-    by (function, number); ``seen`` gets results.
+    """What the functions saved, where it can be read: operands without a gradient by (function,
+    number); ``seen`` gets results.
     """
     constants: dict[Any, Any] = {}
     for fn in functions:

@@ -136,8 +136,8 @@ def for_a_page(place: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> 
 
 
 def turn_of(points: Sequence[Sequence[float]]) -> int:
-    """Where a wire turns back between two lines: the number of the point at the right end of its
-    way back; -1 for a wire within a line.
+    """Where a wire turns back between two lines: the number of the point at the right end of the
+    part that runs left; -1 for a wire within a line.
 
     The next point is the place of its label.
     """
@@ -206,8 +206,8 @@ def _broken_at(
 def _squared(
     columns: Sequence[_Column], gaps: Sequence[float], crossing: Sequence[int], room: float
 ) -> list[int] | None:
-    """The same number of columns in each line, standing below one another, where that takes
-    hardly more lines: it is calmer to look at.
+    """Where lines with equally many columns, standing below one another, begin; None where that
+    takes many more lines. Such a picture is calmer to look at.
     """
     free, n = _broken_at(columns, gaps, crossing, room), len(columns)
     if free is None:
@@ -288,10 +288,10 @@ class _Wires:
                 if other.line < max(wire.entries) and wire.line < max(other.entries)
             ]
             wire.right = 1 + max((other.right for other in beside), default=-1)
-        self.tracks: list[dict[_Wire, int]] = []  # of the way back above each line, from the top
-        self.left: list[
-            dict[_Wire, int]
-        ] = []  # of the way down at its left, from the inside: the deepest runs outside
+        # Above each line, from the top: the parts that run left. At the left of each line, from the
+        # inside: the parts that run down, the deepest outside.
+        self.tracks: list[dict[_Wire, int]] = []
+        self.left: list[dict[_Wire, int]] = []
         for number in range(len(starts)):
             entering = sorted(
                 (wire for wire in wires if number in wire.entries), key=lambda wire: wire.right

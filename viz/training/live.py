@@ -204,7 +204,7 @@ class Live:
         self.close()  # after an error or Ctrl-C too: what was recorded until then is worth seeing
 
     def __call__(self, epoch: float | None = None, **measures: Any) -> None:
-        """The same as `log`: a Live is a callback."""
+        """Calls `log`, so that a Live serves as a callback."""
         self.log(epoch, **measures)
 
 

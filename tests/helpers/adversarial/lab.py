@@ -3,8 +3,8 @@ exercise deserves.
 
 A hand-in is written down as its difference from the right one: most in text files (`read`), those
 that change the notebook itself, or are none, in Python beside them (`hand_in`, `raw`). Words such
-as @PORT@ are filled in by the test: the port of a listener, a folder that nobody may touch, and so
-on.
+as @PORT@ are filled in by the test: the port of a listener, a folder that must stay untouched, and
+so on.
 """
 
 from __future__ import annotations

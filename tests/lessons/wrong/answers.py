@@ -938,23 +938,23 @@ LESSON_6 = {
 # ----------------------------------------------------------------------------------------- lesson 7
 
 
-def chained(pulls=lambda pulls: pulls[::-1], seed=lambda dout: dout, shared=False, anew=False):
+def chained(pulls=lambda pulls: pulls[::-1], seed=lambda dout: dout, shared=False, cleared=False):
     def chain(functions):
         kept = []
 
         def k(x):
             pulls_of = kept if shared else []
-            if anew:
+            if cleared:
                 kept.clear()
             for function in functions:
                 x, bprop = function(x)
                 pulls_of.append(bprop)
-                if anew:
+                if cleared:
                     kept.append(bprop)
 
             def bprop(dout):
                 dout = seed(dout)
-                for pull in pulls(kept if anew else pulls_of):
+                for pull in pulls(kept if cleared else pulls_of):
                     dout = pull(dout)
                 return dout
 
@@ -986,7 +986,7 @@ LESSON_7 = {
         ),
         "the first only": (chained(pulls=lambda pulls: pulls[:1]), ""),
         "one list for all": (chained(shared=True), "one list of pullbacks serves all runs"),
-        "the last run's list": (chained(anew=True), "it is the last run's"),
+        "the last run's list": (chained(cleared=True), "it is the last run's"),
         "ones": (chained(seed=np.ones_like), "start from ones"),
         "sign": (chained(seed=lambda dout: -dout), ""),
         "nothing pulled": (chained(pulls=lambda pulls: []), ""),
@@ -1126,7 +1126,7 @@ LESSON_8 = {
     "dangling": {
         "ends only": (
             one(lambda o, out: sorted(set(o) - set(out) - users(o))),
-            "nodes that nobody uses",
+            "nodes without users",
         ),
         "one step": (
             one(lambda o, out: [n for n in o if n not in out and not any(n in o[k] for k in out)]),

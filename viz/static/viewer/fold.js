@@ -5,7 +5,7 @@ import constants from "./constants.json" with { type: "json" };
 export const SCHEMA = "minigrad.trace/1";
 export const key = (node, column) => node + "\u0000" + column;
 
-// What is known after some steps: cells (key -> value), nodes born and let go, entries of a
+// What is known after some steps: cells (key -> value), nodes born and freed, entries of a
 // Jacobian ("mode row,column" -> value).
 class State extends Map {
   constructor(other, growing = []) {

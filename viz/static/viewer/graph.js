@@ -140,7 +140,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       ? inLines(flat, joined, across / scale)
       : null;
   }
-  // The same boxes in a box of another width. Returns whether they stand elsewhere now.
+  // Places the boxes for another width of the picture. Returns whether any of them moved.
   function rearranged() {
     const found = placed(),
       breaks = ({ lines: all, width }) => String(all?.map((line) => line.from) ?? width);

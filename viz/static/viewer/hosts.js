@@ -111,8 +111,8 @@ function mountPair(el, { first, second, difference, names }, options) {
 const whereTheyPart = ({ step }, say, t) =>
   step === null || step === undefined ? t("pairIs", { say }) : t("pairAt", { step: step + 1, say });
 
-// The difference as a sentence. Python brings it in English; in another language it is made anew
-// from what it says as data.
+// The difference as a sentence. Python brings it in English; in another language it is
+// written from what it says as data.
 function differenceText(trace, { say, kind, node, column, expected, got, edge }, t) {
   if (!t.foreign) return say;
   if (node === null || node === undefined || column === null || column === undefined)
@@ -219,7 +219,7 @@ export function withSliders(el, inputs, current, options) {
   );
   const root = h("section", { class: "mg-slides", "aria-label": t("inputs") }, bar, place);
   el.replaceChildren(keepKeys(root));
-  // The same step of the new Trace, with the same views open.
+  // Shows the new Trace at the step that was shown, with the views that were open.
   function show(trace) {
     const kept = viewer
       ? { step: Math.min(viewer.step(), trace?.steps?.length ?? 0), kept: viewer.state() }

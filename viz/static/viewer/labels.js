@@ -23,7 +23,7 @@ export const around = (x, y, w, h) => ({
 const within = ([x, y], box) => x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1;
 
 // The part of a wire that no other wire shares, as a rule: what leads into its end; between two
-// lines the way back. With the points along it.
+// lines the part that runs left. With the points along it.
 function partOf(points, own) {
   const turn = turnOf(points);
   if (turn < 0) {

@@ -43,7 +43,7 @@ export function inLines(place, joined, wide) {
   }
 }
 
-// The same graph with less space between its columns, so that it is as wide as `wide` where that
+// The graph with less space between its columns, so that it is as wide as `wide` where that
 // leaves room for the numbers on its edges. A gap that many edges cross keeps its width: a shape
 // written there would be crossed by one of them.
 export function squeezed(place, wide) {
@@ -166,8 +166,8 @@ function brokenAt(columns, gaps, crossing, room) {
   return starts.length > 1 ? starts : null;
 }
 
-// The same number of columns in each line, standing below one another, where that takes hardly more
-// lines: it is calmer to look at.
+// Where lines with equally many columns, standing below one another, begin; null where that takes
+// many more lines. Such a picture is calmer to look at.
 function squared(columns, gaps, crossing, room) {
   const free = brokenAt(columns, gaps, crossing, room),
     n = columns.length;

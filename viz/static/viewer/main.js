@@ -16,7 +16,7 @@ function render({ model, el }) {
     }
   };
   // What the reader opened and chose is held in the widget's model, so that it is there when the
-  // notebook draws the output anew. Of another Trace it means nothing.
+  // notebook redraws the output. Of another Trace it means nothing.
   const options = (trace) => {
     const kept = model.get("reader") ?? {},
       of = trace && madeOf(trace);

@@ -1,5 +1,5 @@
 // The sentence of a step. A Trace brings its sentences in English; in another language they are
-// made anew from what the step says as data.
+// written from what the step says as data.
 
 import { nodeName } from "./formulas.js";
 import { short } from "./numbers.js";

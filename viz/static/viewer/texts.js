@@ -83,10 +83,10 @@ export const TEXTS = {
     close: "Close this group",
     summed: "summed",
     sumBack:
-      "{node} was used for many elements, {from} ⇒ {to}: on the way back their contributions are " +
-      "added up, {to} ⇒ {from}.",
+      "{node} was used for many elements, {from} ⇒ {to}: in the reverse pass their " +
+      "contributions are added up, {to} ⇒ {from}.",
     broadcast: "Broadcast: {node} of shape {from} serves every element of shape {to}.",
-    // the further views
+    // the other views
     views: "Further views",
     shut: "Close",
     closeView: "Close: {name}",

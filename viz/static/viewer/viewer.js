@@ -28,7 +28,7 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node, column}:
  * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
  * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
- * somebody else keeps the answers).
+ * the host keeps the answers).
  * Returns {go(k), step(), length, root, views(), state(), destroy()}.
  */
 export function mountTrace(el, trace, options = {}) {
@@ -113,7 +113,7 @@ function show(el, trace, options, t) {
     advance,
     answers: () => answers,
     hosted: Boolean(options.hosted),
-    // What a view wants to find again when it is opened anew.
+    // What a view wants to find again when it is opened again.
     placeOf: (view) => places[view],
     keep: (view, place) => {
       places[view] = place;

@@ -1,5 +1,5 @@
 // Buffers in time: a Program's results lie in pieces of one block of memory, and a piece that
-// nobody reads any more is written again. Steps run to the right, addresses downwards; each value
+// is not read any more is written again. Steps run to the right, addresses downwards; each value
 // is a box as wide as it lives. Above: the bytes alive, and what they would be without reuse.
 
 import { h, s } from "../dom.js";
@@ -13,7 +13,7 @@ const ACROSS = 1000,
   PLOT_GAP = 10;
 
 // For each value with memory of its own: from which step until which it lives. A result may be
-// written over an operand that nobody needs any more: then that one ends where the new one begins.
+// written over an operand that is not needed any more: then that one ends where the new one begins.
 export function lives(trace) {
   const { nodes, steps } = trace,
     n = steps.length,

@@ -1,4 +1,4 @@
-// The memory lens: which values the reverse pass keeps, when each is read, when it is let go, and
+// The memory lens: which values the reverse pass keeps, when each is read, when it is freed, and
 // how many bytes that is at every step.
 
 import { h, s } from "../dom.js";
@@ -43,7 +43,7 @@ export function lifetimes(trace) {
     }
   steps.forEach((step, i) => {
     for (const id of step.holds ?? []) {
-      // what a checkpoint begins from again, until it is let go
+      // what a checkpoint begins from again, until it is freed
       const lane = lanes.get(id) ?? {
           node: byId.get(id),
           bytes: bytesOf(byId.get(id)),

@@ -1,0 +1,85 @@
+"""Words that comments, docstrings, messages and documents of this project do without."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from .test_repository import ROOT, tracked
+
+WORDS = {
+    r"\bnobody\b": "the passive, or what is not done: 'is not read', 'no observer'",
+    r"\bsomebody\b": "who it is: 'a student', 'the caller'",
+    r"\banew\b": "'again', or a verb with re-: 'redraws', 'recomputes'",
+    r"\blet(s|ting)?\s+go\b": "'free', 'release'",
+    r"\bway(s)?\s+back\b": "'the reverse pass', 'the pullback'",
+    r"\bdoors?\b": "'entry point', 'function'",
+    r"\bhouses?\b": "'project', 'package'",
+    r'(?:"""|/\*\*|(?:^|\n)\s*//|(?:^|\n)\s*#)\s*The same\b': "what it is, without its neighbour",
+}
+"""Patterns of unwanted words, and what to write instead."""
+
+NOT_YET = (
+    "lessons/grading/",
+    "lessons/11_",
+    "lessons/12_",
+    "lessons/cheat_sheet.md",
+    "lessons/instructors_guide.md",
+    "minigrad/autograd/",
+    "minigrad/nn/",
+    "minigrad/signal/",
+    "minigrad/watch/",
+    "tests/grading/",
+    "tests/repository/test_words.py",
+)
+"""Folders that still have such words (and this file, which names them). Take lines away."""
+
+TEXT = {".py", ".pyi", ".js", ".css", ".md", ".toml", ".ipynb", ".html", ".txt"}
+EMPTY_NAMES = re.compile(r"(further|common|around|parts|misc|rest|utils)(_.*)?")
+NAMED_BEFORE = {
+    "minigrad/arrays/common.py",
+    "minigrad/nn/functional/common.py",
+    "minigrad/training/parts.py",
+}
+"""Files whose name does not say their content. Take lines away."""
+
+
+def unwanted(text: str) -> Iterator[str]:
+    """Each unwanted word of a text, with its line and what to write instead."""
+    for pattern, instead in WORDS.items():
+        for found in re.finditer(pattern, text, re.IGNORECASE if pattern[0] == "\\" else 0):
+            line = text.count("\n", 0, found.end()) + 1
+            yield f"{line}: {found[0].strip()!r}; write {instead}"
+
+
+def test_unwanted_words_stay_out():
+    found = [
+        f"{name}:{word}"
+        for path in tracked()
+        if path.suffix in TEXT
+        and not (name := path.relative_to(ROOT).as_posix()).startswith(NOT_YET)
+        for word in unwanted(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("What nobody reads.\nSomebody asks", 2),
+        ("computed anew, then let\n    go", 2),
+        ('"""The same for arrays."""\n# The same\n    // The same', 3),
+        ('"""Computes the same value."""\n# as the same\nhousing, indoors, a new one', 0),
+    ],
+)
+def test_an_unwanted_word_is_seen(text, count):
+    assert len(list(unwanted(text))) == count
+
+
+def test_a_file_is_named_by_its_content():
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in tracked()
+        if path.suffix in {".py", ".js"} and EMPTY_NAMES.fullmatch(path.stem)
+    }
+    assert found <= NAMED_BEFORE, f"name these by what is in them: {sorted(found - NAMED_BEFORE)}"
