@@ -548,6 +548,39 @@ def growth() -> Picture:
     return p
 
 
+def valley() -> Picture:
+    """Rosenbrock's valley from above, and two walks through it: by the gradient alone, and by
+    the Hessian too.
+    """
+    p = Picture(
+        640,
+        230,
+        "A curved valley seen from above: gradient descent is still near its start after 200"
+        " steps, Newton's method arrives in 7",
+    )
+    frame = ((-1.8, -1.2), (1.8, 3.4), (60.0, 210.0), (580.0, 15.0))
+    f = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    floor = [(float(a), float(a * a)) for a in np.linspace(-1.8, 1.8, 73)]
+    for width in (-0.7, -0.35, 0.35, 0.7):
+        _curve(p, [(a, b + width) for a, b in floor if -1.2 < b + width < 3.4], frame, "axis")
+    start = mg.tensor([-1.2, 1.0], dtype=mg.float64)
+    slow, fast = [start], [start]
+    for _ in range(200):
+        slow.append(slow[-1] - 0.001 * mg.func.grad(f)(slow[-1]))
+    for _ in range(7):
+        slope, bend = mg.func.grad(f)(fast[-1]), mg.func.hessian(f)(fast[-1])
+        step = np.linalg.solve(bend.numpy(), slope.numpy())
+        fast.append(fast[-1] - mg.tensor(step, dtype=mg.float64))
+    for path, style in ((slow, "adjoint"), (fast, "tangent")):
+        points = [(float(a), max(float(b), -1.2)) for a, b in (x.tolist() for x in path)]
+        _curve(p, points, frame, style)
+    p.say(66, 100, "200 steps by the gradient alone", "left adjoint", 11)
+    p.say(330, 150, "7 steps by the Hessian too", "left tangent", 11)
+    p.dot(60 + 520 * (2.8 / 3.6), 210 - 195 * (2.2 / 4.6), 5, "value")
+    p.say(474, 122, "the lowest point", "left bold", 11)
+    return p
+
+
 def disc() -> Picture:
     """Points in a square, inside of a disc or not: the task of lesson 11."""
     p = Picture(
@@ -826,6 +859,7 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "10_layers_and_cnn": convolution,
     "10b_batch_norm_and_training": growth,
     "11_training": disc,
+    "11b_engine_grows": valley,
     "12_memory": checkpoints,
     "13_own_operation": overflow,
     "14_debugging_and_profiling": nan,

@@ -5,6 +5,8 @@ back, `watch` shows it in the viewer.
         at the end of lesson 3: their source goes into my_engine.py beside the notebook
     engine = mine()
         in a later lesson: engine.gradients, and a kind word about what is not there yet
+    engine = mine("Tensor", "gradients", lend=True)
+        after lesson 11: yours if it is whole, else one of the course's, which stands in for it
     watch(y, [x], lambda: gradients(order(y), [x]))
         what that engine just did, step by step, beside minigrad
     unpack()
@@ -32,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from .edition import MARKER
+from .exercises import own_engine
 from .grading.calls import Caller, StudentProblem, describe
 from .grading.feedback import Feedback, Line
 
@@ -56,8 +59,15 @@ MADE_IN = {
     "pull_cross_entropy": "lesson 9, exercise 4",
     "relu": "lesson 9, section 5", "cross_entropy": "lesson 9, section 5",
     "adam": "lesson 11, exercise 3",
+    "pull_mul": "lesson 11b, exercise 1", "pull_div": "lesson 11b, exercise 1",
+    "pull_log": "lesson 11b, exercise 1",
+    "mul": "lesson 11b, section 1", "div": "lesson 11b, section 1", "log": "lesson 11b, section 1",
+    "Dual": "lesson 11b, exercise 2", "hvp": "lesson 11b, exercise 3",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
+
+MILESTONE = tuple(list(MADE_IN)[: list(MADE_IN).index("adam") + 1])
+"""Those that train a network in lesson 11."""
 
 WITHOUT = "Everything else in this lesson works without it."
 
@@ -82,11 +92,18 @@ def keep(*pieces: Any, folder: str | os.PathLike[str] = ".") -> Note:
     """Save the source of functions and classes into my_engine.py; says what was kept and what was
     not, and why. Never raises.
 
-    A piece that is still the stub is not kept: it would take the place of a better one.
+    A piece that is still the stub is not kept: it would take the place of a better one. A text such
+    as "Tensor.__mul__ = mul" is kept as it is: it gives a class a method.
     """
     said, found = list[str](), dict[str, str]()
     for piece in pieces:
         name = getattr(piece, "__name__", None)
+        if isinstance(piece, str) and (owner := _attached_to(piece)):
+            if owner in found or mine(owner, folder=folder).complete:
+                found[piece.partition("=")[0].strip()] = piece
+            else:
+                said.append(f"not kept: {piece}, for {owner} is not in {FILE}.")
+            continue
         if not isinstance(name, str) or not (inspect.isfunction(piece) or inspect.isclass(piece)):
             said.append(
                 f"not kept: {piece!r} is neither a function nor a class. Give the names themselves:"
@@ -109,6 +126,15 @@ def keep(*pieces: Any, folder: str | os.PathLike[str] = ".") -> Note:
         except (OSError, SyntaxError) as problem:
             said.insert(0, f"not kept: {problem}.")
     return Note(*said)
+
+
+def _attached_to(text: str) -> str:
+    """The class to whose attributes a text assigns; "" for another text."""
+    try:
+        (statement,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return ""
+    return text.partition(".")[0] if isinstance(statement, ast.Assign) else ""
 
 
 def _write(path: Path, found: Mapping[str, str]) -> str:
@@ -149,11 +175,19 @@ def replaced(text: str, name: str, source: str) -> str:
     """
     lines = text.split("\n")
     for statement in ast.parse(text, FILE).body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name == name:
-            start = min([statement.lineno, *(d.lineno for d in statement.decorator_list)]) - 1
+        if name == _defined_by(statement):
+            decorators = getattr(statement, "decorator_list", [])
+            start = min([statement.lineno, *(d.lineno for d in decorators)]) - 1
             assert statement.end_lineno is not None
             return "\n".join([*lines[:start], *source.split("\n"), *lines[statement.end_lineno :]])
     return text.rstrip("\n") + "\n\n\n" + source + "\n"
+
+
+def _defined_by(statement: ast.stmt) -> str:
+    """The name that a function, a class or an assignment gives; "" for another statement."""
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0]).strip("()")
+    return statement.name if isinstance(statement, ast.FunctionDef | ast.ClassDef) else ""
 
 
 def source_of(piece: Any) -> str | None:
@@ -190,13 +224,18 @@ def source_of(piece: Any) -> str | None:
 
 
 def is_stub(source: str) -> bool:
-    """Whether a function's body is nothing but its docstring and `...`."""
+    """Whether the body of a function or class is nothing but its docstring and `...`; so is a
+    class with such a method.
+    """
     (definition,) = ast.parse(source).body
     body = [
         s
         for s in getattr(definition, "body", [])
         if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
     ]
+    methods = [s for s in body if isinstance(s, ast.FunctionDef)]
+    if isinstance(definition, ast.ClassDef) and methods:
+        return any(is_stub(ast.unparse(method)) for method in methods)
     return not body
 
 
@@ -230,13 +269,25 @@ class Engine:
         return self._say
 
 
-def mine(*wanted: str, folder: str | os.PathLike[str] = ".") -> Engine:
+def mine(*wanted: str, folder: str | os.PathLike[str] = ".", lend: bool = False) -> Engine:
     """The engine that was kept in my_engine.py; wanted: names that this lesson needs (by default
-    every piece). Never raises.
+    those of the milestone). Never raises.
 
-    Printed, it says what is there, what is missing, and in which lesson that is made.
+    Printed, it says what is there, what is missing, and in which lesson that is made. lend: where
+    a piece is missing, an engine of the course's stands in for the whole of it.
     """
-    wanted, path = wanted or tuple(MADE_IN), Path(folder) / FILE
+    found = _kept(wanted or MILESTONE, Path(folder) / FILE)
+    if found.complete or not lend:
+        return found
+    say = (
+        f"{repr(found).removesuffix(WITHOUT).rstrip()}\nUntil then an engine of the course's own"
+        " stands in for yours; everything in this lesson works with it."
+    )
+    return Engine(own_engine, found.missing, say)
+
+
+def _kept(wanted: Sequence[str], path: Path) -> Engine:
+    """What the file at `path` has of the wanted pieces."""
     module, trouble = None, ""
     if path.exists():
         spec = importlib.util.spec_from_file_location("my_engine", path)
@@ -272,9 +323,9 @@ def unpack(*wanted: str, folder: str | os.PathLike[str] = ".") -> Note:
     """Put the text of my_engine.py into the notebook's cell that calls this, in the place of the
     call. Never raises.
 
-    wanted: the names that must be in the file (by default every piece); while one is missing, the
-    cell stays as it is. It also stays where it holds anything besides the call, so nothing that was
-    written there is lost.
+    wanted: the names that must be in the file (by default those of the milestone); while one is
+    missing, the cell stays as it is. It also stays where it holds anything besides the call, so
+    nothing that was written there is lost.
     """
     engine = mine(*wanted, folder=folder)
     if not engine.complete:

@@ -6,7 +6,7 @@ Right answers are not written here: they are computed by minigrad when a check r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -22,433 +22,27 @@ from minigrad.watch import trace_function
 
 from ..grading.calls import Caller, StudentProblem
 from ..grading.checking import check_exercise
-from ..grading.exercise import DERIVATIVES, Case, Misconception, Where
+from ..grading.exercise import DERIVATIVES, Case, Misconception
 from ..grading.feedback import Feedback, Line
-from ..grading.graphs import Graph, by_engine, close, evaluate, first_wrong, formula, renamed, tame
 from ..grading.judge import same
-from ..grading.kinds.backward import agree, concerns, verdict
-from ..grading.misconceptions import (
-    MISTAKES,
-    Mistake,
-    in_some_rules,
-    right_parts,
-    rule_mistake,
-    sweep,
-)
 from ..workshop import recorded
 from . import wrong_adam
+from .engine_graphs import (
+    alone,
+    deep_cases,
+    drawn,
+    engine_mistakes,
+    first_wrong_node,
+    forked,
+    graph_case,
+    is_differentiated,
+    right_of,
+    told,
+)
 from .made import told_by
 
 SIZES = (2, 25, 25, 25, 2)
 RATE = wrong_adam.RATE
-
-# --------------------------------------------------------------- any graph, by the student's engine
-
-RULES = (
-    "add",
-    "sub",
-    "matmul",
-    "exp",
-    "t",
-    "square",
-    "sum",
-    "relu",
-    "sum over rows",
-    "sum over columns",
-)
-"""The operations that a student's engine has in lesson 11."""
-DEEP = 20_000
-
-
-def _draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers with two digits after the point, away from 0."""
-    return np.asarray(
-        np.round(rng.uniform(0.2, 1.5, size=shape) * rng.choice((-1.0, 1.0), size=shape), 2)
-    )
-
-
-def _summed(inputs: Mapping[str, np.ndarray], rows: list[Any]) -> Graph:
-    """A graph whose last row is a number: the squares of what the rows come to, added up, so
-    that each element's adjoint is its own.
-    """
-    n = 1 + max(int(row[0][1:]) for row in rows)
-    last = [[f"v{n}", "square", [rows[-1][0]]], [f"v{n + 1}", "sum", [f"v{n}"]]]
-    return {"inputs": dict(inputs), "rows": [*rows, *last]}
-
-
-def _alone(rng: np.random.Generator) -> Iterator[Graph]:
-    """One operation of each kind, and sums of every form of broadcasting."""
-    a, square = _draw(rng, 2, 3), _draw(rng, 2, 2)
-    yield {"inputs": {"x1": a}, "rows": [["v1", "sum", ["x1"]]]}
-    yield {"inputs": {"x1": a}, "rows": [["v1", "square", ["x1"]], ["v2", "sum", ["v1"]]]}
-    # After relu an exponential: the slope of a square would be 0 where relu gives 0, and hide what
-    # comes back.
-    yield {
-        "inputs": {"x1": a},
-        "rows": [["v1", "relu", ["x1"]], ["v2", "exp", ["v1"]], ["v3", "sum", ["v2"]]],
-    }
-    for op in ("exp", "t", "sum over rows", "sum over columns"):
-        yield _summed({"x1": a}, [["v1", op, ["x1"]]])
-    yield _summed({"x1": square, "x2": _draw(rng, 2, 2)}, [["v1", "matmul", ["x1", "x2"]]])
-    yield _summed({"x1": a, "x2": _draw(rng, 3, 4)}, [["v1", "matmul", ["x1", "x2"]]])
-    for op in ("add", "sub"):
-        for shapes in (
-            ((2, 3), (2, 3)),
-            ((2, 3), (3,)),
-            ((3,), (2, 3)),
-            ((2, 1), (2, 3)),
-            ((2, 1), (1, 3)),
-            ((), (2, 2)),
-        ):
-            inputs = {f"x{i + 1}": _draw(rng, *shape) for i, shape in enumerate(shapes)}
-            yield _summed(inputs, [["v1", op, ["x1", "x2"]]])
-
-
-def _forked(rng: np.random.Generator) -> Iterator[Graph]:
-    """Nodes that are used more than once: twice by one operation, on a long path and a short one,
-    as a shared weight, as a shortcut.
-    """
-    x, w, b = _draw(rng, 3, 2), _draw(rng, 2, 2), _draw(rng, 2)
-    yield _summed({"x1": x}, [["v1", "add", ["x1", "x1"]]])
-    yield _summed({"x1": x}, [["v1", "exp", ["x1"]], ["v2", "sub", ["v1", "x1"]]])
-    yield _summed(
-        {"x1": w},
-        [["v1", "exp", ["x1"]], ["v2", "matmul", ["v1", "x1"]], ["v3", "add", ["v2", "v1"]]],
-    )
-    yield _summed({"x1": w}, [["v1", "matmul", ["x1", "x1"]]])
-    yield _summed(
-        {"x1": w},
-        [
-            ["v1", "t", ["x1"]],
-            ["v2", "sub", ["v1", "x1"]],
-            ["v3", "add", ["v2", "v1"]],
-            ["v4", "sub", ["v1", "v3"]],
-        ],
-    )
-    shared = [
-        ["v1", "matmul", ["x1", "x2"]],
-        ["v2", "add", ["v1", "x3"]],
-        ["v3", "exp", ["v2"]],
-        ["v4", "matmul", ["v3", "x2"]],
-    ]
-    yield _summed({"x1": x / 4, "x2": w / 2, "x3": b}, [*shared, ["v5", "add", ["v4", "x3"]]])
-    yield _summed(
-        {"x1": x / 4, "x2": w / 2, "x3": b},
-        [*shared, ["v5", "add", ["v4", "v3"]], ["v6", "add", ["v5", "x1"]]],
-    )
-
-
-def _drawn(rng: np.random.Generator) -> Graph:
-    """Ten to fourteen operations on matrices of one shape; their names tell nothing of their
-    order.
-    """
-    while True:
-        inputs = {"x1": _draw(rng, 2, 2), "x2": _draw(rng, 2, 2), "x3": _draw(rng, 1, 2)}
-        known, unused, rows = ["x1", "x2", "v0"], ["v0"], [["v0", "add", ["x1", "x3"]]]
-        for i in range(1, int(rng.integers(8, 12))):
-            op = str(rng.choice(["add", "sub", "add", "sub", "matmul", "t", "relu", "exp"]))
-            operands = [
-                known[int(rng.integers(len(known)))]
-                for _ in range(2 if op in ("add", "sub", "matmul") else 1)
-            ]
-            rows.append([f"v{i}", op, operands])
-            known.append(f"v{i}")
-            unused = [u for u in [*unused, f"v{i}"] if u not in operands]
-        while len(unused) > 1:
-            rows.append([f"v{len(rows)}", "add", unused[:2]])
-            unused = [*unused[2:], rows[-1][0]]
-        used = {o for row in rows for o in row[2]}
-        graph = _summed({name: x for name, x in inputs.items() if name in used}, rows)
-        if tame(graph):
-            return renamed(graph, rng)
-
-
-def _graphs(rng: np.random.Generator) -> Iterator[Case]:
-    def case(group: str, graph: Graph, before: list[Any] | None = None, passes: int = 1) -> Case:
-        size = 10.0 * len(graph["rows"]) + sum(len(row[2]) for row in graph["rows"])
-        given = {"what": "graph", **graph, "before": before or [], "passes": passes}
-        return Case.of(group, given, call="loss_and_gradients", size=size)
-
-    for graph in (*_alone(rng), *_forked(rng), *(_drawn(rng) for _ in range(12))):
-        yield case("the engine on other graphs", graph)
-    fork = list(_forked(rng))[2]
-    yield case("again, and deep", fork, passes=2)
-    yield case("again, and deep", fork, before=[["w1", "exp", ["x1"]], ["w2", "sum", ["w1"]]])
-    for shape, n in (
-        ("chain", DEEP + int(rng.integers(100))),
-        ("ladder", 50 + int(rng.integers(10))),
-    ):
-        given = {"what": "deep", "shape": shape, "n": n}
-        yield Case.of("again, and deep", given, call="loss_and_gradients", size=n + 10_000)
-
-
-def _graph_of(case: Case) -> Graph:
-    return {"inputs": case.args["inputs"], "rows": case.args["rows"]}
-
-
-def _is_differentiated(case: Case, got: Any) -> str:
-    """Why the gradients of a graph are not right."""
-    if case.args["what"] == "graph":
-        graph = _graph_of(case)
-        said = verdict("your engine", graph, _right(case), got)
-        return (
-            f"in the graph {formula({'inputs': {}, 'rows': graph['rows']})}, {said}" if said else ""
-        )
-    said = same(_deep(**case.args), got, 1e-9, 1e-9, "the dictionary of the gradients")
-    return f"for {_told(case)}, {said}" if said else ""
-
-
-def _deep(what: str, shape: str, n: int) -> dict[str, np.ndarray]:
-    """The gradients of a chain, in which b is added n times, and of a ladder, on which n − 1
-    doublings follow x + b.
-    """
-    by_x, by_b = (1.0, float(n)) if shape == "chain" else (2.0 ** (n - 1),) * 2
-    return {"x": np.array([by_x]), "b": np.array([by_b])}
-
-
-def _first_wrong(case: Case, got: Any) -> Where | None:
-    if case.args["what"] != "graph" or not isinstance(got, dict):
-        return None
-    return first_wrong(_graph_of(case), got, _right(case))
-
-
-def _told(case: Case) -> str:
-    """A case as text."""
-    args = case.args
-    if args["what"] == "graph":
-        times = (
-            ", twice"
-            if args["passes"] == 2
-            else ", after another graph of the same inputs"
-            if args["before"]
-            else ""
-        )
-        return f"your engine on {formula(_graph_of(case))}{times}"
-    if args["what"] == "deep":
-        each = (
-            "adds b to the one before"
-            if args["shape"] == "chain"
-            else "adds the one before to itself"
-        )
-        return f"your engine on {args['n']} operations, of which each {each}"
-    trained = f", {args['count']} epochs" if case.call == "own_step" else ""
-    return (
-        f"{case.call}, with {len(args['values']) // 2} layer(s), {len(args['x'])} point(s){trained}"
-    )
-
-
-# ---------------------------------------------------------------------------- what is wrong with it
-
-Pairs = Sequence[tuple[Case, Any]]
-
-
-def _about_graphs(pairs: Pairs) -> list[tuple[Graph, Graph | None, Any]]:
-    """(graph, what was differentiated before it, adjoints) of the cases that are graphs."""
-    found = []
-    for case, got in pairs:
-        if case.args["what"] == "graph":
-            graph = _graph_of(case)
-            earlier = {**graph, "rows": case.args["before"]} if case.args["before"] else None
-            found.append((graph, graph if case.args["passes"] == 2 else earlier, got))
-    return found
-
-
-def _told_by_graphs(mistake: Mistake) -> Misconception:
-    """A classic mistake of engines, told by the graphs, whatever it does to the networks."""
-
-    def agrees(
-        run: Callable[[Graph, Graph | None], Any], graphs: list[tuple[Graph, Graph | None, Any]]
-    ) -> bool:
-        return all(agree(run(graph, before), got) for graph, before, got in graphs)
-
-    def found(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
-        graphs = _about_graphs(pairs)
-        for say, run in (("", mistake.run), *mistake.variants):
-            if graphs and agrees(run, graphs):
-                return say, None
-        if (
-            mistake.explains is not None
-            and graphs
-            and all(mistake.explains(graph, got) for graph, _, got in graphs)
-        ):
-            return "", None
-        return None if mistake.pull is None else _in_rules(mistake, graphs)
-
-    def wrong(case: Case) -> Any:
-        if case.args["what"] == "graph":
-            ((graph, before, _),) = _about_graphs([(case, None)])
-            return mistake.run(graph, before)
-        return _right(case)
-
-    return Misconception(mistake.name, mistake.say, wrong, fitted=found)
-
-
-def _in_rules(mistake: Mistake, graphs: Any) -> tuple[str, None] | None:
-    """The mistake in the rules of just those operations in which a graph of one operation shows
-    it.
-    """
-    pull = mistake.pull
-    assert pull is not None
-    shown = []
-    for op in mistake.ops:
-        run = in_some_rules(pull, [op])
-        alone = [g for g in graphs if _of_one_operation(g[0]) and g[0]["rows"][0][1] == op]
-        if any(not agree(run(g, b), sweep(g)) for g, b, _ in alone) and all(
-            agree(run(g, b), got) for g, b, got in alone
-        ):
-            shown.append(op)
-    run = in_some_rules(pull, shown)
-    if shown and all(agree(run(graph, before), got) for graph, before, got in graphs):
-        return f" It is the rule of {', '.join(f'`{op}`' for op in shown)}.", None
-    return None
-
-
-WRITTEN = {
-    "add": "`+`",
-    "sub": "`-`",
-    "matmul": "`@`",
-    "square": "`pow`",
-    "sum over rows": "`sum(0)`",
-    "sum over columns": "`sum(1)`",
-}
-"""Operations as they are written with a Tensor, where that is not their name."""
-
-
-def _of_one_operation(graph: Graph) -> str:
-    """What a graph of one operation has in it; "" for another graph."""
-    first, *rest = graph["rows"]
-    ends = ([], ["sum"], ["exp", "sum"] if first[1] == "relu" else ["square", "sum"])
-    if [row[1] for row in rest] not in ends:
-        return ""
-    values = evaluate(graph)
-    stretched = first[1] in ("add", "sub") and any(
-        np.shape(values[o]) != np.shape(values[first[0]]) for o in first[2]
-    )
-    twice = len(set(first[2])) < len(first[2])
-    return (
-        ""
-        if twice
-        else WRITTEN.get(first[1], f"`{first[1]}`") + (" and broadcasting" if stretched else "")
-    )
-
-
-def _by_size(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
-    """What the graphs show from the smallest to the largest: at first single operations, then
-    forks, many nodes, and second passes.
-    """
-    alone, others = dict[str, bool](), dict[str, bool]()
-    for graph, before, got in _about_graphs(pairs):
-        expected = by_engine(graph)
-        good = type(got) is dict and all(n in got and close(got[n], expected[n]) for n in expected)
-        what = "" if before else _of_one_operation(graph)
-        kind = "again" if before else "many" if len(graph["rows"]) > 9 else "fork"
-        found, key = (alone, what) if what else (others, kind)
-        found[key] = found.get(key, True) and good
-    wrong = [what for what, good in alone.items() if not good]
-    first = next((what for what in ("`sum`", "`pow`") if what in wrong), "")
-    if "`exp`" in wrong and "`relu`" in wrong:
-        wrong.remove("`relu`")  # its graph ends in an exponential
-    if first:
-        say = (
-            f"Already the graph of {first} alone comes out wrong, and all others end in it: look at"
-            " that rule, and at how the loop begins."
-        )
-    elif wrong:
-        say = (
-            f"Of the graphs of one operation, those with {_listed(wrong)} come out wrong, and the"
-            " others right: look at these rules."
-        )
-    elif not others.get("fork", True):
-        say = (
-            "Each operation by itself is right. Where a node is used more than once, something is"
-            " lost or comes twice: look at the order of the nodes, and at how the loop puts parts"
-            " together."
-        )
-    elif not others.get("many", True):
-        say = (
-            "Small graphs are right, and large ones with many forks are not. Look at the order of"
-            " the nodes first."
-        )
-    elif not others.get("again", True):
-        say = (
-            "The first pass is right, and a second one is not: something of the first is still"
-            " there."
-        )
-    else:
-        return None
-    return f" {say}", None
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _as_it_came(op: str, x: Any, y: Any, g: Any) -> list[Any]:
-    return [g]
-
-
-def _wrong_half(op: str, x: Any, y: Any, g: Any) -> list[Any]:
-    return [g * (x[0] <= 0)]
-
-
-def _twice_too_much(op: str, x: Any, y: Any, g: Any) -> list[Any]:
-    return [2 * np.asarray(c) for c in right_parts(op, x, y, g)]
-
-
-def _divided(op: str, x: Any, y: Any, g: Any) -> list[Any]:
-    """The rule of the mean for that of the sum."""
-    return [c * (np.size(g) / np.size(x[0])) for c in right_parts(op, x, y, g)]
-
-
-OWN_MISTAKES = (
-    rule_mistake(
-        "not moved back",
-        "the transpose sends its adjoint on as it came; each element has to be moved back.",
-        _as_it_came,
-        ["t"],
-    ),
-    rule_mistake(
-        "the wrong half",
-        "relu passes the adjoint where x is negative. It passes where x is positive.",
-        _wrong_half,
-        ["relu"],
-    ),
-    rule_mistake(
-        "a factor 2 too many",
-        "a contribution is twice as large as it should be.",
-        _twice_too_much,
-        RULES,
-    ),
-    rule_mistake(
-        "mean instead of sum",
-        "a sum is pulled back as if it were a mean: each element gets the whole adjoint,"
-        " undivided.",
-        _divided,
-        ["sum", "sum over rows", "sum over columns"],
-    ),
-)
-
-
-NONE_OF_THESE = ("order of the names", "value instead of derivative")
-"""Nodes have no names here, and the exponential is its own derivative."""
-
-
-def _engine_mistakes() -> Iterator[Misconception]:
-    ops = {*RULES, "broadcast", "again"}
-    for mistake in (*MISTAKES, *OWN_MISTAKES):
-        if concerns(mistake, ops, "function") and mistake.name not in NONE_OF_THESE:
-            yield _told_by_graphs(mistake)
-    yield Misconception(
-        "one rule",
-        "The smallest graphs tell where to look.",
-        lambda case: _told_by_graphs(
-            replace(OWN_MISTAKES[2], run=in_some_rules(_twice_too_much, ["exp"]))
-        ).wrong(case),
-        fitted=_by_size,
-    )
-
-
-# ----------------------------------------------------------- the milestone: one's own engine trains
 
 
 def _one_operation(target: Any) -> Callable[[Any], Any]:
@@ -565,8 +159,25 @@ def _networks(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _cases(rng: np.random.Generator) -> Iterator[Case]:
-    yield from _graphs(rng)
+    call, again = "loss_and_gradients", "again, and deep"
+    for graph in (*alone(rng), *forked(rng), *(drawn(rng) for _ in range(12))):
+        yield graph_case("the engine on other graphs", graph, call)
+    fork = list(forked(rng))[2]
+    yield graph_case(again, fork, call, passes=2)
+    yield graph_case(again, fork, call, before=[["w1", "exp", ["x1"]], ["w2", "sum", ["w1"]]])
+    yield from deep_cases(rng, again, call)
     yield from _networks(rng)
+
+
+def _told(case: Case) -> str:
+    """A case as text."""
+    args = case.args
+    if args["what"] != "network":
+        return told(case)
+    trained = f", {args['count']} epochs" if case.call == "own_step" else ""
+    return (
+        f"{case.call}, with {len(args['values']) // 2} layer(s), {len(args['x'])} point(s){trained}"
+    )
 
 
 def _of_network(case: Case) -> dict[str, Any]:
@@ -577,16 +188,14 @@ def _of_network(case: Case) -> dict[str, Any]:
 @lru_cache(maxsize=256)
 def _right(case: Case) -> Any:
     """What is right for a case, by minigrad; it is never changed."""
-    if case.args["what"] == "graph":
-        return by_engine(_graph_of(case))
-    if case.args["what"] == "deep":
-        return _deep(**case.args)
+    if case.args["what"] != "network":
+        return right_of(case)
     return (_trained if case.call == "own_step" else _differentiated)(**_of_network(case))
 
 
 def _is_trained(case: Case, got: Any) -> str:
     if case.args["what"] != "network":
-        return _is_differentiated(case, got)
+        return is_differentiated(case, got)
     parts = ("losses", "values") if case.call == "own_step" else ("loss", "gradients")
     if type(got) is not dict or set(got) != set(parts):
         pair = (
@@ -678,7 +287,7 @@ def _outside(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
     """
     graphs = [(case, got) for case, got in pairs if case.args["what"] != "network"]
     networks = [(case, got) for case, got in pairs if case.args["what"] == "network"]
-    sound = all(not _is_differentiated(case, got) for case, got in graphs)
+    sound = all(not is_differentiated(case, got) for case, got in graphs)
     losses = all(
         type(got) is dict and not same(_right(case)["loss"], got.get("loss"), 1e-6, 1e-9)
         for case, got in networks
@@ -752,7 +361,7 @@ def _mistakes() -> Iterator[Misconception]:
         "the gradients come in another order than the values.",
         lambda **given: _reversed_gradients(_differentiated(**given)),
     )
-    yield from _engine_mistakes()
+    yield from engine_mistakes(otherwise=_right)
     yield Misconception(
         "around the engine",
         "Your engine is right on all other graphs, and the loss is right: what is left is "
@@ -809,7 +418,7 @@ OWN_STEP = told_by(
     answers=("loss_and_gradients", "own_step"),
     drive="minigrad.lessons.exercises.drive11:by_own_engine",
     forbid=(DERIVATIVES, "minigrad.optim"),
-    where=_first_wrong,
+    where=first_wrong_node,
     checked=(
         "Your engine differentiates graphs with forks, shared weights, shortcuts and 20,000"
         " operations; then losses, gradients and trained parameters are held against those of"

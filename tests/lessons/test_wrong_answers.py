@@ -11,10 +11,10 @@ from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
-from .wrong import answers, later_answers
+from .wrong import answers, later_answers, own_engine_answers
 
 EXERCISES = known()
-WRONG = answers.WRONG | later_answers.WRONG
+WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG
 ELSEWHERE = ("own_step",)
 """The milestone has a table of its own, in wrong/engines.py."""
 PREDICTIONS = sorted(
@@ -22,7 +22,7 @@ PREDICTIONS = sorted(
     for name, e in EXERCISES.items()
     if e.is_value and e.max_points == 1 and list(e.points) == ["answer"]
 )
-SLOW = ("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step")
+SLOW = ("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products")
 """Their cases are large: one wrong answer of each is tried in every run, the others in the whole
 suite.
 """

@@ -10,8 +10,9 @@ from minigrad.lessons.grading import check
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
-from .test_milestone import engine_of
+from .test_milestone import OTHER, engine_of
 from .wrong.engines import PAIRS, SINGLES
+from .wrong.own_engine_answers import RULES
 
 LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb"))
 CELLS = {
@@ -41,6 +42,12 @@ def rows(table):
 
 
 def engine(change):
+    """The answers to lesson 11's last exercise where some pieces are written otherwise."""
+    scope = notebook_with(change)
+    return [scope["loss_and_gradients"], scope["own_step"]]
+
+
+def notebook_with(change):
     """What a notebook holds in which some pieces are written otherwise."""
     scope = {"np": np}
 
@@ -58,7 +65,7 @@ def engine(change):
     run(CELLS["own_step"])
     for source in change.values():
         run(source)
-    return [scope["loss_and_gradients"], scope["own_step"]]
+    return scope
 
 
 def test_there_are_a_hundred_wrong_engines_and_more():
@@ -93,3 +100,28 @@ def test_the_grader_rejects_what_the_notebook_rejects(name):
     given = dict(zip(OWN_STEP.answers, engine(SINGLES[name][0]), strict=True))
     cases = OWN_STEP.cases(11)
     assert not judge(OWN_STEP, cases, run_cases(OWN_STEP, cases, given, 60.0)).full
+
+
+OF_NETWORKS = ("pull_cross_entropy", "adam", "own_step")
+"""Pieces that lesson 11b does not use."""
+LATER = [name for name in SINGLES if not name.startswith(OF_NETWORKS)]
+
+
+def grown(change):
+    """The answers to the first exercise of lesson 11b, in a notebook with such an engine."""
+    scope = notebook_with(change)
+    exec(compile(RULES, "<cell>", "exec"), scope)
+    return [scope[name] for name in ("pull_mul", "pull_div", "pull_log")]
+
+
+def test_a_right_engine_of_any_kind_grows():
+    for change in ({}, OTHER):
+        assert check("products", *grown(change)).passed
+
+
+@pytest.mark.parametrize("name", rows(LATER))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_engine_does_not_grow(name):
+    feedback = check("products", *grown(SINGLES[name][0]))
+    assert not feedback.passed
+    assert any(line.kind != "right" and len(line.text) > 40 for line in feedback.lines)
