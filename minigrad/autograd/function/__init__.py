@@ -6,6 +6,9 @@ rules in MindSpore's form.
 """
 
 from .context import FunctionCtx
-from .function import Function, _ContextMethodMixin, once_differentiable
+from .function import Function, once_differentiable
+
+_ContextMethodMixin = FunctionCtx
+"""PyTorch's documented name for the methods of ctx."""
 
 __all__ = ["Function", "FunctionCtx", "_ContextMethodMixin", "once_differentiable"]

@@ -44,9 +44,6 @@ from .forward import bound, run
 from .node import FunctionDeclaration, SecondTimeNode
 from .vmap import is_batched, joined, run_rule
 
-_ContextMethodMixin = FunctionCtx
-"""PyTorch's documented name for the methods of ctx."""
-
 
 class Function:
     """Base class of operations with derivative rules of your own. Subclasses have static methods,
