@@ -17,7 +17,7 @@ from minigrad.networks import Network, jvp_network
 from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
-from ..grading.kinds.rule import jvp_by_differences, pushed
+from ..grading.kinds.rules_on_arrays import jvp_by_differences, pushed
 from ..grading.words import counted
 from .drive08 import FUNCTIONS, MAPS
 from .made import by_name

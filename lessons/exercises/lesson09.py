@@ -18,7 +18,7 @@ from minigrad import autograd
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number, Optimiser, Trains, Vjp
-from ..grading.kinds.rule import Draw, pulled, vjp_by_differences
+from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import by_name
 
 RATE = 0.05

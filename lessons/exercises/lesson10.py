@@ -21,7 +21,7 @@ from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.feedback import Feedback, Line
 from ..grading.judge import as_plain
 from ..grading.kinds import Number
-from ..grading.kinds.rule import pulled, tensors
+from ..grading.kinds.rules_on_arrays import pulled, tensors
 from ..grading.local import run_cases
 from .made import by_name, equal_to, told_by
 

@@ -142,12 +142,32 @@ def Backward(
 
         return cases
 
+    kinds_of_ops = {
+        *ops,
+        *(("matmul", "mean", "broadcast") if arrays else ()),
+        *(("again",) if again else ()),
+    }
+    usual = {"hints": HINTS, "checked": CHECKED, "practice": cases_with(PRACTICE)}
+    return of_graphs(
+        name, form, worth, cases_with(random_graphs), kinds_of_ops, {**usual, **options}
+    )
+
+
+def of_graphs(
+    name: str,
+    form: str,
+    worth: Mapping[str, float],
+    cases: Callable[[np.random.Generator], Iterator[Case]],
+    ops: set[str],
+    options: Mapping[str, Any],
+) -> Exercise:
+    """The exercise of all gradients of the graphs in `cases`, in one of the forms of `Backward`;
+    ops: what occurs in them.
+    """
+
     def right(case: Case) -> dict[str, Any]:
         graph = graph_of(case)
         return linear_right(graph) if form == "tape" else by_engine(graph)
-
-    def accept(case: Case, got: Any) -> str:
-        return verdict(name, graph_of(case), right(case), got)
 
     def verify(case: Case, got: Any) -> str:
         return verdict(name, graph_of(case), by_differences(graph_of(case)), got)
@@ -155,35 +175,18 @@ def Backward(
     def where(case: Case, got: Any) -> Where | None:
         return first_wrong(graph_of(case), got, right(case)) if isinstance(got, dict) else None
 
-    kinds_of_ops = {
-        *ops,
-        *(("matmul", "mean", "broadcast") if arrays else ()),
-        *(("again",) if again else ()),
+    drive = {"tape": "sweep", "class": "by_class"}.get(form, "twice")
+    usual = {
+        "drive": f"minigrad.lessons.grading.drives:{drive}",
+        "verify": verify,
+        "where": where,
+        "present": lambda case: formula(graph_of(case)),
+        "misconceptions": tuple(as_misconception(m) for m in MISTAKES if concerns(m, ops, form)),
+        "forbid": (DERIVATIVES,),
+        "title": f"Exercise {name}",
     }
-    exercise = Exercise(
-        name,
-        worth,
-        cases_with(random_graphs),
-        practice=cases_with(PRACTICE),
-        drive={
-            "tape": "minigrad.lessons.grading.drives:sweep",
-            "class": "minigrad.lessons.grading.drives:by_class",
-        }.get(form, "minigrad.lessons.grading.drives:twice"),
-        verify=verify,
-        where=where,
-        present=lambda case: formula(graph_of(case)),
-        misconceptions=tuple(
-            as_misconception(m) for m in MISTAKES if concerns(m, kinds_of_ops, form)
-        ),
-        **{
-            "forbid": (DERIVATIVES,),
-            "hints": HINTS,
-            "title": f"Exercise {name}",
-            "checked": CHECKED,
-            **options,
-        },
-    )
-    exercise.accept(accept)
+    exercise = Exercise(name, dict(worth), cases, **{**usual, **options})
+    exercise.accept(lambda case, got: verdict(name, graph_of(case), right(case), got))
     return exercise
 
 

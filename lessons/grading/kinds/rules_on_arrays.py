@@ -12,7 +12,7 @@ product with g changes. When a hand-in is graded, the engine says what is right.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,122 +85,90 @@ def letters(f: Callable[..., Any], count: int) -> list[str]:
     )
 
 
-def Vjp(
-    name: str,
-    f: Callable[..., Any],
-    *,
-    inputs: int = 1,
-    draws: Mapping[str, Iterable[Draw]] | None = None,
-    points: Mapping[str, float] | None = None,
-    **options: Any,
-) -> Exercise:
+def Vjp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) -> Exercise:
     """The student writes name(*inputs, g): the cotangents of the inputs of f, an array or a tuple
     of arrays.
 
-    f: a function of minigrad's tensors; draws: for "values", "shapes" and "linear" how inputs are
-    drawn (default: element by element);
-    points: of the groups "values", "shapes" and "linear in g"; options: fields of Exercise.
+    f: a function of minigrad's tensors. Among the options are draws: for "values", "shapes" and
+    "linear" how inputs are drawn (default: element by element); points: of the groups "values",
+    "shapes" and "linear in g"; and the fields of Exercise.
     """
-    draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
-    names = [*letters(f, inputs), "g"]
-
-    def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for group in ("values", "shapes"):
-            for draw in draws.get(group, ()) if group in exercise.points else ():
-                xs = list(draw(rng))
-                yield Case(group, **dict(zip(names, [*xs, _cotangent(f, xs, rng)], strict=True)))
-        for draw in draws.get("linear", ()) if "linear in g" in exercise.points else ():
-            xs = list(draw(rng))
-            g = _cotangent(f, xs, rng)
-            for factor in (0.0, 1.0, -3.0):
-                yield Case("linear in g", **dict(zip(names, [*xs, factor * g], strict=True)))
-
-    def verify(case: Case, got: Any) -> str:
-        *xs, g = case.args.values()
-        return same(
-            _bundle(vjp_by_differences(f, xs, g)), got, 1e-5, 1e-6, f"what `{name}` returned"
-        )
-
-    exercise = Exercise(
+    return _rule(
         name,
-        dict(points or {"values": 2, "shapes": 1, "linear in g": 1}),
-        cases,
-        verify=verify,
-        misconceptions=tuple(_vjp_mistakes(f, inputs)),
-        **{
-            "forbid": (DERIVATIVES,),
-            "hints": HINTS_VJP,
-            "title": f"Exercise {name}",
-            "checked": CHECKED,
-            **options,
-        },
+        f,
+        inputs,
+        ["g"],
+        "linear in g",
+        lambda xs, rng: [_direction(value(f, xs).shape, rng)],
+        lambda xs, moved: _bundle(pulled(f, xs, moved[0])),
+        lambda xs, moved: _bundle(vjp_by_differences(f, xs, moved[0])),
+        {"hints": HINTS_VJP, "misconceptions": tuple(_vjp_mistakes(f, inputs)), **options},
     )
 
-    @exercise.answer
-    def _(**args: Any) -> Any:
-        *xs, g = args.values()
-        return _bundle(pulled(f, xs, g))
 
-    return exercise
+def Jvp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) -> Exercise:
+    """The student writes name(*inputs, *tangents): the tangent of f's result. Options as of `Vjp`;
+    the groups are "values", "shapes" and "linear".
+    """
+    return _rule(
+        name,
+        f,
+        inputs,
+        [f"d{letter}" for letter in letters(f, inputs)],
+        "linear",
+        lambda xs, rng: [_direction(x.shape, rng) for x in xs],
+        lambda xs, moved: pushed(f, xs, moved),
+        lambda xs, moved: jvp_by_differences(f, xs, moved),
+        {"hints": HINTS_JVP, "misconceptions": tuple(_jvp_mistakes(f, inputs)), **options},
+    )
 
 
-def Jvp(
+Moved = Callable[[Sequence[np.ndarray], Any], Any]
+
+
+def _rule(
     name: str,
     f: Callable[..., Any],
-    *,
-    inputs: int = 1,
-    draws: Mapping[str, Iterable[Draw]] | None = None,
-    points: Mapping[str, float] | None = None,
-    **options: Any,
+    inputs: int,
+    moved: Sequence[str],
+    linear: str,
+    direction: Moved,
+    right: Moved,
+    by_differences: Moved,
+    options: dict[str, Any],
 ) -> Exercise:
-    """The student writes name(*inputs, *tangents): the tangent of f's result. The groups are
-    "values", "shapes" and "linear".
+    """A rule that is linear in what is moved: the cotangent, or the tangents.
+
+    moved: their names; linear: the group of calls with multiples of one direction;
+    direction(inputs, rng): one that is drawn; right and by_differences(inputs, direction): what the
+    engine and central differences give.
     """
-    draws = {k: list(v) for k, v in (draws or elementwise(inputs)).items()}
-    names = [*letters(f, inputs), *(f"d{n}" for n in letters(f, inputs))]
+    given, points = options.pop("draws", None), options.pop("points", None)
+    draws = {k: list(v) for k, v in (given or elementwise(inputs)).items()}
+    names = [*letters(f, inputs), *moved]
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        for group in ("values", "shapes", "linear"):
-            for draw in draws.get(group, ()) if group in exercise.points else ():
+        for group, key in (("values", "values"), ("shapes", "shapes"), (linear, "linear")):
+            for draw in draws.get(key, ()) if group in exercise.points else ():
                 xs = list(draw(rng))
-                dots = [
-                    np.asarray(rng.uniform(0.5, 2.0, size=x.shape) * rng.choice((-1.0, 1.0)))
-                    for x in xs
-                ]
-                for factor in (1.0,) if group != "linear" else (0.0, 1.0, -3.0):
-                    yield Case(
-                        group, **dict(zip(names, [*xs, *(factor * d for d in dots)], strict=True))
-                    )
+                along = direction(xs, rng)
+                for factor in (1.0,) if group != linear else (0.0, 1.0, -3.0):
+                    args = [*xs, *(factor * part for part in along)]
+                    yield Case(group, **dict(zip(names, args, strict=True)))
 
     def verify(case: Case, got: Any) -> str:
-        given = list(case.args.values())
-        return same(
-            jvp_by_differences(f, given[:inputs], given[inputs:]),
-            got,
-            1e-5,
-            1e-6,
-            f"what `{name}` returned",
-        )
+        args = list(case.args.values())
+        expected = by_differences(args[:inputs], args[inputs:])
+        return same(expected, got, 1e-5, 1e-6, f"what `{name}` returned")
 
-    exercise = Exercise(
-        name,
-        dict(points or {"values": 2, "shapes": 1, "linear": 1}),
-        cases,
-        verify=verify,
-        misconceptions=tuple(_jvp_mistakes(f, inputs)),
-        **{
-            "forbid": (DERIVATIVES,),
-            "hints": HINTS_JVP,
-            "title": f"Exercise {name}",
-            "checked": CHECKED,
-            **options,
-        },
-    )
+    usual = {"forbid": (DERIVATIVES,), "title": f"Exercise {name}", "checked": CHECKED}
+    worth = dict(points or {"values": 2, "shapes": 1, linear: 1})
+    exercise = Exercise(name, worth, cases, verify=verify, **{**usual, **options})
 
     @exercise.answer
     def _(**args: Any) -> Any:
-        given = list(args.values())
-        return pushed(f, given[:inputs], given[inputs:])
+        every = list(args.values())
+        return right(every[:inputs], every[inputs:])
 
     return exercise
 
@@ -250,8 +218,8 @@ def jvp_by_differences(f: Callable[..., Any], xs: Sequence[Any], dots: Sequence[
     return np.asarray((up - down) / (2 * h))
 
 
-def _cotangent(f: Callable[..., Any], xs: Sequence[Any], rng: np.random.Generator) -> np.ndarray:
-    return np.asarray(rng.uniform(0.5, 2.0, size=value(f, xs).shape) * rng.choice((-1.0, 1.0)))
+def _direction(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(rng.uniform(0.5, 2.0, size=shape) * rng.choice((-1.0, 1.0)))
 
 
 def _bundle(parts: Sequence[Any]) -> Any:
