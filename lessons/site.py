@@ -160,6 +160,10 @@ STYLE = """\
   /* A wide figure is scrolled sideways instead of shrunk; rows of wide tables become blocks. */
   p:has(> img[src$=".svg"]) { overflow-x: auto; }
   p > img[src$=".svg"] { max-width: none; width: 36rem; }
+  p:has(> img[src$=".svg"])::after {
+    content: "↔ scroll to see the whole picture"; display: block; position: sticky; left: 0;
+    width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
+  }
   table.docutils:is(:has(img[src$=".svg"]), :has(a[href*="documents_"])) {
     thead { display: none; }
     :is(tbody, tr, td) { display: block; border: 0; }

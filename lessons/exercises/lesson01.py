@@ -1,7 +1,7 @@
 """The exercises of lesson 1, as data: difference quotients and their steps, the swell of formulas,
 a checker of derivatives.
 
-Right answers are not written here: a quotient is held against the function itself, a step against
+Right answers are not written here: a quotient is compared with the function itself, a step with
 all other steps, a derivative against the engine, the size of a formula against SymPy.
 """
 
@@ -116,7 +116,7 @@ difference_quotient = told_by(
         ),
         _mistake(
             "central",
-            "you made a central difference. It is the better one, and comes later; here the points"
+            "that is a central difference. It is more accurate, and comes later; here the points"
             " are x and x + h.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
         ),
@@ -188,11 +188,11 @@ best_step = told_by(
     {"one-sided": 1, "central": 2},
     _steps,
     answers=("best_step", "best_central_step"),
-    checked="Your step is held against seven thousand others; no derivative is needed for that.",
+    checked="Your step is compared with seven thousand others; no derivative is needed for that.",
     hints=(
         (
             "One part of the error grows with h, the other shrinks. The sum is smallest where its"
-            " derivative by h is zero."
+            " derivative with respect to h is zero."
         ),
         "One-sided: the derivative is f2/2 − 2·eps·f/h². Central: f3·h/3 − eps·f/h².",
         "One-sided: h² = 4·eps·f/f2. Central: h³ = 3·eps·f/f3.",
@@ -210,15 +210,15 @@ best_step = told_by(
         ),
         _mistake(
             "square root for both",
-            "For the central difference the equation has h³, so a cube root is to be taken.",
+            "For the central difference the equation has h³, so take a cube root.",
             lambda f, eps, f2=0.0, f3=0.0: (
                 2 * math.sqrt(eps * f / f2) if f2 else math.sqrt(3 * eps * f / f3)
             ),
         ),
         _mistake(
             "upside down",
-            "the quotient is upside down: a strongly curved function wants a smaller step, a large"
-            " one a larger.",
+            "the quotient is upside down: a strongly curved function needs a smaller step, a large"
+            " one a larger step.",
             lambda f, eps, f2=0.0, f3=0.0: (
                 2 * math.sqrt(eps * f2 / f) if f2 else (3 * eps * f3 / f) ** (1 / 3)
             ),
@@ -232,8 +232,7 @@ best_step = told_by(
         ),
         Misconception(
             "a constant factor",
-            "a constant factor is lost on the way; the dependence on f, its derivative and eps is"
-            " right.",
+            "you lost a constant factor; the dependence on f, its derivative and eps is right.",
             lambda case: _unit(**case.args),
             fitted=lambda pairs: _a_factor(pairs),
         ),
@@ -366,7 +365,7 @@ central_difference = told_by(
         f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}"
     ),
     checked=(
-        "Your numbers are held against automatic differentiation, and f notes where you asked"
+        "Your numbers are compared with automatic differentiation, and f notes where you call it"
         " for it."
     ),
     hints=(

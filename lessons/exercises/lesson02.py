@@ -361,7 +361,7 @@ dual = Exercise(
     verify=_is_dual,
     where=_where_dual,
     present=_told,
-    checked="Each row is held against the engine's forward mode: its value and its tangent.",
+    checked="The value and the tangent of each row are compared with the engine's forward mode.",
     hints=(
         (
             "A result has two numbers. Its value is what you would compute without tangents; its"
@@ -417,7 +417,7 @@ dual = Exercise(
         ),
         _mistaken(
             "value instead of derivative",
-            "the function's value is used in the place of its derivative.",
+            "the function's value is used instead of its derivative.",
             sin=_function(np.sin, lambda a, da: np.sin(a) * da),
             log=_function(np.log, lambda a, da: np.log(a) * da),
         ),
@@ -475,8 +475,8 @@ _ALL: tuple[Exercise, ...] = (
         variable="my_trace",
         hints=(
             (
-                "Go through the formula in the order in which a pocket calculator would: each row"
-                " uses rows above it and nothing else."
+                "Go through the formula as you would with a calculator: each row uses only"
+                " rows above it."
             ),
             (
                 "`math.log` is the natural logarithm; `math.sin` takes radians. Copy numbers with"
@@ -535,7 +535,7 @@ _ALL: tuple[Exercise, ...] = (
             ("That is the value of y, not its tangent.", lambda: _number("v5", "v")),
         ),
         hints=(
-            "Only two rows feel x2: v2 = x1 · x2 and v4 = sin x2.",
+            "Only two rows use x2: v2 = x1 · x2 and v4 = sin x2.",
             (
                 "The tangent of v2 is now x1 · 1. The tangent of v4 is cos x2 · 1. The result is v3"
                 " − v4."
@@ -563,7 +563,7 @@ _ALL: tuple[Exercise, ...] = (
                 lambda: math.cos(POINT[1]),
             ),
             (
-                "Everything that y is made of has an influence on y; v4 is one of its two parts.",
+                "y is computed from v4, so it does react to v4.",
                 lambda: 0.0,
             ),
         ),
@@ -588,7 +588,7 @@ _ALL: tuple[Exercise, ...] = (
         slips=(
             ("x2 occurs in more than one place of the formula. Count its arrows.", lambda: 1.0),
         ),
-        hints=("In how many rows of the evaluation trace does x2 stand on the right-hand side?",),
+        hints=("In how many rows of the evaluation trace does x2 occur on the right-hand side?",),
         tolerance=1e-9,
     ),
     Number(
@@ -644,7 +644,7 @@ _ALL: tuple[Exercise, ...] = (
                 " other way round."
             ),
             (
-                "Forward, the two influences are added into one number. Backward, they stay apart:"
+                "Forward, the two effects add up to one number. Backward, they stay separate:"
                 " one number for each input."
             ),
             "The product rule: (a · b)˙ = ȧ · b + a · ḃ.",
@@ -676,7 +676,7 @@ _ALL: tuple[Exercise, ...] = (
         ),
         hints=(
             (
-                "Before an adjoint is passed on, everyone who used the node must have sent a"
+                "Before an adjoint is passed on, everything that uses the node must have sent a"
                 " contribution. In which direction do you go?"
             ),
             (

@@ -62,7 +62,7 @@ def _sent(to: str, number: int) -> float:
 PREDICTIONS = (
     Number(
         "parts-of-x2",
-        "Prediction: how many numbers stand in the list grad[x2] at the end",
+        "Prediction: how many numbers are in the list grad[x2] at the end",
         variable="numbers_in_list",
         answer=lambda: float(
             sum(
@@ -73,11 +73,14 @@ PREDICTIONS = (
         ),
         because="x2 is used twice, by x3 and by x4, and each of them sends one part.",
         slips=(
-            ("x2 has two arrows that leave it; each of them brings a part back.", lambda: 1.0),
-            ("Only those who use x2 send it something. x1 is what x2 is made of.", lambda: 3.0),
+            ("There are two arrows out of x2, and each of them brings a part back.", lambda: 1.0),
+            (
+                "Only nodes that use x2 send it something. x1 does not use x2: x2 is made from x1.",
+                lambda: 3.0,
+            ),
         ),
         hints=(
-            "Who uses x2? Look at the right-hand sides of the rows.",
+            "Which nodes use x2? Look at the right-hand sides of the rows.",
             "Each use sends one part back.",
         ),
         tolerance=1e-9,
@@ -109,11 +112,11 @@ PREDICTIONS = (
     ),
     Number(
         "overwritten",
-        "Prediction: the adjoint of x1 by your colleague's program",
+        "Prediction: the adjoint of x1 in your colleague's program",
         variable="colleagues_gradient",
         answer=lambda: _sent("v1", 1) * _at("x2", "v"),
         because=(
-            "The part e from x3 took the place of the part e + 1 from x4, and went on alone: e · e."
+            "The part e from x3 overwrote the part e + 1 from x4, so only e was passed on: e · e."
         ),
         slips=(
             (
@@ -127,7 +130,10 @@ PREDICTIONS = (
                 "Which part arrives last? It is the one that stays; the first one is lost.",
                 lambda: _sent("v1", 0) * _at("x2", "v"),
             ),
-            ("That is what is left at x2. One step is missing, to x1.", lambda: _sent("v1", 1)),
+            (
+                "That is what is left at x2. One step is still missing, to x1.",
+                lambda: _sent("v1", 1),
+            ),
         ),
         hints=(
             "x4 comes first in the sweep, then x3. Both send a part to x2.",
@@ -188,7 +194,7 @@ ORDER = _with_long_chain(
             else f"a chain of {len(case.args['parents'])} nodes"
         ),
         hints=(
-            "Start with the output: what must stand before it in the list?",
+            "Start with the output: what must come before it in the list?",
             (
                 "Put a node into the list when all its parents are in it, and not before; and no"
                 " node twice."

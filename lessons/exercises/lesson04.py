@@ -108,7 +108,7 @@ def _jacobian(
             f" {np.array2string(case.args['x'], precision=3)}"
         ),
         checked=(
-            "Your matrix is held against the engine's, made"
+            "Your matrix is compared with the engine's, made"
             f" {'by rows' if one_for_each == 'column' else 'by columns'}."
         ),
         hints=hints,
@@ -253,7 +253,7 @@ cost_of_chain = told_by(
     {"by columns": 1, "by rows": 1},
     _sizes,
     answers=("cost_by_columns", "cost_by_rows"),
-    checked="Your numbers are held against what the engine counted while it ran the passes.",
+    checked="Your numbers are compared with what the engine counted while it ran the passes.",
     hints=(
         (
             "First one pass: how many multiplications does a matrix of b rows and a columns times a"

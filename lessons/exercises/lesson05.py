@@ -118,7 +118,7 @@ PREDICTIONS = (
     ),
     Number(
         "bar-bias",
-        "Prediction: each element of the gradient by b",
+        "Prediction: each element of the gradient with respect to b",
         variable="gradient_of_bias",
         answer=lambda: float(_bias_gradient()[0]),
         because="Each element of b was copied into 4 rows, and each copy sends 1.",

@@ -143,8 +143,8 @@ def _about_verdict(case: Case, got: Any) -> str:
     verify=_about_verdict,
     hints=(
         (
-            "What is the derivative of 2x by y, as mathematics? And of which of the five calls can"
-            " you say that it answers just that?"
+            "What is the derivative of 2x with respect to y, mathematically? And which of the five"
+            " calls return just that?"
         ),
         (
             "`strict=True` asks to be told. `grad` assumes that an input without influence is a"
@@ -155,7 +155,7 @@ def _about_verdict(case: Case, got: Any) -> str:
             " x changes?"
         ),
     ),
-    checked="Each row is held against what the engine does.",
+    checked="Each row is compared with what the engine does.",
     misconceptions=(
         Misconception(
             "None for a matrix",
@@ -247,7 +247,7 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
         ),
     ),
     checked=(
-        "They are held against a tangent that is pushed through the gradient: forward mode over"
+        "They are compared with a tangent that is pushed through the gradient: forward mode over"
         " reverse mode."
     ),
     misconceptions=(
@@ -450,8 +450,8 @@ _ALL: tuple[Exercise, ...] = (
         variable="zeros",
         answer=lambda: float((jacobian(exp_reducer, mg.ones(2, 2)) == 0).sum()),
         because=(
-            "Each of the two results hears of one row of x, and not of the other: 2 times 2 entries"
-            " are zero."
+            "Each of the two results depends on one row of x and not on the other: 2 times 2"
+            " entries are zero."
         ),
         slips=(
             ("That is how many entries there are in all. Half of them are not zero.", lambda: 8.0),
@@ -488,12 +488,12 @@ _ALL: tuple[Exercise, ...] = (
                 ),
                 lambda: 20.0,
             ),
-            ("That is the Jacobian by x alone.", lambda: 4.0),
-            ("That is the Jacobian by y alone.", lambda: 6.0),
+            ("That is the Jacobian with respect to x alone.", lambda: 4.0),
+            ("That is the Jacobian with respect to y alone.", lambda: 6.0),
         ),
         hints=(
             "Write down result 0 and result 1 as formulas.",
-            "The Jacobian by x is 2 on the diagonal and 0 beside it.",
+            "The Jacobian with respect to x is 2 on the diagonal and 0 elsewhere.",
         ),
         tolerance=1e-9,
     ),
@@ -558,7 +558,10 @@ _ALL: tuple[Exercise, ...] = (
             " derivative mixes x with y."
         ),
         slips=(
-            ("That is the second derivative by x. In v only y's part is not zero.", lambda: 4.0),
+            (
+                "That is the second derivative with respect to x. In v only y's part is not zero.",
+                lambda: 4.0,
+            ),
             ("The derivative of 3y² is 6y. Now differentiate that.", lambda: 3.0),
             ("x has no part in v, so its 4 does not count.", lambda: 10.0),
         ),
@@ -594,10 +597,10 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: x.grad with a hook on the way",
         variable="grad_with_hook",
         answer=_hooked,
-        because="∂y/∂a = 2a = 12 arrives at a, the hook makes 6 of it, and ∂a/∂x = 3 makes 18.",
+        because="∂y/∂a = 2a = 12 arrives at a, the hook turns it into 6, and ∂a/∂x = 3 makes 18.",
         slips=(
             (
-                "That is without the hook. What a hook returns takes the place of the adjoint.",
+                "That is without the hook. What a hook returns replaces the adjoint.",
                 lambda: 36.0,
             ),
             ("That is the adjoint of a after the hook. It still has to pass a = 3x.", lambda: 6.0),

@@ -94,7 +94,7 @@ def _slip_in_chain(
     hints=(
         (
             "Forward, each function gets the result of the one before. What else does each of them"
-            " return, and who will want it later?"
+            " return, and when will you need it?"
         ),
         (
             "Collect the pullbacks in a list while you go forward. The pullback of the chain goes"
@@ -105,7 +105,7 @@ def _slip_in_chain(
             " it remembers the list of its own run."
         ),
     ),
-    checked="They are held against central differences.",
+    checked="They are compared with central differences.",
     misconceptions=(
         _slip_in_chain(
             "first to last",
@@ -314,7 +314,7 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
         "In row d both inputs and parameters are wanted, so two switches are on.",
         "Row e: `mg.GradOperation(get_all=True, sens_param=True)`; the others follow.",
     ),
-    checked="Each choice is used on a network with random numbers, and held against what K gives.",
+    checked="Each choice is used on a network with random numbers, and compared with what K gives.",
     misconceptions=(
         _flags(
             "first input only",
@@ -394,7 +394,7 @@ _ALL: tuple[Exercise, ...] = (
     ),
     Number(
         "bprop-ten",
-        "Prediction: what bprop gives for dout = 10",
+        "Prediction: what bprop returns for dout = 10",
         variable="pulled",
         answer=lambda: 10 * _slope(1.0),
         because="A pullback is linear: ten times the cotangent, ten times the gradient.",
@@ -465,7 +465,7 @@ _ALL: tuple[Exercise, ...] = (
     choices,
     Number(
         "both-ways",
-        "Prediction: the gradient of a parameter that is handed in as an input too",
+        "Prediction: the gradient of a parameter that is also passed in as an input",
         variable="total",
         answer=_both_ways,
         because=(
@@ -473,8 +473,11 @@ _ALL: tuple[Exercise, ...] = (
             " as an input w² = 9."
         ),
         slips=(
-            ("That is w as a free variable. It is also the input.", lambda: 18.0),
-            ("That is w as the input. The function also uses it directly.", lambda: 9.0),
+            ("That is the part of w as a free variable. It is also the input.", lambda: 18.0),
+            (
+                "That is the part of w as the input. The function also uses it directly.",
+                lambda: 9.0,
+            ),
             (
                 "That is 2 · 3 · 3 + 3: as an input w counts with the factor w², not w.",
                 lambda: 21.0,

@@ -71,11 +71,11 @@ def _told(case: Case, got: Any) -> str:
         ),
         "`np.allclose(g(2 * u - 3 * w), 2 * g(u) - 3 * g(w))` asks for everything at once.",
     ),
-    checked="They are held against the matrix that a linear map is.",
+    checked="Each map is compared with the matrix that it would be if it were linear.",
     misconceptions=(
         Misconception(
             "zero to zero",
-            "you ask only whether zero goes to zero.",
+            "you test only whether zero goes to zero.",
             _by(lambda g, u, w: np.allclose(g(0 * u), 0)),
         ),
         Misconception(
@@ -125,7 +125,7 @@ def _columns_summed(which: str, x: np.ndarray) -> np.ndarray:
 
 
 def _by_x(which: str, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """What comes of it if the first pass is differentiated by x: second derivatives."""
+    """The first pass differentiated with respect to x: second derivatives."""
     of_ones = lambda x: mg.func.vjp(FUNCTIONS[which], x)[1](mg.ones_like(FUNCTIONS[which](x)))[0]
     return np.asarray(as_plain(mg.func.vjp(of_ones, mg.tensor(x))[1](mg.tensor(u))[0]))
 
@@ -157,19 +157,19 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
     ),
     hints=(
         (
-            "Compute y = f(x). The first pass needs a seed of y's shape that you can differentiate"
-            " by: `mg.ones_like(y).requires_grad_()`."
+            "Compute y = f(x). The first pass needs a seed in the shape of y with respect to"
+            " which you can differentiate: `mg.ones_like(y).requires_grad_()`."
         ),
         (
             "The first `grad` gives g = Jᵀ v, with `create_graph=True`. The second one"
-            " differentiates g by v. What is its `grad_outputs`?"
+            " differentiates g with respect to v. What is its `grad_outputs`?"
         ),
         (
             "`(g,) = mg.autograd.grad(y, x, grad_outputs=v, create_graph=True)`, and then"
             " `mg.autograd.grad(g, v, grad_outputs=u)`."
         ),
     ),
-    checked="They are held against central differences along u.",
+    checked="Your results are compared with central differences in the direction u.",
     misconceptions=(
         Misconception(
             "forgets u",
@@ -178,13 +178,13 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
         ),
         Misconception(
             "one pass only",
-            "you return the result of the first pass, Jᵀ v. It is to be differentiated by v.",
+            "you return the result of the first pass, Jᵀ v. Differentiate it with respect to v.",
             lambda case: _pulled(case.args["which"], case.args["x"]),
         ),
         Misconception(
             "by x",
-            "your second pass differentiates by x. By the seed v it should be: g is linear in v,"
-            " and its slope is what you want.",
+            "your second pass differentiates with respect to x. Take the seed v instead: g is"
+            " linear in v, and you want its slope.",
             lambda case: _by_x(case.args["which"], case.args["x"], case.args["u"]),
         ),
         Misconception(
@@ -251,7 +251,7 @@ def _first_backward(case: Case) -> list[str]:
     verify=_about_marks,
     hints=(
         (
-            "Begin at the end: the last node is what you want. Which nodes stand in its formula?"
+            "Begin at the end: the last node is what you want. Which nodes occur in its formula?"
             " And in theirs?"
         ),
         (
@@ -260,7 +260,7 @@ def _first_backward(case: Case) -> list[str]:
         ),
         "A node dangles if it depends on v. Which nodes do?",
     ),
-    checked="They are held against the network that the engine has left.",
+    checked="Your marks are compared with the engine's own network.",
     misconceptions=(
         Misconception(
             "all of the first pass",
@@ -270,8 +270,8 @@ def _first_backward(case: Case) -> list[str]:
         ),
         Misconception(
             "ends only",
-            "you mark only nodes that no node uses. A node whose only users dangle is not needed"
-            " either.",
+            "you mark only nodes that nothing uses. A node used only by dangling nodes dangles"
+            " too.",
             lambda case: [
                 n.id
                 for n in jvp_network(wave, 1.0).dangling
@@ -346,13 +346,13 @@ def _slip_in_graph(
         ),
     ),
     checked=(
-        "They are held against the definition: a node is needed if a path leads from it to an"
+        "They are compared with the definition: a node is needed if a path leads from it to an"
         " output."
     ),
     misconceptions=(
         _slip_in_graph(
             "ends only",
-            "you return only nodes without users. What only dangling nodes use dangles as well.",
+            "you return only nodes that nothing uses. One used only by dangling nodes dangles too.",
             lambda operands, outputs: sorted(set(operands).difference(outputs, *operands.values())),
         ),
         _slip_in_graph(
@@ -428,7 +428,7 @@ _ALL: tuple[Exercise, ...] = (
         variable="product_from_100",
         answer=lambda: _pushed_from(100.0),
         because=(
-            "g is linear in v, so its derivative by v is the same at every v. The first seed has no"
+            "g is linear in v, so its derivative is the same at every v. The first seed has no"
             " influence."
         ),
         slips=(
@@ -455,7 +455,7 @@ _ALL: tuple[Exercise, ...] = (
         ),
         slips=(
             ("That is every blue node. Which of them does the second pass use?", lambda: 6.0),
-            ("Nearly: the seed v counts as well; it is not needed in the end.", lambda: 2.0),
+            ("Nearly: the seed v counts as well; in the end nothing needs it.", lambda: 2.0),
             (
                 (
                     "What the second pass multiplies by has been computed in the first one: cos x,"
@@ -474,7 +474,7 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the products of the double backward",
         variable="products",
         answer=lambda: _muls("double backward"),
-        because="Two in the first pass, for nothing but a network; two in the second.",
+        because="Two in the first pass, and two in the second.",
         slips=(
             ("That is one pass. There are two.", lambda: _muls("jvp")),
             ("The signs, sines and cosines are not products.", lambda: 7.0),

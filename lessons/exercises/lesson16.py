@@ -277,7 +277,12 @@ def Mend(letter: str) -> Exercise:
         if type(got) is not dict or set(got) != set(right):
             return f"the engine with your `{name}` gave no gradients."
         said = next(
-            (p for n in right if (p := same(right[n], got[n], name=f"the gradient by {n}"))), ""
+            (
+                p
+                for n in right
+                if (p := same(right[n], got[n], name=f"the gradient with respect to {n}"))
+            ),
+            "",
         )
         return f"with your `{name}` in the engine, {said}" if said else ""
 
@@ -291,7 +296,7 @@ def Mend(letter: str) -> Exercise:
         title=f"Mending engine {letter}",
         forbid=(DERIVATIVES,),
         checked=(
-            "Your part is put into the engine, and its gradients after two passes are held against"
+            "Your part is put into the engine, and its gradients after two passes are compared with"
             " minigrad's."
         ),
         present=lambda case: (
@@ -341,12 +346,12 @@ MENDS = {
     ),
     "pull_mul": (
         "How fast does a · b grow when a grows?",
-        "The derivative of a · b by a is b.",
+        "The derivative of a · b with respect to a is b.",
         "return summed_to(g * b, a.shape), summed_to(g * a, b.shape)",
     ),
     "pull_sub": (
         "What does a − b do when b grows?",
-        "The derivative of a − b by b is −1.",
+        "The derivative of a − b with respect to b is −1.",
         "return summed_to(g, a.shape), summed_to(-g, b.shape)",
     ),
 }

@@ -175,7 +175,7 @@ def _need_something(value: Any, shown: str, function: Any) -> None:
 def unfinished(shown: str) -> StudentProblem:
     """The function is still a stub, or says itself that it is not written yet."""
     say = (
-        f"Not finished: `{shown}` returns nothing. Put your formula in the place of `...` and run"
+        f"Not finished: `{shown}` returns nothing. Put your formula in place of `...` and run"
         " its cell, then this one again."
     )
     return StudentProblem("unfinished", say)

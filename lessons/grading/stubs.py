@@ -74,13 +74,13 @@ def unwritten(
     """
     if is_blank(answer):
         return (
-            f"`{name}` has no value yet: write {'your answer' if is_value else 'your code'} in the"
+            f"`{name}` has no value yet: write {'your answer' if is_value else 'your code'} in"
             " place of `...`."
         )
     unfinished = ((other, value) for other, value in (others or {}).items() if has_stub(value))
     name, answer = (name, answer) if has_stub(answer) else next(unfinished, (name, answer))
     if not isinstance(answer, type):
-        return f"`{name}` returns nothing yet: put your code in the place of `...`."
+        return f"`{name}` returns nothing yet: put your code in place of `...`."
     gaps = [
         f"`{method.__name__}`"
         for method in methods(answer)
@@ -91,10 +91,10 @@ def unwritten(
     )  # a method may have two names in its class, as in `__rmul__ = __mul__`
     of = f"the class `{name}`"
     if not missing:  # a method gives back the `...` itself
-        return f"a method of {of} returns nothing yet: put your code in the place of `...`."
+        return f"a method of {of} returns nothing yet: put your code in place of `...`."
     listed = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])
     return (
-        f"{listed} of {of} return{'s' * (len(missing) == 1)} nothing yet: put your code in the"
+        f"{listed} of {of} return{'s' * (len(missing) == 1)} nothing yet: put your code in"
         " place of `...`."
     )
 

@@ -25,7 +25,7 @@ from minigrad.lessons.grading.stubs import (
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
-YET = "`g` returns nothing yet: put your code in the place of `...`."
+YET = "`g` returns nothing yet: put your code in place of `...`."
 MISSING = "`g` returned nothing (None). Is a `return` missing?"
 
 ANSWERS = {
@@ -38,7 +38,7 @@ ANSWERS = {
         "def g(x):\n    raise NotImplementedError",
         "`g` raises NotImplementedError: put your code in its place.",
     ),
-    "nothing": ("g = ...", "`g` has no value yet: write your code in the place of `...`."),
+    "nothing": ("g = ...", "`g` has no value yet: write your code in place of `...`."),
     "no return": ("def g(x):\n    y = 2 * x", MISSING),
     "no return, and the stub above it": ("def g(x):\n    ...\n    y = 2 * x", MISSING),
     "a return in one branch only": (
@@ -148,18 +148,18 @@ def test_a_class_may_be_half_written(name, tmp_path):
     assert found == (["unfinished", "unfinished"] if name == "static" else expected)
 
 
-GAPS = "put your code in the place of `...`."
+GAPS = "put your code in place of `...`."
 SAID = {
-    "a value": ("k = ...", True, "`k` has no value yet: write your answer in the place of `...`."),
+    "a value": ("k = ...", True, "`k` has no value yet: write your answer in place of `...`."),
     "no value": (
         "k = None",
         True,
-        "`k` has no value yet: write your answer in the place of `...`.",
+        "`k` has no value yet: write your answer in place of `...`.",
     ),
     "no function": (
         "k = ...",
         False,
-        "`k` has no value yet: write your code in the place of `...`.",
+        "`k` has no value yet: write your code in place of `...`.",
     ),
     "a function": ("def k(x): ...", False, f"`k` returns nothing yet: {GAPS}"),
     "a class": (

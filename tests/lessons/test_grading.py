@@ -539,7 +539,7 @@ class TestPredictions:
     @pytest.mark.parametrize(
         ("value", "say"),
         [
-            (..., "in the place of `...`"),
+            (..., "in place of `...`"),
             (None, "in the place"),
             ("5.5", "is the text '5.5'"),
             (1 + 2j, "is the complex number (1+2j)"),

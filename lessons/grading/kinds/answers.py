@@ -263,7 +263,7 @@ class Prediction:
             if value is None or value is ...:
                 raise StudentProblem(
                     "unfinished",
-                    "Write your number in the place of `...` in the cell above, run it, then run"
+                    "Write your number in place of `...` in the cell above, run it, then run"
                     " this cell again.",
                 )
             guess = plain_number(value, "Your prediction is")

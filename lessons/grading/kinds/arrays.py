@@ -127,7 +127,7 @@ def Unbroadcast(
                 "Then sum over each axis where the shape has 1 and g has more, with keepdims=True.",
             ),
             "title": f"Exercise {name}",
-            "checked": "Each is held against the inner product that broadcasting must keep.",
+            "checked": "Each is checked by the inner product that broadcasting must preserve.",
             **options,
         },
     )

@@ -59,7 +59,7 @@ HINTS = (
         " 0, and from 1 at the output."
     ),
 )
-CHECKED = "Every adjoint is held against central differences; no answers are kept here."
+CHECKED = "Every adjoint is compared with central differences; no answers are kept here."
 POINTS = {"single operations": 1, "shared nodes": 2, "random graphs": 2}
 
 

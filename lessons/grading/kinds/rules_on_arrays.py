@@ -41,7 +41,7 @@ HINTS_JVP = (
 )
 
 
-CHECKED = "They are held against central differences; no answers are kept here."
+CHECKED = "They are compared with central differences; no answers are kept here."
 
 
 def elementwise(inputs: int, low: float = -2.0, high: float = 2.0) -> dict[str, list[Draw]]:

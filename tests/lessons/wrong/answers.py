@@ -1108,7 +1108,7 @@ LESSON_8 = {
             "u is left out",
         ),
         "one pass": (pushed(lambda g, v, u: g), "the result of the first pass"),
-        "by x": (one(by_x), "differentiates by x"),
+        "by x": (one(by_x), "differentiates with respect to x"),
         "times u": (pushed(lambda g, v, u: g * u), "entry by entry"),
         "sign": (pushed(lambda g, v, u: -grad(g, v, grad_outputs=u)[0]), ""),
         "twice": (pushed(lambda g, v, u: grad(g, v, grad_outputs=2 * u)[0]), ""),
@@ -1126,7 +1126,7 @@ LESSON_8 = {
     "dangling": {
         "ends only": (
             one(lambda o, out: sorted(set(o) - set(out) - users(o))),
-            "nodes without users",
+            "nodes that nothing uses",
         ),
         "one step": (
             one(lambda o, out: [n for n in o if n not in out and not any(n in o[k] for k in out)]),
