@@ -22,13 +22,11 @@ from . import (
     backend,
     cuda,
     errors,
-    fft,
     func,
     functions,
-    linalg,
     methods,
     names,
-    special,
+    on_demand,
     testing,
 )
 from .arrays import *  # noqa: F403
@@ -68,28 +66,6 @@ from .func import vmap
 from .functions import *  # the public functions, listed in functions.__all__  # noqa: F403
 from .functions import as_tensor_ as as_tensor
 from .functions.questions import promote_types
-from .linalg import _lu as lu
-from .linalg import _lu_solve as lu_solve
-from .linalg import _pinverse as pinverse
-from .linalg import _svd as svd
-from .linalg import (
-    cholesky,
-    cholesky_inverse,
-    cholesky_solve,
-    det,
-    geqrf,
-    logdet,
-    lu_unpack,
-    matrix_exp,
-    matrix_power,
-    ormqr,
-    pca_lowrank,
-    qr,
-    slogdet,
-    svd_lowrank,
-    triangular_solve,
-)
-from .linalg import inv as inverse
 from .methods.in_place import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -106,71 +82,48 @@ sys.modules[f"{__name__}.tensor"] = sys.modules[
     f"{__name__}.core.tensor"
 ]  # SINGA's `from minigrad.tensor import Tensor`
 __all__ = [
-    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "cholesky",
-    "cholesky_inverse", "cholesky_solve", "cuda",
-    "det", "device", "enable_grad", "errors", "fft", "finfo", "func", "functions", "geqrf",
-    "get_default_dtype", "iinfo", "inference_mode",
-    "inverse", "is_anomaly_enabled", "is_grad_enabled", "linalg", "logdet", "lu", "lu_solve",
-    "lu_unpack", "matrix_exp",
-    "matrix_power", "no_grad", "ormqr", "pca_lowrank", "pinverse", "promote_types", "qr",
-    "set_default_dtype", "set_grad_enabled",
-    "slogdet", "special", "svd", "svd_lowrank", "testing", "triangular_solve", "vmap", "bool_",
-    "complex64", "complex128",
-    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "e", "inf", "nan",
-    "pi", *functions.__all__,
-    *arrays.__all__, *methods.in_place.__all__,
+    "AutogradError", "Tensor", "arrays", "as_tensor", "autograd", "backend", "bool_", "complex64",
+    "complex128", "cuda", "device", "e", "enable_grad", "errors", "fft", "finfo", "float16",
+    "float32", "float64", "func", "functions", "get_default_dtype", "iinfo", "inf",
+    "inference_mode", "int8", "int16", "int32", "int64", "is_anomaly_enabled", "is_grad_enabled",
+    "linalg", "nan", "no_grad", "pi", "promote_types", "set_default_dtype", "set_grad_enabled",
+    "special", "testing", "uint8", "vmap", *functions.__all__, *arrays.__all__,
+    *methods.in_place.__all__,
 ]  # fmt: skip
 names.respell(__name__, __all__)
 del methods, names
 
-if not TYPE_CHECKING:
-    _ELSEWHERE = {
-        **dict.fromkeys(("GradOperation", "Jvp", "Vjp"), ".networks"),
-        **dict.fromkeys(("checkpoint", "checkpoint_sequential"), ".autograd.checkpoint"),
-        "count_operations": ".watch.cost",
-        "compile": ".program",
-        **dict.fromkeys(("istft", "stft"), ".signal"),
-        **dict.fromkeys(("load", "save"), ".serialization"),
-        **dict.fromkeys(  # those that take their arguments in the same order in both places
-            """
-            adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_
-            channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-            conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout
-            feature_alpha_dropout group_norm hardshrink hinge_embedding_loss kl_div layer_norm
-            margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist
-            pixel_shuffle pixel_unshuffle poisson_nll_loss prelu rms_norm rrelu rrelu_ selu
-            selu_ threshold threshold_ triplet_margin_loss
-            """.split(),
-            ".nn.functional",
-        ),
-    }
+if TYPE_CHECKING:
+    from . import fft, linalg, special
+    from .extras.pointwise import *  # noqa: F403
+    from .extras.statistics import *  # noqa: F403
+    from .extras.view_copies import *  # noqa: F403
+    from .linalg import (  # noqa: F401
+        cholesky,
+        det,
+        logdet,
+        matrix_exp,
+        matrix_power,
+        qr,
+        slogdet,
+    )
+    from .linalg.top_level import *  # noqa: F403
+    from .special.functions import *  # noqa: F403
+else:
+    __all__ += on_demand.LISTED
 
     def __getattr__(name: str) -> object:
         """What is loaded on first use (`opt` is SINGA's `optim`), and bfloat16, which exists
         only where the package ml_dtypes does.
         """
-        if name in (
-            "nn",
-            "optim",
-            "opt",
-            "data",
-            "training",
-            "networks",
-            "graph",
-            "masked",
-            "signal",
-            "trace",
-            "utils",
-            "viz",
-            "lessons",
-        ):
+        if name in on_demand.MODULES or name == "opt":
             return import_module(".optim" if name == "opt" else f".{name}", __name__)
-        if name in _ELSEWHERE:
-            return getattr(import_module(_ELSEWHERE[name], __name__), name)
+        if name in on_demand.FUNCTIONS:
+            return on_demand.function(name)
         if name == "bfloat16":
             return backend.bfloat16_dtype()
         raise errors.no_such_name(__name__, name, globals())
 
-    for _module in (linalg, fft, special, func, sys.modules[f"{__name__}.core"]):
+    for _module in (func, sys.modules[f"{__name__}.core"]):
         errors.with_hints(_module)
     sys.meta_path.append(errors.MissingModules())

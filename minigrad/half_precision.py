@@ -1,12 +1,15 @@
-"""Operations that accumulate compute float16 and bfloat16 in float32 and round once."""
+"""Operations that accumulate compute float16 and bfloat16 in float32 and round once; so do rules
+and public functions that multiply before they add."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from .backend import float32, ignore_float_errors, is_narrow
+from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -15,7 +18,7 @@ def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(forward)
     def run(xp: Any, *arrays: Any, out: Any = None, **params: Any) -> Any:
-        narrow = [hasattr(a, "dtype") and is_narrow(a.dtype) for a in arrays]
+        narrow = _narrow(arrays)
         if True not in narrow:
             if out is None:
                 return forward(xp, *arrays, **params)
@@ -32,3 +35,39 @@ def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
             return out
 
     return run
+
+
+def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Declare that a derivative rule or a public function computes float16 and bfloat16 in float32,
+    and rounds its results to the dtype that the operands promote to. For what squares or multiplies
+    before it adds, so that only the result can overflow.
+
+    cast: the operation that converts, for arrays, tensors and graphs alike.
+    """
+
+    def declare(function: Function) -> Function:
+        @functools.wraps(function)
+        def run(*args: Any, **params: Any) -> Any:
+            narrow = _narrow(args)
+            if True not in narrow:
+                return function(*args, **params)
+            arrays = [a for a in args if hasattr(a, "dtype")]
+            dtypes = {a.dtype for a in arrays if is_differentiable(a.dtype) and a.ndim}
+            dtypes = dtypes or {a.dtype for a in arrays if is_narrow(a.dtype)}
+            wide = (cast(a, dtype=float32) if n else a for a, n in zip(args, narrow, strict=True))
+            result = function(*wide, **params)
+            dtype = dtypes.pop()
+            if dtypes or not is_narrow(dtype):
+                return result
+            if isinstance(result, tuple):
+                return tuple(cast(r, dtype=dtype) for r in result)
+            return cast(result, dtype=dtype)
+
+        return run  # type: ignore[return-value]
+
+    return declare
+
+
+def _narrow(operands: tuple[Any, ...]) -> list[bool]:
+    """Which operands are arrays of float16 or bfloat16."""
+    return [is_narrow(getattr(a, "dtype", None)) for a in operands]

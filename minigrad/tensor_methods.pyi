@@ -1,12 +1,13 @@
 # The methods that minigrad/names.py attaches to Tensor: python -m tests.helpers.tensor_stub writes this file.
 import builtins
-from .arrays.common import ValuesIndices
+from .arrays.operands import ValuesIndices
 from .arrays.order import MinMax
-from .arrays.pointwise import Frexp
-from .arrays.statistics import Histogram
 from .core.graph import HookHandle, Node
 from .core.tensor import Tensor
-from .linalg import LUFactorResult, QRFactorResult, QRResult, SlogdetResult, TriangularSolveResult
+from .extras.pointwise import Frexp
+from .extras.statistics import Histogram
+from .linalg import QRResult, SlogdetResult
+from .linalg.top_level import QRFactorResult, TriangularSolveResult
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -406,7 +407,7 @@ class Methods:
     def long(self) -> Tensor: ...
     def lt(self, other: Any, *, out: Any = ...) -> Tensor: ...
     def lt_(self, other: Any) -> Tensor: ...
-    def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> LUFactorResult | builtins.tuple[Tensor, Tensor, Tensor]: ...
+    def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any: ...
     def lu_solve(self, LU: Any, pivots: Any) -> Tensor: ...
     @property
     def mH(self) -> Tensor: ...

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import minigrad
+from minigrad import on_demand, ops
 
 from .exercise import DERIVATIVES, SheetError
 
@@ -119,7 +120,11 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
             for part in ENGINES if name == DERIVATIVES else (name,):
                 _take_away(part, folder)
         if DERIVATIVES in names:  # last: the files that it rewrites have other lines
-            for file in sorted((folder / "minigrad" / "ops").rglob("*.py")):
+            tables = [*(folder / "minigrad" / "ops").rglob("*.py")]
+            for module in ops.LOADED_ON_FIRST_USE:
+                *packages, last = module.strip(".").split(".")
+                tables.append((folder / "minigrad").joinpath(*packages, f"{last}.py"))
+            for file in sorted(tables):
                 _empty_rules(file)
         for package in ("minigrad", "untrusted"):
             compileall.compile_dir(folder / package, quiet=2, workers=1)
@@ -160,11 +165,9 @@ def find(name: str) -> tuple[Any, Any]:
     for i, part in enumerate(rest):
         owner = found
         try:
-            found = (
-                inspect.getattr_static(owner, part)
-                if inspect.isclass(owner)
-                else getattr(owner, part)
-            )
+            found = getattr(owner, part)  # loads what is loaded on first use
+            if inspect.isclass(owner):
+                found = inspect.getattr_static(owner, part)
         except AttributeError:
             try:
                 found = importlib.import_module(".".join([first, *rest[: i + 1]]))
@@ -261,7 +264,14 @@ def _rebind(owner: Any, attribute: str, name: str, folder: Path) -> None:
     is_class = inspect.isclass(owner)
     module = inspect.getmodule(owner) if is_class else owner
     if owner is minigrad.Tensor:  # other modules attach its methods: the package does so last
-        module = minigrad
+        module = next(
+            (
+                importlib.import_module(late.module, "minigrad")
+                for late in on_demand.FILES
+                if attribute in on_demand.method_names(late)
+            ),
+            minigrad,
+        )
     file = _in_copy(str(getattr(module, "__file__", "")), folder)
     if file is None or not file.is_file():
         raise SheetError(
@@ -285,8 +295,9 @@ for name in {names!r}:
     for i, part in enumerate(parts):
         if not hasattr(found, part):
             importlib.import_module("minigrad." + ".".join(parts[: i + 1]))
-        static = inspect.isclass(found)
-        found = inspect.getattr_static(found, part) if static else getattr(found, part)
+        owner, found = found, getattr(found, part)
+        if inspect.isclass(owner):
+            found = inspect.getattr_static(owner, part)
     found = getattr(found, "__func__", found)
     if isinstance(found, property):
         found = found.fget

@@ -8,37 +8,28 @@ too, in both modes and of every order. What is new (scans, diagonals, sorting) i
 
 from . import (
     arranging,
-    copies,
     order,
     picking,
     pieces,
-    pointwise,
     products,
     running,
-    statistics,
     triangles,
 )
 from .arranging import *  # what each file publishes, listed in its __all__  # noqa: F403
-from .copies import *  # noqa: F403
 from .order import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .pieces import *  # noqa: F403
-from .pointwise import *  # noqa: F403
 from .products import *  # noqa: F403
 from .running import *  # noqa: F403
-from .statistics import *  # noqa: F403
 from .triangles import *  # noqa: F403
 
 _FILES = (
     arranging,
-    copies,
     order,
     picking,
     pieces,
-    pointwise,
     products,
     running,
-    statistics,
     triangles,
 )
 __all__ = [name for file in _FILES for name in vars(file)["__all__"]]

@@ -16,7 +16,7 @@ from ..names import TensorLike, public, publish
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
-from .common import along, counting
+from .operands import along, counting
 from .order import sort
 from .pieces import meshgrid
 

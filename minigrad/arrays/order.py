@@ -15,9 +15,10 @@ from .. import backend
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
+from ..functions.arguments import either
 from ..names import TensorLike, public, publish
 from ..ops import sorting
-from .common import ValuesIndices, along, counting, either, read_along
+from .operands import ValuesIndices, along, counting, read_along
 
 
 class MinMax(NamedTuple):

@@ -17,7 +17,16 @@ from ..errors import DTypeError, ShapeError
 from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
-from .common import along, as_index, fits_within, grid, in_dtype_of, read_along, same_ndim, written
+from .operands import (
+    along,
+    as_index,
+    fits_within,
+    grid,
+    in_dtype_of,
+    read_along,
+    same_ndim,
+    written,
+)
 from .pieces import broadcast_shapes, broadcast_tensors
 
 # ------------------------------------------------------------------------------------------ reading

@@ -16,7 +16,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import shape as sh
-from .common import along, counting
+from .operands import along, counting
 from .order import searchsorted
 from .running import cumsum
 

@@ -19,7 +19,7 @@ from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
-from ..ops.narrow import in_float32
+from ..ops.elementwise import in_float32
 from .running import vector_norm
 
 Label = str | int

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import backend
+from .. import backend, ops
 from .. import functions as fn
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
+from ..functions.arguments import either
 from ..names import TensorLike, public, publish, unlisted
 from ..ops import index as ix
 from ..ops import scans, sorting
-from ..ops.factorisations import svd
-from ..ops.narrow import in_float32
-from .common import along, counted, either, floating
+from ..ops.elementwise import in_float32
+from .operands import along, counted, floating
 
 # ------------------------------------------------------------------------------------------ running
 
@@ -291,7 +291,8 @@ def norm(
     x = as_tensor(x) if dtype is None else as_tensor(x).to(dtype)
     if p == "nuc":
         rows, columns = range(x.ndim) if dim is None else dim
-        values = svd(fn.movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
+        svd: Any = ops.find("svd")
+        values: Tensor = svd(fn.movedim(x, (rows, columns), (-2, -1)))[1].sum(-1)
         first, second = sorted(
             (fn.axis_of(x.ndim, rows, "norm"), fn.axis_of(x.ndim, columns, "norm"))
         )

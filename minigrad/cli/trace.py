@@ -16,10 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minigrad import backend, expression, functions
+from minigrad import backend, expression, functions, ops
 from minigrad.cli import complain
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
-from minigrad.core.primitive import registry
 from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
 from minigrad.trace.text import table
@@ -630,7 +629,7 @@ def _reason(operation: str, column: str) -> str:
             "the value is finite there but its derivative is not; use --mode primal for the value"
             " alone, or move away from that point"
         )
-    domain = getattr(registry.get(operation), "domain", None)
+    domain = getattr(ops.find(operation), "domain", None)
     return domain or "the result is too large or undefined; float64 ends at about 1.8e308"
 
 

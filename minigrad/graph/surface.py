@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import arrays, functions, linalg
+from .. import arrays, functions, linalg, on_demand
 from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..ops import linalg as la
@@ -82,7 +82,7 @@ def function_named(name: str) -> Callable[..., Any]:
 
     if name == "sum":
         return total
-    for module in (functions, arrays, linalg, functional):
+    for module in (functions, arrays, *on_demand.load(), linalg, functional):
         found = getattr(module, name, None)
         if (
             callable(found)

@@ -5,13 +5,16 @@ Rules use the operations themselves, never `xp`, no item assignment, no branch o
 serves raw arrays, tensors, and graphs.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..core.primitive import Primitive, registry
 from . import (
     chance,
     device,
     diagonals,
     elementwise,
-    factorisations,
-    fourier,
     index,
     linalg,
     network,
@@ -21,7 +24,6 @@ from . import (
     shape,
     sliding,
     sorting,
-    special,
     windows,
 )
 
@@ -30,8 +32,6 @@ __all__ = [
     "device",
     "diagonals",
     "elementwise",
-    "factorisations",
-    "fourier",
     "index",
     "linalg",
     "network",
@@ -41,6 +41,26 @@ __all__ = [
     "shape",
     "sliding",
     "sorting",
-    "special",
     "windows",
 ]
+LOADED_ON_FIRST_USE = (
+    "..extras.operations",
+    "..fft.transform",
+    "..linalg.factorisations",
+    "..special.operations",
+    "..special.bessel",
+)
+"""More tables of declarations, beside the functions that use them."""
+
+
+def find(name: str) -> Primitive | None:
+    """The operation of that name, also one that is loaded on first use; None if there is none."""
+    if name not in registry:
+        load()
+    return registry.get(name)
+
+
+def load() -> None:
+    """Load all operations."""
+    for module in LOADED_ON_FIRST_USE:
+        import_module(module, __package__)

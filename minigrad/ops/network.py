@@ -24,9 +24,8 @@ from .costs import (
     standardize_cost,
     standardize_push_cost,
 )
-from .elementwise import exp, log, log1p, maximum, real_function, rsqrt
+from .elementwise import exp, in_float32, log, log1p, maximum, real_function, rsqrt
 from .linalg import affine_kernel, matmul, swapped
-from .narrow import in_float32
 from .reduce import kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
 from .sums import FEW_TERMS, has_rows

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import backend
+from .. import backend, ops
 from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, materialise, save_arrays
 from ..core.primitive import Primitive, registry
 from ..core.tensor import wrap
@@ -156,7 +156,7 @@ def _put(place: Place, arrays: _Arrays) -> Any:
 
 
 def _primitive(name: Any, at: int) -> Primitive:
-    found = registry.get(name)
+    found = ops.find(name)
     if found is None:
         raise ProgramError(
             f"instruction {at} is {name!r}, which is no operation of this version of minigrad (nor"

@@ -17,9 +17,9 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
-from ..arrays import i0
 from ..core.tensor import Tensor
 from ..errors import DTypeError
+from ..special.functions import i0
 
 
 def _window(

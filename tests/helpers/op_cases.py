@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad import ops
 from minigrad.batching.value import batch_axis
 from minigrad.core.primitive import registry
 from tests.helpers import network_cases as net
+
+ops.load()
 
 Domain = tuple[tuple[float, float], ...] | str
 """Where samples of one input lie: "bool", "int", "fixed" (numbers by which there is no derivative),

@@ -33,7 +33,7 @@ def names_of_mg() -> set[str]:
     users.
     """
     loaded = {n for n, value in vars(mg).items() if not isinstance(value, types.ModuleType)}
-    every = loaded | set(mg.__all__) | set(mg._ELSEWHERE) | set(MODULES)
+    every = loaded | set(mg.__all__) | set(mg.on_demand.FUNCTIONS) | set(MODULES)
     return {name for name in every - TOOLS if not name.startswith("_")}
 
 
@@ -75,6 +75,7 @@ def methods() -> list[str]:
 
 def listing() -> str:
     """All lines, sorted; with `draw_graph`, which tensors get from minigrad.viz."""
+    mg.on_demand.load()
     mg.Tensor.draw_graph = importlib.import_module("minigrad.viz.draw").draw_graph
     lines = [shown(f"mg.{name}", getattr(mg, name)) for name in names_of_mg()]
     for path, space in SPACES.items():

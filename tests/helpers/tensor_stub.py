@@ -108,6 +108,7 @@ class Stub:
 
 def text() -> str:
     """The stub."""
+    mg.on_demand.load()
     stub, lines = Stub(), []
     for name, value in sorted(names.attached.items()):
         if isinstance(value, property):

@@ -146,7 +146,7 @@ def public_names() -> dict[str, set[str]]:
         "autograd.functional": {"jacobian", "hessian", "vjp", "jvp", "vhp", "hvp"},
         "loaded on first use": {
             *"nn optim opt data training networks graph masked signal bfloat16".split(),
-            *mg._ELSEWHERE,
+            *mg.on_demand.FUNCTIONS.keys() - mg.on_demand.LISTED,
         },
         "other names of dtypes": {
             "half",

@@ -10,6 +10,7 @@ have to wait for the device, they are not looked at.
 What the families share is in common.py, and in reduction.py for the losses.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ...errors import no_such_name
@@ -72,7 +73,6 @@ from .convolutions import (
 from .distances import cosine_similarity, normalize, pairwise_distance, pdist
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
-from .fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from .linear_maps import bilinear, linear
 from .margin_losses import (
     cosine_embedding_loss,
@@ -123,8 +123,6 @@ from .regression_losses import (
     smooth_l1_loss,
 )
 from .resizing import interpolate, upsample, upsample_bilinear, upsample_nearest
-from .sampling import affine_grid, grid_sample
-from .sequence_losses import ctc_loss
 from .shuffles import channel_shuffle, pixel_shuffle, pixel_unshuffle
 
 __all__ = [
@@ -250,8 +248,21 @@ __all__ = [
     "upsample_nearest",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from ...extras.ctc import ctc_loss
+    from ...extras.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
+    from ...extras.grid_sampling import affine_grid, grid_sample
+else:
+    _ON_DEMAND = {
+        "affine_grid": "grid_sampling",
+        "ctc_loss": "ctc",
+        "fractional_max_pool2d": "fractional_pooling",
+        "fractional_max_pool3d": "fractional_pooling",
+        "grid_sample": "grid_sampling",
+    }
 
     def __getattr__(name: str) -> object:
-        """Names that are nowhere else."""
+        """Functions whose files are loaded on first use."""
+        if name in _ON_DEMAND:
+            return getattr(import_module(f"...extras.{_ON_DEMAND[name]}", __name__), name)
         raise no_such_name(__name__, name, __all__)

@@ -17,8 +17,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
-from ...ops.elementwise import select
-from ...ops.narrow import in_float32
+from ...ops.elementwise import in_float32, select
 from .common import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, in_own_memory
-from ...ops.narrow import in_float32
+from ...ops.elementwise import in_float32
 
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:

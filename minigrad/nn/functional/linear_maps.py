@@ -11,7 +11,7 @@ from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import matmul
 from ...ops import network
-from ...ops.narrow import in_float32
+from ...ops.elementwise import in_float32
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:

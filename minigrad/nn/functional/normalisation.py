@@ -15,7 +15,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor, overwrite_payload
 from ...errors import DTypeError, ShapeError
 from ...ops import network, windows
-from ...ops.narrow import in_float32
+from ...ops.elementwise import in_float32
 from ...ops.reduce import mean
 from .common import as_shape, check_axes, on_axis
 

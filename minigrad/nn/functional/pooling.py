@@ -18,8 +18,8 @@ from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
 from ...ops import windows
+from ...ops.elementwise import in_float32
 from ...ops.index import index_put
-from ...ops.narrow import in_float32
 from .common import check_integers, check_range, each, on_axis, span, table
 
 # ------------------------------------------------------------------------------ the largest element
@@ -330,7 +330,7 @@ def _pool_setup(
     function: str,
 ) -> list[dict[str, Any]]:
     """For each pooled axis, the last one first, the parameters of the window operation."""
-    _check_images(x, axes, function)
+    check_images(x, axes, function)
     kernel = each(kernel_size, axes, function, "kernel_size", 1)
     steps = (
         kernel
@@ -370,7 +370,7 @@ def _pool_setup(
     return setup
 
 
-def _check_images(x: Tensor, axes: int, function: str) -> None:
+def check_images(x: Tensor, axes: int, function: str) -> None:
     """Raise ShapeError unless x is a batch of images with so many spatial axes, or one of them."""
     if x.ndim not in (axes + 1, axes + 2):
         raise ShapeError(
@@ -460,7 +460,7 @@ def _adaptive(
 ) -> Tensor:
     """What `part` (of a tensor, an axis and a size) makes of each of the even parts."""
     x = as_tensor(x)
-    _check_images(x, axes, function)
+    check_images(x, axes, function)
     wanted = (
         (output_size,) * axes
         if isinstance(output_size, int) or output_size is None

@@ -14,8 +14,7 @@ from ...batching import all_examples
 from ...core.tensor import Tensor, as_tensor, wrap
 from ...errors import ShapeError
 from ...functions import exp, where
-from ...ops.elementwise import select
-from ...ops.narrow import in_float32
+from ...ops.elementwise import in_float32, select
 from .reduction import check_real, pair, reduced
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import half_precision
 from ...backend import copy_with_strides_of, ignore_float_errors
 from ...core.primitive import constant, elementwise, linear
 from ..batch import overwrite_all
@@ -31,6 +32,7 @@ cast = linear(
 """x in another dtype. The engine casts each gradient to its leaf's dtype, so the transpose has
 nothing left to do.
 """
+in_float32 = half_precision.in_float32(cast)
 overwrite = elementwise(
     "overwrite",
     lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype),

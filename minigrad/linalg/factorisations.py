@@ -21,14 +21,14 @@ from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
 from ..core.primitive import constant, primitive
-from .batch import axes_from_the_right
-from .costs import MOVES, cubic, solve_cost
-from .diagonals import diagonal_matrix, main_diagonal, tril, triu
-from .elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
-from .index import window
-from .linalg import swapped
-from .reduce import sum_
-from .shape import cat, reshape
+from ..ops.batch import axes_from_the_right
+from ..ops.costs import MOVES, cubic, solve_cost
+from ..ops.diagonals import diagonal_matrix, main_diagonal, tril, triu
+from ..ops.elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
+from ..ops.index import window
+from ..ops.linalg import swapped
+from ..ops.reduce import sum_
+from ..ops.shape import cat, reshape
 
 
 def adjoint(x: Any) -> Any:

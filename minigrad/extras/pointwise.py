@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
+from ..arrays.operands import floating
 from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError
 from ..functions.arguments import check_factor
 from ..functions.elementwise import attach_operator, binary, unary
-from ..names import TensorLike, attach, in_place, public, publish, unlisted
-from ..ops import bessel, special
-from ..ops.narrow import in_float32
-from .common import by_second_only, floating, real_numbers, two_tensors
+from ..names import TensorLike, public, publish
+from ..ops.elementwise import in_float32
+from . import operations
+from .operands import real_numbers, two_tensors
 
 
 class Frexp(NamedTuple):
@@ -26,53 +27,11 @@ class Frexp(NamedTuple):
     exponent: Tensor
 
 
-xlogy = binary(special.xlogy, "a ln b, and 0 where a is 0 (unless b is NaN).", theirs="input other")
-
 hypot = binary(
-    special.hypot,
+    operations.hypot,
     "The square root of a² + b² without overflow; its derivative at the origin is NaN.",
     theirs="input other",
 )
-
-lgamma = unary(special.lgamma, "The logarithm of |Γ(x)|; infinite at 0, -1, -2, …", theirs="input")
-
-digamma = unary(special.digamma, "The derivative of `lgamma`.", theirs="input")
-
-
-@public(method=False, theirs="n input")
-def polygamma(n: int, x: TensorLike) -> Tensor:
-    """The n-th derivative of `digamma` (n = 0: digamma itself). Raises ValueError for a negative
-    n.
-    """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise ValueError(f"polygamma(n, x): n must be a whole number from 0 on, got {n!r}.")
-    return digamma(x) if n == 0 else special.polygamma(as_tensor(x), n=n)
-
-
-erfc = unary(special.erfc, "1 - erf(x), accurate where that is tiny.", theirs="input")
-
-i0 = unary(
-    bessel.bessel_i,
-    "I₀, the modified Bessel function of the first kind of order 0.",
-    name="i0",
-    params={"n": 0, "scaled": False},
-    theirs="input",
-)
-
-
-@public(in_place=True, theirs="input other")
-def igamma(a: TensorLike, x: TensorLike) -> Tensor:
-    """The regularised lower incomplete gamma function 1/Γ(a) ∫ tᵃ⁻¹ e⁻ᵗ dt from 0 to x: the share
-    of the gamma distribution below x; NaN for negative a or x. Differentiable by x. Raises
-    NotDifferentiableError for an a that requires a gradient.
-    """
-    return special.igamma(*by_second_only("igamma", a, x, "ax"))
-
-
-@public(in_place=True, theirs="input other")
-def igammac(a: TensorLike, x: TensorLike) -> Tensor:
-    """1 - igamma(a, x), accurate where that is tiny."""
-    return special.igammac(*by_second_only("igammac", a, x, "ax"))
 
 
 def frexp(x: TensorLike) -> Frexp:
@@ -82,7 +41,7 @@ def frexp(x: TensorLike) -> Frexp:
     x = floating(x, "frexp")
     if backend.is_complex(x.dtype):
         raise DTypeError(f"frexp: needs real numbers, got {x.dtype}.")
-    exponent = special.exponent(x)
+    exponent = operations.exponent(x)
     half = exponent // 2  # 2 to the whole exponent may overflow
     return Frexp(
         x * fn.exp2((-half).to(x.dtype)) * fn.exp2((half - exponent).to(x.dtype)), exponent
@@ -92,7 +51,7 @@ def frexp(x: TensorLike) -> Frexp:
 @public(in_place=True)
 def heaviside(x: TensorLike, values: TensorLike) -> Tensor:
     """0 for negative x, 1 for positive x, `values` where x is 0. No derivative."""
-    return special.heaviside(as_tensor(x), as_tensor(values))
+    return operations.heaviside(as_tensor(x), as_tensor(values))
 
 
 @public(in_place=True)
@@ -169,32 +128,6 @@ def frac(x: TensorLike) -> Tensor:
     return x - fn.trunc(x)
 
 
-@public(in_place=True)
-def logit(x: TensorLike, eps: float | None = None) -> Tensor:
-    """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
-    x = real_numbers(x)
-    x = x if eps is None else fn.clamp(x, eps, 1 - eps)
-    return fn.log(x) - fn.log1p(-x)
-
-
-@public(in_place=True)
-@in_float32
-def sinc(x: TensorLike) -> Tensor:
-    """sin(πx) / (πx), and 1 at 0. Near 0, where the quotient's derivatives would lose their
-    digits, by its power series.
-    """
-    z = real_numbers(x) * math.pi
-    near = fn.abs(z) < 0.5
-    square = fn.where(near, z, 0.0) * z
-    series: Any = 1.0
-    for k in range(
-        8, 0, -1
-    ):  # Σ (-1)^k z^(2k) / (2k+1)!, by Horner's scheme; the first term left out is below 1e-19
-        series = 1.0 - square / (2 * k * (2 * k + 1)) * series
-    far = fn.where(near, 1.0, z)
-    return fn.where(near, series, fn.sin(far) / far)
-
-
 def isclose(
     a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
@@ -239,7 +172,10 @@ def fmin(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 signbit = unary(
-    special.signbit, "Where x is negative, or -0.0; no derivative.", in_place=False, theirs="input"
+    operations.signbit,
+    "Where x is negative, or -0.0; no derivative.",
+    in_place=False,
+    theirs="input",
 )
 
 
@@ -248,7 +184,7 @@ def copysign(a: TensorLike, b: TensorLike) -> Tensor:
     """|a| with the sign of b, also that of -0.0; derivative 0 where a is 0. Its derivative by b
     is 0.
     """
-    return special.copysign(*two_tensors(real_numbers(a), b))
+    return operations.copysign(*two_tensors(real_numbers(a), b))
 
 
 @public(in_place=True)
@@ -256,7 +192,7 @@ def nextafter(a: TensorLike, b: TensorLike) -> Tensor:
     """The next number of the dtype after a on the way to b. Its derivative by a is 1, and 0
     where a is b; that by b is 0.
     """
-    return special.nextafter(*two_tensors(a, b))
+    return operations.nextafter(*two_tensors(a, b))
 
 
 def isreal(x: TensorLike) -> Tensor:
@@ -297,93 +233,19 @@ def float_power(base: Any, exponent: Any) -> Tensor:
     return fn.pow(first, operands[1].to(wide) if isinstance(exponent, Tensor) else exponent)
 
 
-@unlisted
-def xlog1py(a: TensorLike, b: TensorLike) -> Tensor:
-    """a ln(1 + b), and 0 where a is 0 (unless b is NaN)."""
-    a, b = two_tensors(a, b)
-    nothing = fn.logical_and(a == 0, fn.logical_or(b <= -1, b == math.inf))
-    return a * fn.log1p(fn.where(nothing, 0, b))
-
-
-@unlisted
-def entr(x: TensorLike) -> Tensor:
-    """-x ln x, 0 with an infinite slope at 0, and -∞ with derivative 0 for negative numbers."""
-    x = real_numbers(x)
-    usual = fn.where(x == 0, 1.0, fn.where(x < 0, 1.0, x))
-    at_zero = fn.sqrt(
-        fn.where(x == 0, x + 0.0, 1.0)
-    )  # of -0 too; which has that value and that slope
-    return fn.where(x < 0, -math.inf, fn.where(x == 0, at_zero, -usual * fn.log(usual)))
-
-
-@public(in_place=True)
-def mvlgamma(x: TensorLike, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p, ln π p (p − 1) / 4 + Σ
-    lgamma(x − i/2) for i = 0 … p − 1.
-    """
-    x = real_numbers(x)
-    total: Any = p * (p - 1) / 4 * math.log(math.pi)
-    for i in range(p):
-        total = lgamma(x - i / 2) + total
-    out: Tensor = total
-    return out
-
-
-# -------------------------------------------------------------------------- the normal distribution
-
-erfinv = unary(
-    special.erfinv, "The inverse of `erf` on (-1, 1); infinite at ±1, NaN beyond.", theirs="input"
-)
-
-
-@unlisted
-def ndtr(x: TensorLike) -> Tensor:
-    """The share of the standard normal distribution below x."""
-    return erfc(real_numbers(x) * -math.sqrt(0.5)) * 0.5
-
-
-@public(function=False, method=False, theirs="input")
-def ndtri(p: TensorLike) -> Tensor:
-    """The inverse of `ndtr`."""
-    return erfinv(2 * real_numbers(p) - 1) * math.sqrt(2)
-
-
-@unlisted
-def log_ndtr(x: TensorLike) -> Tensor:
-    """ln ndtr(x). Far out, where ndtr would be 0, by Laplace's continued fraction for the ratio of
-    tail and density.
-
-    Source: Abramowitz & Stegun, Handbook of Mathematical Functions, 26.2.14.
-    """
-    x = real_numbers(x)
-    far = x < -5
-    z = -fn.where(far, x, -5.0)
-    fraction = z
-    for k in range(60, 0, -1):
-        fraction = z + k / fraction
-    tail = -0.5 * z * z - 0.5 * math.log(2 * math.pi) - fn.log(fraction)
-    near = fn.where(far, -5.0, x)
-    usual = fn.where(
-        near < 1,
-        fn.log(ndtr(fn.where(near < 1, near, 0.0))),
-        fn.log1p(-ndtr(-fn.where(near < 1, 1.0, near))),
-    )
-    return fn.where(far, tail, usual)
-
-
 # ------------------------------------------------------------------------------------ whole numbers
 
 
 @public(in_place=True)
 def gcd(a: TensorLike, b: TensorLike) -> Tensor:
     """The greatest common divisor of integers, not negative. No derivative."""
-    return special.gcd(*two_tensors(a, b))
+    return operations.gcd(*two_tensors(a, b))
 
 
 @public(in_place=True)
 def lcm(a: TensorLike, b: TensorLike) -> Tensor:
     """The least common multiple of integers, not negative. No derivative."""
-    return special.lcm(*two_tensors(a, b))
+    return operations.lcm(*two_tensors(a, b))
 
 
 def _bits(function: str, a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
@@ -401,7 +263,7 @@ def bitwise_left_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """a · 2ᵇ of integers: the bits of a moved up, also written a << b. No derivative. Raises
     DTypeError for other numbers.
     """
-    return special.left_shift(*_bits("bitwise_left_shift", a, b))
+    return operations.left_shift(*_bits("bitwise_left_shift", a, b))
 
 
 @public(in_place=True)
@@ -409,11 +271,9 @@ def bitwise_right_shift(a: TensorLike, b: TensorLike) -> Tensor:
     """⌊a / 2ᵇ⌋ of integers: the bits of a moved down, also written a >> b. No derivative. Raises
     DTypeError for other numbers.
     """
-    return special.right_shift(*_bits("bitwise_right_shift", a, b))
+    return operations.right_shift(*_bits("bitwise_right_shift", a, b))
 
 
-attach("polygamma", lambda self, n: polygamma(n, self))
-attach("polygamma_", in_place(lambda self, n: polygamma(n, self), "polygamma_"))
 attach_operator("lshift", "<<", bitwise_left_shift)
 attach_operator("rshift", ">>", bitwise_right_shift)
 

@@ -1,4 +1,4 @@
-"""What the functions of this package share: checked axes and indices, and reading along an axis."""
+"""Operands of the functions of this package: checked, converted, read and written at an index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .. import functions as fn
 from ..backend import Shape
 from ..batching import is_batched_index
 from ..core.tensor import Tensor, as_tensor, wrap
-from ..errors import BatchingError, DTypeError, NotDifferentiableError, ShapeError
+from ..errors import BatchingError, DTypeError, ShapeError
 from ..names import TensorLike
 from ..ops import index as ix
 
@@ -21,11 +21,6 @@ class ValuesIndices(NamedTuple):
 
     values: Tensor
     indices: Tensor
-
-
-def either(dim: Any, axis: Any) -> Any:
-    """`dim=`, or NumPy's name for it."""
-    return axis if dim is None else dim
 
 
 def floating(x: TensorLike, function: str) -> Tensor:
@@ -145,34 +140,3 @@ def fits_within(
                 f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in"
                 f" dimension {d}."
             )
-
-
-def real_numbers(x: TensorLike) -> Tensor:
-    """x, integers and booleans in the default floating dtype."""
-    x = as_tensor(x)
-    return x if backend.is_differentiable(x.dtype) else x.to(backend.default_dtype())
-
-
-def two_tensors(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors; a number takes the dtype of the tensor that it meets."""
-    if not isinstance(a, Tensor) and isinstance(b, Tensor):
-        return as_tensor(backend.as_payload(a, fn.result_type(a, b))), b
-    a = as_tensor(a)
-    return a, b if isinstance(b, Tensor) else as_tensor(backend.as_payload(b, fn.result_type(a, b)))
-
-
-def by_second_only(
-    function: str, a: TensorLike, b: TensorLike, names: str
-) -> tuple[Tensor, Tensor]:
-    """Both as tensors. Raises NotDifferentiableError if a requires a gradient, by which the
-    function has no derivative here.
-
-    names: of a and b, in one word.
-    """
-    a, b = two_tensors(a, b)
-    if a.requires_grad or a.tangents:
-        raise NotDifferentiableError(
-            f"{function}: has a derivative by {names[1]}, none by {names[0]}. Give"
-            f" {names[0]}.detach()."
-        )
-    return a, b

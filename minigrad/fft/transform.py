@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 from ..core.primitive import linear
-from .batch import shift_axes
-from .costs import fourier_cost
+from ..ops.batch import shift_axes
+from ..ops.costs import fourier_cost
 
 
 def _fft(xp: Any, x: Any, *, axes: tuple[int, ...], inverse: bool, scale: float) -> Any:

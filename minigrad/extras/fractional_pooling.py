@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import backend, functions
-from ...core.tensor import Tensor, as_tensor
-from ...errors import DTypeError, ShapeError
-from ...functions import arange, cat, trunc
-from .common import each
-from .pooling import _check_images
+from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor
+from ..errors import DTypeError, ShapeError
+from ..functions import arange, cat, trunc
+from ..nn.functional.common import each
+from ..nn.functional.pooling import check_images
 
 
 @functions.in_own_memory
@@ -79,7 +79,7 @@ def _pooled(
     axes: int,
 ) -> Any:
     function, x = f"fractional_max_pool{axes}d", as_tensor(x)
-    _check_images(x, axes, function)
+    check_images(x, axes, function)
     if x.dtype.kind not in "fV":
         raise DTypeError(f"{function}: input must be of a floating dtype, got {x.dtype}.")
     lead, sizes = x.shape[:-axes], x.shape[-axes:]

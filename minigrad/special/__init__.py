@@ -8,30 +8,17 @@ also where PyTorch's are not.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import functions as fn
-from .arrays import (
-    digamma,
-    erfc,  # noqa: F401
-    erfinv,  # noqa: F401
-    i0,
-    igamma,
-    igammac,
-    lgamma,
-    logit,  # noqa: F401
-    mvlgamma,
-    polygamma,  # noqa: F401
-    sinc,
-    xlogy,  # noqa: F401
-)
-from .arrays.common import by_second_only, real_numbers, two_tensors
-from .arrays.pointwise import entr, log_ndtr, ndtr, ndtri, xlog1py  # noqa: F401
-from .batching import all_examples
-from .core.primitive import Primitive
-from .core.tensor import Tensor, wrap
-from .functions import (
+from .. import functions as fn
+from ..batching import all_examples
+from ..core.primitive import Primitive
+from ..core.tensor import Tensor, wrap
+from ..errors import with_hints
+from ..extras.operands import by_second_only, real_numbers, two_tensors
+from ..functions import (
     erf,  # noqa: F401
     exp2,  # noqa: F401
     expm1,  # noqa: F401
@@ -42,10 +29,28 @@ from .functions import (
     sigmoid,
     softmax,  # noqa: F401
 )
-from .functions.elementwise import unary
-from .names import TensorLike, public, publish, respell
-from .ops import bessel
-from .ops import special as ops
+from ..functions.elementwise import unary
+from ..names import TensorLike, public, publish, respell
+from . import bessel, operations
+from .functions import (
+    digamma,
+    entr,  # noqa: F401
+    erfc,  # noqa: F401
+    erfinv,  # noqa: F401
+    i0,
+    igamma,
+    igammac,
+    lgamma,
+    log_ndtr,  # noqa: F401
+    logit,  # noqa: F401
+    mvlgamma,
+    ndtr,  # noqa: F401
+    ndtri,  # noqa: F401
+    polygamma,  # noqa: F401
+    sinc,
+    xlog1py,  # noqa: F401
+    xlogy,  # noqa: F401
+)
 
 expit, gammaln, gammainc, gammaincc, multigammaln, psi = (
     sigmoid,
@@ -56,7 +61,7 @@ expit, gammaln, gammainc, gammaincc, multigammaln, psi = (
     digamma,
 )
 erfcx = unary(
-    ops.erfcx,
+    operations.erfcx,
     "exp(x²) erfc(x): erfc without its decay, 1 / (√π x) for large x.",
     in_place=False,
     theirs="input",
@@ -69,7 +74,7 @@ def zeta(x: TensorLike, q: Any) -> Tensor:
     for x = 1 and where a term is, NaN for x < 1, and for q < -52. Differentiable by q. Raises
     NotDifferentiableError for an x that requires a gradient.
     """
-    return ops.zeta(*by_second_only("special.zeta", x, q, "xq"))
+    return operations.zeta(*by_second_only("special.zeta", x, q, "xq"))
 
 
 # --------------------------------------------------------------------------------- Bessel functions
@@ -258,3 +263,4 @@ _OTHERS = [
 ]  # fmt: skip
 """Functions that other files define."""
 respell(__name__, publish(__name__, *_OTHERS, method=False))
+with_hints(sys.modules[__name__])

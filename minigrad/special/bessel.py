@@ -22,7 +22,7 @@ import math
 from typing import Any
 
 from ..backend import ignore_float_errors
-from .elementwise import real_function, sign
+from ..ops.elementwise import real_function, sign
 
 FAR = 25.0
 """From here on Hankel's series: its smallest term there is e^-50."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import backend, functions
-from ...core.tensor import Tensor, as_tensor
-from ...errors import DTypeError, ShapeError
-from ...functions import arange, cat, clamp, logsumexp, stack, where
-from .reduction import reduced
+from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor
+from ..errors import DTypeError, ShapeError
+from ..functions import arange, cat, clamp, logsumexp, stack, where
+from ..nn.functional.reduction import reduced
 
 
 def ctc_loss(

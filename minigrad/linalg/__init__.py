@@ -8,23 +8,25 @@ answer (a singular matrix has no inverse).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from . import arrays, backend
-from . import functions as fn
-from .arrays import cross as _cross
-from .arrays import multi_dot  # noqa: F401
-from .arrays.common import floating
-from .arrays.pieces import broadcast_shapes
-from .arrays.running import vector_norm
-from .batching import all_examples
-from .core.tensor import Tensor, as_tensor, wrap
-from .errors import DTypeError, LinAlgError, ShapeError
-from .functions import matmul
-from .names import TensorLike, attach, public, publish, respell, respelt
-from .ops import factorisations as fa
-from .ops.narrow import in_float32
+from .. import arrays, backend
+from .. import functions as fn
+from ..arrays import cross as _cross
+from ..arrays import multi_dot  # noqa: F401
+from ..arrays.operands import floating
+from ..arrays.pieces import broadcast_shapes
+from ..arrays.running import vector_norm
+from ..batching import all_examples
+from ..core.tensor import Tensor, as_tensor, wrap
+from ..errors import LinAlgError, ShapeError, with_hints
+from ..functions import matmul
+from ..names import TensorLike, public, publish, respell, unlisted
+from ..ops.elementwise import in_float32
+from . import factorisations as fa
+from .operands import checked_matrix, identity
 
 # ------------------------------------------------------------------------------- results with names
 
@@ -104,20 +106,6 @@ class CholeskyResult(NamedTuple):
     info: Tensor
 
 
-class QRFactorResult(NamedTuple):
-    """R and the reflections whose product is Q, in LAPACK's form."""
-
-    a: Tensor
-    tau: Tensor
-
-
-class TriangularSolveResult(NamedTuple):
-    """X with A X = B, and A."""
-
-    solution: Tensor
-    cloned_coefficient: Tensor
-
-
 class LstsqResult(NamedTuple):
     """The shortest X with the smallest |A X - B|; the squares of those distances (none unless A has
     more rows than columns and full rank); the rank and the singular values of A.
@@ -137,27 +125,6 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _matrix(x: TensorLike, function: str, square: bool = False) -> Tensor:
-    x = as_tensor(x)
-    name = f"linalg.{function}"
-    if x.ndim < 2:
-        raise ShapeError(
-            f"{name}: needs a matrix or a batch of them (at least 2 dimensions), got shape"
-            f" {x.shape}."
-        )
-    if x.dtype not in (backend.float32, backend.float64, backend.complex64, backend.complex128):
-        raise DTypeError(
-            f"{name}: needs float32, float64 or complex numbers, got {x.dtype}. Convert first, for"
-            " instance with .float()."
-        )
-    if square and x.shape[-1] != x.shape[-2]:
-        raise ShapeError(
-            f"{name}: the matrices must be square, got {x.shape[-2]} by {x.shape[-1]} (shape"
-            f" {x.shape})."
-        )
-    return x
-
-
 # ------------------------------------------------------------------------------ equations, inverses
 
 
@@ -165,7 +132,7 @@ def inv(A: TensorLike) -> Tensor:
     """The inverse of square matrices. Raises LinAlgError for singular ones. To multiply by an
     inverse, `solve` is faster and more accurate.
     """
-    return fa.inv(_matrix(A, "inv", square=True))
+    return fa.inv(checked_matrix(A, "inv", square=True))
 
 
 @fn.in_own_memory
@@ -174,7 +141,7 @@ def solve(A: TensorLike, B: TensorLike, *, left: bool = True) -> Tensor:
     or A's shape without its last axis. Batch axes broadcast. Raises LinAlgError for singular
     matrices.
     """
-    A, B = _matrix(A, "solve", square=True), as_tensor(B)
+    A, B = checked_matrix(A, "solve", square=True), as_tensor(B)
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     if vectors:
         B = fn.unsqueeze(B, -1)
@@ -202,7 +169,7 @@ def pinv(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any 
     beside an atol above 0, else the larger side times the dtype's precision.
     hermitian: of A only the lower triangle is read. Differentiable where the rank does not change.
     """
-    A = _matrix(A, "pinv", square=hermitian)
+    A = checked_matrix(A, "pinv", square=hermitian)
     if hermitian:
         below = arrays.tril(A, -1)
         own = arrays.tril(A) - below
@@ -242,33 +209,18 @@ def solve_triangular(
     """The X with A X = B (X A = B if not `left`) for triangular matrices A, of which only that
     triangle is read; unitriangular: with ones on the diagonal, which is not read either.
     """
-    A = _matrix(A, "solve_triangular", square=True)
+    A = checked_matrix(A, "solve_triangular", square=True)
     offset = 1 if unitriangular else 0
     A = arrays.triu(A, offset) if upper else arrays.tril(A, -offset)
-    B = _matrix(B, "solve_triangular")
-    return solve(A + _identity(A) if unitriangular else A, B, left=left)
-
-
-@public(function=False, method=True, out=True)  # mg.cholesky_solve
-def cholesky_solve(B: TensorLike, L: TensorLike, upper: bool = False) -> Tensor:
-    """The X with L Lᴴ X = B (Uᴴ U X = B if `upper`)."""
-    L = _matrix(L, "cholesky_solve", square=True)
-    L = fa.adjoint(arrays.triu(L)) if upper else arrays.tril(L)
-    return solve(fa.adjoint(L), solve(L, _matrix(B, "cholesky_solve")))
-
-
-@public(function=False, method=True, out=True)  # mg.cholesky_inverse
-def cholesky_inverse(L: TensorLike, upper: bool = False) -> Tensor:
-    """The inverse of L Lᴴ (of Uᴴ U if `upper`)."""
-    L = _matrix(L, "cholesky_inverse", square=True)
-    return cholesky_solve(fn.broadcast_to(_identity(L), L.shape), L, upper)
+    B = checked_matrix(B, "solve_triangular")
+    return solve(A + identity(A) if unitriangular else A, B, left=left)
 
 
 def inv_ex(A: TensorLike, *, check_errors: bool = False) -> InverseResult:
     """`inv` that tells of singular matrices in `info` instead of raising; their inverse is NaN.
     check_errors: raise after all.
     """
-    A = _matrix(A, "inv_ex", square=True)
+    A = checked_matrix(A, "inv_ex", square=True)
     info, safe = _without_singular(A)
     _raise_for(
         info,
@@ -285,7 +237,7 @@ def solve_ex(
     """`solve` that tells of singular matrices in `info` instead of raising; their X is NaN.
     check_errors: raise after all.
     """
-    A, B = _matrix(A, "solve_ex", square=True), as_tensor(B)
+    A, B = checked_matrix(A, "solve_ex", square=True), as_tensor(B)
     info, safe = _without_singular(A)
     _raise_for(
         info,
@@ -304,7 +256,7 @@ def cholesky_ex(
     """`cholesky` that tells of matrices that are not positive definite in `info` instead of
     raising; their L is NaN. check_errors: raise after all.
     """
-    A = _matrix(A, "cholesky_ex", square=True)
+    A = checked_matrix(A, "cholesky_ex", square=True)
     read = fa.adjoint(A.detach()) if upper else A.detach()
     steps = fn.real(
         diagonal(fa.lu(arrays.tril(read) + fa.adjoint(arrays.tril(read, -1))))
@@ -316,7 +268,7 @@ def cholesky_ex(
         "cholesky_ex",
         "a matrix is not positive definite. Add a small multiple of the identity.",
     )
-    safe = fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
+    safe = fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, identity(A))
     return CholeskyResult(_nan_where(info, cholesky(safe, upper=upper)), info)
 
 
@@ -335,7 +287,7 @@ def _without_singular(A: Tensor) -> tuple[Tensor, Tensor]:
     such matrices.
     """
     info = lu_factor_ex(A.detach()).info
-    return info, fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, _identity(A))
+    return info, fn.where((info == 0).unsqueeze(-1).unsqueeze(-1), A, identity(A))
 
 
 def _nan_where(info: Tensor, x: Tensor, axes: int = 2) -> Tensor:
@@ -359,31 +311,13 @@ def lu_solve(
         raise ShapeError(
             f"linalg.lu_solve: the matrices must be square, got LU of shape {as_tensor(LU).shape}."
         )
-    B = _matrix(B, "lu_solve")
+    B = checked_matrix(B, "lu_solve")
     if adjoint:
         out: Tensor = fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), left=not left))
         return out
     if left:
         return solve(U, solve(L, matmul(P.mT, B)))
     return matmul(solve(L, solve(U, B, left=False), left=False), P.mT)
-
-
-@public(function=False, method=True, theirs="b A")  # mg.triangular_solve
-def triangular_solve(
-    B: TensorLike,
-    A: TensorLike,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-) -> TriangularSolveResult:
-    """X with A X = B (Aᵀ X = B if `transpose`), and A; see `solve_triangular`, whose older name
-    in PyTorch this is.
-    """
-    A = _matrix(A, "triangular_solve", square=True)
-    coefficients, upper = (A.mT, not upper) if transpose else (A, upper)
-    return TriangularSolveResult(
-        solve_triangular(coefficients, B, upper=upper, unitriangular=unitriangular), fn.clone(A)
-    )
 
 
 @fn.in_own_memory
@@ -420,14 +354,14 @@ def matrix_power(A: TensorLike, n: int) -> Tensor:
     """A multiplied n times with itself, by repeated squaring; negative n: the inverse's power;
     0: the identity.
     """
-    A = _matrix(A, "matrix_power", square=True)
+    A = checked_matrix(A, "matrix_power", square=True)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
         never = fn.zeros(
             (), dtype=backend.bool_, device=A.device
         )  # A with the gradient 0, as a constant's
-        return fn.where(never, A, _identity(A))
+        return fn.where(never, A, identity(A))
     out: Tensor | None = None
     while True:
         if n % 2:
@@ -438,16 +372,12 @@ def matrix_power(A: TensorLike, n: int) -> Tensor:
         A = matmul(A, A)
 
 
-def _identity(A: Tensor) -> Tensor:
-    return fn.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-
-
 @public(method=True)
 def matrix_exp(A: TensorLike) -> Tensor:
     """e to the A = Σ A^k / k!: the matrix is halved until it is small, its Taylor series summed,
     and the result squared as often again.
     """
-    A = _matrix(A, "matrix_exp", square=True)
+    A = checked_matrix(A, "matrix_exp", square=True)
     size = (
         float(wrap(all_examples(fn.sum(fn.abs(A.detach()), -1).array)).max().item())
         if A.numel()
@@ -455,11 +385,11 @@ def matrix_exp(A: TensorLike) -> Tensor:
     )
     halvings = max(0, math.ceil(math.log2(size)) + 1) if 0 < size < math.inf else 0
     small = A * 0.5**halvings
-    out = identity = fn.broadcast_to(_identity(A), A.shape)
+    out = unit = fn.broadcast_to(identity(A), A.shape)
     for k in range(
         16, 0, -1
     ):  # the first term left out is below 0.5^17 / 17! of the identity, 2e-20
-        out = identity + matmul(small, out) / k
+        out = unit + matmul(small, out) / k
     for _ in range(halvings):
         out = matmul(out, out)
     return out
@@ -473,7 +403,7 @@ def det(A: TensorLike) -> Tensor:
     """The determinant of square matrices. Its gradient, the cofactors, exists for singular ones too
     (a second derivative there raises).
     """
-    return fa.det(_matrix(A, "det", square=True))
+    return fa.det(checked_matrix(A, "det", square=True))
 
 
 @public(method=True)
@@ -481,7 +411,7 @@ def slogdet(A: TensorLike) -> SlogdetResult:
     """Sign (or phase) and logarithm of the absolute value of the determinant, which overflow less
     easily; (0, -inf) for singular matrices.
     """
-    A = _matrix(A, "slogdet", square=True)
+    A = checked_matrix(A, "slogdet", square=True)
     return SlogdetResult(fa.detsign(A), fa.logabsdet(A))
 
 
@@ -501,7 +431,7 @@ def cholesky(A: TensorLike, *, upper: bool = False) -> Tensor:
     definite matrices, of which that triangle is read. The gradient is Hermitian. Raises LinAlgError
     where a matrix is not positive definite.
     """
-    A = _matrix(A, "cholesky", square=True)
+    A = checked_matrix(A, "cholesky", square=True)
     return fa.adjoint(fa.cholesky(fa.adjoint(A))) if upper else fa.cholesky(A)
 
 
@@ -522,7 +452,7 @@ def lu_factor(A: TensorLike, *, pivot: bool = True) -> LUFactorResult:
     """`lu` as LAPACK keeps it, for `lu_solve` and `lu_unpack`: U on and above the diagonal of one
     matrix, L below it; and the rows (counted from 1, int32) that took each row's place in turn.
     """
-    A = _matrix(A, "lu_factor")
+    A = checked_matrix(A, "lu_factor")
     m, n = A.shape[-2:]
     k = min(m, n)
     in_place = fn.arange(1, k + 1, dtype=backend.int32, device=A.device)
@@ -547,12 +477,12 @@ def lu_factor_ex(
     return LUFactorExResult(LU, pivots, info)
 
 
-@public(function=False, method=False, theirs="LU_data LU_pivots")  # mg.lu_unpack
+@public(function=False, method=False, theirs="LU_data LU_pivots")
 def lu_unpack(
     LU: TensorLike, pivots: TensorLike, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> LUResult:
     """P, L and U of `lu` from what `lu_factor` gives; what is not asked for is empty."""
-    LU, pivots = _matrix(LU, "lu_unpack"), as_tensor(pivots)
+    LU, pivots = checked_matrix(LU, "lu_unpack"), as_tensor(pivots)
     k = min(LU.shape[-2:])
     if pivots.dtype.kind not in "iu" or pivots.shape[-1:] != (k,):
         raise ShapeError(
@@ -580,31 +510,6 @@ def _permutation(pivots: Tensor, A: Tensor) -> Tensor:
     return (rows == order.unsqueeze(-2)).to(A.dtype)
 
 
-def _lu(
-    A: TensorLike, pivot: bool = True, get_infos: bool = False
-) -> LUFactorResult | tuple[Tensor, Tensor, Tensor]:
-    """`linalg.lu_factor` under its older name: L and U in one matrix, the pivots, and if asked
-    for where U has its first 0.
-    """
-    return tuple(lu_factor_ex(A, pivot=pivot)) if get_infos else lu_factor(A, pivot=pivot)  # type: ignore[return-value]
-
-
-@public(theirs="b LU_data LU_pivots")
-def _lu_solve(B: TensorLike, LU: TensorLike, pivots: TensorLike) -> Tensor:
-    """`linalg.lu_solve` under its older name: the X with A X = B."""
-    return lu_solve(LU, pivots, B)
-
-
-@public(function=False, method=True)  # mg.geqrf
-@fn.in_own_memory
-def geqrf(A: TensorLike) -> QRFactorResult:
-    """`qr` as LAPACK keeps it, for `householder_product` and `ormqr`: R on and above the diagonal,
-    the vectors of the reflections below it, and their factors τ. No derivative (`qr` has one).
-    """
-    A = _matrix(A, "geqrf")
-    return QRFactorResult(fa.reflections(A, part=0).mT, fa.reflections(A, part=1))
-
-
 @public(method=True)
 def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None) -> QRResult:
     """Q with orthonormal columns and upper triangular R, A = Q R. Differentiable where the first
@@ -615,7 +520,7 @@ def qr(A: TensorLike, mode: str | bool = "reduced", *, some: bool | None = None)
     (Q is empty). some: `torch.qr`'s name of the same choice, also in mode's
     place: True is "reduced", False is "complete".
     """
-    A = _matrix(A, "qr")
+    A = checked_matrix(A, "qr")
     if some is not None and mode != "reduced":
         raise TypeError(
             f"linalg.qr: give mode or some, not both, got mode={mode!r} and some={some!r}."
@@ -646,7 +551,7 @@ def eigh(A: TensorLike, UPLO: str = "L") -> EighResult:
     have a meaningful gradient; between equal eigenvalues their derivative does not exist, and the
     gradient is not finite.
     """
-    A = _matrix(A, "eigh", square=True)
+    A = checked_matrix(A, "eigh", square=True)
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f'linalg.eigh: UPLO must be "L" or "U", got {UPLO!r}.')
     return EighResult(*fa.eigh(A if UPLO.upper() == "L" else fa.adjoint(A)))
@@ -665,7 +570,7 @@ def eig(A: TensorLike) -> EigResult:
     meaningful gradient; between equal eigenvalues their derivative does not exist, and the gradient
     is not finite. For Hermitian matrices `eigh` is faster and more accurate.
     """
-    return EigResult(*fa.eig(_matrix(A, "eig", square=True)))
+    return EigResult(*fa.eig(checked_matrix(A, "eig", square=True)))
 
 
 def eigvals(A: TensorLike) -> Tensor:
@@ -680,7 +585,7 @@ def svd(A: TensorLike, full_matrices: bool = True) -> SVDResult:
     are as many columns of U and rows of Vh as the smaller side of A has elements. The further
     vectors are determined only as a space, and are constants to the derivative.
     """
-    A = _matrix(A, "svd")
+    A = checked_matrix(A, "svd")
     U, S, Vh = fa.svd(A)
     m, n = A.shape[-2:]
     if full_matrices and m > n:
@@ -699,23 +604,6 @@ def _completion(Q: Tensor) -> Tensor:
     return fa.eigh(Q @ fa.adjoint(Q))[1][..., : Q.shape[-2] - Q.shape[-1]]
 
 
-@fn.in_own_memory
-def _svd(
-    A: TensorLike, some: bool = True, compute_uv: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V (not its adjoint) with A = U diag(S) Vᴴ: the older form of `linalg.svd`. some: no
-    more columns than the smaller side of A; without compute_uv U and V are zeros.
-    """
-    A = _matrix(A, "svd")
-    U, S, Vh = svd(A, full_matrices=not some)
-    if compute_uv:
-        return U, S, fa.adjoint(Vh)
-    left, right = (
-        fn.zeros((*A.shape[:-2], k, k), dtype=A.dtype, device=A.device) for k in A.shape[-2:]
-    )
-    return left, S, right
-
-
 def svdvals(A: TensorLike) -> Tensor:
     """The singular values, descending."""
     return svd(A, full_matrices=False).S
@@ -730,7 +618,7 @@ def lstsq(
     rcond: as `rtol` of `pinv`. driver: PyTorch's choice of LAPACK routine ("gels", "gelsy",
     "gelsd", "gelss"), which changes nothing here.
     """
-    A, B = _matrix(A, "lstsq"), as_tensor(B)
+    A, B = checked_matrix(A, "lstsq"), as_tensor(B)
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     columns = fn.unsqueeze(B, -1) if vectors else B
     X = matmul(pinv(A, rcond), columns)
@@ -749,54 +637,6 @@ def lstsq(
     return LstsqResult(fn.squeeze(X, -1) if vectors else X, residuals, rank, s)
 
 
-@public(function=False, method=False)  # mg.svd_lowrank
-@fn.in_own_memory
-def svd_lowrank(
-    A: TensorLike, q: int = 6, niter: int = 2, M: Any = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V with A ≈ U diag(S) Vᴴ (A - M, if there is an M to take off): the q largest
-    singular values and their vectors, from the space that A maps q random vectors to. niter: how
-    often it is mapped back and forth, which brings it nearer to the right one.
-
-    Source: N. Halko, P. Martinsson and J. Tropp, Finding structure with randomness (2011),
-    algorithms 4.4 and 5.1.
-    """
-    A = _matrix(A, "svd_lowrank")
-    if M is not None:
-        A = A - fn.broadcast_to(_matrix(M, "svd_lowrank"), A.shape)
-    m, n = A.shape[-2:]
-    if not 0 <= q <= min(m, n):
-        raise ValueError(
-            f"svd_lowrank: q must be from 0 to {min(m, n)}, the smaller side of shape {A.shape},"
-            f" got {q}."
-        )
-    if m < n:
-        V, S, U = svd_lowrank(fa.adjoint(A), q, niter)
-        return U, S, V
-    start = fn.randn(
-        n, q, dtype=A.real.dtype if backend.is_complex(A.dtype) else A.dtype, device=A.device
-    ).to(A.dtype)
-    Q = qr(matmul(A, start)).Q
-    for _ in range(niter):
-        Q = qr(matmul(A, qr(matmul(fa.adjoint(A), Q)).Q)).Q
-    U, S, Vh = svd(matmul(fa.adjoint(Q), A), full_matrices=False)
-    return matmul(Q, U), S, fa.adjoint(Vh)
-
-
-@public(function=False, method=False)  # mg.pca_lowrank
-@fn.in_own_memory
-def pca_lowrank(
-    A: TensorLike, q: int | None = None, center: bool = True, niter: int = 2
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components: `svd_lowrank` of samples (one a row) less their mean (with `center`).
-    The columns of V are the directions of the largest variances S² / (samples - 1), U diag(S) the
-    samples in these coordinates. q: how many, by default 6 (or all).
-    """
-    A = _matrix(A, "pca_lowrank")
-    q = min(6, *A.shape[-2:]) if q is None else q
-    return svd_lowrank(A - fn.mean(A, -2, True) if center else A, q, niter)
-
-
 # ------------------------------------------------------------------------------- rank and condition
 
 
@@ -806,7 +646,7 @@ def matrix_rank(
     """How many singular values are larger than atol and rtol times the largest (default as of
     `pinv`, if there is no atol). No derivative.
     """
-    A = _matrix(A, "matrix_rank").detach()
+    A = checked_matrix(A, "matrix_rank").detach()
     s = fn.abs(eigvalsh(A)) if hermitian else svdvals(A)
     if s.shape[-1] == 0:
         return fn.zeros(s.shape[:-1], dtype=backend.int64, device=s.device)
@@ -823,7 +663,7 @@ def cond(A: TensorLike, p: Any = None) -> Tensor:
     the largest singular value divided by the smallest, for -2 the other way round. Infinite for
     singular matrices.
     """
-    A = _matrix(A, "cond", square=p not in (None, 2, -2))
+    A = checked_matrix(A, "cond", square=p not in (None, 2, -2))
     if p in (None, 2, -2):
         s = svdvals(A)
         return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
@@ -852,32 +692,14 @@ def householder_product(A: TensorLike, tau: TensorLike) -> Tensor:
     i, a 1 there, and below it column i
     of A: what LAPACK's QR gives.
     """
-    A, tau = _matrix(A, "householder_product"), as_tensor(tau)
+    A, tau = checked_matrix(A, "householder_product"), as_tensor(tau)
     m, n = A.shape[-2:]
     start = fn.eye(m, n, dtype=A.dtype, device=A.device).broadcast_to((*A.shape[:-2], m, n))
-    return _reflected(A, tau, start, False)
+    return reflected(A, tau, start, False)
 
 
-@public(function=False, method=True)  # mg.ormqr
-def ormqr(
-    A: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False
-) -> Tensor:
-    """Q C (C Q if not `left`; Qᴴ for Q if `transpose`), where Q is the whole product of the
-    reflections that A and tau hold, as of `householder_product` and `geqrf`.
-    """
-    A, tau, other = _matrix(A, "ormqr"), as_tensor(tau), _matrix(other, "ormqr")
-    if other.shape[-2 if left else -1] != A.shape[-2]:
-        raise ShapeError(
-            f"linalg.ormqr: reflections of length {A.shape[-2]} do not fit a matrix of shape"
-            f" {other.shape}, left={left}."
-        )
-    if left:
-        return _reflected(A, tau, other, transpose)
-    out: Tensor = fa.adjoint(_reflected(A, tau, fa.adjoint(other), not transpose))
-    return out
-
-
-def _reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
+@unlisted
+def reflected(A: Tensor, tau: Tensor, out: Tensor, adjoint: bool) -> Tensor:
     """H₁ H₂ … out, or … H₂ᴴ H₁ᴴ out."""
     unit, count = _unit_lower(A), tau.shape[-1]
     factors = fn.conj(tau) if adjoint else tau
@@ -976,23 +798,7 @@ def vecdot(a: TensorLike, b: TensorLike, *, dim: int = -1) -> Tensor:
     return fn.sum(fn.conj(a) * as_tensor(b), dim)
 
 
-@public(theirs="input rcond")
-def _pinverse(
-    A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None
-) -> Tensor:
-    """The pseudoinverse of matrices, as `linalg.pinv`."""
-    return pinv(A, rtol, hermitian, atol=atol)
-
-
 respell(
     __name__, publish(__name__, "LinAlgError", "matmul", "multi_dot", "vector_norm", method=False)
 )
-_METHODS: dict[str, Any] = {
-    "inverse": inv,
-    "pinverse": _pinverse,
-    "lu": _lu,
-    "lu_solve": _lu_solve,
-    "svd": _svd,
-}
-for _name, _function in _METHODS.items():
-    attach(_name, respelt(_function, _name, bound=True))
+with_hints(sys.modules[__name__])

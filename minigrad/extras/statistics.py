@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
+from ..arrays.operands import ValuesIndices, along, floating, read_along
+from ..arrays.order import argsort, searchsorted
+from ..arrays.pieces import narrow
+from ..arrays.running import cumsum
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
-from ..ops.narrow import in_float32
-from .common import ValuesIndices, along, floating, read_along
-from .order import argsort, searchsorted
-from .pieces import narrow
+from ..ops.elementwise import in_float32
 from .pointwise import lerp
-from .running import cumsum
 
 # ---------------------------------------------------------------------------------------- quantiles
 
@@ -498,7 +498,7 @@ def isin(
 @in_float32
 def renorm(x: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
-    from .running import vector_norm
+    from ..arrays.running import vector_norm
 
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "renorm")

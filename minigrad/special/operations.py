@@ -1,5 +1,5 @@
-"""Further element-wise functions. At singular points they answer, and differentiate, as PyTorch
-does.
+"""The operations behind the special functions: x ln y, the error function's relatives, the gamma
+function's family. At singular points they answer, and differentiate, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -9,21 +9,13 @@ from functools import cache
 from typing import Any
 
 from ..backend import erfc_function, ignore_float_errors, lgamma_function
-from ..core.primitive import constant, predicate
-from .elementwise import exp, function, log, real_function, where, zeros_like
-from .error_function import error_function
-
-
-def _arrays(xp: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Both as arrays; a Python number takes the dtype of the array that it meets."""
-    dtype = getattr(a, "dtype", None) or getattr(b, "dtype", None)
-    return (a if hasattr(a, "dtype") else xp.asarray(a, dtype)), (
-        b if hasattr(b, "dtype") else xp.asarray(b, dtype)
-    )
+from ..extras.operands import as_arrays
+from ..ops.elementwise import exp, log, real_function, where
+from ..ops.error_function import error_function
 
 
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
-    a, b = _arrays(xp, a, b)
+    a, b = as_arrays(xp, a, b)
     y = ignore_float_errors.run(xp.multiply, a, ignore_float_errors.run(xp.log, b))
     return xp.where((a == 0) & (b == b), xp.zeros((), y.dtype), y)
 
@@ -36,16 +28,6 @@ xlogy = real_function(
     scalar="where(a == 0 and b == b, 0, a * log(b))",
 )
 """a ln b, and 0 where a is 0 (unless b is NaN)."""
-hypot = function(
-    "hypot",
-    lambda g, a, y: g * (a / y),
-    lambda g, b, y: g * (b / y),
-    real_only=True,
-    cost=(2, 1, 1),
-)
-"""The square root of a² + b² without overflow; no derivative (NaN) at the origin, where it has a
-tip.
-"""
 erfc = real_function(
     "erfc",
     lambda xp, x: erfc_function(xp)(x),
@@ -172,7 +154,7 @@ def _zeta(xp: Any, x: Any, q: Any) -> Any:
 
     Source: NIST Digital Library of Mathematical Functions, 25.11.5.
     """
-    x, q = _arrays(xp, x, q)
+    x, q = as_arrays(xp, x, q)
     dtype = (x[..., None][..., :0] * q[..., None][..., :0]).dtype
     s, z = x.astype("float64"), q.astype("float64")
     whole_s, pole = s == xp.floor(s), (z <= 0) & (z == xp.floor(z))
@@ -244,7 +226,7 @@ def _incomplete_gamma(xp: Any, a: Any, x: Any, upper: bool) -> Any:
 
     Source: NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2, 8.12.3 to 8.12.11.
     """
-    a, x = _arrays(xp, a, x)
+    a, x = as_arrays(xp, a, x)
     dtype = (a[..., None][..., :0] * x[..., None][..., :0]).dtype
     s, z = a.astype("float64"), x.astype("float64")
     inside = (s > 0) & (z > 0) & (s < math.inf) & (z < math.inf)
@@ -325,24 +307,6 @@ igammac = real_function(
 )
 """The share of Γ(a) above x, likewise."""
 
-# -------------------------------------------------------------------------------------------- steps
-
-
-def _heaviside(xp: Any, x: Any, values: Any) -> Any:
-    x, values = _arrays(xp, x, values)
-    return xp.where(x == 0, values, (x > 0).astype(values.dtype))
-
-
-heaviside = constant(
-    "heaviside",
-    _heaviside,
-    promote="same",
-    real_only=True,
-    pointwise=True,
-    scalar="where(x == 0, values, where(x > 0, 1, 0))",
-)
-"""0 for negative x, 1 for positive x, `values` where x is 0."""
-
 
 # ------------------------------------------------------------------------------- the inverse of erf
 
@@ -378,53 +342,3 @@ erfinv = real_function(
     lambda g, y: g * (math.sqrt(math.pi) / 2 * exp(y * y)),
 )
 """The inverse of erf: infinite at ±1, NaN beyond."""
-
-nextafter = real_function(
-    "nextafter",
-    lambda xp, a, b: xp.nextafter(*_arrays(xp, a, b)),
-    lambda g, a, b: where(a != b, g, 0.0),
-    lambda g: zeros_like(g),
-)
-"""The next number after a towards b, which moves as a does, and stands still where it has
-arrived.
-"""
-
-copysign = real_function(
-    "copysign",
-    lambda xp, a, b: xp.copysign(*_arrays(xp, a, b)),
-    lambda g, a, y: where(a == 0, 0.0, where(signbit(a) == signbit(y), g, -g)),
-    lambda g: zeros_like(g),
-)
-"""|a| with the sign of b, that of -0.0 too: it moves as a does, or against it, and not with b."""
-
-# ------------------------------------------------------------------------------ without derivatives
-
-
-signbit = predicate(
-    "signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind == "f" else x < 0, real_only=True
-)
-"""Whether x is negative or -0.0."""
-exponent = constant(
-    "exponent", lambda xp, x: xp.frexp(x)[1], real_only=True, pointwise=True, dtype="int32"
-)
-"""The whole number e with ½ ≤ |x| / 2ᵉ < 1, and 0 for 0 (int32)."""
-gcd = constant("gcd", lambda xp, a, b: xp.gcd(a, b), promote="same", real_only=True, pointwise=True)
-"""The greatest common divisor."""
-lcm = constant("lcm", lambda xp, a, b: xp.lcm(a, b), promote="same", real_only=True, pointwise=True)
-"""The least common multiple."""
-left_shift = constant(
-    "left_shift",
-    lambda xp, a, b: xp.left_shift(a, b),
-    promote="same",
-    real_only=True,
-    pointwise=True,
-)
-"""The bits of a moved up by b places."""
-right_shift = constant(
-    "right_shift",
-    lambda xp, a, b: xp.right_shift(a, b),
-    promote="same",
-    real_only=True,
-    pointwise=True,
-)
-"""The bits of a moved down by b places."""

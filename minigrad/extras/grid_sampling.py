@@ -17,11 +17,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ... import backend, functions
-from ...core.tensor import Tensor, as_tensor
-from ...errors import ShapeError
-from ...functions import arange, clamp, floor, where
-from .common import on_axis
+from .. import backend, functions
+from ..core.tensor import Tensor, as_tensor
+from ..errors import ShapeError
+from ..functions import arange, clamp, floor, where
+from ..nn.functional.common import on_axis
 
 
 @functions.in_own_memory

@@ -12,15 +12,17 @@ that and gives the real x.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import backend
-from . import functions as fn
-from .core.tensor import Tensor, as_tensor
-from .errors import DTypeError, ShapeError
-from .names import TensorLike, publish, respell
-from .ops.fourier import fft as _transform
+from .. import backend
+from .. import functions as fn
+from ..arrays import roll
+from ..core.tensor import Tensor, as_tensor
+from ..errors import DTypeError, ShapeError, with_hints
+from ..names import TensorLike, publish, respell
+from .transform import fft as _transform
 
 
 def fftn(input: TensorLike, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
@@ -176,8 +178,6 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -
 
 
 def _shifted(input: TensorLike, dim: Any, places: Any, function: str) -> Tensor:
-    from .arrays import roll
-
     x = as_tensor(input)
     axes = fn.axes_of(x, dim, function)
     return (
@@ -245,3 +245,4 @@ def _run(
 
 
 respell(__name__, publish(__name__, method=False))
+with_hints(sys.modules[__name__])

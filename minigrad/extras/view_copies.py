@@ -10,12 +10,12 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
+from ..arrays.operands import written
+from ..arrays.pieces import narrow, split, unbind
+from ..arrays.triangles import diagonal
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, publish
-from .common import written
-from .pieces import narrow, split, unbind
-from .triangles import diagonal
 
 
 def _copied(name: str, view: Callable[..., Any], text: str) -> Callable[..., Any]:
