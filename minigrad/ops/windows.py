@@ -78,7 +78,7 @@ def _inner(size: Sizes, padding: Pairs) -> tuple[Any, ...]:
     return tuple(slice(before, before + n) for n, (before, _) in zip(size, padding, strict=True))
 
 
-def _shifts(
+def kernel_positions(
     kernel: Sizes, stride: Sizes, dilation: Sizes, counts: Sizes
 ) -> Iterator[tuple[Sizes, tuple[Any, ...]]]:
     """Each position k in the kernel, with the index of what lies there under all windows."""
@@ -109,7 +109,7 @@ def _columns(
         padded[(..., *_inner(tuple(size), padding))] = x
         x = padded
     columns = xp.zeros((n, channels, *kernel, *counts), x.dtype)
-    for at, under in _shifts(kernel, stride, dilation, counts):
+    for at, under in kernel_positions(kernel, stride, dilation, counts):
         columns[(slice(None), slice(None), *at)] = x[(..., *under)]
     return columns.reshape((n, groups, channels // groups * math.prod(kernel), math.prod(counts)))
 
@@ -160,7 +160,7 @@ def _convolve_input(
         (n, groups * ins, *kernel, *counts)
     )
     padded = xp.zeros((n, groups * ins, *_padded_size(size, padding)), columns.dtype)
-    for at, under in _shifts(kernel, stride, dilation, counts):
+    for at, under in kernel_positions(kernel, stride, dilation, counts):
         padded[(..., *under)] += columns[(slice(None), slice(None), *at)]
     x[...] = padded[(..., *_inner(size, padding))]
     return x

@@ -19,12 +19,6 @@ SWITCHES = {"minigrad.autograd.training"}
 """Globals that programs set: SINGA's documentation writes `autograd.training = True`."""
 WITH_CIRCLES = {"minigrad.arrays", "minigrad.nn"}
 """Packages whose files import one another; none may be added."""
-WITH_PRIVATE_NAMES = {
-    "minigrad",
-    "minigrad.nn.functional.convolutions",
-    "minigrad.nn.functional.fractional_pooling",
-}
-"""Modules that use a private name of another; none may be added."""
 
 
 def module_name(path: Path) -> str:
@@ -221,7 +215,7 @@ def test_the_core_names_at_most_25_concepts():
 
 def test_no_private_name_of_another_file_is_used():
     found = {name for name in FILES if private_uses(name, FILES[name].read_text())}
-    assert found == WITH_PRIVATE_NAMES, "take a module off the list that uses none any more"
+    assert found == set()
 
 
 def test_core_and_fast_use_no_private_attributes():

@@ -345,4 +345,8 @@ def _under_windows(
         raise ShapeError(
             f"{function}: the kernel {kernel} is larger than the padded image {tuple(size)}."
         )
-    return [under for _, under in windows._shifts(kernel, steps, holes, counts)], counts, around
+    return (
+        [under for _, under in windows.kernel_positions(kernel, steps, holes, counts)],
+        counts,
+        around,
+    )
