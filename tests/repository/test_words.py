@@ -23,8 +23,6 @@ NOT_YET = (
     "lessons/grading/",
     "lessons/11_",
     "lessons/12_",
-    "lessons/cheat_sheet.md",
-    "lessons/instructors_guide.md",
     "minigrad/autograd/",
     "minigrad/nn/",
     "minigrad/signal/",
