@@ -20,7 +20,7 @@ from .. import backend, functions
 from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..functions import arange, cat, trunc
-from ..nn.functional.common import each
+from ..nn.functional.arguments import each
 from ..nn.functional.pooling import check_images
 
 

@@ -21,7 +21,7 @@ from .. import backend, functions
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import arange, clamp, floor, where
-from ..nn.functional.common import on_axis
+from ..nn.functional.arguments import on_axis
 
 
 @functions.in_own_memory

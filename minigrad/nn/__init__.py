@@ -6,11 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..errors import no_such_name
-from . import attention, containers, fixed, functional, init, layers, losses, recurrent, transformer
+from . import attention, containers, functional, init, layers, losses, recurrent, transformer
 from .attention import MultiheadAttention, TransformerEncoderLayer
 from .cell import Cell
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .fixed import *  # listed in fixed.__all__  # noqa: F403
 from .layers import *  # listed in layers.__all__  # noqa: F403
 from .losses import *  # listed in losses.__all__  # noqa: F403
 from .module import Layer, Module, StateError
@@ -23,8 +22,8 @@ __all__ = [
     "ModuleList", "MultiheadAttention",
     "Parameter", "ParameterDict", "ParameterList", "RNNCell", "Sequential", "StateError",
     "TransformerEncoderLayer",
-    "attention", "containers", "fixed", "functional", "init", "layers", "losses", "recurrent",
-    "transformer", *fixed.__all__,
+    "attention", "containers", "functional", "init", "layers", "losses", "recurrent",
+    "transformer",
     *layers.__all__, *losses.__all__, *transformer.__all__,
 ]  # fmt: skip
 

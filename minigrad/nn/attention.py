@@ -15,8 +15,9 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from . import functional as F
 from . import init
-from .layers import Dropout, LayerNorm, Linear, parameter
+from .layers import Dropout, LayerNorm, Linear
 from .module import Module
+from .parameter import trained
 
 
 class MultiheadAttention(Module):
@@ -60,21 +61,21 @@ class MultiheadAttention(Module):
         }
         for name, shape in shapes.items():
             made = (
-                init.xavier_uniform_(parameter(*shape, **where))
+                init.xavier_uniform_(trained(*shape, **where))
                 if (name == "in") is together
                 else None
             )
             self.register_parameter(f"{name}_proj_weight", made)
         self.register_parameter(
-            "in_proj_bias", parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
+            "in_proj_bias", trained(3 * embed_dim, dtype=dtype, device=device) if bias else None
         )
         self.bias_k = (
-            init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device))
+            init.xavier_normal_(trained(1, 1, embed_dim, dtype=dtype, device=device))
             if add_bias_kv
             else None
         )
         self.bias_v = (
-            init.xavier_normal_(parameter(1, 1, embed_dim, dtype=dtype, device=device))
+            init.xavier_normal_(trained(1, 1, embed_dim, dtype=dtype, device=device))
             if add_bias_kv
             else None
         )

@@ -165,3 +165,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
         vectors.append(v / functions.sqrt((v * v).sum()))
     matrix = functions.stack(vectors) if vectors else functions.zeros(0, max(rows, columns))
     return _filled(tensor, (matrix if rows <= columns else matrix.t()).reshape(tensor.shape) * gain)
+
+
+def uniform_by_fan_in(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
+    """PyTorch's default for linear layers and convolutions: weight and bias uniform within
+    1/√fan_in.
+    """
+    bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+    uniform_(weight, -bound, bound)
+    if bias is not None:
+        uniform_(bias, -bound, bound)

@@ -4,239 +4,145 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor
 from . import functional as F
+from .function_layer import FunctionLayer
 from .functional.reduction import check_real
 from .module import Module
 
 
-class _Loss(Module):
-    """Keeps the settings of a loss function. `settings`: its keyword arguments with their default
-    values; tensors among them belong to the state.
-    """
+def _check_reduction(name: str, settings: dict[str, Any]) -> None:
+    if settings["reduction"] not in ("mean", "sum", "none", "batchmean"):
+        raise ValueError(
+            f'{name}: reduction must be "mean", "sum" or "none", got {settings["reduction"]!r}.'
+        )
 
-    function: Callable[..., Tensor]
-    settings: dict[str, Any]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        unknown = set(kwargs) - set(self.settings)
-        if unknown or len(args) > len(self.settings):
-            name = type(self).__name__
-            called = (
-                f" To apply it: {name}()(input, target)."
-                if any(isinstance(a, Tensor) for a in args)
-                else ""
-            )
-            got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}=" for k in kwargs)])
-            raise TypeError(f"{name} takes {', '.join(self.settings)}; got {got}.{called}")
-        given = {**self.settings, **dict(zip(self.settings, args, strict=False)), **kwargs}
-        if given["reduction"] not in ("mean", "sum", "none", "batchmean"):
-            raise ValueError(
-                f'{type(self).__name__}: reduction must be "mean", "sum" or "none", got'
-                f" {given['reduction']!r}."
-            )
-        for name, value in given.items():
-            if name in ("weight", "pos_weight") or isinstance(value, Tensor):
-                self.register_buffer(name, None if value is None else as_tensor(value))
-            else:
-                setattr(self, name, value)
+def _check_delta(name: str, settings: dict[str, Any]) -> None:
+    _check_reduction(name, settings)
+    check_real(settings["delta"], name, "delta")
+
+
+class _Loss(FunctionLayer, prepare=_check_reduction):
+    """Keeps the settings of a loss function; tensors among them belong to the state."""
+
+    extra_repr = Module.extra_repr  # losses show no settings, as in PyTorch
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        function = type(self).function
-        plain = inspect.unwrap(function)
-        code = plain.__code__
-        operands = code.co_varnames[: code.co_argcount - len(plain.__defaults__ or ())]
-        if len(inputs) + len(named) != len(operands) or not named.keys() <= set(operands):
-            got = (
-                ", ".join([*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)])
-                or "nothing"
-            )
+        known = named.keys() <= set(self.operands)
+        if len(inputs) + len(named) != len(self.operands) or not known:
+            got = [*(type(x).__name__ for x in inputs), *(f"{name}=" for name in named)]
             raise TypeError(
-                f"{type(self).__name__} is called with ({', '.join(operands)}); got {got}."
+                f"{type(self).__name__} is called with ({', '.join(self.operands)}); got"
+                f" {', '.join(got) or 'nothing'}."
             )
-        return function(*inputs, **named, **{name: getattr(self, name) for name in self.settings})
+        made: Tensor = super().forward(*inputs, **named)
+        return made
 
 
-class MSELoss(_Loss):
+class MSELoss(_Loss, function=F.mse_loss, settings="reduction"):
     """(x − t)²."""
 
-    function, settings = staticmethod(F.mse_loss), {"reduction": "mean"}
 
-
-class L1Loss(_Loss):
+class L1Loss(_Loss, function=F.l1_loss, settings="reduction"):
     """|x − t|."""
 
-    function, settings = staticmethod(F.l1_loss), {"reduction": "mean"}
 
-
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
     """Quadratic near 0, linear beyond beta."""
 
-    function, settings = staticmethod(F.smooth_l1_loss), {"reduction": "mean", "beta": 1.0}
 
-
-class HuberLoss(_Loss):
+class HuberLoss(_Loss, function=F.huber_loss, settings="reduction delta", prepare=_check_delta):
     """Quadratic near 0, linear beyond delta."""
 
-    function, settings = staticmethod(F.huber_loss), {"reduction": "mean", "delta": 1.0}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        check_real(vars(self)["delta"], "HuberLoss", "delta")
-
-
-class BCELoss(_Loss):
+class BCELoss(_Loss, function=F.binary_cross_entropy):
     """Cross entropy of probabilities of one event."""
 
-    function, settings = staticmethod(F.binary_cross_entropy), {"weight": None, "reduction": "mean"}
 
-
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
     """Cross entropy of logits of one event."""
 
-    function, settings = (
-        staticmethod(F.binary_cross_entropy_with_logits),
-        {"weight": None, "reduction": "mean", "pos_weight": None},
-    )
 
-
-class NLLLoss(_Loss):
+class NLLLoss(_Loss, function=F.nll_loss):
     """Minus the log-probability of the target class."""
 
-    function, settings = (
-        staticmethod(F.nll_loss),
-        {"weight": None, "ignore_index": -100, "reduction": "mean"},
-    )
 
-
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_Loss, function=F.cross_entropy):
     """Cross entropy of logits and target classes or probabilities."""
 
-    function = staticmethod(F.cross_entropy)
-    settings = {  # noqa: RUF012
-        "weight": None,
-        "ignore_index": -100,
-        "reduction": "mean",
-        "label_smoothing": 0.0,
-    }
 
-
-class KLDivLoss(_Loss):
+class KLDivLoss(_Loss, function=F.kl_div):
     """t (ln t − x) for log-probabilities x."""
 
-    function, settings = staticmethod(F.kl_div), {"reduction": "mean", "log_target": False}
 
-
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
     """x where t = 1, max(0, margin − x) where t = −1."""
 
-    function, settings = staticmethod(F.hinge_embedding_loss), {"margin": 1.0, "reduction": "mean"}
 
-
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
     """ln(1 + e^(−t x))."""
 
-    function, settings = staticmethod(F.soft_margin_loss), {"reduction": "mean"}
 
-
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
     """A margin between the target class and all others."""
 
-    function, settings = (
-        staticmethod(F.multi_margin_loss),
-        {"p": 1, "margin": 1.0, "weight": None, "reduction": "mean"},
-    )
 
-
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
     """A margin between each target class and all others."""
 
-    function, settings = staticmethod(F.multilabel_margin_loss), {"reduction": "mean"}
 
-
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
     """Cross entropies of σ(x) and t, one for each class."""
 
-    function, settings = (
-        staticmethod(F.multilabel_soft_margin_loss),
-        {"weight": None, "reduction": "mean"},
-    )
 
-
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
     """Minus the log-probability of a count at a rate."""
 
-    function = staticmethod(F.poisson_nll_loss)
-    settings = {"log_input": True, "full": False, "eps": 1e-8, "reduction": "mean"}  # noqa: RUF012
 
-
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
     """Minus the log-density of a normal distribution: called with (input, target, var)."""
 
-    function, settings = (
-        staticmethod(F.gaussian_nll_loss),
-        {"full": False, "eps": 1e-6, "reduction": "mean"},
-    )
 
-
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
     """A margin between two scores: called with (input1, input2, target)."""
 
-    function, settings = staticmethod(F.margin_ranking_loss), {"margin": 0.0, "reduction": "mean"}
 
-
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss):
     """Angles between vectors that should or should not agree: called with (input1, input2,
     target).
     """
 
-    function, settings = staticmethod(F.cosine_embedding_loss), {"margin": 0.0, "reduction": "mean"}
 
-
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_Loss, function=F.triplet_margin_loss):
     """Nearer to the positive than to the negative by a margin: called with (anchor, positive,
     negative).
     """
 
-    function = staticmethod(F.triplet_margin_loss)
-    settings = {  # noqa: RUF012
-        "margin": 1.0,
-        "p": 2.0,
-        "eps": 1e-6,
-        "swap": False,
-        "reduction": "mean",
-    }
 
-
-class TripletMarginWithDistanceLoss(_Loss):
+class TripletMarginWithDistanceLoss(_Loss, function=F.triplet_margin_with_distance_loss):
     """As `TripletMarginLoss`, with any distance."""
 
-    function = staticmethod(F.triplet_margin_with_distance_loss)
-    settings = {  # noqa: RUF012
-        "distance_function": None,
-        "margin": 1.0,
-        "swap": False,
-        "reduction": "mean",
-    }
+
+def _ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    lengths = input_lengths, target_lengths
+    return F.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)  # loaded now
 
 
-class CTCLoss(_Loss):
+class CTCLoss(_Loss, function=_ctc_loss):
     """Minus the log-probability of an unaligned sequence: called with (log_probs, targets,
     input_lengths, target_lengths).
     """
 
-    function, settings = (
-        staticmethod(F.ctc_loss),
-        {"blank": 0, "reduction": "mean", "zero_infinity": False},
-    )
 
-
-__all__ = [
-    name
-    for name, value in list(globals().items())
-    if isinstance(value, type) and name.endswith("Loss") and name != "_Loss"
-]
+__all__ = [name for name in list(globals()) if name.endswith("Loss") and name != "_Loss"]

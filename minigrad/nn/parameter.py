@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import functions
 from ..core.tensor import Tensor, alias, make_leaf
 from ..roles import role_of, set_role
 
@@ -72,3 +73,8 @@ else:
         It has the memory of a tensor that is given. persistent: whether it is part of the module's
         state.
         """
+
+
+def trained(*shape: int, when: bool = True, dtype: Any = None, device: Any = None) -> Any:
+    """Zeros that a layer trains, or None unless `when`."""
+    return Parameter(functions.zeros(*shape, dtype=dtype, device=device)) if when else None

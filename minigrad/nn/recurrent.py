@@ -30,8 +30,9 @@ from ..functions import cat, flip, sigmoid, stack, tanh
 from ..ops import recurrent
 from . import functional as F
 from . import init
-from .layers import parameter, unusual
+from .extra_repr import unusual
 from .module import Module
+from .parameter import trained
 
 State = tuple[Tensor, ...]
 
@@ -146,7 +147,7 @@ class _Recurrent(Module):
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
                 shapes |= {"weight_hr": (self.proj_size, hidden_size)} if self.proj_size else {}
                 for name, shape in shapes.items():
-                    made = parameter(*shape, dtype=dtype, device=device)
+                    made = trained(*shape, dtype=dtype, device=device)
                     setattr(
                         self,
                         name + end,
@@ -413,15 +414,15 @@ class _Cell(Module):
         bound = _bound(hidden_size)
         rows = self.gates * hidden_size
         self.weight_ih = init.uniform_(
-            parameter(rows, input_size, dtype=dtype, device=device), -bound, bound
+            trained(rows, input_size, dtype=dtype, device=device), -bound, bound
         )
         self.weight_hh = init.uniform_(
-            parameter(rows, hidden_size, dtype=dtype, device=device), -bound, bound
+            trained(rows, hidden_size, dtype=dtype, device=device), -bound, bound
         )
         self.register_parameter(
             "bias_ih",
             (
-                init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound)
+                init.uniform_(trained(rows, dtype=dtype, device=device), -bound, bound)
                 if bias
                 else None
             ),
@@ -429,7 +430,7 @@ class _Cell(Module):
         self.register_parameter(
             "bias_hh",
             (
-                init.uniform_(parameter(rows, dtype=dtype, device=device), -bound, bound)
+                init.uniform_(trained(rows, dtype=dtype, device=device), -bound, bound)
                 if bias
                 else None
             ),

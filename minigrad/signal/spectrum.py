@@ -1,9 +1,9 @@
 """The spectrum of a signal as it changes with time: one Fourier transform for each of many short
-pieces (`stft`), and the way back.
+pieces (`stft`), and its inverse.
 
     S[f, m] = Σ w[k] x[m · hop + k] exp(-2πi f k / n)
 
-The way back (`istft`) adds the pieces up where they overlap and divides by the sum of the squared
+The inverse (`istft`) adds the pieces up where they overlap and divides by the sum of the squared
 windows there: of all signals the one whose spectrum is nearest to the given one (least squares).
 
 Source: D. Griffin and J. Lim, Signal estimation from modified short-time Fourier transform (1984).

@@ -12,7 +12,7 @@ from ..arrays.pieces import repeat_interleave
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..nn import functional as F
-from ..nn.functional.common import each
+from ..nn.functional.arguments import each
 from .elementwise import div
 from .matrices import reduce_mean
 

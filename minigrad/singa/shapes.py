@@ -15,7 +15,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import axis_of
 from ..nn import functional as F
-from ..nn.functional.common import read, span
+from ..nn.functional.arguments import read, span
 from ..ops.sorting import argwhere
 
 Ints = Sequence[int]

@@ -6,7 +6,7 @@ done         loop.py progress(items)                              any loop with 
 progress.py CheckpointError                              why a saved run cannot be taken up; nothing
 was changed             serialization.py
 
-What is saved of a model, an optimiser, a list (parts.py) and how it gets into one file that is
+What is saved of a model, an optimiser, a list (state.py) and how it gets into one file that is
 whole at every moment (../serialization.py) can be read apart from each other.
 """
 

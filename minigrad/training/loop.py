@@ -24,7 +24,7 @@ from typing import Any
 
 from ..data.loader import DataLoader
 from ..serialization import RUN, CheckpointError, read, write
-from . import parts
+from . import state as states
 from .progress import Bar, stream, watched
 
 at_end: list[Callable[[], None]] = []
@@ -42,7 +42,7 @@ class epochs:
     with batches=n, after each n batches of the DataLoader among the parts. Without `save` there is
     a bar and nothing else.
     parts: all that the loop changes, by keyword: model=…, optimizer=…, scheduler=…, loader=…,
-    history=… (see training/parts.py for what a part can be). Random numbers of minigrad, NumPy and
+    history=… (see training/state.py for what a part can be). Random numbers of minigrad, NumPy and
     Python are always saved.
     every: save after each so many epochs only (and after the last). show: the bar, as in
     `progress`.
@@ -189,19 +189,19 @@ class epochs:
                 'epochs: there is no file to save to. Give one: epochs(…, save="run.npz").'
             )
         run = {"done": self.done, "stopped": self.stopped}
-        write(self.path, {"run": run, **parts.take(self.parts)}, RUN)
+        write(self.path, {"run": run, **states.take(self.parts)}, RUN)
 
     def _restore(self) -> None:
         assert self.path is not None
         state = read(self.path, RUN)
-        before = copy.deepcopy(parts.take(self.parts))
+        before = copy.deepcopy(states.take(self.parts))
         try:
             done, stopped = state["run"]["done"], state["run"]["stopped"]
-            parts.put(self.parts, state)
+            states.put(self.parts, state)
         except Exception as error:
             # An object with a load_state_dict of its own may have refused after other parts were
             # set: take everything back.
-            parts.put(self.parts, before)
+            states.put(self.parts, before)
             raise CheckpointError(
                 f"{self.path} does not fit this run: {error}\nUse the same parts as then, or"
                 " another file for another run."

@@ -94,7 +94,11 @@ CALLS = [
         TypeError,
         r"stage 0 is the class Linear, not a layer\. Make one of it: Linear",
     ),
-    (lambda: nn.ReLU(X), TypeError, r"ReLU takes inplace; got Tensor\. To apply it: ReLU\(\)\(x\)"),
+    (
+        lambda: nn.ReLU(X),
+        TypeError,
+        r"ReLU takes inplace; got Tensor\. To apply it: ReLU\(\)\(input\)",
+    ),
     (
         lambda: nn.MSELoss(X, X),
         TypeError,

@@ -29,6 +29,14 @@ def test_importing_minigrad_loads_none_of_them():
     assert {name.split(".")[1] for name in found}.isdisjoint(PACKAGES)
 
 
+def test_a_network_loads_none_of_the_extras():
+    found = modules_after(
+        "import minigrad as mg; mg.nn.Linear(2, 3)(mg.ones(4, 2)).sum().backward()"
+    )
+    assert "minigrad.nn.layers.linear" in found
+    assert {name.split(".")[1] for name in found}.isdisjoint({"extras", "linalg", "special"})
+
+
 @pytest.mark.parametrize(
     ("program", "module"),
     [

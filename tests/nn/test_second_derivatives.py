@@ -255,8 +255,10 @@ def seconds(m: Any, F: Any, name: str, moved: Any = None) -> tuple[list[bool], l
 def test_every_function_is_here() -> None:
     public = {
         n
-        for n, f in vars(functional).items()
-        if inspect.isfunction(f) and not n.startswith("_") and f.__module__.startswith("minigrad")
+        for n in dir(functional) + functional.__all__
+        if inspect.isfunction(f := getattr(functional, n))
+        and not n.startswith("_")
+        and f.__module__.startswith("minigrad")
     }
     assert public - {"no_such_name"} == {*CASES, *WITHOUT}
 

@@ -388,11 +388,11 @@ def test_another_run_is_refused_and_nothing_is_changed(tmp_path, changes, words)
     resumable_training.train(tmp_path / "run.npz", resumable_training.parts())
     resumable_training.seed(2)
     run = fresh(**changes)
-    before = encode(mg.training.parts.take(run), "", arrays := {})
+    before = encode(mg.training.state.take(run), "", arrays := {})
     arrays = {name: array.copy() for name, array in arrays.items()}
     with pytest.raises(CheckpointError, match=words):
         epochs(9, save=tmp_path / "run.npz", show=False, **run)
-    after = encode(mg.training.parts.take(run), "", later := {})
+    after = encode(mg.training.state.take(run), "", later := {})
     assert after == before and all(
         np.array_equal(arrays[name], later[name]) for name in arrays | later
     )

@@ -7,7 +7,7 @@ pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes t
 PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a look at them would
 have to wait for the device, they are not looked at.
 
-What the families share is in common.py, and in reduction.py for the losses.
+What the families share is in arguments.py, and in reduction.py for the losses.
 """
 
 from importlib import import_module

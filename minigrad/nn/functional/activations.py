@@ -18,7 +18,7 @@ from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import axis_of, clamp, expm1, sigmoid, tanh, where
 from ...ops.elementwise import in_float32, select
-from .common import check_axes, on_axis, placed, source, span
+from .arguments import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946

@@ -15,7 +15,7 @@ from ...errors import DTypeError, ShapeError
 from ...functions import exp, log_softmax, where
 from ...ops import network
 from ...ops.elementwise import in_float32
-from .common import check_range, on_axis
+from .arguments import check_range, on_axis
 from .linear_maps import linear
 from .reduction import pair, reduced
 

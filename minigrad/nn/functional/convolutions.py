@@ -18,7 +18,7 @@ from ...functions import in_own_memory, stack
 from ...ops import windows
 from ...ops.index import unwindow
 from ...ops.shape import pad_axis
-from .common import channels_hint, each, on_axis
+from .arguments import channels_hint, each, on_axis
 
 # -------------------------------------------------------------------------------------- convolution
 

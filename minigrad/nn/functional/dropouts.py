@@ -13,7 +13,7 @@ from ...core.tensor import Tensor, as_tensor
 from ...functions import where
 from ...ops import chance
 from .activations import SELU_ALPHA, SELU_SCALE
-from .common import placed
+from .arguments import placed
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -15,7 +15,7 @@ from ...errors import BatchingError, DTypeError, ShapeError
 from ...functions import arange, clamp, where
 from ...ops import sorting
 from ...ops.index import index_put, scatter_extreme
-from .common import check_integers, check_range
+from .arguments import check_integers, check_range
 from .distances import length
 
 

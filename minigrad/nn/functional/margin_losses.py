@@ -11,7 +11,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, softplus, where
-from .common import check_integers, check_range
+from .arguments import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced
 

@@ -17,7 +17,7 @@ from ...errors import DTypeError, ShapeError
 from ...ops import network, windows
 from ...ops.elementwise import in_float32
 from ...ops.reduce import mean
-from .common import as_shape, check_axes, on_axis
+from .arguments import as_shape, check_axes, on_axis
 
 
 def layer_norm(

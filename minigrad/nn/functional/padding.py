@@ -12,7 +12,7 @@ from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import cat, in_own_memory
 from ...ops.shape import pad_axis
-from .common import read, span
+from .arguments import read, span
 
 
 @in_own_memory

@@ -20,7 +20,7 @@ from ...functions import arange, cat, in_own_memory, where
 from ...ops import windows
 from ...ops.elementwise import in_float32
 from ...ops.index import index_put
-from .common import check_integers, check_range, each, on_axis, span, table
+from .arguments import check_integers, check_range, each, on_axis, span, table
 
 # ------------------------------------------------------------------------------ the largest element
 

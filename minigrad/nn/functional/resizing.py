@@ -14,7 +14,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import DTypeError, ShapeError
 from ...functions import clamp, in_own_memory
-from .common import each, on_axis, read, table
+from .arguments import each, on_axis, read, table
 from .pooling import adaptive_mean
 
 

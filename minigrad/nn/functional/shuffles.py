@@ -12,7 +12,7 @@ from typing import Any
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import in_own_memory
-from .common import check_axes
+from .arguments import check_axes
 
 
 @in_own_memory

@@ -29,7 +29,7 @@ class PackedSequence(_Packed):
     """Several sequences as one tensor; made by `pack_sequence` and `pack_padded_sequence`.
 
     sorted_indices: the numbers of the given sequences in the order in which they are packed;
-    unsorted_indices: the way back.
+    unsorted_indices: the inverse of that order.
     """
 
     __slots__ = ()

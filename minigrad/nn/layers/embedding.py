@@ -1,0 +1,221 @@
+"""Rows of a matrix, chosen by integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tensor import Tensor, as_tensor
+from ...errors import ShapeError
+from .. import functional as F
+from .. import init
+from ..extra_repr import unusual
+from ..module import Module
+from ..parameter import Parameter, trained
+
+__all__ = [
+    "Embedding", "EmbeddingBag",
+]  # fmt: skip
+
+
+class _Table(Module):
+    """What the layers that choose rows of a matrix share."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def _take(self, rows: Any, freeze: bool, dtype: Any, device: Any) -> None:
+        """Make the weight, of `rows` themselves if they are given, and put padding_idx in range."""
+        name, shape = type(self).__name__, (self.num_embeddings, self.embedding_dim)
+        if self.padding_idx is not None:
+            if not -shape[0] <= self.padding_idx < shape[0]:
+                raise IndexError(
+                    f"{name}: padding_idx {self.padding_idx} is not one of {shape[0]} rows."
+                )
+            self.padding_idx %= shape[0]
+        if rows is None:
+            self.weight = trained(*shape, dtype=dtype, device=device)
+            init.normal_(self.weight)
+            if self.padding_idx is not None:
+                init.zeros_(self.weight.detach()[self.padding_idx])
+            return
+        self.weight = Parameter(as_tensor(rows), requires_grad=not freeze)
+
+    @classmethod
+    def _sizes(cls, embeddings: Any) -> tuple[int, int]:
+        """The shape of rows that are given. Raises ShapeError unless they are a matrix."""
+        shape = as_tensor(embeddings).shape
+        if len(shape) != 2:
+            raise ShapeError(
+                f"{cls.__name__}.from_pretrained: embeddings must be a matrix (num_embeddings,"
+                f" embedding_dim), got shape {shape}."
+            )
+        return shape[0], shape[1]
+
+
+class Embedding(_Table):
+    """Rows of weight (num_embeddings, embedding_dim), normal with variance 1 at first, chosen by
+    integers. Row padding_idx is zero and gets no gradient. max_norm, norm_type and
+    scale_grad_by_freq are those of `functional.embedding`. Raises NotImplementedError for sparse
+    gradients, which there are not.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        _freeze: bool = False,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        if sparse:
+            raise NotImplementedError(
+                "Embedding: gradients are dense here. Leave sparse=True out: the numbers are the"
+                " same."
+            )
+        self.num_embeddings, self.embedding_dim, self.padding_idx = (
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+        )
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = (
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+        )
+        self._take(_weight, _freeze, dtype, device)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
+        frozen unless freeze=False. Row padding_idx keeps its numbers and gets no gradient. Raises
+        ShapeError unless embeddings is a matrix.
+        """
+        settings: tuple[Any, ...] = (
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            embeddings,
+            freeze,
+        )
+        return cls(*cls._sizes(embeddings), *settings)
+
+    def forward(self, x: Any) -> Tensor:
+        return F.embedding(
+            x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
+            self, padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False
+        )
+
+
+class EmbeddingBag(_Table):
+    """The sum, the mean or the maximum of rows of weight (num_embeddings, embedding_dim), normal
+    with variance 1 at first, for each bag of integers. Row padding_idx is zero, counts as not being
+    there and gets no gradient. The settings are those of `functional.embedding_bag`.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        _freeze: bool = False,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.num_embeddings, self.embedding_dim, self.padding_idx = (
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+        )
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = (
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+        )
+        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
+        self._take(_weight, _freeze, dtype, device)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A layer whose weight is `embeddings` (num_embeddings, embedding_dim), in the same memory;
+        frozen unless freeze=False. Raises ShapeError unless embeddings is a matrix.
+        """
+        rest: dict[str, Any] = {
+            "_weight": embeddings,
+            "include_last_offset": include_last_offset,
+            "padding_idx": padding_idx,
+        }
+        rows, width = cls._sizes(embeddings)
+        return cls(
+            rows,
+            width,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            _freeze=freeze,
+            **rest,
+        )
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
+            self, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="", padding_idx=None
+        )
