@@ -213,7 +213,7 @@ def obstacle(program: Program) -> str | None:
     """Why a program cannot be a CUDA graph, in words, as far as it can be told without recording
     one.
     """
-    shaped = shaped_by_values(program)
+    shaped = shaped_by_values(program.instructions, program.types)
     if shaped is not None:
         return f"{shaped}, so the device must be asked for them"
     for instruction in program.instructions:
@@ -252,7 +252,7 @@ def numbers_on_device(program: Program, device: str) -> Program:
                     Instruction(cast, (o,), {"dtype": dtype}, (casts[o, dtype],), i.phase)
                 )
             operands[position] = casts[o, dtype]
-        instructions.append(Instruction(i.primitive, tuple(operands), i.params, i.outputs, i.phase))
+        instructions.append(i.like(tuple(operands), i.params, i.outputs))
     captured = {
         n: DeviceNumber(place) if types[n].number else place
         for n, place in program.captured.items()

@@ -21,8 +21,8 @@ one program, the second run gave what the call itself gave, and nothing that the
 out of the program's reach, later calls
 replay it.
 
-A replay is right only while Python would do the same again. That is checked in each call (world.py:
-settings, module modes, numbers and
+A replay is right only while Python would do the same again. That is checked in each call
+(guards.py: settings, module modes, numbers and
 other variables that the function can find; which tensors share memory), and when something differs,
 another program is recorded for it. What
 cannot be recorded runs as itself, with a reason: decisions and shapes by values, side effects in
@@ -61,6 +61,8 @@ from ..core.tensor import Leaf, Tensor, memory_version
 from ..core.views import grad_node
 from ..errors import DeviceError, ProgramError
 from .capture import CapturedProgram, CaptureError
+from .environment import UNWRAPPED, Environment
+from .guards import PLAIN
 from .lower import shaped_by_values
 from .outcome import Outcome
 from .passes import hashable
@@ -68,7 +70,6 @@ from .places import GradientPlace, TensorPlace
 from .record import Recorder
 from .run import OverlapError, Replayer
 from .snapshot import MADE_STATE, Snapshot
-from .world import PLAIN, UNWRAPPED, World
 
 if TYPE_CHECKING:
     from .program import Program
@@ -83,6 +84,9 @@ ONE_MEMORY = (
     "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are"
     " one piece of memory"
 )
+
+
+ONE_TENSOR = "an argument is a tensor that it also finds outside"
 
 
 class EagerWarning(UserWarning):
@@ -161,7 +165,7 @@ class Compiled:
             return self._eager(reason, args, kwargs)
         variants = self._variants.setdefault(arguments.key, [])
         for variant in variants:
-            difference = variant.difference()
+            difference = variant.difference(arguments)
             if difference is None:
                 break
         else:
@@ -241,15 +245,18 @@ class Compiled:
         """Run the function as itself, and then once more on copies of what it found, where it is
         recorded."""
         variant.look()
-        variant.problem = variant.world.obstacle()
+        variant.problem = variant.environment.obstacle()
         if variant.problem is not None:
             return self._eager(variant.problem, arguments.args, arguments.kwargs)
         before = Snapshot(
-            (t for _, t in variant.world.tensors), arguments.tensors, variant.world.optimizers
+            (t for _, t in variant.environment.tensors),
+            arguments.tensors,
+            variant.environment.optimizers,
         )
         variant.problem = before.problem
-        if before.shared and variant.writes:
-            return self._eager(ONE_MEMORY, arguments.args, arguments.kwargs)
+        if before.identical or (before.shared and variant.writes):
+            reason = ONE_TENSOR if before.identical else ONE_MEMORY
+            return self._eager(reason, arguments.args, arguments.kwargs)
         result = self._eager("it is being recorded", arguments.args, arguments.kwargs, warn=False)
         problem = variant.record(arguments, before, result)
         self.given_up = variant.changes
@@ -267,7 +274,7 @@ class Arguments:
     key: equal for calls that may share one.
     """
 
-    __slots__ = ("_numbers", "args", "key", "kwargs", "problem", "roots", "tensors")
+    __slots__ = ("_numbers", "args", "containers", "key", "kwargs", "problem", "roots", "tensors")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
@@ -275,6 +282,7 @@ class Arguments:
         self.roots: list[
             tuple[str, Any]
         ] = []  # objects by identity, which the function may look into
+        self.containers: list[Any] = []  # the lists, tuples and dicts among them
         self.problem: str | None = None
         self._numbers: dict[int, int] = {}
         settings = (state.recording, backend.default_dtype(), autograd.training)
@@ -284,32 +292,47 @@ class Arguments:
                 (name, self._key(f"argument {name}", a)) for name, a in kwargs.items()
             )
 
+    def changed(self) -> bool:
+        """Whether a list or dict among them holds other things than it did."""
+        now = Arguments(self.args, self.kwargs)
+        return self.key != now.key or not (
+            _identical(self.tensors, now.tensors) and _identical(self.containers, now.containers)
+        )
+
     def _key(self, name: str, value: Any) -> Any:
         if type(value) is Tensor:
             array, node = value.array, value.node if value.view_of is None else grad_node(value)
-            if node is None and value.tangents is None:
+            if node is None and value.tangents is None and value.stored_grad is None:
                 number = self._numbers.setdefault(id(value), len(self.tensors))
                 if number < len(self.tensors):
                     return number  # the same tensor once more
                 self.tensors.append(value)
                 return array.shape, array.dtype, type(array), array.strides
             if not isinstance(node, Leaf):
-                self.problem = f"{name} carries a graph or tangents: detach() it"
+                self.problem = f"{name} carries a graph, tangents or a .grad: detach() it"
             self.roots.append((name, value))
             return id(value)
         if isinstance(value, PLAIN):
             return type(value), repr(value)
-        if type(value) in (list, tuple):
-            return (type(value), *[self._key(f"{name}[{i}]", item) for i, item in enumerate(value)])
-        if type(value) is dict:
-            return (
-                dict,
-                *[(key, self._key(f"{name}[{key!r}]", item)) for key, item in value.items()],
-            )
+        if type(value) in (list, tuple, dict):
+            return self._container_key(name, value)
         if isinstance(value, backend.NumpyArray):
             self.problem = f"{name} is an array: give it as a tensor, mg.tensor(array)"
         self.roots.append((name, value))
         return id(value)
+
+    def _container_key(self, name: str, value: Any) -> Any:
+        kind: Any = type(value)
+        known = len(self.containers)
+        if kind is not tuple:
+            number = self._numbers.setdefault(id(value), -1 - known)
+            if number != -1 - known:
+                return number  # the same list or dict once more
+        self.containers.append(value)
+        if kind is dict:
+            pairs = value.items()
+            return (dict, *[(type(k), k, self._key(f"{name}[{k!r}]", v)) for k, v in pairs])
+        return (kind, *[self._key(f"{name}[{i}]", item) for i, item in enumerate(value)])
 
 
 class Variant:
@@ -324,7 +347,7 @@ class Variant:
     ) -> None:
         self.function, self.capture, self.fuse = function, capture, fuse
         self.roots = [("it", function), *arguments.roots]
-        self.world = World(self.roots)
+        self.look()
         self.program: Program | None = None
         self.problem: str | None = None
         self.changes: str | None = None  # what each call changes in Python
@@ -339,22 +362,23 @@ class Variant:
         self.replays = 0
 
     def look(self) -> None:
-        """Look at the world as it is now: what the next recording must find."""
-        self.world = World(self.roots)
+        """Look at the environment as it is now: what the next recording must find."""
+        self.environment = Environment(self.roots)
+        self.outside = {id(t) for _, t in self.environment.tensors}
 
-    def difference(self) -> str | None:
+    def difference(self, arguments: Arguments) -> str | None:
         """What is not as it was when this was recorded (before that, nothing is)."""
-        return (
-            self.world.difference()
-            if self.program is not None or self.problem is not None
-            else None
-        )
+        if self.program is None and self.problem is None:
+            return None
+        if not self.outside.isdisjoint(map(id, arguments.tensors)):
+            return ONE_TENSOR
+        return self.environment.difference()
 
     def record(self, arguments: Arguments, before: Snapshot, result: Any) -> str | None:
         """After a call that gave `result`: run it again on copies and record that, a first time, or
         a second time to see whether it does the
         same. Why there is no recording, None if there is one."""
-        problem = self.world.difference(gradients=False)
+        problem = self.environment.difference(gradients=False)
         if problem is not None:
             self.changes = self.problem = (
                 f"each call changes what a replay would leave as it is: {problem}"
@@ -363,8 +387,13 @@ class Variant:
         problem = before.change()
         if problem is MADE_STATE:
             return problem
+        if problem is None and arguments.changed():
+            problem = "it changes a list or dict that it is given"
         if problem is None:
-            problem = self.problem or before.problem or _unusual(result)
+            known = {id(c) for c in arguments.containers if type(c) is not tuple}
+            problem = (
+                self.problem or before.problem or _unusual(result, known, self.environment.holds)
+            )
         if problem is None:
             try:
                 problem = self._run(arguments, before, result)
@@ -379,20 +408,22 @@ class Variant:
         """The second run. Sets the program, or says why there is none."""
         recorder = Recorder()
         recorder.known = before.tensors
-        recorder.known_optimizers = {id(o) for o in self.world.optimizers}
+        recorder.keeps_checks = True
+        recorder.known_optimizers = {id(o) for o in self.environment.optimizers}
         names = [
             f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))
         ]
 
         def again(after: Any) -> Any:
-            recorder.capture_world(self.world.tensors)
+            recorder.capture_world(self.environment.tensors)
             with recorder.recording():
                 for name, tensor in zip(names, arguments.tensors, strict=True):
                     recorder.take(tensor, name)
                 recorder.lift_world()
                 second = self.function(*arguments.args, **arguments.kwargs)
+                recorder.keeps_checks = False
                 outcome = Outcome(
-                    recorder, second, arguments.tensors, [t for _, t in self.world.tensors]
+                    recorder, second, arguments.tensors, [t for _, t in self.environment.tensors]
                 )
                 equal = outcome.agrees(result, before)
                 signature = ["tuple", [["leaf", i] for i in range(len(names))]]
@@ -403,7 +434,7 @@ class Variant:
         self.writes = bool(program.updates or program.gradients)
         if program.decisions:
             return f"Python asked for a value, {program.decisions[0]}, and may decide by it"
-        shaped = shaped_by_values(whole)
+        shaped = shaped_by_values(recorder.instructions, recorder.types)
         if shaped is not None:
             return shaped
         if before.shared and self.writes:
@@ -435,8 +466,8 @@ class Variant:
             for place in program.captured.values()
             if isinstance(place, TensorPlace)
         }
-        for leaf in self.world.leaves:
-            leaf.elsewhere = id(leaf.tensor) in looked_at
+        for leaf in self.environment.leaves:
+            leaf.checked_elsewhere = id(leaf.tensor) in looked_at
         self.program, self.outcome = program, outcome
         self.ready, self._first = self._first is not None, (whole, key)
         return None
@@ -489,18 +520,27 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _unusual(result: Any) -> str | None:
-    """What in a result a replay could not make again: named tuples and the like. None if there is
+def _identical(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+
+
+def _unusual(result: Any, seen: set[int], holds: Callable[[Any], bool]) -> str | None:
+    """What in a result a replay could not make again: named tuples, a list that was there before
+    the call (in `seen`, or the function `holds` it) or that is returned twice. None if there is
     nothing."""
     if not isinstance(result, list | tuple | dict):
         return None
     if type(result) not in (list, tuple, dict):
         return f"it returns a {type(result).__name__}: use a tuple, a list or a dict"
+    if type(result) is not tuple:
+        if id(result) in seen or holds(result):
+            return f"it returns a {type(result).__name__} that is not new: return a copy"
+        seen.add(id(result))
     return next(
         (
             p
             for item in (result.values() if isinstance(result, dict) else result)
-            if (p := _unusual(item)) is not None
+            if (p := _unusual(item, seen, holds)) is not None
         ),
         None,
     )

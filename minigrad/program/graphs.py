@@ -299,7 +299,7 @@ def cut(whole: Program, own: int, graphs: Sequence[ResultGraph]) -> Program:
         return without_dead_code(_with(whole, inputs, whole.instructions, results))
     gradients = [list(islice(rest, len(graph.reached))) for graph in graphs]
     written = [n for n in whole.gradients.values() if n is not None]
-    forward = _needed(whole, [*results, *whole.updates.values(), *written], random=True)
+    forward = _needed(whole, [*results, *whole.updates.values(), *written], always=True)
     made: list[int] = []
     for graph, wanted in zip(graphs, gradients, strict=True):
         own_cotangents = cotangents[: len(graph.results)]
@@ -400,14 +400,15 @@ def _with(
     )
 
 
-def _needed(program: Program, goals: Sequence[int], random: bool = False) -> set[int]:
-    """The indices of the instructions on which the values `goals` depend (`random`: and of all
-    draws)."""
+def _needed(program: Program, goals: Sequence[int], always: bool = False) -> set[int]:
+    """The indices of the instructions on which the values `goals` depend (`always`: and of those
+    that are run whatever reads them)."""
     wanted, found = {*goals}, set()
     for at in range(len(program.instructions) - 1, -1, -1):
         instruction = program.instructions[at]
-        is_draw = instruction.primitive.random
-        if (random and is_draw) or any(n in wanted for n in instruction.outputs):
+        if (always and instruction.is_run_always()) or any(
+            n in wanted for n in instruction.outputs
+        ):
             found.add(at)
             wanted.update(instruction.reads())
     return found

@@ -123,10 +123,11 @@ class Instruction:
 
     operands: numbers of values, or `Literal`s; params: the primitive's keyword parameters, in which
     a `Ref` (also nested in tuples, lists and dicts) stands for a value; outputs: the numbers of its
-    results, one unless the primitive has several; phase: one of PHASES.
+    results, one unless the primitive has several; phase: one of PHASES; checks: whether it may
+    raise for some values, so that it is run even if nothing reads its results.
     """
 
-    __slots__ = ("operands", "outputs", "params", "phase", "primitive")
+    __slots__ = ("checks", "operands", "outputs", "params", "phase", "primitive")
 
     def __init__(
         self,
@@ -135,14 +136,21 @@ class Instruction:
         params: dict[str, Any],
         outputs: tuple[int, ...],
         phase: str = "forward",
+        checks: bool = False,
     ) -> None:
-        self.primitive, self.operands, self.params, self.outputs, self.phase = (
-            primitive,
-            operands,
-            params,
-            outputs,
-            phase,
-        )
+        self.primitive, self.operands, self.params = primitive, operands, params
+        self.outputs, self.phase, self.checks = outputs, phase, checks
+
+    def like(
+        self, operands: tuple[Operand, ...], params: dict[str, Any], outputs: tuple[int, ...]
+    ) -> Instruction:
+        """This instruction on other values."""
+        return Instruction(self.primitive, operands, params, outputs, self.phase, self.checks)
+
+    def is_run_always(self) -> bool:
+        """Whether it is run even if nothing reads its results: it raises, or moves the random
+        generator on."""
+        return self.checks or self.primitive.random
 
     def reads(self) -> list[int]:
         """The numbers of all values that it reads, those in its parameters last, in order and

@@ -31,13 +31,13 @@ A_NUMBER = Literal(float("nan"))
 """What a kernel is told of an operand that is a Python number known only when the program runs."""
 
 
-def shaped_by_values(program: Program) -> str | None:
+def shaped_by_values(instructions: list[Instruction], types: list[Type]) -> str | None:
     """Which instruction's result has a shape that depends on values, in words; None if there is
     none."""
-    for instruction in program.instructions:
+    for instruction in instructions:
         shape, refs = instruction.primitive.shape, instruction.reads()
         if shape == "data" or (
-            shape == "masks" and any(program.types[n].dtype.kind == "b" for n in refs[1:])
+            shape == "masks" and any(types[n].dtype.kind == "b" for n in refs[1:])
         ):
             return f"the shape of what {instruction.primitive.name} gives depends on values"
     return None

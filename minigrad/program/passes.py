@@ -36,7 +36,7 @@ def without_dead_code(program: Program) -> Program:
     needed = {*program.kept(), *program.updates, *program.gradients}
     kept: list[Instruction] = []
     for instruction in reversed(program.instructions):
-        if instruction.primitive.random or any(n in needed for n in instruction.outputs):
+        if instruction.is_run_always() or any(n in needed for n in instruction.outputs):
             needed.update(instruction.reads())
             kept.append(instruction)
     kept.reverse()
@@ -124,9 +124,7 @@ def _replaced(instruction: Instruction, same: dict[int, int]) -> Instruction:
         return instruction
     operands = tuple(same.get(o, o) if type(o) is int else o for o in instruction.operands)
     params = map_params(instruction.params, Ref, lambda ref: Ref(same.get(ref.number, ref.number)))
-    return Instruction(
-        instruction.primitive, operands, params, instruction.outputs, instruction.phase
-    )
+    return instruction.like(operands, params, instruction.outputs)
 
 
 def renumbered(
@@ -155,9 +153,7 @@ def renumbered(
         params = (
             map_params(i.params, Ref, lambda ref: Ref(new[ref.number])) if i.params else i.params
         )
-        made.append(
-            Instruction(i.primitive, operands, params, tuple([new[n] for n in i.outputs]), i.phase)
-        )
+        made.append(i.like(operands, params, tuple([new[n] for n in i.outputs])))
     names: dict[int, str] = {}
     for old, name in program.names.items():
         if old in new:

@@ -231,7 +231,7 @@ class Recorded(Payload):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"recorded %{self._number}, values {self.array!r}"
+        return f"recorded %{self._number}, values {self._frozen('array')!r}"
 
     # ---------------------------------------------------------------------- questions of the engine
 

@@ -35,13 +35,22 @@ from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
 from ..grad_mode import enable_grad
 from ..ops.chance import generator
-from .instructions import PHASES, Instruction, Literal, Operand, Ref, Type, map_params
+from .environment import Environment
+from .instructions import (
+    PHASES,
+    Instruction,
+    Literal,
+    Operand,
+    Ref,
+    Type,
+    map_params,
+    refs_in,
+)
 from .passes import simplified
 from .payload import Memory, Recorded, RunTimeNumber, viewed
 from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
 from .program import Program
 from .structure import describe, rebuild
-from .world import World
 
 
 def trace(
@@ -85,7 +94,7 @@ def recorded(
     inputs = _named_inputs(function, leaves, len(examples))
     recorder = Recorder()
     recorder.name_tensors(function)
-    outside = World([(title, function)]).tensors
+    outside = Environment([(title, function)]).tensors
     with recorder.recording():
         recorder.lift_constants(outside)
         tensors = [recorder.input(tensor, label) for label, tensor in inputs]
@@ -158,6 +167,9 @@ class Recorder:
         self._draws: dict[Any, int] = {}
         self._draw: Any = None
         self.drew_elsewhere = False  # on another device than the CPU
+        self.keeps_checks = (
+            False  # whether operations that may raise are run though nothing reads them
+        )
         self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
         # by identity: all other tensors are recorded on copies (None: no tensor is)
         self.known: dict[int, Any] | None = None
@@ -515,8 +527,9 @@ class Recorder:
             self._value(result)
         noted = map_params(params, Recorded, lambda r: Ref(r.number)) if params else params
         outputs = tuple(range(first, len(self.types)))
+        checks = self.keeps_checks and _may_raise(primitive, noted)
         self.instructions.append(
-            Instruction(primitive, operands, noted, outputs, self._current_phase())
+            Instruction(primitive, operands, noted, outputs, self._current_phase(), checks)
         )
         return first
 
@@ -760,6 +773,15 @@ def _called_on_tensors(primitive: Primitive) -> bool:
         and bool(event.args)
         and isinstance(event.args[0], Tensor)
     )
+
+
+def _may_raise(primitive: Primitive, params: dict[str, Any]) -> bool:
+    """Whether an operation may raise for some values of its operands: a matrix is singular, an
+    index is out of range."""
+    if primitive.pointwise or primitive.view or primitive.random:
+        return False
+    safe = primitive.accumulates or primitive.kind in ("linear", "bilinear")
+    return bool(refs_in(params.values())) or not safe
 
 
 def _named_inputs(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import backend, functions
+from .. import autograd, backend, functions
 from ..backend import copy_with_strides_of, is_immutable
 from ..core import modes
 from ..core.graph import Version
@@ -82,7 +82,7 @@ class Snapshot:
     tensors: those that the function can find outside; arguments: those that it is given, which are
     inputs of a program and stand alone.
     problem: why the call cannot be run again on copies, or None; shared: whether an argument shares
-    memory with another tensor.
+    memory with another tensor; identical: whether one is itself a tensor outside, or a gradient.
     """
 
     def __init__(
@@ -91,13 +91,15 @@ class Snapshot:
         arguments: Iterable[Tensor],
         optimizers: Iterable[Optimizer],
     ) -> None:
-        self.random = functions.random_state()
+        self.random, self.settings = functions.random_state(), _settings()
         self.problem: str | None = None
         self.tensors: dict[int, tuple[Tensor, _Slots]] = {}
         self._copies: dict[int, Any] = {}  # id(array) -> its copy
         self._alone = {id(t) for t in arguments}
         outside = list(tensors)
-        self.shared = any(id(t) in self._alone for t in outside)
+        gradients = [t.stored_grad for t in outside if t.stored_grad is not None]
+        self.identical = any(id(t) in self._alone for t in (*outside, *gradients))
+        self.shared = self.identical
         for tensor in outside:
             self._add(tensor)
         owners = self._owners()
@@ -172,6 +174,8 @@ class Snapshot:
                 and (gradient.node is not None or gradient.tangents is not None)
             ):
                 return "it leaves a gradient that is itself part of a graph"
+        if _settings() != self.settings:
+            return "it leaves gradients switched on or off, or another default dtype"
         for optimizer, states in self.states:
             now = optimizer.state
             if now.keys() != states.keys() or any(
@@ -286,6 +290,11 @@ def _put_back(after: list[tuple[Tensor, _Slots]], rest: _Rest) -> None:
 
 
 # ------------------------------------------------------------------------------------------ helpers
+
+
+def _settings() -> tuple[Any, ...]:
+    """What a call may switch for the calls after it."""
+    return state.recording, backend.default_dtype(), autograd.training
 
 
 def _version(count: int) -> Version:

@@ -1,0 +1,526 @@
+"""What a function can find besides its arguments, and whether that is still what it was.
+
+A recorded program is right as long as Python would do the same again. What Python does depends on
+what the function reads: variables of its closure and its module, attributes, settings, lists.
+`Environment` walks all that can be reached from the function and from the objects among its
+arguments, and guards it: tensors (which a program reads again in each run) and everything else
+(which it does not).
+
+    environment = Environment([("step", step)])
+    environment.difference()        # None, or "lr was 0.1, is 0.05"
+
+What is followed: functions (their closures, defaults, attributes, and the globals and modules that
+their code names), lists, tuples, sets, dicts, and objects: all attributes of the library's own
+(modules, schedules), of others those whose names occur in the code. The settings of optimisers are
+followed but for what they pass on as numbers. What Python cannot look into (generators, files,
+objects of extension modules) is an obstacle, as is calling a function of which nothing is known
+(python_code.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import array as arrays_of_python
+import builtins
+import collections
+import contextvars
+import datetime
+import decimal
+import functools
+import importlib.util
+import inspect
+import itertools
+import operator
+import pathlib
+import re
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import backend
+from ..core.tensor import Tensor
+from ..nn.module import Module
+from ..optim.optimizer import Optimizer
+from . import python_code
+from .guards import MISSING, PLAIN, Guard, TensorGuard, TextGuard
+from .program import Program
+from .python_code import (
+    CALLABLES,
+    DYNAMIC,
+    LIBRARY_EFFECTS,
+    REFLECTING,
+    UNSEEN_ATTRIBUTES,
+    foreign_effect,
+    has,
+    is_library,
+    is_users,
+    is_users_class,
+    is_users_module,
+)
+
+MOST = 20_000
+"""Things to look at; who can reach more is not compiled."""
+SMALL_ARRAY = 4096
+"""Bytes up to which an array of numbers (not a tensor) is compared by its contents."""
+IMMUTABLE_KINDS = (
+    range, slice, property, type(Ellipsis), type(NotImplemented), re.Pattern, decimal.Decimal,
+    datetime.timedelta, datetime.date,
+    datetime.time, datetime.tzinfo, pathlib.PurePath, types.BuiltinFunctionType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.GenericAlias, types.UnionType, types.CodeType,
+    operator.itemgetter, backend.numpy.ufunc, backend.numpy.dtype, type(threading.Lock()),
+    type(threading.RLock()), backend.numpy.generic,
+)  # fmt: skip
+"""Kinds of objects that do not change, or that hold nothing that a function could read."""
+READS_FILES = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
+"""The methods of paths that ask the file system."""
+_GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
+NOTHING_OF_THEIR_OWN = (types.SimpleNamespace, argparse.Namespace)
+"""Classes whose methods read no attribute: only what the code names counts."""
+UNWRAPPED: dict[type, str] = {}
+"""Kinds of objects that stand for another one, and the attribute in which that is."""
+
+
+class Environment:
+    """All that can be reached from `roots` (pairs of name and object), as it is now.
+
+    tensors: (name, tensor) pairs; problem: why no program can be right here, or None.
+    """
+
+    def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
+        self.guards: list[Guard] = []
+        self.leaves: list[TensorGuard] = []
+        self.tensors: list[tuple[str, Tensor]] = []
+        self.optimizers: list[Optimizer] = []
+        self.problem: str | None = None
+        self._seen: dict[int, Any] = {}
+        # attributes in the code found, and what the library calls
+        self._words = {"forward", "rule", "numbers", "__call__"}
+        self._names_gradients = False
+        self._dynamic = False  # whether the code asks for attributes by names that it computes
+        self._objects: list[tuple[str, Any, set[str]]] = []
+        self._queue: list[tuple[str, Any]] = []
+        for name, thing in roots:
+            self.add(name, thing)
+
+    def add(self, name: str, thing: Any) -> None:
+        """Look at a further object, and at all that it leads to."""
+        self._queue.append((name, thing))
+        while self.problem is None:
+            while self._queue and self.problem is None:
+                self._visit(*self._queue.pop())
+            before = len(self._queue)
+            for label, instance, known in self._objects:
+                self._attributes(label, instance, known)
+            if len(self._queue) == before:
+                return
+
+    def difference(self, gradients: bool = True) -> str | None:
+        """What is not as it was, in words; None if nothing."""
+        for guard in self.guards:
+            found = guard.difference()
+            if found is not None:
+                return found
+        gradients = gradients and self.reads_gradients
+        for leaf in self.leaves:
+            found = leaf.difference(gradients)
+            if found is not None:
+                return found
+        return None
+
+    @property
+    def reads_gradients(self) -> bool:
+        """Whether what is found can ask for a `.grad`, as its words show. A model's forward method
+        does not."""
+        return bool(self.optimizers) or self._names_gradients
+
+    def holds(self, thing: Any) -> bool:
+        """Whether an object was found."""
+        return id(thing) in self._seen
+
+    def obstacle(self) -> str | None:
+        """Why nothing can be recorded now, in words; None if it can."""
+        return self.problem or next(
+            (p for leaf in self.leaves if (p := leaf.problem()) is not None), None
+        )
+
+    # ------------------------------------------------------------------------------------- the walk
+
+    def _visit(self, name: str, thing: Any) -> None:
+        if isinstance(thing, PLAIN) or id(thing) in self._seen or thing is MISSING:
+            return
+        if len(self._seen) >= MOST:
+            self.problem = (
+                f"it can reach more than {MOST:,} things (the last was {name}): give it what it"
+                " needs as arguments"
+            )
+            return
+        self._seen[id(thing)] = thing
+        if type(thing) in UNWRAPPED:
+            self._visit(name, getattr(thing, UNWRAPPED[type(thing)]))
+        elif isinstance(thing, Tensor):
+            self.tensors.append((name, thing))
+            self.leaves.append(TensorGuard(name, thing))
+        elif isinstance(thing, CALLABLES):
+            self._callable(name, thing)
+        elif isinstance(thing, types.MethodType):
+            self._visit(name, thing.__func__)
+            self._queue.append((_owner(name), thing.__self__))
+        elif isinstance(thing, functools.partial):
+            self._queue += [(name, thing.func), (name, thing.args), (name, thing.keywords)]
+        elif isinstance(thing, operator.attrgetter | operator.methodcaller):
+            self._accessor(name, thing)
+        elif isinstance(thing, Optimizer):
+            self._optimizer(name, thing)
+        elif isinstance(thing, weakref.ReferenceType):
+            self._guard(name, [f"what {name} refers to"], lambda: [thing()])
+        elif isinstance(thing, contextvars.ContextVar):
+            self._guard(name, [name], lambda: [thing.get(MISSING)])
+        elif not self._container(name, thing):
+            self._other(name, thing)
+
+    def _container(self, name: str, thing: Any) -> bool:
+        """Guard the items of a container; whether it is one."""
+        if isinstance(thing, dict | types.MappingProxyType):
+            labels = [f"a key of {name}"] * len(thing) + [f"{name}[{key!r}]" for key in thing]
+            if type(thing) is dict and all(type(v) is str for v in (*thing, *thing.values())):
+                self.guards.append(TextGuard(name, labels, thing))
+            else:
+                self._guard(name, labels, lambda: itertools.chain(thing, thing.values()))
+            self._more_than(dict, name, thing)
+        elif isinstance(thing, list | tuple | collections.deque):
+            self._guard(name, [f"{name}[{i}]" for i in range(len(thing))], lambda: thing)
+            self._more_than((list, tuple, collections.deque), name, thing)
+        elif isinstance(thing, set | frozenset):
+            self._guard(name, [f"an item of {name}"] * len(thing), lambda: thing)
+        elif isinstance(thing, bytearray | memoryview | arrays_of_python.array):
+            self._bytes(name, thing, memoryview(thing).nbytes)
+        else:
+            return False
+        return True
+
+    def _other(self, name: str, thing: Any) -> None:
+        """An object that is no container."""
+        effect = python_code.effect_of(thing)
+        wrapped = inspect.getattr_static(thing, "__wrapped__", None)
+        if has(thing, "dtype", "nbytes", "tobytes"):
+            self._array(name, thing)
+        elif effect is not None:
+            self.problem = f"it {effect} ({name}), which a replay would not do"
+        elif isinstance(thing, types.ModuleType | pathlib.Path):
+            self._objects.append((name, thing, set()))
+        elif isinstance(thing, IMMUTABLE_KINDS):
+            return
+        elif isinstance(wrapped, types.FunctionType):  # a cached function
+            self._visit(name, wrapped)
+        elif not isinstance(thing, Program):
+            self._object(name, thing, set())
+
+    def _callable(self, name: str, thing: Any) -> None:
+        """A function or a class."""
+        if isinstance(thing, type) and is_users_class(thing):
+            self._objects.append((thing.__name__, thing, set()))
+            return
+        if isinstance(thing, types.FunctionType):
+            self._function(name, thing)
+            if is_users(thing.__code__.co_filename):
+                return
+        elif isinstance(thing, types.BuiltinFunctionType):
+            owner = thing.__self__
+            if not isinstance(owner, types.ModuleType | None):  # a bound method
+                self._queue.append((_owner(name), owner))
+                return
+        self._foreign(name, thing)
+
+    def _foreign(self, name: str, thing: Any) -> None:
+        """A function or class of which the code cannot be followed."""
+        module, own = thing.__module__ or "builtins", thing.__name__
+        if isinstance(thing, types.FunctionType):  # which may bear the name of one that it wraps
+            module, own = thing.__globals__.get("__name__", module), thing.__code__.co_name
+        if module.partition(".")[0] == "minigrad":
+            self._names_gradients = self._names_gradients or "grad" in own
+            effect = None if isinstance(thing, type) else LIBRARY_EFFECTS.get(own)
+        elif isinstance(thing, type) and issubclass(thing, BaseException):
+            effect = None
+        else:
+            effect = foreign_effect(module, own)
+            self._dynamic = self._dynamic or module.partition(".")[0] in REFLECTING
+        if effect is not None:
+            self.problem = f"it {effect} ({name}), which a replay would not do"
+
+    def _accessor(self, name: str, thing: Any) -> None:
+        """An object that reads an attribute, or calls a method, of what it is given."""
+        made, arguments = thing.__reduce__()[:2]
+        if isinstance(made, functools.partial):
+            arguments = (*arguments, *made.args, made.keywords)
+        texts = [part for a in arguments if isinstance(a, str) for part in a.split(".")]
+        self._words.update(texts)
+        self._queue += [(name, a) for a in arguments]
+
+    def _more_than(self, kinds: Any, name: str, thing: Any) -> None:
+        """A container of a class of its own may have attributes and methods besides."""
+        if type(thing).__module__ not in ("builtins", "collections") and isinstance(thing, kinds):
+            self._object(name, thing, set())
+
+    def _bytes(self, name: str, thing: Any, size: int) -> None:
+        if size > SMALL_ARRAY:
+            self.problem = (
+                f"it can reach {name}, {size:,} bytes, which may change unseen: make it a tensor,"
+                " or an argument"
+            )
+        else:
+            self.guards.append(Guard(name, [name], lambda: [bytes(thing)]))
+
+    def _object(self, name: str, thing: Any, known: set[str]) -> None:
+        """An object of any other kind; `known`: attributes that are not to be looked at."""
+        kinds = [kind for kind in type(thing).__mro__ if is_users_class(kind)]
+        slots = any("__slots__" in vars(kind) for kind in type(thing).__mro__ if kind is not object)
+        if not hasattr(thing, "__dict__") and not slots and type(thing) is not object:
+            self.problem = (
+                f"it can reach {name}, a {type(thing).__module__}.{type(thing).__name__}, into"
+                " which Python cannot look: give it what it needs of that as arguments"
+            )
+            return
+        self._objects.append((name, thing, known))
+        if kinds or isinstance(thing, NOTHING_OF_THEIR_OWN):
+            own: Any = vars(thing) if hasattr(thing, "__dict__") else _Slots(thing)
+            labels = [f"the class of {name}"]
+            labels += [f"the names of the attributes of {name}"] * len([*own])
+            self.guards.append(Guard(name, labels, lambda: (type(thing), *own)))
+        self._queue += [(kind.__name__, kind) for kind in kinds]
+
+    def _guard(self, name: str, labels: list[str], read: Callable[[], Iterable[Any]]) -> None:
+        guard = Guard(name, labels, read)
+        self.guards.append(guard)
+        self._queue += zip(labels, guard.kept, strict=False)
+
+    def _function(self, name: str, function: types.FunctionType) -> None:
+        code, cells = function.__code__, function.__closure__ or ()
+        if not is_users(code.co_filename):
+            if cells:
+                self._guard(name, list(code.co_freevars), lambda: [_content(c) for c in cells])
+            self._queue += [(name, function.__defaults__), (name, function.__kwdefaults__)]
+            return
+        labels = [f"the code of {name}", f"the defaults of {name}", f"the defaults of {name}"]
+        labels += code.co_freevars
+        labels += [f"{name}.{attribute}" for attribute in vars(function)]
+        self._guard(
+            name,
+            labels,
+            lambda: [
+                function.__code__,
+                function.__defaults__,
+                function.__kwdefaults__,
+                *map(_content, cells),
+                *vars(function).values(),
+            ],
+        )
+        names = python_code.names_in(code)
+        self._words |= names.attributes
+        every = names.variables | names.attributes
+        self._names_gradients = self._names_gradients or any(
+            "grad" in n or n in _GRADIENT_WORDS for n in every
+        )
+        self._dynamic = self._dynamic or names.dynamic or not DYNAMIC.isdisjoint(every)
+        unseen = [UNSEEN_ATTRIBUTES[n] for n in sorted(every & UNSEEN_ATTRIBUTES.keys())]
+        if unseen:
+            self.problem = f"{function.__name__} {unseen[0]}, which no guard sees"
+            return
+        self._imports(name, function, names.imports)
+        found = function.__globals__
+        wanted = sorted(names.variables)
+        if wanted:
+            self._guard(name, wanted, lambda: [found.get(n, MISSING) for n in wanted])
+        self._queue += [(n, getattr(builtins, n, None)) for n in wanted if n not in found]
+
+    def _imports(
+        self, name: str, function: types.FunctionType, imports: Iterable[tuple[int, str]]
+    ) -> None:
+        """The modules that a function imports while it runs."""
+        package = function.__globals__.get("__package__") or ""
+        wanted: list[str] = []
+        for level, module in sorted(imports):
+            full = importlib.util.resolve_name("." * level + module, package) if level else module
+            wanted += dict.fromkeys((full.partition(".")[0], full))
+        if wanted:
+            modules = sys.modules
+            self._guard(name, wanted, lambda: [modules.get(n, MISSING) for n in wanted])
+
+    def _optimizer(self, name: str, optimizer: Optimizer) -> None:
+        """Its settings. Its state changes with each step, and programs read it again; rates on a
+        schedule likewise."""
+        self.optimizers.append(optimizer)
+        groups = [*optimizer.param_groups, optimizer.defaults]
+        for group in groups:
+            self._seen[id(group)] = group
+            keys = [key for key in group if key not in optimizer.scheduled and key != "initial_lr"]
+            self._guard(
+                name,
+                [f"the setting {key}" for key in keys],
+                functools.partial(_values_of, group, keys),
+            )
+        labels = [f"{name}.param_groups[{i}]" for i in range(len(optimizer.param_groups))]
+        self._guard(f"{name}.param_groups", labels, lambda: optimizer.param_groups)
+        self._object(name, optimizer, {"defaults", "param_groups", "_known", "_stepped"})
+
+    def _array(self, name: str, array: Any) -> None:
+        if (
+            type(array) in backend.MODULES
+            and getattr(array, "ndim", 0) == 0
+            and not isinstance(array, backend.NumpyArray)
+        ):
+            return  # a NumPy scalar: it cannot change
+        if array.nbytes > SMALL_ARRAY:
+            self.problem = (
+                f"it can reach the array {name} {tuple(array.shape)}, which may change unseen: make"
+                " it a tensor, or an argument"
+            )
+            return
+        self.guards.append(Guard(name, [name], lambda: [array.tobytes()]))
+
+    def _attributes(self, name: str, instance: Any, known: set[str]) -> None:
+        """Guard those attributes of an object that the code can ask for: all of the library's
+        own objects, else those it names."""
+        a_class = isinstance(instance, type)
+        if isinstance(instance, Optimizer) and "settings" not in known:
+            if self._words & {"param_groups", "defaults"}:  # rates too, as the code may read them
+                known.add("settings")
+                for group in (*instance.param_groups, instance.defaults):
+                    labels = [f"the setting {key}" for key in group]
+                    self.guards.append(Guard(name, labels, group.values))
+        own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
+        if isinstance(instance, pathlib.Path) and (asked := sorted(READS_FILES & self._words)):
+            self.problem = f"it asks the operating system ({name}.{asked[0]}), which no guard sees"
+            return
+        if isinstance(instance, types.ModuleType) and not is_users_module(instance):
+            self._of_module(name, instance, known)
+            return
+        ours = isinstance(instance, Module) or is_library(type(instance))
+        foreign = not (
+            ours
+            or is_users_class(type(instance))
+            or isinstance(instance, (types.ModuleType, pathlib.Path, *NOTHING_OF_THEIR_OWN))
+        )
+        if not a_class and (ours or foreign) and not isinstance(instance, Optimizer):
+            if not known:
+                known.add("")
+                self._guard(name, [f"{name}.{key}" for key in own], own.values)
+            return
+        if a_class and "" not in known:  # another attribute may change what operators mean
+            known.add("")
+            self._guard(name, [f"how many attributes {name} has"], lambda: [len(own)])
+        every = self._dynamic and not isinstance(instance, Optimizer)
+        called = _called_by_the_library(instance) if a_class else frozenset()
+        new = sorted(
+            k
+            for k in own
+            if k not in known
+            and (k in self._words or k in called or every or (a_class and _is_special(k, own[k])))
+        )
+        if every and not a_class and "" not in known and type(own) is dict:
+            known.add("")
+            self._guard(name, [f"the names of the attributes of {name}"] * len(own), lambda: own)
+        if new:
+            known.update(new)
+            self._guard(
+                name,
+                [f"{name}.{key}" for key in new],
+                lambda: [_plain_attribute(own.get(key, MISSING)) for key in new],
+            )
+
+    def _of_module(self, name: str, module: Any, known: set[str]) -> None:
+        """What the code can ask of a module of others: its data, and functions, which are not
+        followed."""
+        own = vars(module)
+        if module.__name__ == "minigrad":  # some of its names are found when they are asked for
+            asked = [k for k in sorted(LIBRARY_EFFECTS.keys() & self._words) if hasattr(module, k)]
+            if asked:
+                self._foreign(f"{name}.{asked[0]}", getattr(module, asked[0]))
+        effect = foreign_effect(module.__name__, "")
+        new = sorted(k for k in self._words - known if k in own)
+        known.update(new)
+        functions = [k for k in new if isinstance(own[k], CALLABLES)]
+        for k in functions:
+            if effect is not None:
+                self.problem = f"it {effect} ({module.__name__}.{k}), which a replay would not do"
+                return
+            self._foreign(f"{name}.{k}", own[k])
+        if functions:
+            found = Guard(name, functions, lambda: [own.get(k, MISSING) for k in functions])
+            self.guards.append(found)
+        data = [k for k in new if k not in functions]
+        if data:
+            labels = [f"{name}.{k}" for k in data]
+            self._guard(name, labels, lambda: [own.get(k, MISSING) for k in data])
+
+
+# ------------------------------------------------------------------------------------------ helpers
+
+
+class _Slots:
+    """The attributes of an object without a dictionary."""
+
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+        declared = (vars(kind).get("__slots__", ()) for kind in type(instance).__mro__)
+        self.names = [
+            n
+            for names in declared
+            for n in ((names,) if isinstance(names, str) else names)
+            if n not in ("__dict__", "__weakref__")
+        ]
+
+    def __iter__(self) -> Any:
+        return (n for n in self.names if hasattr(self.instance, n))
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self.instance, name, MISSING)
+
+    def values(self) -> list[Any]:
+        """The attributes as they are now."""
+        return [self[name] for name in self.names]
+
+    def get(self, name: str, default: Any) -> Any:
+        """An attribute as it is now."""
+        return getattr(self.instance, name, default)
+
+
+def _is_special(name: str, value: Any) -> bool:
+    """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
+    `__len__`."""
+    return name.startswith("__") and name != "__init__" and isinstance(value, types.FunctionType)
+
+
+def _called_by_the_library(kind: type) -> frozenset[str]:
+    """The attributes of a user's class that stand for those of a class of this library, whose code
+    may ask for them."""
+    bases = [base for base in kind.__mro__ if is_library(base)]
+    names = itertools.chain.from_iterable(map(dir, bases))
+    return frozenset(name for name in names if not name.startswith("__"))
+
+
+def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:
+    return [group.get(key, MISSING) for key in keys]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable without a value yet
+        return MISSING
+
+
+def _plain_attribute(value: Any) -> Any:
+    """What stands behind an attribute of a class: the function of a static method or a property."""
+    if isinstance(value, staticmethod | classmethod):
+        return value.__func__
+    return value.fget if isinstance(value, property) and value.fget is not None else value
+
+
+def _owner(name: str) -> str:
+    return name.partition(".")[0]

@@ -1,0 +1,149 @@
+"""Guards: what a replay takes for granted of Python's variables and of tensors, and whether it
+still holds.
+
+A guard remembers values; `difference` says in words what has changed. It looks at identities first,
+which is fast and nearly always enough, because a compiled function asks all its guards in each
+call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import backend
+from ..core.tensor import Leaf, Tensor
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+"""Kinds of values that are compared by what they are, and that lead to nothing else."""
+MISSING = object()
+"""The value of a variable that does not exist."""
+
+
+class Guard:
+    """Some variables: `read` gives their values, `labels` their names; `name` is what holds
+    them.
+    """
+
+    __slots__ = ("ids", "kept", "labels", "name", "read")
+
+    def __init__(self, name: str, labels: list[str], read: Callable[[], Iterable[Any]]) -> None:
+        self.name, self.labels, self.read = name, labels, read
+        self.kept = list(read())
+        self.ids = [*map(id, self.kept)]
+
+    def difference(self) -> str | None:
+        """The first variable whose value has changed."""
+        if [*map(id, self.read())] == self.ids:
+            return None
+        now = list(self.read())
+        if len(now) != len(self.kept):
+            return f"{self.name} has {len(now)} items, had {len(self.kept)}"
+        for i, (old, new) in enumerate(zip(self.kept, now, strict=True)):
+            if old is not new and not _equal(old, new):
+                return f"{self.labels[i]} was {_shown(old)}, is {_shown(new)}"
+        self.kept, self.ids = now, [*map(id, now)]
+        return None
+
+
+class TextGuard(Guard):
+    """A dictionary from strings to strings, such as the kinds of a module's attributes: compared
+    whole, which takes a third of the time."""
+
+    __slots__ = ("copy", "order", "texts")
+
+    def __init__(self, name: str, labels: list[str], texts: dict[str, str]) -> None:
+        super().__init__(name, labels, lambda: itertools.chain(texts, texts.values()))
+        self.texts, self.copy, self.order = texts, dict(texts), list(texts)
+
+    def difference(self) -> str | None:
+        if self.texts == self.copy and [*self.texts] == self.order:
+            return None
+        return super().difference() or f"{self.name} has another order"
+
+
+class TensorGuard:
+    """What a program takes for granted of a tensor: whether it is a leaf, whether it has a
+    gradient, that it has no hooks.
+    """
+
+    __slots__ = (
+        "checked_elsewhere",
+        "dtype",
+        "has_grad",
+        "hooked",
+        "name",
+        "node",
+        "shape",
+        "tensor",
+    )
+
+    def __init__(self, name: str, tensor: Tensor) -> None:
+        self.name, self.tensor, self.node = name, tensor, tensor.node
+        self.has_grad = tensor.stored_grad is not None
+        self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
+        self.checked_elsewhere = False  # whether a program checks its shape and dtype
+        self.hooked = _has_hooks(tensor.node)
+
+    def difference(self, gradients: bool = True) -> str | None:
+        """What has changed (`gradients`: also whether there is a .grad)."""
+        t = self.tensor
+        if t.node is not self.node:
+            return f"{self.name} was {_role(self.node)}, is {_role(t.node)}"
+        if _has_hooks(t.node) is not self.hooked:
+            return f"a hook was added to {self.name}, or removed"
+        if not self.checked_elsewhere and (
+            t.array.shape != self.shape or t.array.dtype != self.dtype
+        ):
+            return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
+        if gradients and (t.stored_grad is not None) is not self.has_grad:
+            return (
+                f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is"
+                f" {'there' if t.stored_grad is not None else 'None'}"
+            )
+        return None
+
+    def problem(self) -> str | None:
+        """Why a step that uses this tensor cannot be recorded."""
+        t, node = self.tensor, self.tensor.node
+        if node is not None and not isinstance(node, Leaf):
+            return (
+                f"{self.name} is the result of an operation that was recorded outside: detach() it"
+            )
+        if t.tangents is not None:
+            return f"{self.name} carries tangents"
+        if self.hooked:
+            return f"a hook waits for the gradient of {self.name}"
+        return None
+
+
+def _has_hooks(node: Any) -> bool:
+    """Whether a hook waits for this leaf's gradient."""
+    return node is not None and bool(node.hooks or node.has_post_hooks)
+
+
+def _equal(old: Any, new: Any) -> bool:
+    """Whether code that reads two different objects sees the same: numbers and strings by value,
+    bound methods by function and object."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, PLAIN):
+        return repr(old) == repr(new)
+    if isinstance(old, types.MethodType):
+        return old.__func__ is new.__func__ and old.__self__ is new.__self__
+    return isinstance(old, backend.numpy.generic | backend.numpy.dtype) and repr(old) == repr(new)
+
+
+def _shown(value: Any) -> str:
+    if value is MISSING:
+        return "missing"
+    text = repr(value) if isinstance(value, PLAIN) else f"another {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _role(node: Any) -> str:
+    if node is None:
+        return "a constant"
+    return "a leaf" if isinstance(node, Leaf) else "the result of an operation"
