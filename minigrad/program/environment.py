@@ -387,12 +387,12 @@ class Environment:
         """Guard those attributes of an object that the code can ask for: all of the library's
         own objects, else those it names."""
         a_class = isinstance(instance, type)
-        if isinstance(instance, Optimizer) and "settings" not in known:
-            if self._words & {"param_groups", "defaults"}:  # rates too, as the code may read them
-                known.add("settings")
-                for group in (*instance.param_groups, instance.defaults):
-                    labels = [f"the setting {key}" for key in group]
-                    self.guards.append(Guard(name, labels, group.values))
+        reads_settings = bool(self._words & {"param_groups", "defaults"})
+        if reads_settings and isinstance(instance, Optimizer) and "settings" not in known:
+            known.add("settings")
+            for group in (*instance.param_groups, instance.defaults):  # rates on a schedule too
+                labels = [f"the setting {key}" for key in group]
+                self.guards.append(Guard(name, labels, group.values))
         own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
         if isinstance(instance, pathlib.Path) and (asked := sorted(READS_FILES & self._words)):
             self.problem = f"it asks the operating system ({name}.{asked[0]}), which no guard sees"
