@@ -140,14 +140,14 @@ def unwritable(array: Any, uniform: bool) -> str | None:
 
 IN_PLACE = {
     "leaf": (
-        "a leaf tensor that requires grad is modified in place. Its gradient would have no place to"
-        " go. To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a"
-        " new tensor under a new name, as in y = x + …."
+        "a leaf tensor that requires grad is modified in place. It would no longer be a leaf, and"
+        " would get no gradient. To update a parameter, do it inside `with no_grad():` (as"
+        " optimisers do); else make a new tensor under a new name, as in y = x + …."
     ),
     "own leaf": (
-        "a view of itself as a leaf is modified in place. Its gradient would have no place to go."
-        " To update a parameter, do it inside `with no_grad():` (as optimisers do); else make a new"
-        " tensor under a new name, as in y = x + …."
+        "a view of itself as a leaf is modified in place. It would no longer be a leaf, and would"
+        " get no gradient. To update a parameter, do it inside `with no_grad():` (as optimisers"
+        " do); else make a new tensor under a new name, as in y = x + …."
     ),
     "leaf's view": (
         "a view of a leaf tensor that requires grad is modified in place. Modify a "

@@ -403,8 +403,8 @@ def arguments(formula: Formula, words: list[str]) -> list[Any]:
         )
     if not formula.names:
         raise UsageError(
-            f"{formula.source!r} has no variable, so there is nothing to differentiate by; write"
-            " one in, for example x"
+            f"{formula.source!r} has no variable to differentiate with respect to; write one"
+            " in, for example x"
         )
     return [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
 

@@ -173,8 +173,8 @@ class OpNode(Node):
         Raises GraphFreedError, InPlaceError."""
         if self.saved is None:
             raise GraphFreedError(
-                f"the graph of {self.primitive.name} was walked backward before and its saved "
-                "values are gone. To go through the same graph twice, call "
+                f"a backward pass has already gone through the graph of {self.primitive.name} and "
+                "freed its saved values. To go through the same graph twice, call "
                 "backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first "
                 "time; if you accumulate over a loop, make sure that each round builds its own "
                 "graph."

@@ -268,7 +268,8 @@ def _check_argnums(argnums: Any, caller: str) -> None:
         )
     if argnums == () or argnums == []:
         raise ValueError(
-            f"{caller}: argnums is empty; name at least one argument to differentiate by."
+            f"{caller}: argnums is empty; name at least one argument to differentiate with"
+            " respect to."
         )
 
 
@@ -324,7 +325,7 @@ def fresh(x: Any, caller: str) -> Tensor:
     differentiated, and a member of every running vmap's batch.
     """
     x = as_tensor(x)
-    require_differentiable(x, f"{caller}: an argument to differentiate by")
+    require_differentiable(x, f"{caller}: an argument to differentiate with respect to")
     with enable_grad():
         out: Tensor = clone(per_example(x))
     if out.node is None:

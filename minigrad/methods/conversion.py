@@ -27,7 +27,8 @@ def item(self: Tensor) -> Any:
     if math.prod(self.shape) != 1:
         raise RuntimeError(
             f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a"
-            " number. Index or reduce it first."
+            " number. Index or reduce it first; for a function of each element take minigrad's own,"
+            " as in mg.sin(x)."
         )
     return backend.to_numpy(self.array).item()
 

@@ -141,7 +141,7 @@ class GradOperation:
         elif not inputs or not isinstance(inputs[0], Tensor):
             what = type(inputs[0]).__name__ if inputs else "nothing"
             raise TypeError(
-                f"GradOperation: the first input must be a tensor to differentiate by, got {what}."
+                f"GradOperation: the first input must be a tensor with a derivative, got {what}."
                 " Use get_all=True for the gradients of all inputs that are tensors."
             )
         else:

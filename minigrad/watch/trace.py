@@ -54,10 +54,10 @@ def trace_function(
     has ended TraceTooLargeError is raised.
 
     f must return one tensor (or number), which must be a single real number if adjoints are asked
-    for without a cotangent. Raises ValueError for an unknown mode, and for names or a seed that do
-    not fit; NonScalarError; TypeError for another kind of result; AutogradError where f does
-    something that a Trace cannot show (vmap; in-place changes hidden from the graph). What f itself
-    raises passes through untouched.
+    for without a cotangent. Raises TypeError for an argument without a value, ValueError for an
+    unknown mode, and for names or a seed that do not fit; NonScalarError; TypeError for another
+    kind of result; AutogradError where f does something that a Trace cannot show (vmap; in-place
+    changes hidden from the graph). What f itself raises passes through untouched.
     """
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
@@ -158,9 +158,15 @@ def argument_names(f: Callable[..., Any], count: int, names: Sequence[str] | Non
             parameters = list(inspect.signature(f).parameters.values())
         except (TypeError, ValueError):
             parameters = []
-        found = [
-            p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ][:count]
+        positional = [
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        if missing := [p.name for p in positional[count:] if p.default is p.empty]:
+            raise TypeError(
+                f"trace: no value for {', '.join(missing)}. Give one for each argument after the"
+                " function, as in viz.show(f, 2.0, 5.0)."
+            )
+        found = [p.name for p in positional][:count]
     else:
         found = list(names)
         if len(found) > count:

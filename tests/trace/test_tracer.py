@@ -781,3 +781,9 @@ def test_a_plain_number_made_on_the_way_is_reported():
     validate(document)
     for quiet in (lambda x: x * x.item(), lambda x: x * float(x.detach()), lambda x: mg.sin(x)):
         trace_function(quiet, 2.0)  # a warning would be an error
+
+
+def test_an_argument_without_a_value_is_named():
+    with pytest.raises(TypeError, match=r"no value for y, z\. .* viz\.show\(f, 2\.0, 5\.0\)"):
+        trace_function(lambda x, y, z, scale=1.0: x * y * z * scale, 2.0)
+    assert trace_function(lambda x, scale=3.0: x * scale, 2.0)["nodes"]
