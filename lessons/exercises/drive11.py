@@ -1,7 +1,7 @@
 """What runs on the student's side in lesson 11's last exercise: graphs, gradients and some epochs
 by the student's engine.
 
-A drive gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain
+A drive gets (answers, call, *arguments), as told in lessons/grading/harness.py, and returns plain
 values. It knows no answers.
 """
 

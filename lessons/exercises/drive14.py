@@ -2,7 +2,7 @@
 value and its gradient are sent.
 
 There is nothing to find in it: it uses the student's code, and does not know what is right. A drive
-gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain values.
+gets (answers, call, *arguments), as told in lessons/grading/harness.py, and returns plain values.
 """
 
 import numpy as np

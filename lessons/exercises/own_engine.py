@@ -3,7 +3,7 @@ side when that engine is put to use.
 
 It stands in for a student's own where the lessons before have not been done (`lent`). While a
 hand-in is graded it always does, for my_engine.py is not there: what is graded is what the lesson
-asks for. A drive gets (answers, call, *arguments), as told in lessons/grading/drives.py, and
+asks for. A drive gets (answers, call, *arguments), as told in lessons/grading/harness.py, and
 returns plain values. The file imports NumPy alone, for its source is all that the student's side
 gets.
 """

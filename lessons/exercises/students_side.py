@@ -2,7 +2,7 @@
 student's code is called with.
 
 The file gives no answer away: it holds functions to be differentiated, and no derivatives. A drive
-gets (answers, call, *arguments), as told in lessons/grading/drives.py, and returns plain values.
+gets (answers, call, *arguments), as told in lessons/grading/harness.py, and returns plain values.
 """
 
 import math

@@ -14,7 +14,7 @@ functions, and the same one is checked here and graded in batch:
                        small computations as data
     checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py:
                        what the student sees
-    local.py           runs cases in this process; drives.py: what a plain call cannot ask;
+    local.py           runs cases in this process; harness.py: what a plain call cannot ask;
                        stubs.py: what is not written yet
     judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises,
                        and whether it is fit to grade with

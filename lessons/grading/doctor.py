@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import redact
-from .confine import LEVELS, ConfinementError, probe
+from .sandbox import LEVELS, SandboxError, probe
 from .supervisor import Child, Server, Stopped
 
 ATTEMPTS = {
@@ -94,7 +94,7 @@ def examine() -> Finding:
                 server = (
                     Server(library, wrap, Path(work)) if not wrap or shutil.which("bwrap") else None
                 )
-            except ConfinementError as error:
+            except SandboxError as error:
                 lines.append(_line("bubblewrap" if wrap else "process", False, "", str(error)))
                 continue
             if wrap:

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from . import wire
+from . import protocol
 
 REAL_KINDS = "biuf"
 """The kinds of array that may cross the border: truth values, whole numbers, real floats."""
@@ -161,9 +161,11 @@ class Case:
 
     @property
     def sent(self) -> str:
-        """The arguments as the student's side gets them: JSON, as wire.py writes it."""
+        """The arguments as the student's side gets them: JSON, as protocol.py writes it."""
         if self._sent is None:
-            object.__setattr__(self, "_sent", wire.text(wire.encode_all(self.args.values())))
+            object.__setattr__(
+                self, "_sent", protocol.text(protocol.encode_all(self.args.values()))
+            )
         return str(self._sent)
 
 
@@ -361,7 +363,8 @@ class Exercise:
 
         number: a plain word by which its answer will be known.
         """
-        return f'["{number}",{wire.text(self.called(case))},{"[]" if self.is_value else case.sent}]'
+        sent = "[]" if self.is_value else case.sent
+        return f'["{number}",{protocol.text(self.called(case))},{sent}]'
 
     def drive_code(self) -> tuple[str, str] | None:
         """The drive as (source of its module, name of the function), so that the student's side

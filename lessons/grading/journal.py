@@ -13,7 +13,7 @@ and a repaired answer key needs no student's code to run again. A line is one of
      "flags": ["..."], "printed": "...",
      "exercises": {"vjp_sin": {
          "asked": "...",                # digest of the cases, and of how they were asked
-         "returned": [                  # as wire.py writes values
+         "returned": [                  # as protocol.py writes values
              {"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},
              {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}
     {"v": 1, "kind": "grades", "sheet": {...}, "when": "...", "points": {"ada": {"vjp_sin": 3.0}}}

@@ -19,8 +19,8 @@ from .absent import Absent
 from .calls import StudentProblem, TimeUp, describe, describe_use, not_a_function, run_limited
 from .exercise import Case, Exercise, Returned
 from .judge import returned_by
+from .protocol import ProtocolError, decode, encode
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
-from .wire import WireError, decode, encode
 
 
 def run_cases(
@@ -123,7 +123,7 @@ def _guarded(
     """
     try:
         return Returned(decode(encode(run_limited(call, (), seconds))))
-    except WireError as problem:
+    except ProtocolError as problem:
         return Returned(error=f"{about} {problem}.", kind="type")
     except TimeUp:
         say = (

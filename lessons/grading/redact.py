@@ -2,8 +2,8 @@
 
 A student cannot get at `minigrad.vjp` by reloading a module, by reading its file or by looking
 through memory: in the files that the student's process can see, the function's body is one line
-that says what to do instead. The copy also holds what that process runs of the grader (wire,
-confine, worker and so on, as the package `untrusted`), and a link to NumPy; nothing else that is
+that says what to do instead. The copy also holds what that process runs of the grader (protocol,
+sandbox, worker and so on, as the package `untrusted`), and a link to NumPy; nothing else that is
 installed here is in it.
 """
 
@@ -41,7 +41,16 @@ RULE_PARAMETERS = ("g", "t", "c")
 """How the first parameter of a derivative rule is called in minigrad/ops: a cotangent or a
 tangent (c where g is taken).
 """
-UNTRUSTED = ("wire", "confine", "worker", "warm", "absent", "standins", "stubs", "words")
+UNTRUSTED = (
+    "protocol",
+    "sandbox",
+    "worker",
+    "fork_server",
+    "absent",
+    "library_stubs",
+    "stubs",
+    "words",
+)
 """Our own modules that run on the student's side."""
 CALL = "from untrusted.absent import absent; absent({name!r})"
 EMPTY = '''"""{name} is not here while hand-ins are graded."""

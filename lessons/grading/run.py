@@ -43,12 +43,12 @@ import numpy as np
 
 from minigrad.cli.folders import remove
 
-from . import handins, redact, wire
-from .confine import LEVELS, ConfinementError
+from . import protocol, redact, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
 from .judge import Judgement, judge
+from .sandbox import LEVELS, SandboxError
 from .sheet import Sheet, load_sheet, own_solution
 from .supervisor import (
     Outcome,
@@ -112,7 +112,7 @@ def grade_one(job: dict[str, Any]) -> Record:
 
     job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret"
     (hex), "least" (a level), "warm", "wrap", "work" (a folder for temporary files, or ""),
-    "together", "shorten" (see `check_own_solution`). Raises ConfinementError where isolation is
+    "together", "shorten" (see `check_own_solution`). Raises SandboxError where isolation is
     worse than "least".
     """
     sheet, start = sheet_at(job["sheet"]), time.monotonic()
@@ -132,11 +132,11 @@ def grade_one(job: dict[str, Any]) -> Record:
     if job["path"] is None:
         return record
     path, beside = Path(job["path"]), [Path(p) for p in job["beside"]]
-    record["sha256"] = handins.digest(path, beside)
+    record["sha256"] = submissions.digest(path, beside)
     record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
     try:
-        cells = handins.code_cells(handins.load(path), sheet)
-    except handins.HandInError as error:
+        cells = submissions.code_cells(submissions.load(path), sheet)
+    except submissions.SubmissionError as error:
         return record | {"problem": str(error)}
     questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
     outcome = run_cells(
@@ -213,13 +213,13 @@ def _packed(returned: Returned) -> dict[str, Any]:
     times = {"cpu_s": round(returned.cpu_s, 6), "wall_s": round(returned.wall_s, 6)}
     if returned.kind or returned.error:
         return {"error": returned.error, "kind": returned.kind, **times}
-    return {"value": wire.encode(returned.value), **times}
+    return {"value": protocol.encode(returned.value), **times}
 
 
 def _unpacked(packed: dict[str, Any]) -> Returned:
     times = {"cpu_s": packed["cpu_s"], "wall_s": packed["wall_s"]}
     if "value" in packed:
-        return Returned(wire.decode(packed["value"]), **times)
+        return Returned(protocol.decode(packed["value"]), **times)
     return Returned(error=packed["error"], kind=packed["kind"], **times)
 
 
@@ -332,7 +332,7 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
     """
     if job["path"] is None:
         return not record["file"] and record["problem"] == job["problem"]
-    if record["sha256"] != handins.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
+    if record["sha256"] != submissions.digest(Path(job["path"]), [Path(p) for p in job["beside"]]):
         return False
     if "exercises" not in record:  # it could not be read, and cannot be now
         return bool(record["problem"])
@@ -439,9 +439,9 @@ def grade(
 
     Raises:
         SheetError: the sheet's own solution does not get full points, or the sheet is wrong
-        otherwise; no hand-in is graded then. ConfinementError: isolation is worse than
+        otherwise; no hand-in is graded then. SandboxError: isolation is worse than
         options.least. FileNotFoundError: there is no such sheet or folder.
-        HandInError: there are no hand-ins in the folder, or its zip cannot be unpacked.
+        SubmissionError: there are no hand-ins in the folder, or its zip cannot be unpacked.
         JournalError: the journal is in use, or damaged.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
@@ -452,14 +452,14 @@ def grade(
             job = _common_job(sheet_path, out, work, options)
             job |= check_own_solution(sheet, job)
             report = Report()
-            jobs = list(_jobs(handins.find(submitted, sheet, _empty(out / UNPACKED)), job))
+            jobs = list(_jobs(submissions.find(submitted, sheet, _empty(out / UNPACKED)), job))
             if not jobs:
-                raise handins.HandInError(
+                raise submissions.SubmissionError(
                     f"there are no hand-ins in {submitted}: neither folders of students nor"
                     " notebooks nor zips."
                 )
-            if len(jobs) > 1 and all(j["problem"].endswith(handins.FOREIGN) for j in jobs):
-                raise handins.HandInError(
+            if len(jobs) > 1 and all(j["problem"].endswith(submissions.FOREIGN) for j in jobs):
+                raise submissions.SubmissionError(
                     f"none of the {len(jobs)} notebooks in {submitted} holds a cell of"
                     f" {sheet.name}.ipynb: is it the right sheet?"
                 )
@@ -534,10 +534,10 @@ def appeal(
     return before, Graded(now, judgements(now, sheet))
 
 
-def _hand_in_of(record: Record) -> handins.HandIn:
+def _hand_in_of(record: Record) -> submissions.Submission:
     path = Path(record["file"]) if record["file"] else None
     beside = [Path(p) for p in record["beside"]]
-    return handins.HandIn(
+    return submissions.Submission(
         record["student"], path, record["note"], record["problem"], beside, record["lms"]
     )
 
@@ -570,7 +570,7 @@ def bubblewrap_works(work: Path) -> bool:
         return False
     try:
         Server(redact.library((), work), True, work).close()
-    except (ConfinementError, OSError):
+    except (SandboxError, OSError):
         return False
     return True
 
@@ -608,7 +608,9 @@ def _empty(folder: Path) -> Path:
     return folder
 
 
-def _jobs(found: Iterable[handins.HandIn], common: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _jobs(
+    found: Iterable[submissions.Submission], common: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     for h in found:
         yield {
             **common,
@@ -644,7 +646,7 @@ def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
         (exercise, cases_for(exercise, seed_for(b"own", sheet.hash)))
         for exercise in sheet.exercises
     ]
-    cells = handins.code_cells(sheet.notebook, sheet)
+    cells = submissions.code_cells(sheet.notebook, sheet)
 
     def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
         outcome = run_cells(cells, questions, [], job | {"together": True}, shown)
@@ -691,7 +693,7 @@ def _spread(
         for future in progress(as_completed(futures), len(futures), log):
             try:
                 record = future.result()
-            except ConfinementError:
+            except SandboxError:
                 for other in futures:
                     other.cancel()
                 raise
@@ -840,7 +842,7 @@ def harmless(cell: Any) -> Any:
     """A text that a spreadsheet does not take for a formula; numbers stay as they are."""
     if not isinstance(cell, str):
         return cell
-    text = wire.clean(cell)
+    text = protocol.clean(cell)
     return (
         "'" + text if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
     )

@@ -37,7 +37,7 @@ import numpy as np
 
 from minigrad.cli.folders import remove, size
 
-from . import confine, warm, wire
+from . import fork_server, protocol, sandbox
 from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
 
@@ -61,9 +61,9 @@ STOPS = 10
 """So many steps may have to be stopped before the hand-in is over."""
 TOGETHER = 64
 """So many calls of an exercise are sent at once."""
-ANSWER_BYTES = 4 * wire.LINE_BYTES
+ANSWER_BYTES = 4 * protocol.LINE_BYTES
 """What all calls of a hand-in may return together: all of it is kept in the journal."""
-JUNK_BYTES = 2 * wire.LINE_BYTES
+JUNK_BYTES = 2 * protocol.LINE_BYTES
 """What a hand-in may write to the grader's own pipe."""
 FOLDER_BYTES, FOLDER_FILES, FOLDER_DEPTH = 64 << 20, 10_000, 100
 PRINTED = 20_000
@@ -86,7 +86,7 @@ class Stopped(Exception):
 KNOWN_SENDERS = hasattr(socket, "SO_PASSCRED")
 CREDENTIALS = socket.CMSG_SPACE(12) if KNOWN_SENDERS else 0
 """Room for the numbers of process, user and group, which Linux adds to a message."""
-BOOT = "import sys; sys.path.append({library!r}); from untrusted.warm import main; main()"
+BOOT = "import sys; sys.path.append({library!r}); from untrusted.fork_server import main; main()"
 
 
 def python_paths(library: Path) -> list[str]:
@@ -140,11 +140,11 @@ def bubblewrap(library: Path, folder: Path) -> list[str]:
 
 
 class Server:
-    """A forking server (warm.py) and the folder in which its children work, one after the other."""
+    """A forking server (fork_server.py), and the folder in which its children work one by one."""
 
     def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
         if not hasattr(os, "fork"):
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 "hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual"
                 " machine"
             )
@@ -192,26 +192,26 @@ class Server:
         self.sender = 0  # of the last answer: the process's number on this side; 0 if unknown
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}"
             )
         self.command(
-            do="prepare", folder=str(self.base), read=self.readable, memory=confine.MEMORY_BYTES
+            do="prepare", folder=str(self.base), read=self.readable, memory=sandbox.MEMORY_BYTES
         )
 
     def command(self, pipes: Sequence[int] = (), **message: Any) -> dict[str, Any]:
-        """Sends a command and waits for its answer. Raises ConfinementError where the server is
+        """Sends a command and waits for its answer. Raises SandboxError where the server is
         gone.
         """
         try:
             socket.send_fds(self.control, [json.dumps(message).encode() + b"\n"], list(pipes))
             answer = self._answer()
         except OSError as error:
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 f"the process for hand-ins does not answer: {error}"
             ) from error
         if not answer:
-            raise confine.ConfinementError("the process for hand-ins is gone")
+            raise sandbox.SandboxError("the process for hand-ins is gone")
         return answer
 
     def _answer(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class Server:
         return self.base
 
     def clear(self) -> None:
-        """Removes what a child has left. Raises ConfinementError where something stays that the
+        """Removes what a child has left. Raises SandboxError where something stays that the
         next one would find.
         """
         with contextlib.suppress(OSError):
@@ -255,7 +255,7 @@ class Server:
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
         if left := os.listdir(self.base):
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 f"{self.base / left[0]}, which a hand-in has left, cannot be removed"
             )
 
@@ -279,7 +279,7 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 def abandon_all() -> None:
     """Ends the servers of this process with the hand-ins that they run: a call that waits for
-    one raises ConfinementError.
+    one raises SandboxError.
     """
     for server in list(_servers):
         with contextlib.suppress(OSError):
@@ -315,10 +315,10 @@ class Child:
         self.poll.register(self.answers, select.POLLIN)
         if "error" in said:
             self.close()
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 f"a process for a hand-in could not lock itself in: {said['error']}"
             )
-        self.level = confine.level_of(said["obtained"], server.wrapped)
+        self.level = sandbox.level_of(said["obtained"], server.wrapped)
 
     def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
         """Sends a request; returns its answer, and the CPU and the wall seconds that it took.
@@ -329,7 +329,7 @@ class Child:
     def send(self, request: dict[str, Any]) -> str:
         """Puts a request on its way; returns the number by which its answer is known."""
         number = secrets.token_hex(8)  # later answers cannot be written in advance
-        self.unsent += wire.dumps({"id": number, **request})
+        self.unsent += protocol.dumps({"id": number, **request})
         return number
 
     def send_calls(self, exercise: Exercise, cases: Sequence[Case], drive: str) -> list[str]:
@@ -338,7 +338,7 @@ class Child:
         """
         secret = secrets.token_hex(8)
         numbers = [f"{secret}-{i}" for i in range(len(cases))]
-        about = wire.text(
+        about = protocol.text(
             {
                 "do": "calls",
                 "drive": drive,
@@ -359,8 +359,8 @@ class Child:
             waited = b"\n" not in self.unread
             line = self._line(cpu + limit_s, wall + WALL * limit_s)
             try:
-                answer = wire.loads(line)
-            except wire.WireError:
+                answer = protocol.loads(line)
+            except protocol.ProtocolError:
                 answer = None
             if isinstance(answer, dict) and answer.get("id") == number:
                 self.received += len(line)
@@ -381,7 +381,7 @@ class Child:
             self.used = float(self.server.command(do="cpu")["cpu"])
         else:
             with contextlib.suppress(OSError):  # it may have ended
-                self.used = time.clock_gettime(warm.clock_of(self.pid))
+                self.used = time.clock_gettime(fork_server.clock_of(self.pid))
         return self.used
 
     def _queued(self) -> float:
@@ -416,9 +416,10 @@ class Child:
                         raise self._ended()
                     read += len(more)
                     self.unread += more
-                    if read > wire.LINE_BYTES:
+                    if read > protocol.LINE_BYTES:
                         raise Stopped(
-                            "memory", f"What was returned is longer than {wire.LINE_BYTES:,} bytes."
+                            "memory",
+                            f"What was returned is longer than {protocol.LINE_BYTES:,} bytes.",
                         )
                 else:
                     try:
@@ -527,7 +528,7 @@ class Run:
         self.asked_again: set[str] = set()
 
     def run(self) -> None:
-        """Runs everything; what came back is in the outcome. Raises ConfinementError where
+        """Runs everything; what came back is in the outcome. Raises SandboxError where
         isolation is worse than asked for.
         """
         for exercise, _ in self.work.exercises:
@@ -572,9 +573,9 @@ class Run:
         return ""
 
     def _check_level(self, child: Child) -> None:
-        levels = confine.LEVELS
+        levels = sandbox.LEVELS
         if levels.index(child.level) < levels.index(self.least):
-            raise confine.ConfinementError(
+            raise sandbox.SandboxError(
                 f'the level of isolation is "{child.level}" here, and at least "{self.least}" is'
                 " asked for"
             )
@@ -612,7 +613,7 @@ class Run:
                 return False
             self.spent_on_cells += cpu
             self._keep(answer)
-            if error := wire.one_line(answer.get("error")):
+            if error := protocol.one_line(answer.get("error")):
                 self.outcome.cells[name] = error
         return True
 
@@ -701,14 +702,14 @@ class Run:
             )
         if "value" in answer:
             try:
-                return Returned(wire.decode(answer["value"]), cpu_s=cpu, wall_s=wall)
-            except wire.WireError as problem:
+                return Returned(protocol.decode(answer["value"]), cpu_s=cpu, wall_s=wall)
+            except protocol.ProtocolError as problem:
                 return Returned(
                     error=f"What came back {problem}.", kind="type", cpu_s=cpu, wall_s=wall
                 )
         kind = answer.get("kind")
         kind = kind if isinstance(kind, str) and kind in FAILURES else "raised"
-        error = wire.one_line(answer.get("error")) or "It gave no value."
+        error = protocol.one_line(answer.get("error")) or "It gave no value."
         if kind == "missing":
             kind, error = self._why_missing(name, error)
         return Returned(error=error, kind=kind, cpu_s=cpu, wall_s=wall)
@@ -753,11 +754,11 @@ class Run:
     def _keep(self, answer: dict[str, Any]) -> None:
         flags, printed = answer.get("flags"), answer.get("printed")
         for flag in flags[:FLAGS] if isinstance(flags, list) else []:
-            text = wire.one_line(flag)
+            text = protocol.one_line(flag)
             if text and text not in self.outcome.flags and len(self.outcome.flags) < FLAGS:
                 self.outcome.flags.append(text)
         if isinstance(printed, str) and printed:
-            self.outcome.printed += wire.clean(printed[: PRINTED - len(self.outcome.printed)])
+            self.outcome.printed += protocol.clean(printed[: PRINTED - len(self.outcome.printed)])
 
 
 def key_of(code: tuple[str, str]) -> str:

@@ -4,7 +4,7 @@ process that has locked itself in.
 A student's code is graded here, where there is nothing to steal: this process knows the inputs of
 the call that it is making and nothing else. What it answers is treated as if the student had
 written it, because the student may have. One request a line comes in, one answer a line goes out
-(wire.py); the grader keeps the time, from outside:
+(protocol.py); the grader keeps the time, from outside:
 
     {"id": "a1", "do": "names", "sources": ["...", "..."]}
         -> {"id": "a1", "cells": [...]}   see names_in
@@ -41,9 +41,9 @@ from typing import Any
 
 import numpy as np
 
-from . import wire, words
+from . import protocol, words
 from .absent import Absent, tell_of_the_first
-from .standins import install, nothing
+from .library_stubs import install, nothing
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
@@ -147,7 +147,7 @@ class Student:
         """Calls the student's function, or the drive that uses it, or takes the value that the
         student wrote.
         """
-        args = [wire.decode(arg) for arg in args]
+        args = [protocol.decode(arg) for arg in args]
         if name not in self.names:
             return {"kind": "missing", "error": f"`{name}` is not defined."}
         value = self.names[name]
@@ -176,8 +176,8 @@ class Student:
                 self._repair()
                 return self._failure_of(request, name, error)
         try:
-            return {"value": wire.encode(value)}
-        except wire.WireError as problem:
+            return {"value": protocol.encode(value)}
+        except protocol.ProtocolError as problem:
             return {
                 "kind": "type",
                 "error": (
@@ -409,7 +409,7 @@ class _Kept(io.StringIO):
 
 class Watch:
     """Notes what a person might like to look at. It changes no grade, and it stops nothing: that
-    is confine.py's work.
+    is sandbox.py's work.
     """
 
     EVENTS: dict[str, str] = {  # noqa: RUF012  # a table
@@ -485,7 +485,7 @@ def _from_a_cell() -> bool:
 def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:
     """The grader's requests, until it has no more."""
     for line in pipe:
-        yield wire.loads(line, limit=None)
+        yield protocol.loads(line, limit=None)
 
 
 def run(request_pipe: int, answer_pipe: int, folder: str, readable: list[str]) -> None:
@@ -508,9 +508,9 @@ def run(request_pipe: int, answer_pipe: int, folder: str, readable: list[str]) -
 
 def _message(answer: dict[str, Any]) -> bytes:
     try:
-        return wire.dumps(answer)
+        return protocol.dumps(answer)
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
-        return wire.dumps(
+        return protocol.dumps(
             {
                 "id": answer["id"],
                 "kind": "type",

@@ -158,7 +158,7 @@ def main(argv: list[str]) -> int:
     doctor.set_defaults(do=_doctor)
     options = parser.parse_args(argv)
     # By name: the engine's package does not depend on the course.
-    names = ("run", "exercise", "confine", "journal", "handins")
+    names = ("run", "exercise", "sandbox", "journal", "submissions")
     try:
         grading = {
             name: importlib.import_module(f"minigrad.lessons.grading.{name}") for name in names
@@ -168,16 +168,16 @@ def main(argv: list[str]) -> int:
         return 2
     known = (
         grading["exercise"].SheetError,
-        grading["confine"].ConfinementError,
+        grading["sandbox"].SandboxError,
         grading["journal"].JournalError,
-        grading["handins"].HandInError,
+        grading["submissions"].SubmissionError,
         OSError,
     )
     try:
         return int(options.do(options, grading["run"]))
     except known as error:
         complain(_said(error))
-        if isinstance(error, grading["confine"].ConfinementError):
+        if isinstance(error, grading["sandbox"].SandboxError):
             complain(
                 "`minigrad grade doctor` says why; --trust-students runs hand-ins all the same"
             )

@@ -22,17 +22,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import confine, pages, run, supervisor
+from minigrad.lessons.grading import pages, run, sandbox, supervisor
 from minigrad.lessons.grading.judge import Judgement
 
 from tests.helpers.adversarial import broken, cheating, honest, hostile, sly, wrong
-from tests.helpers.adversarial.lab import POINTS, HandIn, notebook
+from tests.helpers.adversarial.lab import POINTS, Submission, notebook
 from tests.helpers.grader_libraries import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
 ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
 MODULES = (honest, wrong, broken, cheating, hostile, sly)
-HAND_INS: dict[str, HandIn] = {
+HAND_INS: dict[str, Submission] = {
     f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()
 }
 MARK = "minigrad-was-here"
@@ -81,7 +81,7 @@ PARTS = {
 """Each part is graded once."""
 
 pytestmark = pytest.mark.skipif(
-    not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
+    not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
     reason="Landlock and seccomp are needed to run these: see `minigrad grade doctor`",
 )
 
@@ -90,7 +90,7 @@ pytestmark = pytest.mark.skipif(
 class Graded:
     """What a run over all hand-ins left behind."""
 
-    hand_ins: dict[str, HandIn]
+    hand_ins: dict[str, Submission]
     report: run.Report
     out: Path
     hits: list[str]
@@ -133,7 +133,7 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-def chosen(part: str, whole: bool) -> dict[str, HandIn]:
+def chosen(part: str, whole: bool) -> dict[str, Submission]:
     """The hand-ins of a part, or its sample, by the student's name."""
     names = [(m, name) for m in PARTS[part] for name in (m.HAND_INS if whole else SAMPLE[m])]
     return {f"{m.__name__} {name}": m.HAND_INS[name] for m, name in names}
@@ -149,12 +149,12 @@ def graded(request, tmp_path_factory, libraries_folder):
         )
 
 
-def grading(hand_ins: dict[str, HandIn], top: Path):
+def grading(hand_ins: dict[str, Submission], top: Path):
     """Grades hand-ins; yields what that left behind."""
     sheet, submitted, out = top / "sheet", top / "submitted", top / "out"
     sheet.mkdir()
     shutil.copy(ADVERSARIAL / "sheet.py", sheet / "sheet.py")
-    (sheet / "lab.ipynb").write_bytes(HandIn(notebook(), POINTS).data({}))
+    (sheet / "lab.ipynb").write_bytes(Submission(notebook(), POINTS).data({}))
     hits: list[str] = []
     with (
         socket.create_server(("127.0.0.1", 0)) as server,

@@ -2,7 +2,7 @@
 untouched one none and a readable page.
 
 The released notebook is handed in, once with the instructor's solutions put in and once as it was
-handed out. It runs confined, with the library of which the derivatives are taken away and stand-ins
+handed out. It runs confined, with the library of which the derivatives are taken away and stubs
 for whatever only displays.
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.edition import student_file
-from minigrad.lessons.grading import confine, handins, run
+from minigrad.lessons.grading import run, sandbox, submissions
 from minigrad.lessons.grading.pages import student_html, student_markdown
 from minigrad.lessons.grading.sheet import load_sheet
 
 LESSONS = Path(__file__).parents[2] / "lessons"
 NOTEBOOKS = sorted(path.name for path in LESSONS.glob("*.ipynb"))
-LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 PARTLY_FILLED = {"trace", "shapes"}
 """Exercises of which some rows of the table are given: an untouched one looks like one that has
 been begun.
@@ -60,7 +60,7 @@ def graded(path: Path, book: dict, folder: Path, student: str) -> run.Graded:
     common = run._common_job(path, folder, folder, run.Options(least=LEAST, wrap=False)) | {
         "work": ""
     }  # so that servers outlive a lesson
-    (job,) = run._jobs([handins.HandIn(student, hand_in)], common)
+    (job,) = run._jobs([submissions.Submission(student, hand_in)], common)
     record = run.grade_one(job)
     assert json.loads(json.dumps(record)) == record
     return run.Graded(record, run.judgements(record, run.sheet_at(str(path))))
@@ -96,7 +96,7 @@ def test_its_own_solution_gets_all_points(name, tmp_path):
         0,
         LEAST,
     )
-    # A cell may call what is taken away, or use what a stand-in gives. But none may fail at its
+    # A cell may call what is taken away, or use what a stub gives. But none may fail at its
     # imports: an answer may stand below them.
     errors = result.record["cells"].values()
     assert not [e for e in errors if "No module named" in e or "cannot import name" in e], errors

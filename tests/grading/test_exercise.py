@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import wire
+from minigrad.lessons.grading import protocol
 from minigrad.lessons.grading.exercise import (
     Case,
     Exercise,
@@ -50,7 +50,7 @@ def test_what_goes_to_the_students_side_holds_no_answer_and_no_group():
     case = vjp_sin.cases(1)[1]
     number, call, args = json.loads(vjp_sin.request(case, "n1"))
     assert (number, call) == ("n1", "vjp_sin")
-    sent = [wire.decode(arg) for arg in args]
+    sent = [protocol.decode(arg) for arg in args]
     assert [a.tolist() for a in sent] == [case.args["x"].tolist(), case.args["g"].tolist()]
 
 
@@ -179,7 +179,7 @@ def test_a_mistake_of_the_instructor_is_reported(make, say):
 
 
 def test_a_drive_is_handed_over_as_source_that_needs_no_part_of_the_grader():
-    e = Exercise("sweep", {"a": 1}, None, drive="minigrad.lessons.grading.drives:sweep")
+    e = Exercise("sweep", {"a": 1}, None, drive="minigrad.lessons.grading.harness:sweep")
     source, function = e.drive_code()
     assert function == "sweep"
     assert "lessons" not in "".join(

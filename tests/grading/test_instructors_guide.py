@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import confine
+from minigrad.lessons.grading import sandbox
 from minigrad.lessons.grading.sheet import load_sheet
 
 GUIDE = Path(__file__).parents[2] / "lessons" / "instructors_guide.md"
@@ -44,7 +44,7 @@ raise RuntimeError("<script>document.title = 'PWNED'</script>")
 """
 
 pytestmark = pytest.mark.skipif(
-    not {"landlock", "seccomp"} <= set(confine.probe()["obtained"]),
+    not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
     reason="Landlock and seccomp are needed: see `minigrad grade doctor`",
 )
 

@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import confine, doctor, redact, run, supervisor
+from minigrad.lessons.grading import doctor, redact, run, sandbox, supervisor
 
 from minigrad.cli import folders, main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
 
 pytestmark = pytest.mark.whole
-LOCKED = {"landlock", "seccomp"} <= set(confine.probe()["obtained"])
+LOCKED = {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"])
 needs_lock = pytest.mark.skipif(
     not LOCKED, reason="Landlock and seccomp are needed: see `minigrad grade doctor`"
 )
@@ -224,7 +224,7 @@ def test_without_bubblewrap_the_level_is_confined_and_full_is_refused(programs, 
     sheet = write_sheet(tmp_path / "sheet")
     hand_in(tmp_path / "submitted", "honest", notebook({}))
     with pytest.raises(
-        confine.ConfinementError, match='level of isolation is "confined" here, and at least "full"'
+        sandbox.SandboxError, match='level of isolation is "confined" here, and at least "full"'
     ):
         run.grade(
             sheet, tmp_path / "submitted", tmp_path / "out", run.Options(least="full", jobs=1)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from minigrad.lessons.grading import confine, run
+from minigrad.lessons.grading import run, sandbox
 from minigrad.lessons.grading.results import gradescope, lms, report, similarity, site, tables
 from minigrad.lessons.grading.sheet import load_sheet
 
@@ -20,7 +20,7 @@ from minigrad.cli import main
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import notebook, write_sheet
 
-LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 CLASS = {
     "ada": notebook({}),
     "bob": notebook({"g": "def g(x):\n    return x"}),

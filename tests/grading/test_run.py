@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import confine, redact, run
+from minigrad.lessons.grading import redact, run, sandbox
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.journal import last_hand_ins, read
 
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, SHEET, F, G, hand_in, notebook, write_sheet
 
-LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 OPTIONS = run.Options(least=LEAST, jobs=2, wrap=False)
 """Bubblewrap costs a start of NumPy each time: one class is graded with it (graded_once), and
 test_isolation_full.py is about it.
@@ -323,7 +323,7 @@ def test_no_hand_in_is_graded_by_a_sheet_whose_solution_is_wrong(course):
 def test_requested_isolation_is_obtained_or_nothing_runs(course, monkeypatch):
     sheet, submitted, out = course
     monkeypatch.setattr(run, "bubblewrap_works", lambda work: False)
-    with pytest.raises(confine.ConfinementError, match='at least "full"'):
+    with pytest.raises(sandbox.SandboxError, match='at least "full"'):
         run.grade(sheet, submitted, out, run.Options(least="full"))
     assert list(read(out / "journal.jsonl")) == []
 
@@ -331,14 +331,14 @@ def test_requested_isolation_is_obtained_or_nothing_runs(course, monkeypatch):
 def test_a_hand_in_that_the_grader_cannot_run_costs_only_itself(course, monkeypatch):
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "no notebook")
-    real = run.handins.digest
+    real = run.submissions.digest
 
     def broken(path, beside):
         if "one wrong" in str(path):
             raise ZeroDivisionError("a slip of ours")
         return real(path, beside)
 
-    monkeypatch.setattr(run.handins, "digest", broken)
+    monkeypatch.setattr(run.submissions, "digest", broken)
     report = run.grade(sheet, submitted, out, OPTIONS)
     assert report.failed == {"one wrong": "ZeroDivisionError: a slip of ours"}
     assert report.status == 1
@@ -609,6 +609,6 @@ def test_the_submissions_of_another_sheet_are_refused(course, tmp_path):
     for student in ("ada", "bob"):
         hand_in(tmp_path / "other", student, other)
     with pytest.raises(
-        run.handins.HandInError, match=r"none of the 2 notebooks .* is it the right sheet\?"
+        run.submissions.SubmissionError, match=r"none of the 2 notebooks .* is it the right sheet\?"
     ):
         run.grade(sheet, tmp_path / "other", out, OPTIONS)

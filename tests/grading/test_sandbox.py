@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import confine, doctor, supervisor
+from minigrad.lessons.grading import doctor, sandbox, supervisor
 
-FOUND = confine.probe()
+FOUND = sandbox.probe()
 locked = pytest.mark.skipif(
     not {"landlock", "seccomp"} <= set(FOUND["obtained"]),
     reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed",
@@ -21,13 +21,13 @@ FORKER = """
 import importlib.util, json, os, shutil, sys, tempfile, traceback
 import asyncio, ctypes, resource, signal, socket, subprocess, threading, time
 told = json.load(sys.stdin)
-spec = importlib.util.spec_from_file_location("confine", told["confine"])
-confine = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(confine)
+spec = importlib.util.spec_from_file_location("sandbox", told["sandbox"])
+sandbox = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sandbox)
 
 def child(code, outside, own, parent):
     if told["locked"]:
-        confine.apply(told["read"], own)
+        sandbox.apply(told["read"], own)
     try:
         exec(code, {**globals(), "outside": outside, "own": own, "parent": parent})
     except BaseException as error:
@@ -71,7 +71,7 @@ def tried_out(attempts: dict[str, str], top: Path, locked: bool) -> dict[str, di
     """What comes of each attempt, in a process of its own that one process forks, as the
     grader's server does.
     """
-    told = {"confine": confine.__file__, "attempts": attempts, "top": str(top), "locked": locked}
+    told = {"sandbox": sandbox.__file__, "attempts": attempts, "top": str(top), "locked": locked}
     (top / "library").mkdir()
     told["read"] = supervisor.python_paths(top / "library")
     command = [sys.executable, "-I", "-S", "-c", FORKER]
@@ -195,15 +195,15 @@ def test_the_same_attempts_succeed_where_nothing_is_locked(tmp_path):
     } == {}
 
 
-@pytest.mark.parametrize("machine", confine.ARCHITECTURES)
+@pytest.mark.parametrize("machine", sandbox.ARCHITECTURES)
 def test_the_filter_decides_as_it_should(machine):
     """The program, run by a small interpreter of BPF, so that the architecture that this machine
     does not have is tested too.
     """
     audit, column, (clone, clone3, kill, tgkill, socketpair, prlimit, prctl, _) = (
-        confine.ARCHITECTURES[machine]
+        sandbox.ARCHITECTURES[machine]
     )
-    program, pid = confine.filter_program(machine, 77), 77
+    program, pid = sandbox.filter_program(machine, 77), 77
 
     def decide(number, *arguments, architecture=audit):
         memory = {0: number, 4: architecture} | {
@@ -213,21 +213,21 @@ def test_the_filter_decides_as_it_should(machine):
         while True:
             code, true, false, operand = program[at]
             at += 1
-            if code == confine.LOAD:
+            if code == sandbox.LOAD:
                 accumulator = memory.get(operand, 0)
-            elif code == confine.AND:
+            elif code == sandbox.AND:
                 accumulator &= operand
-            elif code == confine.EQUAL:
+            elif code == sandbox.EQUAL:
                 at += true if accumulator == operand else false
-            elif code == confine.ABOVE:
+            elif code == sandbox.ABOVE:
                 at += true if accumulator > operand else false
             else:
                 return operand
 
-    allow, eperm, enosys = confine.ALLOW, confine.ERRNO | 1, confine.ERRNO | 38
-    assert decide(0, architecture=0x40000003) == confine.KILL
+    allow, eperm, enosys = sandbox.ALLOW, sandbox.ERRNO | 1, sandbox.ERRNO | 38
+    assert decide(0, architecture=0x40000003) == sandbox.KILL
     assert decide(0) == allow
-    for name, numbers in confine.REFUSED.items():
+    for name, numbers in sandbox.REFUSED.items():
         if numbers[column] is not None:
             assert decide(numbers[column]) == eperm, name
     assert decide(451) == enosys
@@ -251,7 +251,7 @@ def test_the_filter_decides_as_it_should(machine):
 
 
 def test_an_unknown_architecture_has_no_filter():
-    assert confine.filter_program("riscv64", 1) is None
+    assert sandbox.filter_program("riscv64", 1) is None
 
 
 def test_the_numbers_are_those_of_this_machine_s_headers():
@@ -268,26 +268,26 @@ def test_the_numbers_are_those_of_this_machine_s_headers():
             for w in words
             if len(w) == 3 and w[0] == "#define" and "__NR" in w[1] and w[2].isdigit()
         }
-        for name, both in confine.REFUSED.items():
+        for name, both in sandbox.REFUSED.items():
             if both[column] is not None:
                 assert numbers[name] == both[column], (name, path)
 
 
 def test_the_level_follows_from_what_was_obtained():
-    assert confine.level_of(["limits"], False) == "process"
-    assert confine.level_of(["limits", "landlock"], True) == "process"
-    assert confine.level_of(["limits", "landlock", "seccomp"], False) == "confined"
-    assert confine.level_of(["limits", "landlock", "seccomp"], True) == "full"
+    assert sandbox.level_of(["limits"], False) == "process"
+    assert sandbox.level_of(["limits", "landlock"], True) == "process"
+    assert sandbox.level_of(["limits", "landlock", "seccomp"], False) == "confined"
+    assert sandbox.level_of(["limits", "landlock", "seccomp"], True) == "full"
 
 
 @locked
 def test_a_process_with_threads_cannot_lock_itself_in(tmp_path):
     script = (
         "import importlib.util, threading, time\n"
-        f"spec = importlib.util.spec_from_file_location('confine', {confine.__file__!r})\n"
-        "confine = importlib.util.module_from_spec(spec); spec.loader.exec_module(confine)\n"
+        f"spec = importlib.util.spec_from_file_location('sandbox', {sandbox.__file__!r})\n"
+        "sandbox = importlib.util.module_from_spec(spec); spec.loader.exec_module(sandbox)\n"
         "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
-        f"confine.apply([], {str(tmp_path)!r})\n"
+        f"sandbox.apply([], {str(tmp_path)!r})\n"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=60
@@ -298,7 +298,7 @@ def test_a_process_with_threads_cannot_lock_itself_in(tmp_path):
 def test_the_doctor_says_what_it_found():
     finding = doctor.examine()
     text = str(finding)
-    assert finding.level in confine.LEVELS
+    assert finding.level in sandbox.LEVELS
     assert platform.machine() in text
     for name in doctor.ATTEMPTS:
         assert f"refuses to {name}" in text
@@ -317,5 +317,5 @@ def test_the_probe_leaves_no_process():
         }
 
     before = children()
-    assert confine.probe()["machine"] == platform.machine()
+    assert sandbox.probe()["machine"] == platform.machine()
     assert children() <= before

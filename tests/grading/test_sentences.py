@@ -14,7 +14,7 @@ from minigrad.lessons.grading.calls import describe, describe_use
 from minigrad.lessons.grading.exercise import Case, Misconception, Returned, exercise
 from minigrad.lessons.grading.judge import as_plain, judge, same, smallest_case
 from minigrad.lessons.grading.kinds import Table
-from minigrad.lessons.grading.wire import WireError, encode
+from minigrad.lessons.grading.protocol import ProtocolError, encode
 from minigrad.lessons.grading.words import (
     a_kind,
     as_rows,
@@ -240,7 +240,7 @@ def test_the_smallest_case_tells_what_it_gave_or_why_it_gave_nothing():
     ],
 )
 def test_what_cannot_be_sent_says_what_to_do(value, say):
-    with pytest.raises(WireError) as caught:
+    with pytest.raises(ProtocolError) as caught:
         encode(value)
     assert str(caught.value).startswith(say)
 

@@ -6,7 +6,7 @@ import functools
 import linecache
 
 import pytest
-from minigrad.lessons.grading import confine, run
+from minigrad.lessons.grading import run, sandbox
 from minigrad.lessons.grading.calls import Caller, StudentProblem
 from minigrad.lessons.grading.checking import check_exercise, judge_here
 from minigrad.lessons.grading.exercise import Case, Exercise
@@ -24,7 +24,7 @@ from minigrad.lessons.grading.stubs import (
 
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
-LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 YET = "`g` returns nothing yet: put your code in place of `...`."
 MISSING = "`g` returned nothing (None). Is a `return` missing?"
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import standins
+from minigrad.lessons.grading import library_stubs
 
 LESSONS = Path(__file__).parents[2] / "lessons"
 
@@ -17,12 +17,12 @@ LESSONS = Path(__file__).parents[2] / "lessons"
 def cell(monkeypatch):
     """Runs a cell as the student's process does, with the finders in place; returns its names."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(standins, "NOT_HERE", frozenset({"nowhere_at_all"}))
+    monkeypatch.setattr(library_stubs, "NOT_HERE", frozenset({"nowhere_at_all"}))
     before = dict(sys.modules)
     for name in before:  # what other tests have imported is not there in the student's process
-        if name.partition(".")[0] in standins.DISPLAY_ONLY:
+        if name.partition(".")[0] in library_stubs.DISPLAY_ONLY:
             del sys.modules[name]
-    standins.install(standins.nothing)
+    library_stubs.install(library_stubs.nothing)
 
     def run(source: str) -> dict:
         names: dict = {}
@@ -100,9 +100,9 @@ def test_the_packages_are_those_that_the_lessons_use():
                 in_solutions |= (
                     found if cell["metadata"].get("nbgrader", {}).get("solution") else set()
                 )
-    there = {"minigrad", "numpy", *standins.DISPLAY_ONLY, *sys.stdlib_module_names}
-    assert used - there == standins.NOT_HERE
-    assert not in_solutions & standins.NOT_HERE
+    there = {"minigrad", "numpy", *library_stubs.DISPLAY_ONLY, *sys.stdlib_module_names}
+    assert used - there == library_stubs.NOT_HERE
+    assert not in_solutions & library_stubs.NOT_HERE
 
 
 def test_a_display_package_still_does_nothing_at_all(cell):

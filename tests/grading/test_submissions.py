@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import handins
+from minigrad.lessons.grading import submissions
 from minigrad.lessons.grading.sheet import load_sheet
 
 from tests.helpers.small_class import F, hand_in, notebook, write_sheet
@@ -20,10 +20,10 @@ def sheet(tmp_path):
 
 @pytest.fixture
 def find(sheet, tmp_path):
-    def run(submitted: Path) -> dict[str, handins.HandIn]:
+    def run(submitted: Path) -> dict[str, submissions.Submission]:
         unpacked = tmp_path / f"unpacked{len(os.listdir(tmp_path))}"
         unpacked.mkdir()
-        return {h.student: h for h in handins.find(submitted, sheet, unpacked)}
+        return {h.student: h for h in submissions.find(submitted, sheet, unpacked)}
 
     return run
 
@@ -146,32 +146,32 @@ def test_what_is_no_ordinary_file_is_not_waited_for(sheet, find, tmp_path, kind)
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(handins.HandInError, match="no ordinary file"):
-        handins.load(find(tmp_path / "s")["ada"].path)
-    assert handins.digest(path, [path]) != handins.digest(tmp_path / "s" / "none", [])
+    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
+        submissions.load(find(tmp_path / "s")["ada"].path)
+    assert submissions.digest(path, [path]) != submissions.digest(tmp_path / "s" / "none", [])
 
 
 def test_of_a_file_with_a_hole_no_more_is_read_than_can_matter(tmp_path, monkeypatch):
-    monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
-    monkeypatch.setattr(handins, "BESIDE_BYTES", 1 << 20)
+    monkeypatch.setattr(submissions, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(submissions, "BESIDE_BYTES", 1 << 20)
     path = tmp_path / "large.ipynb"
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    assert len(handins.digest(path, [path])) == 64
-    with pytest.raises(handins.HandInError, match="more than"):
-        handins.load(path)
+    assert len(submissions.digest(path, [path])) == 64
+    with pytest.raises(submissions.SubmissionError, match="more than"):
+        submissions.load(path)
 
 
 def test_a_file_that_would_take_much_more_memory_than_it_is_long_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(handins, "LISTS", 1000)
-    monkeypatch.setattr(handins, "VALUES", 1000)
+    monkeypatch.setattr(submissions, "LISTS", 1000)
+    monkeypatch.setattr(submissions, "VALUES", 1000)
     for text in (
         '{"cells": [' + "[]" * 1001 + "]}",
         '{"cells": [' + "0," * 1001 + "0]}",
         "{" * 1001,
     ):
-        with pytest.raises(handins.HandInError, match="too many values"):
-            handins.load(write(tmp_path / "bomb.ipynb", text))
+        with pytest.raises(submissions.SubmissionError, match="too many values"):
+            submissions.load(write(tmp_path / "bomb.ipynb", text))
 
 
 def test_other_notebooks_are_distinguished_by_their_cells(find, tmp_path):
@@ -201,8 +201,8 @@ def test_links_are_no_hand_ins(find, tmp_path):
     found = find(tmp_path / "s")
     assert found["ada"].path is None
     assert "bob" not in found
-    with pytest.raises(handins.HandInError, match="no ordinary file"):
-        handins.load(found["cem"].path)
+    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
+        submissions.load(found["cem"].path)
 
 
 def test_canvas_and_moodle_zips(find, tmp_path):
@@ -263,7 +263,7 @@ def test_hostile_zips(find, tmp_path, monkeypatch):
         archive.writestr("small.ipynb", bytes(3 << 20))
     (tmp_path / "z" / "broken.zip").write_bytes(b"PK\x03\x04 nothing")
     (tmp_path / "z" / "text.zip").write_bytes(b"hello")
-    monkeypatch.setattr(handins, "ZIP_BYTES", 1 << 20)
+    monkeypatch.setattr(submissions, "ZIP_BYTES", 1 << 20)
     found = find(tmp_path / "z")
     assert found["slip"].path.name == "small.ipynb" and not found["slip"].path.is_symlink()
     assert "MB" in found["bomb"].problem
@@ -352,13 +352,13 @@ def test_a_date_within_a_zip_does_not_make_a_notebook_newer_than_the_zip(find, t
 def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(
     find, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(handins, "ZIP_BYTES", 3 << 20)
+    monkeypatch.setattr(submissions, "ZIP_BYTES", 3 << 20)
     for number in range(4):
         packed(tmp_path / "s" / "eve" / f"{number}.zip", {f"{number}.bin": bytes(1 << 20)})
     write(tmp_path / "s" / "eve" / "small.ipynb", notebook({}))
     assert find(tmp_path / "s")["eve"].path.name == "small.ipynb"
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.bin")) == 0
-    monkeypatch.setattr(handins, "ZIPS", 2)
+    monkeypatch.setattr(submissions, "ZIPS", 2)
     packed(tmp_path / "t" / "eve" / "9.zip", {"small.ipynb": notebook({})})
     for number in range(3):
         packed(tmp_path / "t" / "eve" / f"{number}.zip", {"a.txt": b"a"})
@@ -368,7 +368,7 @@ def test_the_zips_of_one_student_share_one_limit_and_leave_only_what_counts(
 def test_of_an_enormous_file_in_the_class_s_zip_no_more_is_written_than_is_read(
     find, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(handins, "FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(submissions, "FILE_BYTES", 1 << 20)
     found = find(
         packed(
             tmp_path / "all.zip",
@@ -441,31 +441,31 @@ UNREADABLE = {
 def test_what_is_no_notebook_ends_in_a_sentence(sheet, tmp_path, name):
     data, say = UNREADABLE[name]
     path = write(tmp_path / "x.ipynb", data)
-    with pytest.raises(handins.HandInError, match=say) as error:
-        handins.code_cells(handins.load(path), sheet)
+    with pytest.raises(submissions.SubmissionError, match=say) as error:
+        submissions.code_cells(submissions.load(path), sheet)
     assert str(error.value)[0].isupper() and "Traceback" not in str(error.value)
 
 
 def test_a_file_that_is_too_large_or_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(handins, "FILE_BYTES", 1000)
-    with pytest.raises(handins.HandInError, match="Clear the outputs"):
-        handins.load(write(tmp_path / "x.ipynb", b" " * 2000))
-    with pytest.raises(handins.HandInError, match="cannot be read"):
-        handins.load(tmp_path / "none.ipynb")
+    monkeypatch.setattr(submissions, "FILE_BYTES", 1000)
+    with pytest.raises(submissions.SubmissionError, match="Clear the outputs"):
+        submissions.load(write(tmp_path / "x.ipynb", b" " * 2000))
+    with pytest.raises(submissions.SubmissionError, match="cannot be read"):
+        submissions.load(tmp_path / "none.ipynb")
     os.mkfifo(tmp_path / "pipe.ipynb")
-    with pytest.raises(handins.HandInError, match="no ordinary file"):
-        handins.load(tmp_path / "pipe.ipynb")
+    with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
+        submissions.load(tmp_path / "pipe.ipynb")
 
 
 def test_large_outputs_cost_nothing(sheet, tmp_path):
     book = notebook({})
     book["cells"][1]["outputs"] = [{"output_type": "stream", "text": "x" * 30_000_000}]
-    cells = handins.code_cells(handins.load(write(tmp_path / "x.ipynb", book)), sheet)
+    cells = submissions.code_cells(submissions.load(write(tmp_path / "x.ipynb", book)), sheet)
     assert any(F in source for _, source in cells)
 
 
 def cells_with(sheet, *cells) -> list[str]:
-    return [source for _, source in handins.code_cells({"cells": list(cells)}, sheet)]
+    return [source for _, source in submissions.code_cells({"cells": list(cells)}, sheet)]
 
 
 def test_which_cells_are_run(sheet):
@@ -508,22 +508,26 @@ def test_encodings_and_old_formats(sheet, tmp_path):
         "utf16": text.encode("utf-16"),
         "crlf": text.replace("\n", "\r\n").encode(),
     }.items():
-        cells = handins.code_cells(handins.load(write(tmp_path / f"{name}.ipynb", data)), sheet)
+        cells = submissions.code_cells(
+            submissions.load(write(tmp_path / f"{name}.ipynb", data)), sheet
+        )
         assert len(cells) == 4, name
     old = {
         "worksheets": [{"cells": [{"cell_type": "code", "input": ["f = 1"]}]}, 3, {"cells": None}],
         "nbformat": 3,
     }
-    assert [source for _, source in handins.code_cells(old, sheet)] == ["f = 1"]
+    assert [source for _, source in submissions.code_cells(old, sheet)] == ["f = 1"]
     lone = write(tmp_path / "lone.ipynb", json.dumps(notebook({"f": F + "  # \ud800"})))
-    assert any("# ?" in source for _, source in handins.code_cells(handins.load(lone), sheet))
+    assert any(
+        "# ?" in source for _, source in submissions.code_cells(submissions.load(lone), sheet)
+    )
 
 
 def test_the_digest_is_of_everything_that_is_run(tmp_path):
     one, two = write(tmp_path / "a.ipynb", "1"), write(tmp_path / "b.py", "2")
-    digests = {handins.digest(one, []), handins.digest(one, [two])}
+    digests = {submissions.digest(one, []), submissions.digest(one, [two])}
     write(two, "3")
-    digests.add(handins.digest(one, [two]))
+    digests.add(submissions.digest(one, [two]))
     write(one, "2")
-    digests.add(handins.digest(one, [two]))
+    digests.add(submissions.digest(one, [two]))
     assert len(digests) == 4

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import confine, redact, supervisor
+from minigrad.lessons.grading import redact, sandbox, supervisor
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 
@@ -24,7 +24,7 @@ from minigrad.cli import folders
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.student_cells import BROKEN, CHEATS, ESCAPES, HONEST, WAYS, F, G
 
-FOUND = confine.probe()
+FOUND = sandbox.probe()
 LOCKED = {"landlock", "seccomp"} <= set(FOUND["obtained"])
 needs_lock = pytest.mark.skipif(
     not LOCKED, reason=f"this kernel gives {FOUND['obtained']}; Landlock and seccomp are needed"
@@ -381,8 +381,8 @@ def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
     """The server adopts orphans and ends them, at the level "process" too."""
     broken = tmp_path / "library"
     shutil.copytree(library, broken, symlinks=True)
-    source = (broken / "untrusted" / "confine.py").read_text()
-    (broken / "untrusted" / "confine.py").write_text(
+    source = (broken / "untrusted" / "sandbox.py").read_text()
+    (broken / "untrusted" / "sandbox.py").write_text(
         source.replace('    if not sys.platform.startswith("linux"):', "    if True:", 1)
     )
     server = supervisor.Server(broken, False)
@@ -396,7 +396,7 @@ def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
         assert outcome.level == "process"
         assert points(outcome) == (3, 1), outcome
         assert descendants(server.process.pid) == []
-        with pytest.raises(confine.ConfinementError, match='"process" here'):
+        with pytest.raises(sandbox.SandboxError, match='"process" here'):
             supervisor.Run(server, work, supervisor.Outcome(), "confined").run()
     finally:
         server.close()
@@ -486,7 +486,7 @@ def test_the_server_ends_when_the_grader_closes_its_pipe(library):
     assert not base.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    with pytest.raises(confine.ConfinementError):
+    with pytest.raises(sandbox.SandboxError):
         server.command(do="cpu")
 
 

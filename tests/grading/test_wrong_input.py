@@ -7,13 +7,13 @@ import os
 import zipfile
 
 import pytest
-from minigrad.lessons.grading import confine, run
+from minigrad.lessons.grading import run, sandbox
 
 from minigrad.cli import main
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 pytestmark = pytest.mark.whole
-TRUST = [] if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else ["--trust-students"]
+TRUST = [] if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else ["--trust-students"]
 
 
 @pytest.fixture(scope="module")

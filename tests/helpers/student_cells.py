@@ -521,14 +521,14 @@ def f(x, y):
     ),
     "a patched encoder": (
         """import sys
-w = sys.modules['untrusted.wire']
+w = sys.modules['untrusted.protocol']
 w.encode = lambda v: {'points': 3}
 def f(x, y):
     return 0.0"""
     ),
     "a pickle": (
         """import sys
-w = sys.modules['untrusted.wire']
+w = sys.modules['untrusted.protocol']
 w.encode = lambda v: {'pickle': 'Y29zCnN5c3RlbQoo'}
 def f(x, y):
     return 0.0"""

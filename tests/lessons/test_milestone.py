@@ -15,13 +15,13 @@ import pytest
 from minigrad.lessons import workshop
 from minigrad.lessons.edition import student_edition
 from minigrad.lessons.exercises.lesson11 import OWN_STEP, network, reference
-from minigrad.lessons.grading import check, confine, run
+from minigrad.lessons.grading import check, run, sandbox
 from minigrad.lessons.workshop import FILE, MADE_IN, MILESTONE, mine, recorded, unpack
 
 from minigrad.trace import first_divergence
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-LEAST = "confined" if {"landlock", "seccomp"} <= set(confine.probe()["obtained"]) else "process"
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 SMALL = "EPOCHS, SEEDS, POINTS = 12, 2, 60"
 
 OTHER = {

@@ -26,9 +26,9 @@ from minigrad.watch import trace_function
 from ..calls import StudentProblem, as_number
 from ..exercise import Case, Exercise, Misconception
 from ..feedback import Feedback, Line
+from ..protocol import ProtocolError, decode, encode
 from ..stubs import is_blank
 from ..student_trace import about, plain
-from ..wire import WireError, decode, encode
 from ..words import a_kind
 
 Trace = dict[str, Any]
@@ -46,7 +46,7 @@ def plain_number(value: Any, place: str) -> float:
     """
     try:
         found = decode(encode(value))  # what the batch grader gets to see of it
-    except WireError:
+    except ProtocolError:
         if isinstance(value, numbers.Real):
             raise StudentProblem(
                 "type",

@@ -269,7 +269,7 @@ def Optimiser(
         name,
         worth,
         cases,
-        drive="minigrad.lessons.grading.drives:optimiser",
+        drive="minigrad.lessons.grading.harness:optimiser",
         verify=lambda case, got: same(right(case), got, 1e-5, 1e-6, f"the path of `{name}`"),
         misconceptions=tuple(
             mistake(title, say, change) for title, say, change in mistakes if spoils(change)

@@ -177,7 +177,7 @@ def of_graphs(
 
     drive = {"tape": "sweep", "class": "by_class"}.get(form, "twice")
     usual = {
-        "drive": f"minigrad.lessons.grading.drives:{drive}",
+        "drive": f"minigrad.lessons.grading.harness:{drive}",
         "verify": verify,
         "where": where,
         "present": lambda case: formula(graph_of(case)),

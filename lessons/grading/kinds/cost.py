@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..drives import large
 from ..exercise import DERIVATIVES, Case, Exercise, SheetError
+from ..harness import large
 from ..judge import same
 
 SHAPES = {
@@ -72,7 +72,7 @@ def Cost(
             adjoints(case.args["shape"], case.args["n"], form), got, name="the list of all adjoints"
         )
 
-    module = "minigrad.lessons.grading.drives"
+    module = "minigrad.lessons.grading.harness"
     drive = {
         "tape": f"{module}:cost_of_sweep",
         "class": f"{module}:cost_of_class",
@@ -92,7 +92,7 @@ def Cost(
 
 
 def adjoints(shape: str, n: int, form: str = "tape") -> np.ndarray:
-    """The adjoints of `drives.large(shape, n)`, in the order in which the names first occur in the
+    """The adjoints of `harness.large(shape, n)`, in the order in which the names first occur in the
     tape.
 
     These graphs have a formula: the adjoint of a node is the product of the local derivatives on

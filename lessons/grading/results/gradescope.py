@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..confine import ConfinementError
 from ..journal import Record
 from ..run import Graded, Options, grade, sheet_at, sheet_file
+from ..sandbox import SandboxError
 from ..sheet import Sheet
 from .site import markdown_text, slugs
 
@@ -193,7 +193,7 @@ def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
                 Path(sheet_path), submitted, Path(work) / "out", Options(least=least, jobs=1)
             )
             said = results(report.results[0], sheet_at(str(sheet_file(Path(sheet_path)))))
-        except ConfinementError as error:
+        except SandboxError as error:
             said = {
                 "output": (
                     f"No hand-in was graded: this machine cannot lock hand-ins in ({error}). Please"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from minigrad.lessons.edition import EditionError, student_edition
 
-from .. import handins, pages
+from .. import pages, submissions
 from ..run import Graded
 from ..sheet import Sheet
 from .similarity import Pair, similar
@@ -130,8 +130,10 @@ def _programs(found: Sequence[Graded], sheet: Sheet) -> tuple[dict[str, str], li
         if path is None or result.record["problem"]:
             continue
         try:
-            programs[result.student] = _joined(handins.code_cells(handins.load(path), sheet))
-        except (handins.HandInError, OSError):
+            programs[result.student] = _joined(
+                submissions.code_cells(submissions.load(path), sheet)
+            )
+        except (submissions.SubmissionError, OSError):
             unread.append(result.student)
     return programs, unread
 
@@ -144,7 +146,7 @@ def _starter(sheet: Sheet) -> str:
         given = student_edition(json.loads(json.dumps(sheet.notebook)))
     except EditionError:
         given = sheet.notebook
-    return _joined(handins.code_cells(given, sheet))
+    return _joined(submissions.code_cells(given, sheet))
 
 
 def _joined(cells: Sequence[tuple[str, str]]) -> str:

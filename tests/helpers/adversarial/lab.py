@@ -156,7 +156,7 @@ def notebook(
 
 
 @dataclass(frozen=True)
-class HandIn:
+class Submission:
     """content: what is handed in, a notebook, bytes or a function that makes them; deserves: points
     by exercise; beside: other files, by name; file: the name.
     """
@@ -188,7 +188,7 @@ def hand_in(
     change: Callable[[dict[str, Any]], Any] | None = None,
     file: str = "lab.ipynb",
     **answers: str,
-) -> HandIn:
+) -> Submission:
     """A hand-in that differs from the right one in some answers, in a cell before or after, or by a
     change of the whole notebook.
 
@@ -198,7 +198,7 @@ def hand_in(
     if change is not None:
         changed = change(made)
         made = changed if isinstance(changed, dict) else made
-    return HandIn(made, {**POINTS, **(deserves or {})}, beside or {}, file)
+    return Submission(made, {**POINTS, **(deserves or {})}, beside or {}, file)
 
 
 def raw(
@@ -206,13 +206,13 @@ def raw(
     *,
     file: str = "lab.ipynb",
     deserves: dict[str, float] | None = None,
-) -> HandIn:
+) -> Submission:
     """A file that is handed in as it is; it deserves nothing unless said otherwise."""
     data = content.encode("utf-8", SURROGATES) if isinstance(content, str) else content
-    return HandIn(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
+    return Submission(data, {**dict.fromkeys(POINTS, 0), **(deserves or {})}, file=file)
 
 
-def read(module: str) -> dict[str, HandIn]:
+def read(module: str) -> dict[str, Submission]:
     """The hand-ins of the text file beside a module. Each begins with its name; then come the
     points that it deserves, where those are not full ones, and the cells in which it differs from
     the right one:
@@ -228,7 +228,7 @@ def read(module: str) -> dict[str, HandIn]:
     The cells "first" and "last" stand before and after all others; "deserves nothing" is what it
     says.
     """
-    found: dict[str, HandIn] = {}
+    found: dict[str, Submission] = {}
     for part in re.split(
         r"^=== ", Path(module).with_suffix(".txt").read_text(encoding="utf-8"), flags=re.MULTILINE
     )[1:]:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from minigrad.lessons.grading import wire
+from minigrad.lessons.grading import protocol
 from minigrad.lessons.grading.exercise import plain_problem
 
 import minigrad as mg
 
 
 def there_and_back(value):
-    return wire.decode(wire.loads(wire.dumps(wire.encode(value))))
+    return protocol.decode(protocol.loads(protocol.dumps(protocol.encode(value))))
 
 
 def alike(a, b) -> bool:
@@ -115,8 +115,8 @@ loop.append(loop)
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_not_plain_is_refused(value, say):
-    with pytest.raises(wire.WireError, match=say):
-        wire.encode(value)
+    with pytest.raises(protocol.ProtocolError, match=say):
+        protocol.encode(value)
 
 
 def array(**changes):
@@ -125,7 +125,7 @@ def array(**changes):
 
 
 def test_the_array_of_the_tests_below_is_good_without_their_changes():
-    assert alike(wire.decode(array()), np.ones(2))
+    assert alike(protocol.decode(array()), np.ones(2))
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_the_array_of_the_tests_below_is_good_without_their_changes():
     ],
 )  # fmt: skip
 def test_forged_messages_are_refused(message):
-    with pytest.raises(wire.WireError):
-        wire.decode(message)
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode(message)
 
 
 @pytest.mark.parametrize(
@@ -162,32 +162,32 @@ def test_forged_messages_are_refused(message):
     ids=["open", "deep", "deep keys", "digits", "empty", "words", "bytes", "long"],
 )
 def test_hostile_json_ends_in_one_kind_of_error(line):
-    with pytest.raises(wire.WireError):
-        wire.decode(wire.loads(line))
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode(protocol.loads(line))
 
 
 def test_deep_and_many_are_refused_after_json_has_been_read():
     deep = json.dumps(["x"])
     for _ in range(30):
         deep = f"[{deep}]"
-    with pytest.raises(wire.WireError, match="deep"):
-        wire.decode(wire.loads(deep.encode()))
-    with pytest.raises(wire.WireError, match="values"):
-        wire.decode(wire.loads(b"[" + b"[]," * 600_000 + b"1]"))
+    with pytest.raises(protocol.ProtocolError, match="deep"):
+        protocol.decode(protocol.loads(deep.encode()))
+    with pytest.raises(protocol.ProtocolError, match="values"):
+        protocol.decode(protocol.loads(b"[" + b"[]," * 600_000 + b"1]"))
 
 
 def test_floats_that_json_does_not_know_are_floats():
-    assert wire.decode(wire.loads(b"1e999")) == math.inf
-    assert math.isnan(wire.decode(wire.loads(b"NaN")))
+    assert protocol.decode(protocol.loads(b"1e999")) == math.inf
+    assert math.isnan(protocol.decode(protocol.loads(b"NaN")))
 
 
 def test_truth_values_have_two_bytes_only():
     forged = {"a": "|b1", "s": [3], "b": base64.b64encode(b"\x00\x01\x02").decode()}
-    assert wire.decode(forged).view(np.uint8).tolist() == [0, 1, 1]
+    assert protocol.decode(forged).view(np.uint8).tolist() == [0, 1, 1]
 
 
 def test_texts_can_be_written_anywhere():
-    back = wire.decode(wire.loads(b'"a\\ud800b\\u0000"'))
+    back = protocol.decode(protocol.loads(b'"a\\ud800b\\u0000"'))
     assert back.encode("utf-8").decode() == "a?b"
-    assert wire.one_line("a\nb\x1b[31m" + "x" * 1000, 10) == "a b [31mx…"
-    assert wire.one_line(["a"]) == ""
+    assert protocol.one_line("a\nb\x1b[31m" + "x" * 1000, 10) == "a b [31mx…"
+    assert protocol.one_line(["a"]) == ""

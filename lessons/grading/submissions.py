@@ -1,4 +1,4 @@
-"""Hand-ins: finding each student's notebook, and reading it although anything may be in it.
+"""Submissions: finding each student's notebook, and reading it although anything may be in it.
 
 Hand-ins arrive as nbgrader's folders, a folder a student, a flat folder of files, or the zip of
 Canvas or Moodle. This file decides which file counts. A file that is no notebook becomes one
@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Protocol
 from minigrad.cli.folders import remove
 
 from .exercise import Exercise
-from .wire import clean, one_line
+from .protocol import clean, one_line
 
 FILE_BYTES = 200 << 20
 """The largest notebook that is read. Outputs make honest notebooks large: what counts is the
@@ -54,7 +54,7 @@ COPY = re.compile(r"(?:[ _]*\(\d+\)|[ _-]*copy\d*|-checkpoint|(?<=[a-z])-\d{1,2}
 """What browsers, Jupyter and Canvas append to the name of a second copy."""
 
 
-class HandInError(ValueError):
+class SubmissionError(ValueError):
     """A hand-in that cannot be run; the text is for the student."""
 
 
@@ -69,7 +69,7 @@ class SheetLike(Protocol):
 
 
 @dataclass
-class HandIn:
+class Submission:
     """One student's hand-in. path: the notebook that counts, or None; note: which of several it is;
     problem: why there is none, for the student; beside: other files; lms: the student's number in
     the system that it came from ({"canvas": "123"}).
@@ -86,7 +86,7 @@ class HandIn:
 # ------------------------------------------------------------------------------------------ finding
 
 
-def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
+def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[Submission]:
     """One submission per student, sorted by name.
 
     Who handed in what is decided by the outermost container alone: `submitted` itself, or the zips
@@ -99,7 +99,7 @@ def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[HandIn]:
 
     Raises:
         FileNotFoundError: there is nothing at `submitted`.
-        HandInError: the zip of all submissions cannot be unpacked.
+        SubmissionError: the zip of all submissions cannot be unpacked.
     """
     if not submitted.exists():
         raise FileNotFoundError(f"there is nothing at {submitted}")
@@ -183,7 +183,7 @@ class _Student:
         self.folders: list[Path] = []
         self.files: list[Path] = []
 
-    def hand_in(self, sheet: SheetLike, unpacked: Path) -> HandIn:
+    def hand_in(self, sheet: SheetLike, unpacked: Path) -> Submission:
         """The notebook that counts among all that was found."""
         files, problem = (
             [*self.files, *(file for folder in self.folders for file in _files(folder))],
@@ -193,19 +193,19 @@ class _Student:
         for number, path in enumerate([file for file in files if file.suffix.lower() == ".zip"]):
             try:
                 if number >= ZIPS:
-                    raise HandInError(
+                    raise SubmissionError(
                         f"More than {ZIPS} zips were handed in; this one was not unpacked."
                     )
                 left -= unzip(path, inner / str(number), left, not_after=path.stat().st_mtime)
                 files += _files(inner / str(number))
-            except HandInError as error:
+            except SubmissionError as error:
                 problem = one_line(f"{path.name}: {error}")
         notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
         path, note = choose(notebooks, sheet) if notebooks else (None, problem or NO_NOTEBOOK)
         found = (
-            HandIn(self.name, path, note, lms=self.lms)
+            Submission(self.name, path, note, lms=self.lms)
             if path
-            else HandIn(self.name, None, problem=note, lms=self.lms)
+            else Submission(self.name, None, problem=note, lms=self.lms)
         )
         if path and self.folders:
             found.beside = [
@@ -292,7 +292,7 @@ def _is_foreign(path: Path, sheet: SheetLike) -> bool:
         return False
     try:
         cells = cells_of(load(path))
-    except HandInError:
+    except SubmissionError:
         return False  # what is wrong with it is said where it is run
     return not {i for cell in cells for i in ids_of(cell)} & (
         sheet.solution_ids | sheet.check_ids
@@ -316,7 +316,7 @@ def _holds_work(path: Path, sheet: SheetLike) -> bool:
     """
     try:
         cells = cells_of(load(path))
-    except HandInError:
+    except SubmissionError:
         return False
     ids = {i for cell in cells for i in ids_of(cell)}
     if ids & sheet.solution_ids:
@@ -346,7 +346,7 @@ def _plain_name(path: Path) -> str:
 def _ids(path: Path) -> set[str]:
     try:
         return {i for cell in cells_of(load(path)) for i in ids_of(cell)}
-    except HandInError:
+    except SubmissionError:
         return set()
 
 
@@ -360,7 +360,7 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
         most: bytes in all; of one file no more is written than can be read of a notebook.
         not_after: no file gets a later modification time, in seconds since 1970.
 
-    Returns the number of bytes written. Raises HandInError.
+    Returns the number of bytes written. Raises SubmissionError.
     """
     folder.mkdir(parents=True)
     room = most
@@ -368,7 +368,7 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             if len(entries) > ZIP_FILES:
-                raise HandInError(f"The zip holds more than {ZIP_FILES:,} files.")
+                raise SubmissionError(f"The zip holds more than {ZIP_FILES:,} files.")
             for entry in entries:
                 target = _target(entry, folder)
                 if target is None:
@@ -378,18 +378,18 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
                     while file.tell() <= FILE_BYTES and (block := packed.read(1 << 20)):
                         room -= len(block)
                         if room < 0:
-                            raise HandInError(
+                            raise SubmissionError(
                                 f"The zips hold more than {most >> 20} MB when they are unpacked."
                             )
                         file.write(block)
                 _set_time(target, entry, not_after)
         return most - room
-    except HandInError:
+    except SubmissionError:
         remove(folder)
         raise
     except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, EOFError, zlib.error) as error:
         remove(folder)
-        raise HandInError(
+        raise SubmissionError(
             f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)})."
         ) from None
 
@@ -441,7 +441,7 @@ def open_ordinary(path: Path) -> BinaryIO:
     """A file, opened for reading. It is looked at when it is open, so that it cannot be replaced
     meanwhile.
 
-    Raises HandInError for a link, a pipe, a device; OSError.
+    Raises SubmissionError for a link, a pipe, a device; OSError.
     """
     try:
         opened = os.open(
@@ -453,23 +453,23 @@ def open_ordinary(path: Path) -> BinaryIO:
         )
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise HandInError(NOT_ORDINARY) from None
+            raise SubmissionError(NOT_ORDINARY) from None
         raise
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
-        raise HandInError(NOT_ORDINARY)
+        raise SubmissionError(NOT_ORDINARY)
     return os.fdopen(opened, "rb")
 
 
 def load(path: Path) -> Any:
-    """A notebook's JSON. Raises HandInError with a sentence for the student."""
+    """A notebook's JSON. Raises SubmissionError with a sentence for the student."""
     try:
         with open_ordinary(path) as file:
             data = file.read(FILE_BYTES + 1)
     except OSError as error:
-        raise HandInError(f"The file cannot be read ({error.strerror}).") from None
+        raise SubmissionError(f"The file cannot be read ({error.strerror}).") from None
     if len(data) > FILE_BYTES:
-        raise HandInError(
+        raise SubmissionError(
             f"The file has more than {FILE_BYTES >> 20} MB. Clear the outputs (Kernel, Restart and"
             " Clear Outputs) and save."
         )
@@ -481,33 +481,33 @@ def load(path: Path) -> Any:
 
 def _parse(data: bytes) -> Any:
     if not data.strip():
-        raise HandInError(
+        raise SubmissionError(
             "The file is empty. Save the notebook again and look whether it opens in Jupyter."
         )
     if data.count(b"[") + data.count(b"{") > LISTS or data.count(b",") > VALUES:
-        raise HandInError(
+        raise SubmissionError(
             "The file holds too many values for a notebook. Clear the outputs (Kernel, Restart and"
             " Clear Outputs) and save."
         )
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = data.decode(encoding, "replace")
     if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE) and re.search(r"^={7}$", text, re.MULTILINE):
-        raise HandInError(
+        raise SubmissionError(
             "The file holds the conflict markers of git (<<<<<<<). Resolve the conflict and save"
             " the notebook again."
         )
     try:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 20 else 0)
     except RecursionError:
-        raise HandInError("The file is nested too deep to be a notebook.") from None
+        raise SubmissionError("The file is nested too deep to be a notebook.") from None
     except (ValueError, MemoryError):
-        raise HandInError(
+        raise SubmissionError(
             "The file is not a notebook: it is not valid JSON. Does it open in Jupyter?"
         ) from None
 
 
 def cells_of(notebook: Any) -> list[dict[str, Any]]:
-    """The cells of a notebook's JSON, without those that are no cells. Raises HandInError."""
+    """The cells of a notebook's JSON, without those that are no cells. Raises SubmissionError."""
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if (
         cells is None
@@ -522,11 +522,11 @@ def cells_of(notebook: Any) -> list[dict[str, Any]]:
             for cell in sheet["cells"]
         ]
     if not isinstance(cells, list):
-        raise HandInError(
+        raise SubmissionError(
             "The file is not a notebook: it has no list of cells. Does it open in Jupyter?"
         )
     if len(cells) > CELLS:
-        raise HandInError(f"The notebook has more than {CELLS:,} cells.")
+        raise SubmissionError(f"The notebook has more than {CELLS:,} cells.")
     return [cell for cell in cells if isinstance(cell, dict)]
 
 
@@ -551,7 +551,7 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
 
     A solution cell counts as code even if it has become text. The sheet's check cells are left out,
     unless the student has written something else into them. Copied and split cells simply run in
-    their order. Raises HandInError.
+    their order. Raises SubmissionError.
     """
     checks = {
         source_of(cell).strip()
@@ -567,7 +567,9 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
             continue
         found.append((f"cell {number}", source))
     if sum(len(source) for _, source in found) > SOURCE_CHARACTERS:
-        raise HandInError(f"The notebook holds more than {SOURCE_CHARACTERS:,} characters of code.")
+        raise SubmissionError(
+            f"The notebook holds more than {SOURCE_CHARACTERS:,} characters of code."
+        )
     return found
 
 
@@ -592,5 +594,5 @@ def _blocks(path: Path, most: int) -> Iterator[bytes]:
             while most > 0 and (block := file.read(min(1 << 20, most))):
                 most -= len(block)
                 yield block
-    except (OSError, HandInError):
+    except (OSError, SubmissionError):
         return

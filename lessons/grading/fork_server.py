@@ -2,7 +2,7 @@
 hand-in costs milliseconds.
 
 A warm start is as safe as a cold one. The server itself never runs a student's code. It forks
-first, the child then locks itself in (confine.py), and only then does the first line of the
+first, the child then locks itself in (sandbox.py), and only then does the first line of the
 student's run. The child has no way back: the socket by which the grader commands the server is
 closed in it. A cold start is a server that is used once.
 
@@ -39,7 +39,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import confine, worker
+from . import sandbox, worker
 
 PRELOAD = (
     "numpy.ma minigrad minigrad.func minigrad.watch minigrad.trace minigrad.nn minigrad.optim"
@@ -123,7 +123,7 @@ class _Server:
         self.child = 0
         self.status: int | None = None
         self.used = 0.0
-        self.locks: confine.Locks | None = None
+        self.locks: sandbox.Locks | None = None
         self.trouble = "it was not prepared"
         self.folder = ""
         self.readable: list[str] = []
@@ -133,8 +133,8 @@ class _Server:
         child is asked for.
         """
         try:
-            self.locks = confine.Locks(command["read"], command["folder"], command["memory"])
-        except (confine.ConfinementError, OSError, ValueError) as error:
+            self.locks = sandbox.Locks(command["read"], command["folder"], command["memory"])
+        except (sandbox.SandboxError, OSError, ValueError) as error:
             self.trouble = f"{type(error).__name__}: {error}"
         self.folder, self.readable = command["folder"], command["read"]
         os.environ.update(HOME=self.folder, TMPDIR=self.folder)
@@ -165,7 +165,7 @@ class _Server:
             os.close(pipe)
         return {"error": self.trouble} if self.locks is None else None
 
-    def be_the_child(self, locks: confine.Locks, request_pipe: int, answer_pipe: int) -> None:
+    def be_the_child(self, locks: sandbox.Locks, request_pipe: int, answer_pipe: int) -> None:
         """Leaves the server's world behind, then answers requests. Nothing of the student has
         run so far.
         """
@@ -179,13 +179,13 @@ class _Server:
         for number, descriptor in enumerate(kept, 100):
             if descriptor >= 0:
                 os.dup2(number, number - 97)
-        assert confine.resource is not None
-        os.closerange(7, min(confine.resource.getrlimit(confine.resource.RLIMIT_NOFILE)[0], 65536))
+        assert sandbox.resource is not None
+        os.closerange(7, min(sandbox.resource.getrlimit(sandbox.resource.RLIMIT_NOFILE)[0], 65536))
         control = socket.socket(fileno=5)
         locks.ruleset = 6 if locks.ruleset >= 0 else -1
         try:
             said: dict[str, Any] = {"pid": os.getpid(), "obtained": locks.apply()}
-        except (confine.ConfinementError, OSError, ValueError) as error:
+        except (sandbox.SandboxError, OSError, ValueError) as error:
             said = {"error": f"{type(error).__name__}: {error}"}
         _send(control, said)
         control.close()

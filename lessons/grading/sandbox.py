@@ -43,7 +43,7 @@ CPU_BACKSTOP_S = 600
 EPERM, ENOSYS = 1, 38
 
 
-class ConfinementError(RuntimeError):
+class SandboxError(RuntimeError):
     """The kernel did not grant what the grader was told to insist on."""
 
 
@@ -52,7 +52,7 @@ def apply(read: Iterable[str], write: str, memory: int = MEMORY_BYTES) -> list[s
     "seccomp".
 
     read: files and folders that may still be read; write: the folder that may be written. Raises
-    ConfinementError where other threads
+    SandboxError where other threads
     run already: Landlock would not reach them.
     """
     return Locks(read, write, memory).apply()
@@ -83,7 +83,7 @@ class Locks:
         if self.libc is None:
             return obtained
         if os.path.isdir("/proc/self/task") and len(os.listdir("/proc/self/task")) > 1:
-            raise ConfinementError("the process has threads already, so it cannot lock itself in")
+            raise SandboxError("the process has threads already, so it cannot lock itself in")
         self.libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0)  # no process survives the server
         if self.libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             return obtained
@@ -183,7 +183,7 @@ def _allow(libc: Any, ruleset: int, path: str, access: int) -> None:
             access &= EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
         rule = struct.pack("=Qi", access, opened)
         if libc.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, rule, 0) != 0:
-            raise ConfinementError(
+            raise SandboxError(
                 f"Landlock refuses the rule for {path}: {os.strerror(ctypes.get_errno())}"
             )
     finally:

@@ -1,7 +1,7 @@
-"""Stand-ins for packages that only display: importing matplotlib in an answer's cell must not cost
+"""Stubs of packages that only display: importing matplotlib in an answer's cell must not cost
 the answer.
 
-While a hand-in is graded, `plt.plot(x)` does nothing. Anything can be asked of a stand-in; it gives
+While a hand-in is graded, `plt.plot(x)` does nothing. Anything can be asked of a stub; it gives
 another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student,
 and the grader does not look at them. A package that a lesson's own cells use, and that is not here,
 can be imported as well, so that the rest of the cell runs: it is the first use of it that fails,
@@ -185,6 +185,6 @@ class _LastFinder:
 
 
 def install(nothing_: Nothing) -> None:
-    """From now on, importing one of the packages gives a stand-in."""
+    """From now on, importing one of the packages gives a stub."""
     sys.meta_path.insert(0, _Finder(nothing_))  # type: ignore[arg-type]
     sys.meta_path.append(_LastFinder())  # type: ignore[arg-type]

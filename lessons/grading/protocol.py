@@ -46,7 +46,7 @@ DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", 
 DIMENSIONS = 32
 
 
-class WireError(ValueError):
+class ProtocolError(ValueError):
     """Something that is not plain, or not a message; the text goes after "it " or "what came
     back ".
     """
@@ -57,7 +57,7 @@ class WireError(ValueError):
 
 def encode(value: Any) -> Any:
     """A value as JSON's own types. NumPy's and minigrad's scalars and tensors become arrays.
-    Raises WireError.
+    Raises ProtocolError.
     """
     return _Encoder().encode(value, 0)
 
@@ -75,11 +75,11 @@ class _Encoder:
     def count(self, items: int) -> None:
         self.items += items
         if self.items > ITEMS:
-            raise WireError(f"holds more than {ITEMS:,} values")
+            raise ProtocolError(f"holds more than {ITEMS:,} values")
 
     def encode(self, value: Any, depth: int) -> Any:
         if depth > DEPTH:
-            raise WireError(f"is nested more than {DEPTH} deep")
+            raise ProtocolError(f"is nested more than {DEPTH} deep")
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -101,7 +101,7 @@ class _Encoder:
         if isinstance(value, int):
             number = int.__int__(value)
             if abs(number) >= MOST:
-                raise WireError(f"holds a whole number of more than {DIGITS:,} digits")
+                raise ProtocolError(f"holds a whole number of more than {DIGITS:,} digits")
             return number
         if isinstance(value, ndarray | generic) or _is_tensor(
             value
@@ -112,7 +112,7 @@ class _Encoder:
             return number_ if math.isfinite(number_) else {"f": repr(number_)}
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
-                raise WireError("is a dictionary whose keys are not all texts")
+                raise ProtocolError("is a dictionary whose keys are not all texts")
             self.count(len(value))
             return {
                 "d": {
@@ -120,13 +120,13 @@ class _Encoder:
                     for key, item in value.items()
                 }
             }
-        raise WireError(_not_plain(value))
+        raise ProtocolError(_not_plain(value))
 
     def _array(self, value: Any) -> Any:
         if _is_tensor(value):
             value = value.detach().numpy()
         if isinstance(value, MaskedArray):
-            raise WireError("is a masked array; fill it, with `.filled(…)`")
+            raise ProtocolError("is a masked array; fill it, with `.filled(…)`")
         array = asarray(value)
         if array.dtype.kind == "f" and array.dtype.itemsize > 8:
             array = array.astype(float64)
@@ -140,7 +140,7 @@ class _Encoder:
                 if array.dtype.kind == "c"
                 else f"the dtype {array.dtype}"
             )
-            raise WireError(f"is an array of {what}; it should hold real numbers")
+            raise ProtocolError(f"is an array of {what}; it should hold real numbers")
         self._room(
             None, array.nbytes
         )  # before the copy: a broadcast array can be large and take no memory
@@ -149,7 +149,7 @@ class _Encoder:
     def _room(self, value: Any, size: int) -> Any:
         self.bytes += size
         if self.bytes > VALUE_BYTES:
-            raise WireError(f"holds more than {VALUE_BYTES:,} bytes")
+            raise ProtocolError(f"holds more than {VALUE_BYTES:,} bytes")
         return value
 
 
@@ -205,15 +205,15 @@ def _is_tensor(value: Any) -> bool:
 
 
 def loads(line: bytes, limit: int | None = LINE_BYTES) -> Any:
-    """A message as JSON's own types. Raises WireError for whatever is not JSON, too long, too
+    """A message as JSON's own types. Raises ProtocolError for whatever is not JSON, too long, too
     deep or too large.
     """
     if limit is not None and len(line) > limit:
-        raise WireError(f"is longer than {limit:,} bytes")
+        raise ProtocolError(f"is longer than {limit:,} bytes")
     try:
         return _read(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError, MemoryError) as error:
-        raise WireError(f"is not a message ({type(error).__name__})") from None
+        raise ProtocolError(f"is not a message ({type(error).__name__})") from None
 
 
 def dumps(message: Any) -> bytes:
@@ -230,7 +230,7 @@ def text(message: Any) -> str:
 
 def decode(message: Any) -> Any:
     """The plain value that a message stands for: fresh lists, dictionaries and arrays. Raises
-    WireError.
+    ProtocolError.
     """
     return _Decoder().decode(message, 0)
 
@@ -242,7 +242,7 @@ class _Decoder:
     def count(self, items: int) -> None:
         self.items += items
         if self.items > ITEMS:
-            raise WireError(f"holds more than {ITEMS:,} values")
+            raise ProtocolError(f"holds more than {ITEMS:,} values")
 
     def all(self, messages: list[Any], depth: int) -> list[Any]:
         self.count(len(messages))
@@ -253,7 +253,7 @@ class _Decoder:
 
     def decode(self, message: Any, depth: int) -> Any:
         if depth > DEPTH:
-            raise WireError(f"is nested more than {DEPTH} deep")
+            raise ProtocolError(f"is nested more than {DEPTH} deep")
         if message is None or isinstance(
             message, float | int
         ):  # truth values are ints; json reads NaN and Infinity too, as floats
@@ -263,7 +263,7 @@ class _Decoder:
         if isinstance(message, list):
             return self.all(message, depth + 1)
         if not isinstance(message, dict):
-            raise WireError("is not a message")
+            raise ProtocolError("is not a message")
         if message.keys() == {"t"} and isinstance(message["t"], list):
             return tuple(self.all(message["t"], depth + 1))
         if message.keys() == {"d"} and isinstance(message["d"], dict):
@@ -278,31 +278,31 @@ class _Decoder:
             return float(message["f"])
         if message.keys() == {"a", "s", "b"}:
             return _array(message["a"], message["s"], message["b"])
-        raise WireError("is not a message")
+        raise ProtocolError("is not a message")
 
 
 def _array(dtype: Any, shape: Any, data: Any) -> np.ndarray:
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise WireError("is an array of an unknown dtype")
+        raise ProtocolError("is an array of an unknown dtype")
     if (
         not isinstance(shape, list)
         or len(shape) > DIMENSIONS
         or not all(type(n) is int and 0 <= n <= VALUE_BYTES for n in shape)
     ):
-        raise WireError("is an array of an impossible shape")
+        raise ProtocolError("is an array of an impossible shape")
     if not isinstance(data, str) or len(data) > 2 * VALUE_BYTES:
-        raise WireError("is an array of impossible data")
+        raise ProtocolError("is an array of impossible data")
     try:
         raw = base64.b64decode(data.encode("ascii"), validate=True)
     except (binascii.Error, ValueError):
-        raise WireError("is an array of impossible data") from None
+        raise ProtocolError("is an array of impossible data") from None
     kind = np.dtype(dtype)
     if len(raw) > VALUE_BYTES or math.prod(shape) * kind.itemsize != len(raw):
-        raise WireError("is an array whose shape and data do not fit together")
+        raise ProtocolError("is an array whose shape and data do not fit together")
     try:
         array = np.frombuffer(raw, dtype=kind).reshape(shape).copy()
     except ValueError:  # an empty array whose other dimensions are larger than NumPy can count
-        raise WireError("is an array of an impossible shape") from None
+        raise ProtocolError("is an array of an impossible shape") from None
     # A truth value is one bit: bytes other than 0 and 1 would be true and differ from each other.
     return np.asarray(array.view(np.uint8) != 0) if dtype == "|b1" else array
 

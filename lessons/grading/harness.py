@@ -24,7 +24,7 @@ OPERATORS = {
 
 
 def plain(value):
-    """A student's number or array as it is sent; minigrad's tensors are sent by the wire itself."""
+    """A student's number or array as it is sent; protocol.py sends minigrad's tensors itself."""
     return (
         value
         if value is None or isinstance(value, bool | int | float | str) or hasattr(value, "detach")
