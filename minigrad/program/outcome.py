@@ -18,9 +18,12 @@ from ..core.graph import Version
 from ..core.modes import state
 from ..core.tensor import Leaf, Tensor, alias, memory_version
 from ..errors import ProgramError
-from .graphs import Memory, attach, cut, recorded_graphs
+from .graph_pattern import Memory
+from .graph_programs import cut
 from .passes import simplified
 from .payload import Recorded
+from .replayed_node import attach
+from .result_graphs import recorded_graphs
 from .snapshot import Snapshot, alike
 from .structure import describe, rebuild
 
@@ -208,7 +211,8 @@ class Outcome:
         for i, count in self.versions:
             memory_version(results[i]).count = count
         for leaf, count in self.gradient_versions:
-            memory_version(leaf.stored_grad).count = count  # type: ignore[arg-type]
+            assert leaf.stored_grad is not None
+            memory_version(leaf.stored_grad).count = count
         if self.graphs:
             own = len(results) - self._extra
             extra = [t.array for t in results[own:]]

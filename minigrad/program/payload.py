@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from .record import Recorder
 
 
+UNREAD = -1
+"""The number of a view that has not been read yet."""
+
+
 class Memory:
     """A piece of memory: the number of the value that it holds, how often it was overwritten,
     and the payload that owns it.
@@ -66,7 +70,7 @@ class Recorded(Payload):
     ) -> None:
         self.recorder, self.array, self._number, self.steps = recorder, array, number, steps
         self.memory = Memory(number, self) if memory is None else memory
-        self._seen = self.memory.writes
+        self._seen = -1 if number == UNREAD else self.memory.writes
 
     @property
     def number(self) -> int:

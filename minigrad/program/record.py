@@ -47,7 +47,7 @@ from .instructions import (
     refs_in,
 )
 from .passes import simplified
-from .payload import Memory, Recorded, RunTimeNumber, viewed
+from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
 from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
 from .program import Program
 from .structure import describe, rebuild
@@ -86,9 +86,7 @@ def recorded(
     """As `trace`, and the result of the run that was recorded: `(program, result)`. What the
     function writes is really written.
     """
-    title = (
-        name if name is not None else str(getattr(function, "__name__", type(function).__name__))
-    )
+    title = name_of(function) if name is None else name
     leaves: list[tuple[str, Tensor]] = []
     template = describe(tuple(examples), leaves, "")
     inputs = _named_inputs(function, leaves, len(examples))
@@ -370,8 +368,8 @@ class Recorder:
         if tensor.view_of is not None:
             self.lift(tensor.view_of.base)
             base = tensor.view_of.base.array
-            payload = Recorded(self, array, -1, base.memory, base.steps + tensor.view_of.steps)
-            payload._seen = -1  # not read yet
+            steps = base.steps + tensor.view_of.steps
+            payload = Recorded(self, array, UNREAD, base.memory, steps)
         else:
             known = self._payloads.get(id(array))
             payload = self._from_outside(array) if known is None else known
@@ -773,6 +771,11 @@ def _called_on_tensors(primitive: Primitive) -> bool:
         and bool(event.args)
         and isinstance(event.args[0], Tensor)
     )
+
+
+def name_of(function: Any) -> str:
+    """What a function is called; a callable object by its class."""
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _may_raise(primitive: Primitive, params: dict[str, Any]) -> bool:

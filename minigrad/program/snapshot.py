@@ -247,8 +247,9 @@ class Snapshot:
             was, now = first.grad, tensor.stored_grad
             if (was is None) is not (now is None) or not alike(first.array, tensor.array):
                 return False
-            new = was is not None and now is not None and id(was) not in self.tensors
-            if new and not alike(was.array, now.array):  # type: ignore[union-attr]
+            if was is None or now is None or id(was) in self.tensors:
+                continue
+            if not alike(was.array, now.array):
                 return False
         return True
 

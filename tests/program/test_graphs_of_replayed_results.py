@@ -158,7 +158,7 @@ def test_errors_and_their_absence_both_occur() -> None:
 
 def test_results_that_share_nothing_have_programs_of_their_own() -> None:
     """The backward pass of one of two networks runs its program, not the engine's operations."""
-    from minigrad.program.graphs import ReplayedNode
+    from minigrad.program.replayed_node import ReplayedNode
 
     a, b = mg.ones(4, requires_grad=True), mg.ones(4, requires_grad=True)
     function = mg.compile(disjoint(a, b))

@@ -1,0 +1,83 @@
+"""The arguments of a call of a compiled function: which of them are a program's inputs, and what of
+the others is a part of the program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import autograd, backend
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor
+from ..core.views import grad_node
+from .guards import PLAIN
+
+
+class Arguments:
+    """The arguments of a call: tensors (the program's inputs), and what is part of the program.
+    key: equal for calls that may share one.
+    """
+
+    __slots__ = ("_numbers", "args", "containers", "key", "kwargs", "problem", "roots", "tensors")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.tensors: list[Tensor] = []
+        self.roots: list[
+            tuple[str, Any]
+        ] = []  # objects by identity, which the function may look into
+        self.containers: list[Any] = []  # the lists, tuples and dicts among them
+        self.problem: str | None = None
+        self._numbers: dict[int, int] = {}
+        settings = (state.recording, backend.default_dtype(), autograd.training)
+        self.key = (*settings, *[self._key(f"argument {i}", a) for i, a in enumerate(args)])
+        if kwargs:
+            self.key += tuple(
+                (name, self._key(f"argument {name}", a)) for name, a in kwargs.items()
+            )
+
+    def changed(self) -> bool:
+        """Whether a list or dict among them holds other things than it did."""
+        now = Arguments(self.args, self.kwargs)
+        return self.key != now.key or not (
+            _identical(self.tensors, now.tensors) and _identical(self.containers, now.containers)
+        )
+
+    def _key(self, name: str, value: Any) -> Any:
+        if type(value) is Tensor:
+            array, node = value.array, value.node if value.view_of is None else grad_node(value)
+            if node is None and value.tangents is None and value.stored_grad is None:
+                number = self._numbers.setdefault(id(value), len(self.tensors))
+                if number < len(self.tensors):
+                    return number  # the same tensor once more
+                self.tensors.append(value)
+                return array.shape, array.dtype, type(array), array.strides
+            if not isinstance(node, Leaf):
+                self.problem = f"{name} carries a graph, tangents or a .grad: detach() it"
+            self.roots.append((name, value))
+            return id(value)
+        if isinstance(value, PLAIN):
+            return type(value), repr(value)
+        if type(value) in (list, tuple, dict):
+            return self._container_key(name, value)
+        if isinstance(value, backend.NumpyArray):
+            self.problem = f"{name} is an array: give it as a tensor, mg.tensor(array)"
+        self.roots.append((name, value))
+        return id(value)
+
+    def _container_key(self, name: str, value: Any) -> Any:
+        kind: Any = type(value)
+        known = len(self.containers)
+        if kind is not tuple:
+            number = self._numbers.setdefault(id(value), -1 - known)
+            if number != -1 - known:
+                return number  # the same list or dict once more
+        self.containers.append(value)
+        if kind is dict:
+            pairs = value.items()
+            return (dict, *[(type(k), k, self._key(f"{name}[{k!r}]", v)) for k, v in pairs])
+        return (kind, *[self._key(f"{name}[{i}]", item) for i, item in enumerate(value)])
+
+
+def _identical(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
