@@ -58,7 +58,7 @@ def recorded(
             if phase_of(node) != current:
                 current = phase_of(node)
                 stack.close()
-                stack.enter_context(recorder.phase(current))
+                stack.enter_context(recorder.phases.named(current))
 
         values = evaluate(order, own, wanted, enter)
         stack.close()

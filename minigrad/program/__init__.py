@@ -1,17 +1,20 @@
 """Programs: what a function did, as a straight line of instructions that can be read, tested,
 simplified, saved, drawn and run again.
 
-Read in this order: `instructions` (the data), `payload` and `record` (how a program comes from a
-function), `passes` (how it is made smaller), `memory` and `run` (how it is run without waste),
-`compiled` and `world` (a training step that is replayed only where that is right), `fused` and
-`capture` (kernels and graphs for CUDA devices), `files`, `as_trace`.
+Read in this order: `instructions` and `program` (the data), `payload`, `recorder` and `tracing`
+(how a program comes from a function), `passes` (how it is made smaller), `memory`, `lower` and
+`run` (how it is run without waste), `environment` and `guards` (what a function can find, and
+whether that is still so), `snapshot`, `outcome`, `variant` and `compiled` (a training step that is
+replayed only where that is right), `fused` and `capture` (kernels and graphs for CUDA devices),
+`files`, `as_trace`.
 """
 
 from .compiled import Compiled, EagerWarning, compile
 from .files import save
 from .instructions import Instruction, Literal, Ref, Type
 from .program import Program, load
-from .record import Recorder, recorded, trace
+from .recorder import Recorder
+from .tracing import recorded, trace
 
 __all__ = [
     "Compiled", "EagerWarning", "Instruction", "Literal", "Program", "Recorder", "Ref", "Type",

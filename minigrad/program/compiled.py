@@ -10,40 +10,33 @@ replayed from then on.
         return loss
 
 Compiled means: the same, faster. Every call leaves what the plain call leaves: values, gradients,
-graphs and aliases of results, version
-counts, errors, random numbers, the states of optimisers and modules.
+graphs and aliases of results, version counts, errors, random numbers, the states of optimisers and
+modules.
 
 The first call with arguments of some shapes, dtypes and strides is an ordinary one (optimisers make
-their state in it). So are the second and
-the third; after each, the function runs once more, on copies of what it found (snapshot.py), and
-that run is recorded. If both recordings are
-one program, the second run gave what the call itself gave, and nothing that the function did was
-out of the program's reach, later calls
-replay it.
+their state in it). So are the second and the third; after each, the function runs once more, on
+copies of what it found (snapshot.py), and that run is recorded. If both recordings are one program,
+the second run gave what the call itself gave, and nothing that the function did was out of the
+program's reach, later calls replay it.
 
 A replay is right only while Python would do the same again. That is checked in each call
-(guards.py: settings, module modes, numbers and
-other variables that the function can find; which tensors share memory), and when something differs,
-another program is recorded for it. What
-cannot be recorded runs as itself, with a reason: decisions and shapes by values, side effects in
-Python, hooks, arguments that are no tensors,
-objects into which Python cannot look. The reason is in `.reason` and is given once as an
-`EagerWarning`. A replay that fails has written
-nothing; the function then runs as itself, and its error is that of the plain call.
+(guards.py: settings, module modes, numbers and other variables that the function can find; which
+tensors share memory), and when something differs, another program is recorded for it. What cannot
+be recorded runs as itself, with a reason: decisions and shapes by values, side effects in Python,
+hooks, arguments that are no tensors, objects into which Python cannot look. The reason is in
+`.reason` and is given once as an `EagerWarning`. A replay that fails has written nothing; the
+function then runs as itself, and its error is that of the plain call.
 
 Results that require grad have a graph, so a compiled model is differentiated from outside: their
-backward pass is a program too (result_graphs.py).
-Results that are arguments, tensors from outside, or views of such or of each other are that in
-replays as well (outcome.py).
+backward pass is a program too (result_graphs.py). Results that are arguments, tensors from outside,
+or views of such or of each other are that in replays as well (outcome.py).
 
 *Bits.* A replay gives the bits of the plain call where the same kernel runs on operands of the same
-memory layout, and all kernels of NumPy
-give the same bits in every layout. BLAS does not: what depends on a product of matrices whose
-operands lie otherwise agrees within 16 units of
-roundoff of its largest element for each product, as does the sum of a gradient from inside the
-function and one from outside, which is taken
-in another order. From its second run on, a program gives the same bits for the same values in the
-same layout.
+memory layout, and all kernels of NumPy give the same bits in every layout. BLAS does not: what
+depends on a product of matrices whose operands lie otherwise agrees within 16 units of roundoff of
+its largest element for each product, as does the sum of a gradient from inside the function and one
+from outside, which is taken in another order. From its second run on, a program gives the same bits
+for the same values in the same layout.
 """
 
 from __future__ import annotations
@@ -59,7 +52,7 @@ from ..core.modes import state
 from ..errors import ProgramError
 from .arguments import Arguments
 from .environment import UNWRAPPED
-from .record import Recorder, name_of
+from .recorder import Recorder, name_of
 from .run import OverlapError
 from .snapshot import Snapshot
 from .variant import ONE_MEMORY, ONE_TENSOR, Variant

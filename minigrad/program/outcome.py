@@ -1,12 +1,10 @@
 """What a recorded call gives back, so that a replay gives back the like: which results are tensors
-that were there, which are views or
-detached aliases of others, which have a graph.
+that were there, which are views or detached aliases of others, which have a graph.
 
 *Own* results are those whose values a program makes. All others are found from a tensor that was
-there before (an argument, a tensor from
-outside, a gradient) or from an own result: as that tensor itself, or by the engine's view
-operations and `detach`. A view into memory that
-is itself no result makes its base an own result, which only the plan knows.
+there before (an argument, a tensor from outside, a gradient) or from an own result: as that tensor
+itself, or by the engine's view operations and `detach`. A view into memory that is itself no result
+makes its base an own result, which only the plan knows.
 """
 
 from __future__ import annotations

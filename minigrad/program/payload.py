@@ -32,7 +32,7 @@ from ..ops.reduce import mean, sum_
 from ..ops.shape import permute, reshape
 
 if TYPE_CHECKING:
-    from .record import Recorder
+    from .recorder import Recorder
 
 
 UNREAD = -1

@@ -7,10 +7,9 @@ trace.
     and changes copies only
 
 Inside `run` each tensor has the array, the version counter, the view and the `.grad` that it had,
-all of them copies, and each optimiser
-its state. Memory that the program owns is not written at all, so there is nothing to undo but
-references: they are put back whatever ends
-the second run, an interrupt at any line included.
+all of them copies, and each optimiser its state. Memory that the program owns is not written at
+all, so there is nothing to undo but references: they are put back whatever ends the second run, an
+interrupt at any line included.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from .lower import shaped_by_values
 from .outcome import Outcome
 from .passes import hashable
 from .places import GradientPlace, TensorPlace
-from .record import Recorder, name_of
+from .recorder import Recorder, name_of
 from .run import Replayer
 from .snapshot import MADE_STATE, Snapshot
 
@@ -110,11 +110,11 @@ class Variant:
         ]
 
         def again(after: Any) -> Any:
-            recorder.capture_world(self.environment.tensors)
+            recorder.capture_environment(self.environment.tensors)
             with recorder.recording():
                 for name, tensor in zip(names, arguments.tensors, strict=True):
                     recorder.take(tensor, name)
-                recorder.lift_world()
+                recorder.lift_environment()
                 second = self.function(*arguments.args, **arguments.kwargs)
                 recorder.keeps_checks = False
                 outcome = Outcome(

@@ -7,9 +7,6 @@ owner of these payloads (payload.py) it runs every kernel and notes it. The func
 once, in Python, with its real values: so branches and loops work, and what they decided by values
 is noted as frozen.
 
-    program = trace(f, x)     # f(x) ran once
-    program(x2)               # the same instructions on new values, without Python, engine or graph
-
 Source of the method: tracing with concrete values, as torch.jit.trace does; programs in single
 assignment, as in JAX's jaxprs.
 """
@@ -19,7 +16,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -33,11 +30,8 @@ from ..core.modes import Event, state
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
-from ..grad_mode import enable_grad
 from ..ops.chance import generator
-from .environment import Environment
 from .instructions import (
-    PHASES,
     Instruction,
     Literal,
     Operand,
@@ -46,78 +40,15 @@ from .instructions import (
     map_params,
     refs_in,
 )
-from .passes import simplified
 from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
+from .phases import Phases
 from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
 from .program import Program
-from .structure import describe, rebuild
-
-
-def trace(
-    function: Callable[..., Any],
-    *examples: Any,
-    backward: bool = False,
-    simplify: bool = True,
-    name: str | None = None,
-) -> Program:
-    """The Program of `function(*examples)`, which runs once.
-
-    examples: tensors, nested in tuples, lists and dicts; other plain values (numbers, strings,
-    None) become part of the program. Tensors that the function finds elsewhere are constants of the
-    program, or captured inputs (read again in each run) if they require grad or are written to.
-    backward: differentiate the result (one number) too; the program then returns `(result,
-    gradients)`, a dict by the names of the inputs that require grad and of the captured leaves.
-    simplify: remove dead code and repeated computations (bit-identical). name: of the program, else
-    the function's.
-
-    Raises ProgramError for what cannot be recorded: vmap inside the function, a trace within a
-    trace, arguments that are no tensors.
-    """
-    return recorded(function, *examples, backward=backward, simplify=simplify, name=name)[0]
-
-
-def recorded(
-    function: Callable[..., Any],
-    *examples: Any,
-    backward: bool = False,
-    simplify: bool = True,
-    name: str | None = None,
-) -> tuple[Program, Any]:
-    """As `trace`, and the result of the run that was recorded: `(program, result)`. What the
-    function writes is really written.
-    """
-    title = name_of(function) if name is None else name
-    leaves: list[tuple[str, Tensor]] = []
-    template = describe(tuple(examples), leaves, "")
-    inputs = _named_inputs(function, leaves, len(examples))
-    recorder = Recorder()
-    recorder.name_tensors(function)
-    outside = Environment([(title, function)]).tensors
-    with recorder.recording():
-        recorder.lift_constants(outside)
-        tensors = [recorder.input(tensor, label) for label, tensor in inputs]
-        arguments = _placed(template, tensors)
-        if backward:
-            with enable_grad():
-                result = function(*arguments)
-                result = (
-                    result,
-                    recorder.gradients(
-                        result, dict(zip((label for label, _ in inputs), tensors, strict=True))
-                    ),
-                )
-        else:
-            result = function(*arguments)
-        found: list[tuple[str, Tensor]] = []
-        signature = (template, describe(result, found, "result"))
-        program = recorder.finish([t for _, t in found], signature, title)
-    concrete = [wrap(t.array.array if type(t.array) is Recorded else t.array) for _, t in found]
-    return (simplified(program) if simplify else program), rebuild(signature[1], concrete)
 
 
 class Recorder:
-    """Collects a program. Use: `with recorder.recording(): …`, with `input`, `capture` and
-    `phase` inside and `finish` at the end.
+    """Collects a program. Use: `with recorder.recording(): …`, with `input` and `capture`
+    inside and `finish` at the end.
     """
 
     def __init__(self) -> None:
@@ -125,6 +56,7 @@ class Recorder:
         self.instructions: list[Instruction] = []
         self.names: dict[int, str] = {}
         self.decisions: dict[str, int] = {}
+        self.phases = Phases()
         self.open = False
         self._inputs: list[int] = []
         self._outside: dict[int, Any] = {}  # values that came from outside: number -> array
@@ -142,15 +74,10 @@ class Recorder:
         self._grads: dict[
             int, tuple[Tensor, int, Tensor | None]
         ] = {}  # id(leaf) -> leaf, its number, its .grad before
-        # nodes (by birth) that were made in a reverse pass: 1 for a first one, 2 for one through
-        # that
-        self._levels: dict[int, int] = {}
-        self._walk: Any = None
-        self._level = 0
         self._states: list[
             tuple[dict[str, Any], str, Recorded]
         ] = []  # optimisers' states, with what they hold while recording
-        self._world: dict[
+        self._environment: dict[
             int, Tensor
         ] = {}  # id(tensor) -> tensors of which it is known that they were there before
         self._leaf_of: dict[
@@ -172,7 +99,6 @@ class Recorder:
         # by identity: all other tensors are recorded on copies (None: no tensor is)
         self.known: dict[int, Any] | None = None
         self._originals: list[tuple[Tensor, Any, Any]] = []
-        self._phase: str | None = None
         self._types: dict[tuple[Any, ...], Type] = {}
 
     @contextmanager
@@ -201,15 +127,6 @@ class Recorder:
             self._restore()
             self._forget()
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Let all instructions recorded inside the `with` block have this phase ("update", say)."""
-        before, self._phase = self._phase, name
-        try:
-            yield
-        finally:
-            self._phase = before
-
     def name_tensors(self, function: Any) -> None:
         """Learn what the function's author calls the tensors (and modules) that it finds in its
         closure, its globals and itself.
@@ -229,7 +146,7 @@ class Recorder:
                 if name in getattr(function, "__globals__", {})
             ]
         for name, thing in found:
-            for path, tensor in _tensors_in(name, thing):
+            for path, tensor in tensors_in(name, thing):
                 self._note_outside(path, tensor)
 
     def _note_outside(self, name: str, tensor: Tensor) -> None:
@@ -239,12 +156,12 @@ class Recorder:
             if tensor.stored_grad is not None:
                 self._leaf_of[id(tensor.stored_grad)] = tensor
 
-    def capture_world(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
+    def capture_environment(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
         """These tensors (with names) are all that the function can find outside: each is read again
-        in every run, whatever it is used for. Call it before recording, and `lift_world` when
+        in every run, whatever it is used for. Call it before recording, and `lift_environment` when
         recording has begun."""
         for name, tensor in tensors:
-            self._world[id(tensor)] = tensor
+            self._environment[id(tensor)] = tensor
             self._note_outside(name, tensor)
 
     def lift_constants(self, tensors: Sequence[tuple[str, Tensor]]) -> None:
@@ -257,9 +174,9 @@ class Recorder:
                 self._labels.setdefault(id(tensor), name)
                 self.lift(tensor)
 
-    def lift_world(self) -> None:
-        """Give all tensors of the world, and their gradients, payloads that record."""
-        for tensor in self._world.values():
+    def lift_environment(self) -> None:
+        """Give all tensors of the environment, and their gradients, payloads that record."""
+        for tensor in self._environment.values():
             self.lift(tensor)
             if tensor.stored_grad is not None:
                 self.lift(tensor.stored_grad)
@@ -296,7 +213,7 @@ class Recorder:
                 state[name] = self.capture(StatePlace(optimizer, param, name))
                 self._states.append((state, name, state[name]))
         known = set(state)
-        with self.phase("update"):
+        with self.phases.named("update"):
             yield settings
         if set(state) != known:
             raise ProgramError(
@@ -386,7 +303,7 @@ class Recorder:
             owner = tensor if tensor.view_of is None else tensor.view_of.base
             always = number in self._places and self._places[number].always
             self._places[number] = TensorPlace(owner, self._labels.get(id(tensor)))
-            self._places[number].always |= always or id(tensor) in self._world
+            self._places[number].always |= always or id(tensor) in self._environment
         if isinstance(tensor.node, Leaf) and number in self._places:
             self._places[number].always = True
             if tensor.view_of is None and id(tensor) not in self._grads:
@@ -527,7 +444,7 @@ class Recorder:
         outputs = tuple(range(first, len(self.types)))
         checks = self.keeps_checks and _may_raise(primitive, noted)
         self.instructions.append(
-            Instruction(primitive, operands, noted, outputs, self._current_phase(), checks)
+            Instruction(primitive, operands, noted, outputs, self.phases.current(), checks)
         )
         return first
 
@@ -580,32 +497,7 @@ class Recorder:
                     event.primitive, (), event.params, event.result
                 )
             self._known[id(event.result)] = (event.result, number)
-        if state.walk is not None and event.phase == "forward" and event.node is not None:
-            self._pass_name(state.walk)
-            self._levels[event.node.sequence_number] = self._level
-
-    def _current_phase(self) -> str:
-        if self._phase is not None:
-            return self._phase
-        event = modes.observation.event
-        while event is not None:
-            if event.phase == "tangent":
-                return "tangent"
-            event = event.parent
-        return "forward" if state.walk is None else self._pass_name(state.walk)
-
-    def _pass_name(self, walk: list[Any]) -> str:
-        """The phase of a reverse pass over these nodes: one more than that of the passes in
-        which some of them were made.
-        """
-        if self._walk is not walk:
-            self._walk = walk
-            self._level = (
-                1 + max((self._levels.get(n.sequence_number, 0) for n in walk), default=0)
-                if self._levels
-                else 1
-            )
-        return PHASES[self._level] if self._level < 3 else f"backward number {self._level}"
+        self.phases.note(event)
 
     # -------------------------------------------------------------------------------------- the end
 
@@ -734,7 +626,7 @@ class Recorder:
             self._payloads,
             self._places,
             self._grads,
-            self._world,
+            self._environment,
             self._leaf_of,
             self._before,
         ):
@@ -787,29 +679,7 @@ def _may_raise(primitive: Primitive, params: dict[str, Any]) -> bool:
     return bool(refs_in(params.values())) or not safe
 
 
-def _named_inputs(
-    function: Any, leaves: list[tuple[str, Tensor]], count: int
-) -> list[tuple[str, Tensor]]:
-    """Inputs by the function's own names for its arguments: "x", "batch.0"."""
-    import inspect
-
-    try:
-        names = [
-            p.name
-            for p in inspect.signature(function).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-    except (TypeError, ValueError):
-        names = []
-    named = []
-    for path, tensor in leaves:
-        first, dot, rest = path.partition(".")
-        at = int(first)
-        named.append(((names[at] if at < len(names) else f"x{at}") + dot + rest, tensor))
-    return named
-
-
-def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
+def tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
     """The tensors that a variable holds, itself or as a list, tuple, dict or module, each with a
     name.
     """
@@ -824,10 +694,6 @@ def _tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
         yield from ((dot + path, t) for path, t in thing.named_parameters())
         if hasattr(thing, "named_buffers"):
             yield from ((dot + path, t) for path, t in thing.named_buffers())
-
-
-def _placed(template: Any, tensors: list[Tensor]) -> Any:
-    return rebuild(template, tensors)
 
 
 def _user_line() -> str:
