@@ -101,7 +101,7 @@ difference_quotient = told_by(
     misconceptions=(
         _mistake(
             "the misprint",
-            "that is still the printed formula.",
+            "you still use the printed formula.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(h)) / h,
         ),
         _mistake(
@@ -365,8 +365,7 @@ central_difference = told_by(
         f"central_difference(f, {shown(case.args['x'])}) with f(x) = {case.args['f']}"
     ),
     checked=(
-        "Your numbers are compared with automatic differentiation, and f notes where you call it"
-        " for it."
+        "Your numbers are compared with automatic differentiation, and f notes where you call it."
     ),
     hints=(
         "Evaluate f on both sides of x, at equal distances. How far apart are the two points?",
@@ -518,8 +517,8 @@ _ALL: tuple[Exercise, ...] = (
         slips=(
             (
                 (
-                    "Each value of f has 16 digits. But the first ones are equal, and go away in"
-                    " the difference."
+                    "Each value of f has 16 digits. But the leading ones are equal, and cancel"
+                    " in the difference."
                 ),
                 lambda: 16.0,
             ),

@@ -148,8 +148,7 @@ def _extent(exercise: Exercise, full: bool, count: int) -> str:
             else "It agrees."
         )
     return (
-        f"Checked here: {cases}, {'drawn anew' if varies(exercise, True) else 'the same'} on each"
-        " run."
+        f"Checked here: {cases}, {'redrawn' if varies(exercise, True) else 'the same'} on each run."
     )
 
 

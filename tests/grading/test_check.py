@@ -106,7 +106,7 @@ def one(rng):
         (
             asked(drawn),
             "All 2 cases of this run agree.",
-            "2 cases, drawn anew on each run.",
+            "2 cases, redrawn on each run.",
             "graded on other cases of the same kinds.",
         ),
         (

@@ -212,7 +212,7 @@ def test_the_step_of_the_checker_is_free_within_reason(h):
 
 
 @pytest.mark.parametrize("name, guess, says", [
-    ("digits", 16, "go away in the difference"),
+    ("digits", 16, "cancel in the difference"),
     ("evaluations", 2000, "computed once"),
     ("swell", 330, "same number of nodes"),
     ("swell", 65, "size of f itself"),

@@ -279,8 +279,7 @@ class Prediction:
         feedback.lines.append(
             Line(
                 "wrong",
-                f"{number(plain(guess))} is not it."
-                f" {slip or 'Look once more, or take a hint, and try again.'}",
+                f"{number(plain(guess))} is not right. {slip or 'Look again, or take a hint.'}",
             )
         )
         return feedback
@@ -472,8 +471,8 @@ class TableExercise:
         )
         if self._rounded(node, given[node]):
             say = (
-                f"{say[:-1]}, but it is close: keep four digits after the point, and round at the"
-                " end only."
+                f"{say[:-1]}, but it is close: keep four digits after the point, and round only"
+                " at the end."
             )
         return (
             say if node == reference["nodes"][0]["id"] else f"{say} The rows before it are right."
