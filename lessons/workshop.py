@@ -63,6 +63,7 @@ MADE_IN = {
     "pull_log": "lesson 11b, exercise 1",
     "mul": "lesson 11b, section 1", "div": "lesson 11b, section 1", "log": "lesson 11b, section 1",
     "Dual": "lesson 11b, exercise 2", "hvp": "lesson 11b, exercise 3",
+    "checkpoint": "lesson 12, exercise 6", "operation": "lesson 13, exercise 5",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
 

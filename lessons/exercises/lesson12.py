@@ -18,6 +18,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from .drive12 import Stage, plain
+from .engine_in_use import CHECKPOINT
 from .made import by_name
 
 # Not annotated, because students see them in the notebook like this.
@@ -585,6 +586,7 @@ TITLES = {
     "most_kept": "Exercise 3 · How much is kept?",
     "best_segments": "Exercise 4 · How many pieces?",
     "frugal": "Exercise 5 · A frugal chain",
+    "checkpoint": "Exercise 6 · A checkpoint for your own engine",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name((*_ALL, CHECKPOINT), TITLES)

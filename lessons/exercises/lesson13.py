@@ -18,6 +18,7 @@ from minigrad.watch import trace_function
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number
+from .engine_in_use import OPERATION
 from .made import by_name
 
 DRIVE = "minigrad.lessons.exercises.students_side:own_operation"
@@ -620,6 +621,7 @@ TITLES = {
     "Norm": "Exercise 2 · The length, and its hole",
     "Hypotenuse": "Exercise 3 · Derive the JVP",
     "Cube": "Exercise 4 · Once more",
+    "operation": "Exercise 5 · Rules for your own engine",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name((*_ALL, OPERATION), TITLES)

@@ -19,6 +19,7 @@ import minigrad as mg
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same, shown
 from ..grading.kinds import Number, Vjp
+from .engine_in_use import AGREES
 from .made import by_name, told_by
 
 # ------------------------------------------------------------------------------ a colleague's rules
@@ -526,6 +527,7 @@ TITLES = {
     "length": "Exercise 4 · A careful length",
     "skew": "Exercise 5 · Mend the colleague's function",
     "busiest": "Exercise 6 · Read a profile",
+    "agrees": "Exercise 7 · A test for engines",
 }
 
-EXERCISES: dict[str, Exercise] = by_name(_ALL, TITLES)
+EXERCISES: dict[str, Exercise] = by_name((*_ALL, AGREES), TITLES)

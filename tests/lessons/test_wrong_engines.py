@@ -119,7 +119,13 @@ def test_a_right_engine_of_any_kind_grows():
         assert check("products", *grown(change)).passed
 
 
-@pytest.mark.parametrize("name", rows(LATER))
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n == "gradients: overwrites" else pytest.param(n, marks=pytest.mark.whole)
+        for n in LATER
+    ],
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_wrong_engine_does_not_grow(name):
     feedback = check("products", *grown(SINGLES[name][0]))

@@ -1,4 +1,5 @@
-"""Wrong answers to the exercises in which the student's engine grows: lesson 11b.
+"""Wrong answers to the exercises of lessons 11b to 14 in which the student's engine grows or is
+put to use.
 
 Each is the right source with a piece of it written wrongly, and a phrase that the check must say.
 """
@@ -189,8 +190,106 @@ WRONG_PRODUCTS = {
     ),
 }
 
+CHECKPOINT = """
+def checkpoint(piece, *inputs):
+    values = [t.value for t in inputs]
+
+    def pull(g):
+        again = [Tensor(v) for v in values]
+        y = piece(*again)
+        start = Tensor(0.0, (y,), lambda _: (g,), "seed")
+        return gradients(topological_order(start), again)
+
+    return Tensor(piece(*inputs).value, inputs, pull, "checkpoint")
+"""
+RUN = 'return Tensor(piece(*inputs).value, inputs, pull, "checkpoint")'
+WRONG_CHECKPOINTS = {
+    "none": (RUN, "return piece(*inputs)", "all of its nodes are kept"),
+    "a node around the graph": (RUN, 'y = piece(*inputs)\n    return Tensor(y.value, (y,),'
+        ' lambda g: (g,), "checkpoint")', "nodes lie behind the result"),
+    "the graph kept in the pull": (
+        RUN, 'y = piece(*inputs)\n    return Tensor(y.value, inputs, lambda g: gradients('
+        'topological_order(Tensor(0.0, (y,), lambda _: (g,))), inputs), "checkpoint")',
+        "still kept for the pass back"),
+    "twice at once": (RUN, "piece(*inputs)\n    " + RUN, "ran 2 times"),
+    "run twice, kept": (RUN, 'piece(*inputs)\n    y = piece(*inputs)\n    return Tensor(y.value,'
+        " inputs, lambda g: gradients(topological_order(Tensor(0.0, (y,), lambda _: (g,))),"
+        ' inputs), "checkpoint")', "already runs twice on the way forward"),
+    "begun with 1": ("start = Tensor(0.0, (y,), lambda _: (g,), \"seed\")", "start = y.sum()",
+        "the adjoint g is left out"),
+    "the first input": ("gradients(topological_order(start), again)",
+        "[gradients(topological_order(start), again)[0], *(0 * v for v in values[1:])]",
+        "only the first input gets its part"),
+    "by other Tensors": ("gradients(topological_order(start), again)",
+        "gradients(topological_order(start), [Tensor(v) for v in values])",
+        "Nothing arrives at the inputs"),
+    "run three times": ("y = piece(*again)", "y = piece(*again)\n        piece(*again)",
+        "2 runs of each are needed"),
+    "one part for all": ("gradients(topological_order(start), again)",
+        "gradients(topological_order(start), again)[0]", ""),
+    "a Tensor of a Tensor": (RUN, RUN.replace(".value", ""), ""),
+}  # fmt: skip
+OPERATION = """
+def operation(forward, pull, name):
+    def apply(*inputs):
+        values = [t.value for t in inputs]
+        y = forward(*values)
+        return Tensor(y, inputs, lambda g: pull(g, y, *values), name)
+
+    return apply
+"""
+LAST = "return Tensor(y, inputs, lambda g: pull(g, y, *values), name)"
+WRONG_OPERATIONS = {
+    "forward again": (LAST, LAST.replace("g, y,", "g, forward(*values),"), "a second time"),
+    "pulled at once": (LAST, "parts = pull(np.ones_like(y), y, *values)\n        return Tensor(y,"
+        " inputs, lambda g: [g * p for p in parts], name)", "before any adjoint has arrived"),
+    "no adjoint": (LAST, LAST.replace("pull(g,", "pull(np.ones_like(g),"), "called with 1"),
+    "y for g": (LAST, LAST.replace("pull(g, y,", "pull(y, y,"), "is given y in the place of g"),
+    "no name": (LAST, LAST.replace(", name)", ")"), "has no name"),
+    "no parents": (LAST, LAST.replace("(y, inputs,", "(y, (),"), "has no parents"),
+    "the first parent": (LAST, LAST.replace("(y, inputs,", "(y, inputs[:1],"), ""),
+    "inputs for values": (LAST, LAST.replace("*values)", "*inputs)"), ""),
+    "the value alone": (LAST, "return y", "it should give a Tensor"),
+    "no function": ("return apply", "return apply(Tensor(1.0))", ""),
+    "g last": (LAST, LAST.replace("pull(g, y, *values)", "pull(y, g, *values)"),
+        "in the wrong order"),
+}  # fmt: skip
+AGREES = """
+def agrees(f, x, found):
+    slopes = np.zeros(x.shape)
+    for place in np.ndindex(x.shape):
+        h = 1e-6 * max(1.0, abs(x[place]))
+        step = np.zeros(x.shape)
+        step[place] = h
+        slopes[place] = (f(x + step) - f(x - step)) / (2 * h)
+    size = np.max(np.abs(slopes))
+    return np.shape(found) == x.shape and np.allclose(found, slopes, rtol=1e-4, atol=1e-4 * size)
+"""
+TEST = "np.allclose(found, slopes, rtol=1e-4, atol=1e-4 * size)"
+WRONG_TESTS = {
+    "everything passes": ("np.shape(found) == x.shape and " + TEST, "True", "lets everything pass"),
+    "nothing passes": (TEST, "np.array_equal(found, slopes)", "rejects everything"),
+    "the sums": (TEST, "np.isclose(np.sum(found), np.sum(slopes), rtol=1e-4)", "compare sums"),
+    "any element": (TEST, "np.any(np.isclose(found, slopes, rtol=1e-4))",
+        "one element that agrees"),
+    "no sign": (TEST, "np.allclose(np.abs(found), np.abs(slopes), rtol=1e-4)", "absolute values"),
+    "the first element": (TEST, "np.isclose(found.flat[0], slopes.flat[0], rtol=1e-4)",
+        "one element only"),
+    "an absolute tolerance": (TEST, "np.max(np.abs(found - slopes)) < 1e-5", ""),
+    "a wide tolerance": (TEST, "np.allclose(found, slopes, rtol=0.5, atol=size)", ""),
+    "no shape": ("np.shape(found) == x.shape and ", "", "do not compare the shapes"),
+    "the lengths": (TEST, "np.isclose(np.linalg.norm(found), np.linalg.norm(slopes), rtol=1e-4)",
+        "compare the lengths"),
+    "a huge step": ("h = 1e-6 * max(1.0, abs(x[place]))", "h = 0.5", "is said to be wrong"),
+    "a tiny step": ("h = 1e-6 * max(1.0, abs(x[place]))", "h = 1e-15", "is said to be wrong"),
+    "a word": ("return np.shape", "return 'yes' if True else np.shape", "True or False"),
+}  # fmt: skip
+
 WRONG = {
     "products": table(RULES, ("pull_mul", "pull_div", "pull_log"), WRONG_RULES),
     "dual_tensor": table(DUAL, ("Dual",), WRONG_DUALS),
     "hvp_own": table(HVP, ("hvp", "Dual"), WRONG_PRODUCTS, DUAL),
+    "checkpoint": table(CHECKPOINT, ("checkpoint",), WRONG_CHECKPOINTS),
+    "operation": table(OPERATION, ("operation",), WRONG_OPERATIONS),
+    "agrees": table(AGREES, ("agrees",), WRONG_TESTS),
 }
