@@ -47,10 +47,9 @@ def _stages(rng: np.random.Generator) -> Iterator[tuple[str, dict[str, np.ndarra
                 [
                     [f"v{i}" if i else "x1"],
                     [
-                        [f"a{i}", "square", [f"v{i}" if i else "x1"]],
-                        [f"b{i}", "exp", [f"v{i}" if i else "x1"]],
-                        [f"c{i}", "add", [f"a{i}", f"b{i}"]],
-                        [f"v{i + 1}", "log", [f"c{i}"]],
+                        [f"a{i}", "matmul", [f"v{i}" if i else "x1"] * 2],
+                        [f"b{i}", "square", [f"a{i}"]],
+                        [f"v{i + 1}", "sub", [f"v{i}" if i else "x1", f"b{i}"]],
                     ],
                 ]
                 for i in range(n)

@@ -356,15 +356,28 @@ def _by_operation(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
 METHODS = {"mul": "*", "div": "/", "matmul": "@", "exp": "exp", "log": "log", "square": "pow"}
 
 
+def _in_operation(op: str, wrong: Callable[[Case], Any]) -> Any:
+    """Whether an operation goes wrong in one way wherever it is tried by itself, whatever else
+    is wrong.
+    """
+
+    def found(pairs: list[tuple[Case, Any]]) -> tuple[str, None] | None:
+        alone = [
+            (case, got) for case, got in pairs if [row[1] for row in case.args["rows"]] == [op]
+        ]
+        return ("", None) if alone and all(not same(wrong(c), got) for c, got in alone) else None
+
+    return found
+
+
 def _forward_mistakes() -> Iterator[Misconception]:
     for name, say, op, rule in PUSHES:
         push = _wrong_push(op, rule)
-        yield Misconception(
-            name,
-            say,
-            lambda case, push=push: pushed_through(graph_of(case), case.args["tangents"], push),
-            alone=True,
-        )
+
+        def wrong(case: Case, push: Push = push) -> dict[str, Any]:
+            return pushed_through(graph_of(case), case.args["tangents"], push)
+
+        yield Misconception(name, say, wrong, fitted=_in_operation(op, wrong), alone=True)
     yield Misconception(
         "one operation",
         "Each operation was tried by itself.",
