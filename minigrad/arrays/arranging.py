@@ -181,7 +181,7 @@ def diagonal_scatter(
         fn.axis_of(x.ndim, dim1, "diagonal_scatter"),
         fn.axis_of(x.ndim, dim2, "diagonal_scatter"),
     )
-    spread: Any = lambda t: diagonals.undiagonal(
+    spread: Any = lambda t: diagonals.diagonal_backward(
         t, offset=int(offset), axis1=a, axis2=b, shape=x.shape
     )
     if src.shape != diagonals.diagonal(x, offset=int(offset), axis1=a, axis2=b).shape:

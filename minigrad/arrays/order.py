@@ -106,7 +106,7 @@ def _leading(x: TensorLike, dim: int, function: str, largest: bool) -> ValuesInd
     axis = fn.axis_of(x.ndim, dim, function)
     if x.ndim == 0:
         return ValuesIndices(fn.clone(x), fn.zeros_like(x, dtype=backend.int64))
-    indices = sorting.leader(x, axis=axis, largest=largest)
+    indices = sorting.cumulative_argmax(x, axis=axis, largest=largest)
     return ValuesIndices(read_along(x, indices, axis), indices)
 
 

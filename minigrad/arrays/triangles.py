@@ -56,7 +56,7 @@ def diag_embed(x: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     shape = list(x.shape[:-1])
     for axis in sorted((a, b)):
         shape.insert(axis, n)
-    return diagonals.undiagonal(x, offset=int(offset), axis1=a, axis2=b, shape=tuple(shape))
+    return diagonals.diagonal_backward(x, offset=int(offset), axis1=a, axis2=b, shape=tuple(shape))
 
 
 def diag(x: TensorLike, diagonal: int = 0) -> Tensor:

@@ -12,7 +12,8 @@ from typing import Any
 from ..backend import index_array, int64
 from ..core.tensor import Tensor
 from ..errors import BatchingError
-from ..ops.index import explicit, gather
+from ..ops import index as ix
+from ..ops.index import explicit
 from ..ops.shape import permute
 from .boundary import enter, taken_out
 from .value import Batched, aligned, axes_of, union
@@ -40,7 +41,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         )
         rest = tuple(part for part, one in zip(given, single, strict=True) if not one)
         chosen = getitem(x, first)
-        return getitem(chosen, rest) if is_batched_index(rest) else gather(chosen, index=rest)
+        return getitem(chosen, rest) if is_batched_index(rest) else ix.getitem(chosen, index=rest)
     parts = explicit(given, x.ndim)
     arrays = [part for part in parts if hasattr(part, "dtype")]
     if any(a.dtype.kind == "b" for a in arrays):
@@ -57,7 +58,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     numbered = [_counting(axis.size, axes.index(axis), len(axes) + rank) for axis in own]
     spread = iter(aligned(arrays, axes, rank))
     full = (*numbered, *(next(spread) if hasattr(part, "dtype") else part for part in parts))
-    result = gather(x, index=full)
+    result = ix.getitem(x, index=full)
     place = _place_of_arrays(full)
     for axis in axes:
         result = enter(result, place=axis, axis=place)

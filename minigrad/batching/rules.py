@@ -13,7 +13,7 @@ from ..backend import array_module, canonical, copy_in_order
 from ..core.primitive import Primitive
 from ..errors import BatchingError
 from ..ops.batch import batch_lengths
-from ..ops.index import gather, is_basic, scatter_view, window
+from ..ops.index import getitem, is_basic, scatter_view, slice_
 from ..ops.operators import attach_operators
 from ..ops.shape import reshape
 from .boundary import drawn, rewrite
@@ -115,7 +115,7 @@ _METHODS: dict[str, Any] = {
     "__minigrad_apply__": staticmethod(run),
     "__minigrad_rewrite__": staticmethod(rewrite),
     "__getitem__": lambda self, index: (
-        window(self, index=index) if is_basic(index) else gather(self, index=index)
+        slice_(self, index=index) if is_basic(index) else getitem(self, index=index)
     ),
     "reshape": lambda self, *shape: reshape(
         self,

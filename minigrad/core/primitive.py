@@ -60,14 +60,18 @@ class Rule:
 
     __slots__ = ("function", "keywords", "sources")
 
-    def __init__(self, function: RuleFunction, inputs: Sequence[str], owner: str) -> None:
-        """`inputs`: the forward function's input names. Raises TypeError if the rule asks for
-        something that does not exist."""
+    def __init__(
+        self, function: RuleFunction, inputs: Sequence[str], named: Sequence[str], owner: str
+    ) -> None:
+        """`inputs`, `named`: the forward function's input and keyword names, of which `**params`
+        asks for all. Raises TypeError if the rule asks for something that does not exist."""
         self.function = function
         sources: list[int] = []
         keywords: list[str] = []
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                keywords += [key for key in named if key not in keywords]
+            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 keywords.append(name)
             elif name == "y":
                 sources.append(OUTPUT)
@@ -210,7 +214,7 @@ class Primitive(Facets):
             self.direct = value
 
     def _rule(self, function: RuleFunction | None) -> Rule | None:
-        return None if function is None else Rule(function, self.inputs, self.name)
+        return None if function is None else Rule(function, self.inputs, self.keywords, self.name)
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:
         try:

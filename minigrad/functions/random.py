@@ -10,7 +10,7 @@ from ..batching import drawn
 from ..core.tensor import Tensor, alias, as_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
-from ..ops import chance as ch
+from ..ops import random as random_ops
 from .arguments import not_negative, sizes_of
 from .creation import new_tensor
 
@@ -19,19 +19,19 @@ def manual_seed(seed: int) -> None:
     """Start the random numbers of every device from a seed. Kinds of devices have different
     numbers.
     """
-    ch.seed(seed)
+    random_ops.seed(seed)
 
 
 def random_state() -> Any:
     """The state of the CPU's random numbers, for `set_random_state`. CuPy's generators do not
     offer theirs.
     """
-    return ch.generator().bit_generator.state
+    return random_ops.generator().bit_generator.state
 
 
 def set_random_state(state: Any) -> None:
     """Continue the CPU's random numbers from a state that `random_state` gave."""
-    ch.generator().bit_generator.state = state
+    random_ops.generator().bit_generator.state = state
 
 
 get_rng_state, set_rng_state = random_state, set_random_state
@@ -47,7 +47,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
     return new_tensor(
         drawn(
-            lambda s: ch.uniform(shape=s, dtype=wanted, **_drawn_on(device)),
+            lambda s: random_ops.uniform(shape=s, dtype=wanted, **_drawn_on(device)),
             not_negative(sizes_of(size)),
         ),
         requires_grad,
@@ -59,7 +59,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
     return new_tensor(
         drawn(
-            lambda s: ch.normal(shape=s, dtype=wanted, **_drawn_on(device)),
+            lambda s: random_ops.normal(shape=s, dtype=wanted, **_drawn_on(device)),
             not_negative(sizes_of(size)),
         ),
         requires_grad,
@@ -92,7 +92,9 @@ def randint(
     sizes = not_negative(sizes_of([size or ()]))
     return new_tensor(
         drawn(
-            lambda s: ch.integers(low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)),
+            lambda s: random_ops.integers(
+                low=low, high=high, shape=s, dtype=kind, **_drawn_on(device)
+            ),
             sizes,
         ),
         requires_grad,

@@ -247,13 +247,13 @@ def getitem(x: Tensor, index: TensorLike) -> Tensor:
     index = plain_index(index, x.array)
     try:
         if ix.is_basic(index):
-            return ix.window(x, index=index)
+            return ix.slice_(x, index=index)
         numbers, rest = ix.numbers_first(index)
-        source = x if numbers is None else ix.window(x, index=numbers)
+        source = x if numbers is None else ix.slice_(x, index=numbers)
         return (
             batched_getitem(source, rest)
             if is_batched_index(rest)
-            else ix.gather(source, index=rest)
+            else ix.getitem(source, index=rest)
         )
     except IndexError as error:
         raise IndexError(

@@ -505,7 +505,7 @@ def _unit_lower(x: Tensor) -> Tensor:
 
 def _permutation(pivots: Tensor, A: Tensor) -> Tensor:
     """P with A = P L U, in the dtype of A."""
-    order = fa.row_order(pivots, size=A.shape[-2])
+    order = fa.pivots_to_permutation(pivots, size=A.shape[-2])
     rows = fn.arange(A.shape[-2], device=A.device).unsqueeze(-1)
     return (rows == order.unsqueeze(-2)).to(A.dtype)
 

@@ -25,7 +25,7 @@ from ..ops.batch import axes_from_the_right
 from ..ops.costs import MOVES, cubic, solve_cost
 from ..ops.diagonals import diagonal_matrix, main_diagonal, tril, triu
 from ..ops.elementwise import conj, imag, make_complex, ones_like, real, where, zeros_like
-from ..ops.index import window
+from ..ops.index import slice_
 from ..ops.linalg import swapped
 from ..ops.reduce import sum_
 from ..ops.shape import cat, reshape
@@ -452,7 +452,7 @@ in turn: that of the largest element.
 """
 
 
-def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
+def _pivots_to_permutation(xp: Any, pivots: Any, *, size: int) -> Any:
     order = xp.broadcast_to(xp.arange(size), (*pivots.shape[:-1], size))
     places = xp.arange(size)
     for k in range(pivots.shape[-1]):
@@ -464,15 +464,15 @@ def _row_order(xp: Any, pivots: Any, *, size: int) -> Any:
     return order
 
 
-row_order = constant("row_order", _row_order, cost=MOVES)
+pivots_to_permutation = constant("pivots_to_permutation", _pivots_to_permutation, cost=MOVES)
 """The order of `size` rows after the exchanges that the pivots tell of, as indices."""
 
 
 def _lower_and_upper(y: Any) -> tuple[Any, Any, Any]:
     """L as far as it is square, what it has below that, and U."""
     n = y.shape[-1]
-    top = window(y, index=(Ellipsis, slice(0, n), slice(None)))
-    below = window(y, index=(Ellipsis, slice(n, None), slice(None)))
+    top = slice_(y, index=(Ellipsis, slice(0, n), slice(None)))
+    below = slice_(y, index=(Ellipsis, slice(n, None), slice(None)))
     return (
         tril(top, offset=-1) + diagonal_matrix(ones_like(main_diagonal(top))),
         below,
@@ -486,8 +486,8 @@ def _joined(top: Any, below: Any) -> Any:
 
 def _lu_push(t: Any, y: Any) -> Any:
     lower, below, upper = _lower_and_upper(y)
-    first = window(t, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
-    rest = window(t, index=(Ellipsis, slice(y.shape[-1], None), slice(None)))
+    first = slice_(t, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
+    rest = slice_(t, index=(Ellipsis, slice(y.shape[-1], None), slice(None)))
     inner = _over(solve(lower, first), upper)
     dl, du = lower @ tril(inner, offset=-1), triu(inner, offset=0) @ upper
     return _joined(dl + du, _over(rest - below @ du, upper))
@@ -495,8 +495,8 @@ def _lu_push(t: Any, y: Any) -> Any:
 
 def _lu_pull(g: Any, y: Any) -> Any:
     lower, below, upper = _lower_and_upper(y)
-    first = window(g, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
-    rest = _over(window(g, index=(Ellipsis, slice(y.shape[-1], None), slice(None))), swapped(upper))
+    first = slice_(g, index=(Ellipsis, slice(0, y.shape[-1]), slice(None)))
+    rest = _over(slice_(g, index=(Ellipsis, slice(y.shape[-1], None), slice(None))), swapped(upper))
     gu = triu(first, offset=0) - triu(swapped(below) @ rest, offset=0)
     inner = tril(swapped(lower) @ tril(first, offset=-1), offset=-1) + triu(
         gu @ swapped(upper), offset=0

@@ -11,37 +11,39 @@ from importlib import import_module
 
 from ..core.primitive import Primitive, registry
 from . import (
-    chance,
+    convolution,
     device,
     diagonals,
     elementwise,
     index,
     linalg,
     network,
+    pooling,
+    random,
     recurrent,
     reduce,
     scans,
     shape,
     sliding,
     sorting,
-    windows,
 )
 
 __all__ = [
-    "chance",
+    "convolution",
     "device",
     "diagonals",
     "elementwise",
     "index",
     "linalg",
     "network",
+    "pooling",
+    "random",
     "recurrent",
     "reduce",
     "scans",
     "shape",
     "sliding",
     "sorting",
-    "windows",
 ]
 LOADED_ON_FIRST_USE = (
     "..extras.operations",

@@ -135,7 +135,7 @@ def standardize_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     )  # squares and scaling; centring and two sums; roots
 
 
-def standardize_push_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
+def standardize_jvp_cost(ins: Shapes, outs: Shapes, params: Params) -> Counts:
     n, rows = math.prod(ins[0]), _along(ins[0], params["axes"])
     return (
         4 * n + 7 * rows,

@@ -14,7 +14,7 @@ from .batch import axes_from_the_right, shift_diagonal
 from .costs import MOVES
 
 
-def _undiagonal(
+def _diagonal_backward(
     xp: Any, g: Any, *, offset: int, axis1: int, axis2: int, shape: tuple[int, ...]
 ) -> Any:
     out = xp.zeros(shape, g.dtype)
@@ -25,7 +25,7 @@ def _undiagonal(
 diagonal = linear(
     "diagonal",
     lambda xp, x, *, offset, axis1, axis2: diagonal_view(x, offset, axis1, axis2),
-    lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
+    lambda g, x_shape, *, offset, axis1, axis2: diagonal_backward(
         g, offset=offset, axis1=axis1, axis2=axis2, shape=tuple(x_shape)
     ),
     view=True,
@@ -34,9 +34,9 @@ diagonal = linear(
 """The elements whose indices along two axes differ by `offset`, as a window with these along the
 last axis.
 """
-undiagonal = linear(
-    "undiagonal",
-    _undiagonal,
+diagonal_backward = linear(
+    "diagonal_backward",
+    _diagonal_backward,
     lambda g, *, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
     symbol="place",
     batch=shift_diagonal,
@@ -71,4 +71,6 @@ def main_diagonal(x: Any) -> Any:
 
 def diagonal_matrix(d: Any) -> Any:
     """Square matrices with d on the main diagonal."""
-    return undiagonal(d, offset=0, axis1=d.ndim - 1, axis2=d.ndim, shape=(*d.shape, d.shape[-1]))
+    return diagonal_backward(
+        d, offset=0, axis1=d.ndim - 1, axis2=d.ndim, shape=(*d.shape, d.shape[-1])
+    )

@@ -58,14 +58,14 @@ def numbers_first(index: Any) -> tuple[Any, Any]:
     )
 
 
-def _window(xp: Any, x: Any, *, index: Any) -> Any:
+def _slice(xp: Any, x: Any, *, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     return x[
         parts if Ellipsis in parts else (*parts, Ellipsis)
     ]  # with the Ellipsis even one element is a window, not a copy
 
 
-def _unwindow(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
+def _slice_backward(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     out = xp.zeros(shape, g.dtype)
     out[index] = g
     return out
@@ -91,7 +91,7 @@ def explicit(index: Any, ndim: int) -> Any:
     return (*parts[:at], *(slice(None),) * (ndim - read), *parts[at + 1 :])
 
 
-def _ungather(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
+def _index_add(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
     """At least as many numbers as places are added in the accumulator's dtype: for fewer, a wider
     copy of all places would cost more than the additions. There the running totals are of the dtype
     itself, as PyTorch's always are.
@@ -140,30 +140,30 @@ def _batch_last(array: Any, k: int) -> Any:
     return array.transpose((*range(k, array.ndim), *range(k))) if hasattr(array, "ndim") else array
 
 
-window = linear(
-    "window",
-    _window,
-    lambda g, x_shape, *, index: unwindow(g, index=index, shape=tuple(x_shape)),
+slice_ = linear(
+    "slice",
+    _slice,
+    lambda g, x_shape, *, index: slice_backward(g, index=index, shape=tuple(x_shape)),
     view=True,
     batch=_slice_behind,
     notation="x[index]",
     graph_name=slice_name,
 )
 """x[index] for a basic index: a view."""
-unwindow = linear(
-    "unwindow",
-    _unwindow,
-    lambda g, *, index: window(g, index=index),
+slice_backward = linear(
+    "slice_backward",
+    _slice_backward,
+    lambda g, *, index: slice_(g, index=index),
     symbol="place",
     batch=_slice_behind,
     shape="given",
     cost=MOVES,
 )
 """Zeros of `shape`, with g at the basic index."""
-gather = linear(
+getitem = linear(
     "getitem",
     lambda xp, x, *, index: x[explicit(index, x.ndim)],
-    lambda g, x_shape, *, index: ungather(g, index=index, shape=tuple(x_shape)),
+    lambda g, x_shape, *, index: index_add(g, index=index, shape=tuple(x_shape)),
     batch=_index_behind,
     shape="masks",
     cost=MOVES,
@@ -173,10 +173,10 @@ gather = linear(
 """x[index] for an index with arrays in it: a copy; repeated indices read the same element
 several times.
 """
-ungather = linear(
-    "ungather",
-    _ungather,
-    lambda g, *, index: gather(g, index=index),
+index_add = linear(
+    "index_add",
+    _index_add,
+    lambda g, *, index: getitem(g, index=index),
     symbol="scatter",
     accumulates=True,
     batch=_index_behind,
@@ -207,7 +207,7 @@ def _index_put_base(g: Any, *, index: Any, accumulate: bool) -> Any:
 def _index_put_values(g: Any, values_shape: tuple[int, ...], *, index: Any) -> Any:
     from .shape import sum_to
 
-    part = gather(g, index=index)
+    part = getitem(g, index=index)
     extra = len(values_shape) - part.ndim
     target = tuple(values_shape)[extra:] if extra > 0 else tuple(values_shape)
     part = sum_to(part, shape=target)
@@ -235,7 +235,7 @@ index_put = primitive(
 
 def _blank(t: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of `shape` in the dtype and kind of t."""
-    return unwindow(t.reshape(-1)[:0], index=(slice(0, 0),), shape=(_size(shape),)).reshape(
+    return slice_backward(t.reshape(-1)[:0], index=(slice(0, 0),), shape=(_size(shape),)).reshape(
         tuple(shape)
     )
 
@@ -262,9 +262,9 @@ def _winners(x: Any, values: Any, y: Any, index: Any) -> tuple[Any, Any]:
     """
     same: Any = lambda a, b: (a == b) | ((a != a) & (b != b))
     mine = where(same(x, y), ones_like(x), 0.0)
-    theirs = where(same(values, gather(y, index=index)), ones_like(values), 0.0)
-    count = mine + ungather(theirs, index=index, shape=tuple(y.shape))
-    return mine / count, theirs / gather(count, index=index)
+    theirs = where(same(values, getitem(y, index=index)), ones_like(values), 0.0)
+    count = mine + index_add(theirs, index=index, shape=tuple(y.shape))
+    return mine / count, theirs / getitem(count, index=index)
 
 
 scatter_extreme = primitive(
@@ -272,11 +272,13 @@ scatter_extreme = primitive(
     _scatter_extreme,
     [
         lambda g, x, values, y, *, index: g * _winners(x, values, y, index)[0],
-        lambda g, x, values, y, *, index: gather(g, index=index) * _winners(x, values, y, index)[1],
+        lambda g, x, values, y, *, index: (
+            getitem(g, index=index) * _winners(x, values, y, index)[1]
+        ),
     ],
     [
         lambda t, x, values, y, *, index: t * _winners(x, values, y, index)[0],
-        lambda t, x, values, y, *, index: ungather(
+        lambda t, x, values, y, *, index: index_add(
             t * _winners(x, values, y, index)[1], index=index, shape=tuple(y.shape)
         ),
     ],

@@ -22,7 +22,7 @@ from .costs import (
     log_softmax_cost,
     softmax_cost,
     standardize_cost,
-    standardize_push_cost,
+    standardize_jvp_cost,
 )
 from .elementwise import exp, in_float32, log, log1p, maximum, real_function, rsqrt
 from .linalg import affine_kernel, matmul, swapped
@@ -149,7 +149,7 @@ def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) ->
     return _placed((centred * scale).astype(x.dtype, copy=False), out)
 
 
-def _standardize_push(xp: Any, t: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
+def _standardize_jvp(xp: Any, t: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
     fast = x.dtype in FAST_DTYPES and x.ndim
     centred = xp.subtract(x, _mean(xp, x, axes), out=out) if fast else x - _mean(xp, x, axes)
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
@@ -186,7 +186,7 @@ def _standardize_bend(g: Any, t: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     y = standardize(x, axes=axes, eps=eps)
     centred = x - mean(x, axes=axes, keepdims=True)
     scale = rsqrt(mean_of_product(centred, centred, axes) + eps)
-    jt, jg = standardize_push(t, x, axes=axes, eps=eps), standardize_push(g, x, axes=axes, eps=eps)
+    jt, jg = standardize_jvp(t, x, axes=axes, eps=eps), standardize_jvp(g, x, axes=axes, eps=eps)
     return -scale * (
         mean_of_product(y, g, axes) * jt
         + mean_of_product(y, t, axes) * jg
@@ -239,7 +239,7 @@ def _part_of(length: int) -> int:
 
 
 def _standardize_rule(g: Any, x: Any, *, axes: Axes, eps: float) -> Any:
-    return standardize_push(g, x, axes=axes, eps=eps)
+    return standardize_jvp(g, x, axes=axes, eps=eps)
 
 
 standardize = primitive(
@@ -255,9 +255,9 @@ standardize = primitive(
     cost=standardize_cost,
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
-standardize_push = primitive(
-    "standardize_push",
-    _standardize_push,
+standardize_jvp = primitive(
+    "standardize_jvp",
+    _standardize_jvp,
     [_standardize_rule, _standardize_bend],
     [_standardize_rule, _standardize_bend],
     promote="float",
@@ -265,7 +265,7 @@ standardize_push = primitive(
     accumulates=True,
     batch=shift_axes,
     shape="first",
-    cost=standardize_push_cost,
+    cost=standardize_jvp_cost,
 )
 """J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J =
 (1 − 1/n − y yᵀ/n) / σ is symmetric: the pull is the push.
@@ -380,7 +380,7 @@ def _nll(xp: Any, x: Any, t: Any, *, axis: int, ignored: int) -> Any:
     return xp.where(counts, -rows[places].reshape(t.shape), xp.zeros((), x.dtype))
 
 
-def _nll_place(xp: Any, g: Any, t: Any, *, axis: int, classes: int, ignored: int) -> Any:
+def _nll_backward(xp: Any, g: Any, t: Any, *, axis: int, classes: int, ignored: int) -> Any:
     counts, places = _class_places(xp, t, ignored)
     rows = xp.zeros((math.prod(t.shape), classes), g.dtype)
     rows[places] = xp.where(counts, -g, xp.zeros((), g.dtype)).reshape(-1)
@@ -391,7 +391,7 @@ nll = primitive(
     "nll",
     _nll,
     [
-        lambda g, t, x_shape, *, axis, ignored: nll_place(
+        lambda g, t, x_shape, *, axis, ignored: nll_backward(
             g, t, axis=axis, classes=x_shape[axis], ignored=ignored
         ),
         None,
@@ -403,12 +403,12 @@ nll = primitive(
 """−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0
 where t is `ignored`.
 """
-nll_place = primitive(
-    "nll_place",
-    _nll_place,
+nll_backward = primitive(
+    "nll_backward",
+    _nll_backward,
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],
     [
-        lambda c, t, *, axis, classes, ignored: nll_place(
+        lambda c, t, *, axis, classes, ignored: nll_backward(
             c, t, axis=axis, classes=classes, ignored=ignored
         ),
         None,

@@ -43,7 +43,7 @@ than all numbers.
 """
 
 
-def _leader(xp: Any, x: Any, *, axis: int, largest: bool) -> Any:
+def _cumulative_argmax(xp: Any, x: Any, *, axis: int, largest: bool) -> Any:
     before = (slice(None),) * axis
     places = xp.zeros(x.shape, "int64")
     best = None
@@ -58,7 +58,9 @@ def _leader(xp: Any, x: Any, *, axis: int, largest: bool) -> Any:
     return places
 
 
-leader = constant("leader", _leader, real_only=True, batch=shift_axes, cost=steps(other=1))
+cumulative_argmax = constant(
+    "cumulative_argmax", _cumulative_argmax, real_only=True, batch=shift_axes, cost=steps(other=1)
+)
 """Along an axis, where the largest (or smallest) of the elements so far is: the last of equals,
 and the last NaN once there was one.
 """

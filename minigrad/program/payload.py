@@ -26,7 +26,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Payload
 from ..errors import ProgramError
 from ..ops import elementwise as ew
-from ..ops.index import gather, is_basic, scatter_view, window
+from ..ops.index import getitem, is_basic, scatter_view, slice_
 from ..ops.operators import BINARY, attach_operators
 from ..ops.reduce import mean, sum_
 from ..ops.shape import permute, reshape
@@ -171,7 +171,7 @@ class Recorded(Payload):
         return mean(self, axes=_axes(self, axis), keepdims=keepdims)
 
     def __getitem__(self, index: Any) -> Any:
-        return window(self, index=index) if is_basic(index) else gather(self, index=index)
+        return slice_(self, index=index) if is_basic(index) else getitem(self, index=index)
 
     def __setitem__(self, index: Any, values: Any) -> None:
         if index is not Ellipsis:

@@ -30,7 +30,7 @@ from ..core.modes import Event, state
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
-from ..ops.chance import generator
+from ..ops.random import generator
 from .instructions import (
     Instruction,
     Literal,

@@ -24,7 +24,7 @@ from ..core.graph import Version
 from ..core.modes import state
 from ..core.tensor import Leaf, Tensor
 from ..core.views import View
-from ..ops import chance
+from ..ops import random
 from ..optim.optimizer import Optimizer
 from .memory import overlapping
 
@@ -237,8 +237,8 @@ class Snapshot:
             optimizer.state = states
         functions.set_random_state(self.random)
         # whose state cannot be put back: the second run gets others
-        for device in [d for d in chance.generators if d != "cpu"]:
-            del chance.generators[device]
+        for device in [d for d in random.generators if d != "cpu"]:
+            del random.generators[device]
 
     def same(self, after: list[tuple[Tensor, _Slots]]) -> bool:
         """Whether the second run has left what the first has left. To be asked at the end of it."""
@@ -262,7 +262,7 @@ class _Rest:
 
     def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
         here = modes.observation
-        self.generators = dict(chance.generators)
+        self.generators = dict(random.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
         self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
         self.here = here.listening, here.event, here.owners, here.made
@@ -277,9 +277,9 @@ class _Rest:
         self.recorder.open = False
         for optimizer, entries in self.states:
             optimizer.state = entries
-        for device in [d for d in chance.generators if d not in self.generators]:
-            del chance.generators[device]
-        chance.generators.update(self.generators)
+        for device in [d for d in random.generators if d not in self.generators]:
+            del random.generators[device]
+        random.generators.update(self.generators)
         functions.set_random_state(self.random)
 
 

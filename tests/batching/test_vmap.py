@@ -65,9 +65,9 @@ def looped(function, *args, in_dims=0):
 BATCHABLE = [
     c
     for c in CASES
-    if c.primitive not in ("window_max_push", "window_max_pull", "dropout_mask", "argwhere")
+    if c.primitive not in ("max_pool_jvp", "max_pool_backward", "dropout_mask", "argwhere")
 ]
-"""All but two that get an array of their own (they run as derivatives of window_max), the random
+"""All but two that get an array of their own (they run as derivatives of max_pool), the random
 one, and one that finds places.
 """
 
@@ -197,7 +197,7 @@ def test_operations_without_a_rule_are_known():
         "bincount",
         "convolve_weight",
         "reflections",
-        "row_order",
+        "pivots_to_permutation",
         "scatter_extreme",
         "searchsorted",
     }

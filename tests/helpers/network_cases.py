@@ -187,7 +187,7 @@ def follow_maxima(name: str) -> Any:
         like = getattr(t, "array", t)
         image = RANKED.astype(like.dtype)
         image = image if isinstance(like, np.ndarray) else type(like)(image)
-        return registry[name](t, image, registry["window_max"](image, **along), **along)
+        return registry[name](t, image, registry["max_pool"](image, **along), **along)
 
     return run
 

@@ -243,7 +243,7 @@ def numbered_steps() -> tuple[Any, ...]:
     """The way to the middle rows of a transposed matrix, as an in-place change of that view
     remembers it.
     """
-    return (registry["permute"], {"axes": (1, 0)}), (registry["window"], {"index": (slice(1, 3),)})
+    return (registry["permute"], {"axes": (1, 0)}), (registry["slice"], {"index": (slice(1, 3),)})
 
 
 def in_and_out_of_a_batch(x: Any, *, source: int, target: int) -> Any:
@@ -272,7 +272,7 @@ MASK = np.array(
 
 # ---------------------------------------------------------------------------------------- the table
 
-MAX_PULL = net.follow_maxima("window_max_pull")
+MAX_PULL = net.follow_maxima("max_pool_backward")
 
 
 def recurrent(
@@ -486,7 +486,7 @@ CASES: list[Case] = [
     unary("bitwise_not", lambda x: -x - 1, "int"),
     # reading and replacing parts
     *(
-        shaped("window", variant, lambda x, index: x[index], (3, 4), params={"index": index})
+        shaped("slice", variant, lambda x, index: x[index], (3, 4), params={"index": index})
         for variant, index in {
             "row": 1,
             "negative": -1,
@@ -499,14 +499,14 @@ CASES: list[Case] = [
         }.items()
     ),
     shaped(
-        "unwindow",
+        "slice_backward",
         "slices",
         lambda g, index, shape: placed(g, index, shape),
         (2, 2),
         params={"index": (slice(0, 2), slice(None, None, 2)), "shape": (3, 4)},
     ),
     shaped(
-        "unwindow",
+        "slice_backward",
         "element",
         lambda g, index, shape: placed(g, index, shape),
         (),
@@ -527,21 +527,21 @@ CASES: list[Case] = [
         }.items()
     ),
     shaped(
-        "ungather",
+        "index_add",
         "repeated rows",
         lambda g, index, shape: placed(g, index, shape),
         (4, 4),
         params={"index": (ROWS,), "shape": (3, 4)},
     ),
     shaped(
-        "ungather",
+        "index_add",
         "pairs",
         lambda g, index, shape: placed(g, index, shape),
         (4,),
         params={"index": (ROWS, COLUMNS), "shape": (3, 4)},
     ),
     shaped(
-        "ungather",
+        "index_add",
         "mask",
         lambda g, index, shape: placed(g, index, shape),
         (5,),
@@ -870,7 +870,7 @@ CASES: list[Case] = [
     ),
     *(
         shaped(
-            "window_max",
+            "max_pool",
             v,
             lambda x, **a: net.pooled(x, np.max, **a),
             (3, 5),
@@ -880,12 +880,12 @@ CASES: list[Case] = [
         for v, a in net.WINDOWS.items()
     ),
     *(
-        shaped("window_sum", v, lambda x, **a: net.pooled(x, np.sum, **a), (3, 5), params=a)
+        shaped("sum_pool", v, lambda x, **a: net.pooled(x, np.sum, **a), (3, 5), params=a)
         for v, a in net.WINDOWS.items()
     ),
     *(
         shaped(
-            "window_spread",
+            "sum_pool_backward",
             v,
             net.spread_over_windows,
             net.at_maxima(net.RANKED, **a).shape,
@@ -895,19 +895,19 @@ CASES: list[Case] = [
     ),
     *(
         shaped(
-            "window_max_push",
+            "max_pool_jvp",
             v,
             net.at_maxima,
             (3, 5),
             params=a,
             complex=False,
-            route=net.follow_maxima("window_max_push"),
+            route=net.follow_maxima("max_pool_jvp"),
         )
         for v, a in net.WINDOWS.items()
     ),
     *(
         shaped(
-            "window_max_pull",
+            "max_pool_backward",
             v,
             net.to_maxima,
             net.at_maxima(net.RANKED, **a).shape,
@@ -946,7 +946,7 @@ CASES: list[Case] = [
     ),
     *(
         shaped(
-            "standardize_push",
+            "standardize_jvp",
             variant,
             net.standardized_along,
             shape,
@@ -992,7 +992,7 @@ CASES: list[Case] = [
         Case(
             name, reference, (REALS, "int"), (x if name == "nll" else t, t), params, variant=variant
         )
-        for name, reference in (("nll", net.class_losses), ("nll_place", net.placed_losses))
+        for name, reference in (("nll", net.class_losses), ("nll_backward", net.placed_losses))
         for variant, x, t, axis, ignored in [
             ("rows", (5, 7), (5,), 1, -100),
             ("one", (7,), (), 0, 3),
@@ -1089,7 +1089,7 @@ def positive(x: Any) -> Any:
         registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1)
     )
     steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0 + 6.0
-    diagonal = registry["undiagonal"](
+    diagonal = registry["diagonal_backward"](
         steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape)
     )
     return (x + adjoint) * 0.5 + diagonal
@@ -1269,7 +1269,7 @@ def apart(x: Any) -> Any:
         registry["diagonal"](x, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1)
     )
     steps = registry["cumsum"](ones, axis=x.ndim - 2) * 4.0
-    return x * 0.5 + registry["undiagonal"](
+    return x * 0.5 + registry["diagonal_backward"](
         steps, offset=0, axis1=x.ndim - 2, axis2=x.ndim - 1, shape=tuple(x.shape)
     )
 
@@ -1369,9 +1369,9 @@ CASES += [
         complex=False),
     shaped("argsort", "down", ordered, (3, 4), params={"axis": 1, "descending": True},
         complex=False),
-    shaped("leader", "largest", lambda x, axis, largest: latest_best(x, axis), (3, 4),
+    shaped("cumulative_argmax", "largest", lambda x, axis, largest: latest_best(x, axis), (3, 4),
         params={"axis": 1, "largest": True}, complex=False),
-    shaped("leader", "smallest", lambda x, axis, largest: latest_best(-x, axis), (4,),
+    shaped("cumulative_argmax", "smallest", lambda x, axis, largest: latest_best(-x, axis), (4,),
         params={"axis": 0, "largest": False}, complex=False),
     # Fourier transforms
     *(
@@ -1464,7 +1464,7 @@ CASES += [
     shaped("diagonal", "main", read_diagonal, (3, 4), params={"offset": 0, "axis1": 0, "axis2": 1}),
     shaped("diagonal", "upper", read_diagonal, (2, 4, 3),
         params={"offset": 1, "axis1": 2, "axis2": 0}),
-    shaped("undiagonal", "lower", placed_diagonal, (2, 2),
+    shaped("diagonal_backward", "lower", placed_diagonal, (2, 2),
         params={"offset": -1, "axis1": 1, "axis2": 2, "shape": (2, 3, 4)}),
     shaped("unfold", "apart", windows_along, (2, 5, 3), params={"axis": 1, "size": 2, "step": 2}),
     shaped("unfold", "overlapping", windows_along, (4, 2),
@@ -1513,8 +1513,8 @@ CASES += [
     *(shaped("lu_pivots", v, lambda x: exchanges(x)[0], s, half=()) for v,
         s in (("tall", (2, 4, 3)), ("wide", (2, 3, 4)))),
     shaped(
-        "row_order", "tall", lambda x: exchanges(x)[1], (2, 4, 3), half=(),
-        route=lambda x: registry["row_order"](registry["lu_pivots"](x), size=4),
+        "pivots_to_permutation", "tall", lambda x: exchanges(x)[1], (2, 4, 3), half=(),
+        route=lambda x: registry["pivots_to_permutation"](registry["lu_pivots"](x), size=4),
     ),
     *(
         shaped("reflections", f"{v} {i}", lambda x, part: householder(x)[part], s, **FACTORS,

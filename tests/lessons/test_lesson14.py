@@ -51,7 +51,8 @@ def test_all_values_agree_and_the_first_difference_is_the_adjoint_of_v(scope):
 def test_the_profile_shows_what_the_lesson_says(scope):
     calls = {row[0]: row[1] for row in scope["rows_of"](scope["prof"])}
     assert (
-        calls["exp"] == calls["unwindow"] == calls["ExpBackward0"] == 400 and calls["forward"] == 1
+        calls["exp"] == calls["slice_backward"] == calls["ExpBackward0"] == 400
+        and calls["forward"] == 1
     )
     rows = scope["rows_of"](scope["prof"])
     forward = next(row for row in rows if row[0] == "forward")

@@ -308,7 +308,7 @@ def test_both_forms_of_convolution_agree(seed: int, monkeypatch) -> None:
     """The flat form is a faster way to the numbers of the form by columns, for any sizes, also
     when the samples are worked on in blocks.
     """
-    from minigrad.ops import windows
+    from minigrad.ops import convolution
 
     rng = np.random.default_rng(seed)
     axes = int(rng.integers(1, 4))
@@ -320,15 +320,15 @@ def test_both_forms_of_convolution_agree(seed: int, monkeypatch) -> None:
         "dilation": tuple(map(int, dilation)), "groups": 1,
     }  # fmt: skip
     x, w = rng.standard_normal((3, 2, *size)), rng.standard_normal((4, 2, *kernel))
-    g = rng.standard_normal(windows.convolve(x, w, **settings).shape)
+    g = rng.standard_normal(convolution.convolve(x, w, **settings).shape)
     calls = [
-        lambda: windows.convolve(x, w, **settings),
-        lambda: windows.convolve_input(g, w, **settings, size=tuple(map(int, size))),
-        lambda: windows.convolve_weight(x, g, **settings, size=tuple(map(int, kernel))),
+        lambda: convolution.convolve(x, w, **settings),
+        lambda: convolution.convolve_input(g, w, **settings, size=tuple(map(int, size))),
+        lambda: convolution.convolve_weight(x, g, **settings, size=tuple(map(int, kernel))),
     ]
-    monkeypatch.setattr(windows, "TILE", int(rng.integers(1, 200)))
+    monkeypatch.setattr(convolution, "TILE", int(rng.integers(1, 200)))
     flat = [call() for call in calls]
-    monkeypatch.setattr(windows, "_is_flat", lambda stride, groups: False)
+    monkeypatch.setattr(convolution, "_is_flat", lambda stride, groups: False)
     for fast, plain in zip(flat, [call() for call in calls], strict=True):
         np.testing.assert_allclose(fast, plain, atol=1e-12)
 

@@ -19,7 +19,7 @@ DECLARED = {
     for name, o in registry.items()
     if o.forward.__module__.startswith("minigrad.") and o.inputs
 }
-"""All but random draws, which have no operands (tests/ops/test_chance.py)."""
+"""All but random draws, which have no operands (tests/ops/test_random.py)."""
 
 
 def each(*cases: Case):

@@ -51,9 +51,9 @@ def check_image(case: Case) -> None:
     """The derivative of what follows the maxima of windows by the image, which the cases fill in,
     is 0: no central difference says so, since a moved image has other maxima.
     """
-    if case.primitive in ("window_max_push", "window_max_pull"):
+    if case.primitive in ("max_pool_jvp", "max_pool_backward"):
         x = mg.tensor(net.RANKED, requires_grad=True)
-        maxima = registry["window_max"](x.detach(), **case.params)
+        maxima = registry["max_pool"](x.detach(), **case.params)
         y = registry[case.primitive](mg.tensor(case.inputs()[0]), x, maxima, **case.params)
         (gradient,) = mg.autograd.grad(y, [x], mg.ones_like(y))
         assert gradient.shape == x.shape and not gradient.any()

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.primitive import registry
-from minigrad.ops import network, windows
+from minigrad.ops import convolution, network, pooling
 from minigrad.program import trace
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
@@ -23,7 +23,7 @@ def pooled(
 ) -> Any:
     """For each window along an axis: (its index, the elements of it that lie in the image)."""
     n = x.shape[axis]
-    for w in range(windows.window_count(n, size, stride, padding, dilation)):
+    for w in range(convolution.window_count(n, size, stride, padding, dilation)):
         inside = [i for k in range(size) if 0 <= (i := w * stride + k * dilation - padding[0]) < n]
         yield w, inside
 
@@ -40,7 +40,7 @@ def settings(rng: Any) -> tuple[tuple[int, ...], dict[str, Any]]:
             "padding": padding,
             "dilation": int(rng.integers(1, 3)),
         }
-        if windows.window_count(shape[axis], *how.values()) > 0:
+        if convolution.window_count(shape[axis], *how.values()) > 0:
             return shape, {"axis": axis, **how}
 
 
@@ -56,7 +56,7 @@ def test_pooling_is_its_definition(
     """Maxima, where they come from, and sums; with ties, NaN, infinities (a window of -∞ is not
     won by its padding), tile by tile.
     """
-    monkeypatch.setattr(windows, "POOL_TILE", tile)
+    monkeypatch.setattr(pooling, "TILE", tile)
     rng = np.random.default_rng(seed)
     shape, how = settings(rng)
     x = rng.integers(-2, 3, shape).astype("float32")
@@ -77,11 +77,11 @@ def test_pooling_is_its_definition(
             first.append(np.full(lines.shape[1:], -1))
         with np.errstate(invalid="ignore"):
             sums.append(held.sum(0) if inside else np.zeros(lines.shape[1:]))
-    m = registry["window_max"](x, **how)
+    m = registry["max_pool"](x, **how)
     np.testing.assert_array_equal(m, np.moveaxis(np.array(want, "float32"), 0, axis))
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(
-            registry["window_sum"](x, **how), np.moveaxis(np.array(sums, "float32"), 0, axis)
+            registry["sum_pool"](x, **how), np.moveaxis(np.array(sums, "float32"), 0, axis)
         )
     g = rng.standard_normal(m.shape).astype("float32")
     g[rng.random(g.shape) < 0.2] = np.inf
@@ -99,15 +99,15 @@ def test_pooling_is_its_definition(
             pushed[w] += np.where(winner == i, np.moveaxis(t, axis, 0)[i], 0)
     close = {"rtol": 1e-6, "atol": 1e-6}
     np.testing.assert_allclose(
-        registry["window_max_pull"](g, x, m, **how), np.moveaxis(pulled, 0, axis), **close
+        registry["max_pool_backward"](g, x, m, **how), np.moveaxis(pulled, 0, axis), **close
     )
     np.testing.assert_allclose(
-        registry["window_spread"](g, **how, length=shape[axis]),
+        registry["sum_pool_backward"](g, **how, length=shape[axis]),
         np.moveaxis(spread, 0, axis),
         **close,
     )
     np.testing.assert_allclose(
-        registry["window_max_push"](t, x, m, **how), np.moveaxis(pushed, 0, axis), **close
+        registry["max_pool_jvp"](t, x, m, **how), np.moveaxis(pushed, 0, axis), **close
     )
 
 
@@ -125,10 +125,10 @@ def test_maxima_of_other_dtypes(dtype: str) -> None:
     )
     x = np.array([[low, low, 1, low]], dtype)
     how = {"axis": 1, "size": 3, "stride": 1, "dilation": 1, "padding": (1, 1)}
-    m = windows._window_max(np, x, **how)
+    m = pooling._max_pool(np, x, **how)
     assert m.dtype == x.dtype
     np.testing.assert_array_equal(m, np.array([[low, 1, 1, 1]], dtype))
-    places = windows._max_push(np, np.arange(4)[None], x, m, **how)
+    places = pooling._max_pool_jvp(np, np.arange(4)[None], x, m, **how)
     np.testing.assert_array_equal(places, [[0, 2, 2, 2]])
 
 
@@ -177,9 +177,9 @@ def test_programs_give_them_memory() -> None:
 def test_which_kernels_take_memory() -> None:
     """Those that make large arrays with much scratch; `out` is no parameter of the operations."""
     assert {c.primitive for c in FILLING} == {
-        "convolve", "convolve_input", "window_max", "window_max_pull", "window_max_push",
-        "window_sum", "window_spread", "standardize",
-        "standardize_push", "scale_shift",
+        "convolve", "convolve_input", "max_pool", "max_pool_backward", "max_pool_jvp",
+        "sum_pool", "sum_pool_backward", "standardize",
+        "standardize_jvp", "scale_shift",
     }  # fmt: skip
     assert all("out" not in registry[c.primitive].keywords for c in FILLING)
     with pytest.raises(TypeError, match="out is unknown"):

@@ -21,8 +21,8 @@ ELSEWHERE = {
     "batch_leave",
     "batch_share",
     "batch_total",
-    "window_max_push",
-    "window_max_pull",
+    "max_pool_jvp",
+    "max_pool_backward",
 }
 """Batches are refused (test_program_record.py); the two parts of max pooling are recorded by its
 own backward and double backward.

@@ -61,7 +61,7 @@ X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
             {"axes": (0,), "keepdims": False},
             "expand(reshape(v, shape 1×3), shape 2×3)",
         ),
-        ("window", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape 2×3)"),
+        ("slice", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape 2×3)"),
         ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
         ("where", 0, [A > 0, A, A], {}, None),
     ],

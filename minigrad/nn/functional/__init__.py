@@ -3,9 +3,9 @@
 
 Most are one line of mathematics in the library's own operations, so their derivatives of every
 order follow. What needs more care for accuracy or speed (softmax, normalisation, convolution,
-pooling) is declared in ops/network.py and ops/windows.py. At kinks each takes the derivative that
-PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a look at them would
-have to wait for the device, they are not looked at.
+pooling) is declared in ops/network.py, ops/convolution.py and ops/pooling.py. At kinks each takes
+the derivative that PyTorch takes. Indices out of range are refused on the CPU; on a GPU, where a
+look at them would have to wait for the device, they are not looked at.
 
 What the families share is in arguments.py, and in reduction.py for the losses.
 """

@@ -15,8 +15,8 @@ from typing import Any
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import in_own_memory, stack
-from ...ops import windows
-from ...ops.index import unwindow
+from ...ops import convolution as convolution_ops
+from ...ops.index import slice_backward
 from ...ops.shape import pad_axis
 from .arguments import channels_hint, each, on_axis
 
@@ -97,7 +97,7 @@ def convolution(
     )
     around = zeros_around(padding, w.shape[2:], steps, holes, function)
     counts = [
-        windows.window_count(*along)
+        convolution_ops.window_count(*along)
         for along in zip(x.shape[2:], w.shape[2:], steps, around, holes, strict=True)
     ]
     if min(counts) <= 0:
@@ -105,7 +105,7 @@ def convolution(
             f"{function}: the kernel {w.shape[2:]} (dilation {holes}) is larger than the padded"
             f" input of shape {x.shape}."
         )
-    y = windows.convolve(x, w, stride=steps, padding=around, dilation=holes, groups=groups)
+    y = convolution_ops.convolve(x, w, stride=steps, padding=around, dilation=holes, groups=groups)
     return _with_channel_bias(y, b, w.shape[0], function)
 
 
@@ -254,7 +254,7 @@ def transposed_convolution(
             f"{function}: nothing is left of the output for input {x.shape}, weight {w.shape},"
             f" padding {cut}."
         )
-    y = windows.convolve_input(
+    y = convolution_ops.convolve_input(
         x, w, stride=steps, padding=around, dilation=holes, groups=groups, size=size
     )
     for axis, (p, m) in enumerate(zip(cut, more, strict=True)):
@@ -323,7 +323,9 @@ def fold(
     padded = (x.shape[0], channels, *(n + 2 * p for n, p in zip(size, around, strict=True)))
     total: Any = None
     for i, shift in enumerate(shifts):
-        part = unwindow(parts[:, :, i], index=(slice(None), slice(None), *shift), shape=padded)
+        part = slice_backward(
+            parts[:, :, i], index=(slice(None), slice(None), *shift), shape=padded
+        )
         total = part if total is None else total + part
     return total[(..., *(slice(p, p + n) for n, p in zip(size, around, strict=True)))]
 
@@ -338,7 +340,7 @@ def _under_windows(
     )
     around, steps = each(padding, 2, function, "padding"), each(stride, 2, function, "stride", 1)
     counts = tuple(
-        windows.window_count(n, k, s, (p, p), d)
+        convolution_ops.window_count(n, k, s, (p, p), d)
         for n, k, s, p, d in zip(size, kernel, steps, around, holes, strict=True)
     )
     if min(counts) <= 0:
@@ -346,7 +348,7 @@ def _under_windows(
             f"{function}: the kernel {kernel} is larger than the padded image {tuple(size)}."
         )
     return (
-        [under for _, under in windows.kernel_positions(kernel, steps, holes, counts)],
+        [under for _, under in convolution_ops.kernel_positions(kernel, steps, holes, counts)],
         counts,
         around,
     )

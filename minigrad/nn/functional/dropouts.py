@@ -11,7 +11,7 @@ from ... import functions
 from ...batching import per_example
 from ...core.tensor import Tensor, as_tensor
 from ...functions import where
-from ...ops import chance
+from ...ops import random
 from .activations import SELU_ALPHA, SELU_SCALE
 from .arguments import placed
 
@@ -91,7 +91,7 @@ def _dropped(
 ) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"{function}: p is a probability, got {p}.")
-    return x * chance.dropout_mask(part(per_example(x.detach())), p=p) if training and p > 0 else x
+    return x * random.dropout_mask(part(per_example(x.detach())), p=p) if training and p > 0 else x
 
 
 def _alpha_dropped(

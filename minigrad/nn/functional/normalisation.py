@@ -14,7 +14,7 @@ from typing import Any
 from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor, overwrite_payload
 from ...errors import DTypeError, ShapeError
-from ...ops import network, windows
+from ...ops import network, pooling
 from ...ops.elementwise import in_float32
 from ...ops.reduce import mean
 from .arguments import as_shape, check_axes, on_axis
@@ -183,7 +183,7 @@ def local_response_norm(
     check_axes(x, 2, "local_response_norm", "(N, C, …)")
     if size < 1:
         raise ValueError(f"local_response_norm: size must be at least 1, got {size}.")
-    sums = windows.window_sum(
+    sums = pooling.sum_pool(
         x * x, axis=1, size=size, stride=1, dilation=1, padding=(size // 2, (size - 1) // 2)
     )
     return x / (k + alpha / size * sums) ** beta

@@ -17,7 +17,7 @@ from ... import functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, cat, in_own_memory, where
-from ...ops import windows
+from ...ops import pooling as pooling_ops
 from ...ops.elementwise import in_float32
 from ...ops.index import index_put
 from .arguments import check_integers, check_range, each, on_axis, span, table
@@ -87,9 +87,9 @@ def _max_pooled(
     setup = _pool_setup(x, kernel, stride, padding, dilation, ceil_mode, axes, f"max_pool{axes}d")
     places = _places(x, axes) if return_indices else None
     for along in setup:
-        y = windows.window_max(x, **along)
+        y = pooling_ops.max_pool(x, **along)
         if places is not None:
-            places = windows.window_max_push(places, x.detach(), y.detach(), **along)
+            places = pooling_ops.max_pool_jvp(places, x.detach(), y.detach(), **along)
         x = y
     return x if places is None else (x, places)
 
@@ -260,7 +260,7 @@ def _avg_pooled(
     shape, dtype = x.shape, x.dtype
     divisor = 1
     for along in _pool_setup(x, kernel, stride, padding, 1, ceil_mode, axes, function):
-        x = windows.window_sum(x, **along)
+        x = pooling_ops.sum_pool(x, **along)
         if override is not None:
             continue
         axis, p, n = along["axis"], along["padding"][0], shape[along["axis"]]
@@ -500,10 +500,11 @@ def _even_parts(n: int, m: int) -> list[tuple[int, int]]:
 
 
 def _max_part(x: Tensor, axis: int, size: int) -> Tensor:
-    return windows.window_max(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
+    return pooling_ops.max_pool(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
 
 
 def _mean_part(x: Tensor, axis: int, size: int) -> Tensor:
     return (
-        windows.window_sum(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0)) / size
+        pooling_ops.sum_pool(x, axis=axis, size=size, stride=size, dilation=1, padding=(0, 0))
+        / size
     )

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.primitive import registry
-from minigrad.ops import chance
+from minigrad.ops import random
 
 
 def test_every_draw_is_tested_here() -> None:
@@ -24,9 +24,9 @@ def test_the_generator_is_that_of_manual_seed() -> None:
     """The operations draw from NumPy's generator of the seed, in order."""
     mg.manual_seed(7)
     drawn = [
-        chance.uniform(shape=(3,), dtype=np.dtype("float64")),
-        chance.normal(shape=(2, 2), dtype=np.dtype("float32")),
-        chance.integers(low=-2, high=9, shape=(4,), dtype=np.dtype("int64")),
+        random.uniform(shape=(3,), dtype=np.dtype("float64")),
+        random.normal(shape=(2, 2), dtype=np.dtype("float32")),
+        random.integers(low=-2, high=9, shape=(4,), dtype=np.dtype("int64")),
     ]
     numpy = np.random.default_rng(7)
     wanted = [
@@ -43,7 +43,7 @@ def test_the_generator_is_that_of_manual_seed() -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
 def test_public_functions_draw_the_same(dtype: str, shape: tuple[int, ...]) -> None:
     """`rand` and `randn` are the operations with a Tensor around them."""
-    for function, operation in ((mg.rand, chance.uniform), (mg.randn, chance.normal)):
+    for function, operation in ((mg.rand, random.uniform), (mg.randn, random.normal)):
         mg.manual_seed(3)
         x = function(shape, dtype=dtype)
         mg.manual_seed(3)
@@ -54,5 +54,5 @@ def test_public_functions_draw_the_same(dtype: str, shape: tuple[int, ...]) -> N
 def test_complex_numbers_have_variance_one_in_total() -> None:
     """Half of it in each part."""
     mg.manual_seed(0)
-    z = chance.normal(shape=(20_000,), dtype=np.dtype("complex128"))
+    z = random.normal(shape=(20_000,), dtype=np.dtype("complex128"))
     assert abs((np.abs(z) ** 2).mean() - 1) < 0.03 and abs(z.real.var() - 0.5) < 0.02
