@@ -8,26 +8,32 @@ too, in both modes and of every order. What is new (scans, diagonals, sorting) i
 
 from . import (
     arranging,
+    broadcasting,
+    gather_scatter,
     order,
-    picking,
-    pieces,
     products,
     running,
+    splitting,
+    stacking,
     triangles,
 )
 from .arranging import *  # what each file publishes, listed in its __all__  # noqa: F403
+from .broadcasting import *  # noqa: F403
+from .gather_scatter import *  # noqa: F403
 from .order import *  # noqa: F403
-from .picking import *  # noqa: F403
-from .pieces import *  # noqa: F403
 from .products import *  # noqa: F403
 from .running import *  # noqa: F403
+from .splitting import *  # noqa: F403
+from .stacking import *  # noqa: F403
 from .triangles import *  # noqa: F403
 
 _FILES = (
     arranging,
+    broadcasting,
     order,
-    picking,
-    pieces,
+    gather_scatter,
+    splitting,
+    stacking,
     products,
     running,
     triangles,

@@ -16,9 +16,9 @@ from ..names import TensorLike, public, publish
 from ..ops import diagonals, sliding
 from ..ops import elementwise as ew
 from ..ops import index as ix
+from .broadcasting import meshgrid
 from .operands import along, counting
 from .order import sort
-from .pieces import meshgrid
 
 # ------------------------------------------------------------------------------------- combinations
 

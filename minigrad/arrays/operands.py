@@ -23,6 +23,13 @@ class ValuesIndices(NamedTuple):
     indices: Tensor
 
 
+def existing_axis(x: Tensor, dim: Any, function: str) -> int:
+    """The number of a dimension of x. Raises IndexError where there is none."""
+    if x.ndim == 0:
+        raise IndexError(f"{function}: a 0-d tensor has no dimension to take apart.")
+    return fn.axis_of(x.ndim, dim, function)
+
+
 def floating(x: TensorLike, function: str) -> Tensor:
     """x as a tensor of real or complex numbers; DTypeError for integers, for which the
     function's result would not be an integer.

@@ -18,7 +18,9 @@ from ..errors import ShapeError
 from ..functions.arguments import either
 from ..names import TensorLike, public, publish
 from ..ops import sorting
+from .gather_scatter import put
 from .operands import ValuesIndices, along, counting, read_along
+from .running import cumsum
 
 
 class MinMax(NamedTuple):
@@ -272,9 +274,6 @@ def _different(
         )
     ]
     if return_inverse:
-        from .picking import put
-        from .running import cumsum
-
         ranks = cumsum(first, 0) - 1
         inverse = put(fn.zeros_like(ranks), order, ranks)
         results.append(inverse.reshape(x.shape) if dim is None else inverse)

@@ -15,8 +15,8 @@ from .. import backend
 from .. import functions as fn
 from ..arrays.operands import ValuesIndices, along, floating, read_along
 from ..arrays.order import argsort, searchsorted
-from ..arrays.pieces import narrow
-from ..arrays.running import cumsum
+from ..arrays.running import cumsum, vector_norm
+from ..arrays.splitting import narrow
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
@@ -498,8 +498,6 @@ def isin(
 @in_float32
 def renorm(x: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
-    from ..arrays.running import vector_norm
-
     x = as_tensor(x)
     axis = fn.axis_of(x.ndim, dim, "renorm")
     length = vector_norm(x, p, [i for i in range(x.ndim) if i != axis], True)

@@ -11,7 +11,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..arrays.operands import written
-from ..arrays.pieces import narrow, split, unbind
+from ..arrays.splitting import narrow, split, unbind
 from ..arrays.triangles import diagonal
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError

@@ -16,8 +16,8 @@ from .. import arrays, backend
 from .. import functions as fn
 from ..arrays import cross as _cross
 from ..arrays import multi_dot  # noqa: F401
+from ..arrays.broadcasting import broadcast_shapes
 from ..arrays.operands import floating
-from ..arrays.pieces import broadcast_shapes
 from ..arrays.running import vector_norm
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap

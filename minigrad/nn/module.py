@@ -81,6 +81,10 @@ class Module:
         """The modules directly inside, a shared one under each of its names."""
         return [(n, m) for n, m in self._registered("module") if isinstance(m, Module)]
 
+    def _overrides(self, method: str) -> bool:
+        """Whether a subclass defines a method that Module only names."""
+        return getattr(type(self), method) is not getattr(Module, method)
+
     _parameters = property(
         lambda self: _Registered(self, "parameter"), doc="The parameters by name, as a dict."
     )

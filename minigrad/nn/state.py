@@ -94,13 +94,6 @@ def _inside(module: Module, above: tuple[Module, ...]) -> Iterator[tuple[str, Mo
     return ((n, m) for n, m in module._modules_inside() if not any(m is a for a in above))
 
 
-def _defines(module: Module, method: str) -> bool:
-    """Whether a subclass defines one of the methods that Module only names."""
-    from .module import Module
-
-    return getattr(type(module), method) is not getattr(Module, method)
-
-
 # ------------------------------------------------------------------------------------------- saving
 
 
@@ -114,7 +107,7 @@ def save(
         hook.function(module, prefix, keep_vars)
     for name, tensor in own_tensors(module).items():
         state[prefix + name] = tensor if keep_vars else tensor.detach()
-    if _defines(module, "get_extra_state"):
+    if module._overrides("get_extra_state"):
         state[prefix + EXTRA] = module.get_extra_state()
     above = (*above, module)
     for name, child in _inside(module, above):
@@ -165,13 +158,13 @@ class _Loading:
                 self._fitted(module, name, key, tensor, state[key])
             else:
                 missing.append(key)
-        if _defines(module, "set_extra_state"):
+        if module._overrides("set_extra_state"):
             if prefix + EXTRA in state:
                 self.extra.append((module, state[prefix + EXTRA]))
             else:
                 missing.append(prefix + EXTRA)
         known = {prefix + name for name in own} | {
-            prefix + EXTRA for _ in range(_defines(module, "set_extra_state"))
+            prefix + EXTRA for _ in range(module._overrides("set_extra_state"))
         }
         left = {key: None for key in state if key.startswith(prefix) and key not in known}
         above = (*above, module)

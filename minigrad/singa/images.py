@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import autograd, backend, functions
-from ..arrays.pieces import repeat_interleave
+from ..arrays.stacking import repeat_interleave
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..nn import functional as F

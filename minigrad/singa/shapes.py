@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import backend, functions
-from ..arrays import pieces
+from ..arrays import stacking
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import axis_of
@@ -240,7 +240,7 @@ def tile(x: Any, repeats: Any) -> Tensor:
     ]
     if any(n < 0 for n in counts):
         raise ValueError(f"tile: repeats must be at least 0, got {counts}.")
-    return pieces.tile(x, counts)
+    return stacking.tile(x, counts)
 
 
 def nonzero(x: Any) -> Tensor:

@@ -329,7 +329,7 @@ TABLES_OF_NAMES = {
     "minigrad/expression.py": "what a typed formula may call: names that users write",
     "minigrad/scalar.py": "the words of a language",
     "minigrad/singa/elementwise.py": "the names of SINGA's document",
-    "minigrad/arrays/picking.py": "the kinds of scatter_reduce",
+    "minigrad/arrays/gather_scatter.py": "the kinds of scatter_reduce",
     "minigrad/backend/kernels.py": "advice by routine of LAPACK",
 }
 

@@ -17,6 +17,7 @@ from ..errors import DTypeError, ShapeError
 from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import index as ix
+from .broadcasting import broadcast_shapes, broadcast_tensors
 from .operands import (
     along,
     as_index,
@@ -27,7 +28,6 @@ from .operands import (
     same_ndim,
     written,
 )
-from .pieces import broadcast_shapes, broadcast_tensors
 
 # ------------------------------------------------------------------------------------------ reading
 
