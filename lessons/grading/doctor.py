@@ -12,8 +12,10 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import redact
 from .sandbox import LEVELS, SandboxError, probe
@@ -47,6 +49,41 @@ class Finding:
 def examine() -> Finding:
     """Tries out the levels, from the best to the worst, and what each refuses."""
     found = probe()
+    lines = _kernel(found)
+    level = ""
+    with tempfile.TemporaryDirectory(prefix="minigrad-doctor-") as work:
+        library = redact.make((), Path(work))
+        for wrap in (True, False):
+            try:
+                server = (
+                    Server(library, wrap, Path(work)) if not wrap or shutil.which("bwrap") else None
+                )
+            except SandboxError as error:
+                lines.append(_line("bubblewrap" if wrap else "process", False, "", str(error)))
+                continue
+            if wrap:
+                why = (
+                    "the program bwrap is not installed (Debian, Ubuntu, Fedora: the package"
+                    " bubblewrap)"
+                )
+                lines.append(
+                    _line(
+                        "bubblewrap",
+                        server is not None,
+                        "a file tree, process numbers and a network of its own",
+                        why,
+                    )
+                )
+            if server is not None and not level:
+                level = _attempts(server, Path(work), lines)
+            if server is not None:
+                server.close()
+    lines += _advice(level)
+    return Finding(level, lines)
+
+
+def _kernel(found: Mapping[str, Any]) -> list[str]:
+    """What the kernel can refuse; found: what `probe` says."""
     lines = [
         f"{platform.system()} {platform.release()}, {platform.machine()}, Python"
         f" {platform.python_version()}, user {_user()}"
@@ -86,36 +123,7 @@ def examine() -> Finding:
             why,
         )
     )
-    level = ""
-    with tempfile.TemporaryDirectory(prefix="minigrad-doctor-") as work:
-        library = redact.make((), Path(work))
-        for wrap in (True, False):
-            try:
-                server = (
-                    Server(library, wrap, Path(work)) if not wrap or shutil.which("bwrap") else None
-                )
-            except SandboxError as error:
-                lines.append(_line("bubblewrap" if wrap else "process", False, "", str(error)))
-                continue
-            if wrap:
-                why = (
-                    "the program bwrap is not installed (Debian, Ubuntu, Fedora: the package"
-                    " bubblewrap)"
-                )
-                lines.append(
-                    _line(
-                        "bubblewrap",
-                        server is not None,
-                        "a file tree, process numbers and a network of its own",
-                        why,
-                    )
-                )
-            if server is not None and not level:
-                level = _attempts(server, Path(work), lines)
-            if server is not None:
-                server.close()
-    lines += _advice(level)
-    return Finding(level, lines)
+    return lines
 
 
 def _user() -> str:

@@ -305,65 +305,69 @@ def trace_of(graph: Graph) -> tuple[Trace, dict[str, str]]:
     return trace, dict(zip([*graph["inputs"], *made], [*trace["inputs"], *drawn], strict=True))
 
 
+def _symbol(name: str, **more: Any) -> dict[str, Any]:
+    return {"t": "sym", **label_of(name), **more}
+
+
+def _sign(text: str) -> dict[str, Any]:
+    return {"t": "op", "text": text}
+
+
+def _number(value: float, **more: Any) -> dict[str, Any]:
+    return {"t": "num", "value": value, **more}
+
+
 def tape_trace(graph: Graph) -> Trace:
     """The reverse pass over a tape as a `minigrad.trace/1` document without values: what the
     engine would do with these derivatives.
     """
-    nodes, edges, steps = [], [], []
-    for name in graph["inputs"]:
-        nodes.append(
-            {
-                "id": name,
-                "label": label_of(name),
-                "kind": "input",
-                "stage": "primal",
-                "shape": [],
-                "dtype": "float64",
-                "expr": [],
-            }
-        )
-    for i, (name, _, operands, locals_) in enumerate(graph["rows"]):
-        terms = [
-            [{"t": "num", "value": c}, {"t": "op", "text": "·"}, {"t": "sym", **label_of(o)}]
-            for o, c in zip(operands, locals_, strict=True)
-        ]
-        expr = [
-            t
-            for j, term in enumerate(terms)
-            for t in ([{"t": "op", "text": "+"}] if j else []) + term
-        ]
-        kind = "output" if i == len(graph["rows"]) - 1 else "op"
-        nodes.append(
-            {
-                "id": name,
-                "label": label_of(name),
-                "kind": kind,
-                "op": "linear",
-                "stage": "primal",
-                "shape": [],
-                "dtype": "float64",
-            }
-        )
-        nodes[-1]["expr"] = expr
-        edges += [
-            {"id": f"e{len(edges) + k + 1}", "src": o, "dst": name, "slot": k, "stage": "primal"}
-            for k, o in enumerate(operands)
-        ]
-    end, bar = output(graph), {output(graph): 1.0}
-    seeded = [
-        {"t": "sym", **label_of(end), "accent": "bar", "col": "g"},
-        {"t": "op", "text": "="},
-        {"t": "num", "value": 1.0, "col": "g"},
+    end, edges = output(graph), _tape_edges(graph)
+    return {
+        "schema": "minigrad.trace/1", "title": formula(graph), "seed": {"adjoints": {end: 1.0}},
+        "inputs": list(graph["inputs"]),
+        "outputs": [end], "nodes": _tape_nodes(graph), "edges": edges,
+        "columns": [{"key": "g", "label": "adjoint", "phase": "adjoint"}],
+        "steps": _tape_steps(graph, edges),
+    }  # fmt: skip
+
+
+def _tape_nodes(graph: Graph) -> list[dict[str, Any]]:
+    made = [(name, "input", []) for name in graph["inputs"]]
+    for name, _, operands, locals_ in graph["rows"]:
+        kind, expr = "output" if name == output(graph) else "op", list[Any]()
+        for operand, local in zip(operands, locals_, strict=True):
+            plus = [_sign("+")] if expr else []
+            expr += [*plus, _number(local), _sign("·"), _symbol(operand)]
+        made.append((name, kind, expr))
+    return [
+        {"id": name, "label": label_of(name), "kind": kind, "stage": "primal", "shape": [],
+         "dtype": "float64", "expr": expr, **({} if kind == "input" else {"op": "linear"})}
+        for name, kind, expr in made
+    ]  # fmt: skip
+
+
+def _tape_edges(graph: Graph) -> list[dict[str, Any]]:
+    pairs = [(o, row[0], k) for row in graph["rows"] for k, o in enumerate(row[2])]
+    return [
+        {"id": f"e{i}", "src": source, "dst": name, "slot": slot, "stage": "primal"}
+        for i, (source, name, slot) in enumerate(pairs, 1)
     ]
-    seed_step: dict[str, Any] = {
-        "phase": "seed",
-        "node": end,
-        "edges": [],
-        "reads": [],
-        "writes": [[end, "g", 1.0]],
-        "formula": seeded,
-    }
-    steps.append(seed_step | {"say": f"The output {end} changes with itself one to one."})
+
+
+def _tape_steps(graph: Graph, edges: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    end = output(graph)
+    bar = {end: 1.0}
+    steps: list[dict[str, Any]] = [
+        {
+            "phase": "seed",
+            "node": end,
+            "edges": [],
+            "reads": [],
+            "writes": [[end, "g", 1.0]],
+            "formula": [_symbol(end, accent="bar", col="g"), _sign("="), _number(1.0, col="g")],
+            "say": f"The output {end} changes with itself one to one.",
+        }
+    ]
     for name, _, _, locals_ in reversed(graph["rows"]):
         for edge, local in zip([e for e in edges if e["dst"] == name], locals_, strict=True):
             to, product = edge["src"], bar[name] * local
@@ -376,33 +380,26 @@ def tape_trace(graph: Graph) -> Trace:
                 "product": product,
                 "after": bar[to],
             }
-            words = [
-                {"t": "sym", **label_of(to), "accent": "bar", "col": "g"},
-                {"t": "op", "text": "=" if before is None else "+="},
-            ]
-            words += [
-                {"t": "num", "value": bar[name], "col": "g"},
-                {"t": "op", "text": "·"},
-                {"t": "num", "value": local},
-            ]
-            step: dict[str, Any] = {
-                "phase": "adjoint" if before is None else "accumulate",
-                "node": to,
-                "edges": [edge["id"]],
-            }
-            step |= {
-                "reads": [[name, "g"]] + ([] if before is None else [[to, "g"]]),
-                "writes": [[to, "g", bar[to]]],
-                "formula": words,
-            }
-            step |= {"contribs": [part if before is None else {**part, "before": before}]}
-            steps.append(step | {"say": f"{name} sends {number(product)} back to {to}."})
-    return {
-        "schema": "minigrad.trace/1", "title": formula(graph), "seed": {"adjoints": {end: 1.0}},
-        "inputs": list(graph["inputs"]),
-        "outputs": [end], "nodes": nodes, "edges": edges,
-        "columns": [{"key": "g", "label": "adjoint", "phase": "adjoint"}], "steps": steps,
-    }  # fmt: skip
+            first = before is None
+            steps.append(
+                {
+                    "phase": "adjoint" if first else "accumulate",
+                    "node": to,
+                    "edges": [edge["id"]],
+                    "reads": [[name, "g"], *([] if first else [[to, "g"]])],
+                    "writes": [[to, "g", bar[to]]],
+                    "formula": [
+                        _symbol(to, accent="bar", col="g"),
+                        _sign("=" if first else "+="),
+                        _number(bar[name], col="g"),
+                        _sign("·"),
+                        _number(local),
+                    ],
+                    "contribs": [part if first else {**part, "before": before}],
+                    "say": f"{name} sends {number(product)} back to {to}.",
+                }
+            )
+    return steps
 
 
 def close(a: Any, b: Any) -> bool:

@@ -203,6 +203,20 @@ def _same_numbers(
     shape = got.shape if isinstance(got, np.ndarray) else ()
     if shape != right.shape:
         return f"{name} has the shape {shape}, but should have the shape {right.shape}."
+    return _far(right, got, rtol, atol, name, reveal)
+
+
+def _far(
+    right: np.ndarray,
+    got: Any,
+    rtol: float | None,
+    atol: float | None,
+    name: str,
+    reveal: bool,
+) -> str:
+    """Why numbers of the right shape are not those expected: another kind, not finite, or too far
+    away.
+    """
     kind = (
         got.dtype.kind
         if isinstance(got, np.ndarray)

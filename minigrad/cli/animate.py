@@ -2,14 +2,12 @@
 or a strip for paper.
 """
 
+import argparse
 import sys
 
-from minigrad import expression
-from minigrad.cli import complain
 from minigrad.cli.target import UsageError
 from minigrad.cli.trace import (
     SIZES,
-    ComputationError,
     compute,
     dashes,
     ending,
@@ -18,6 +16,7 @@ from minigrad.cli.trace import (
     page_options,
     require_folder,
     save,
+    with_status,
 )
 
 FORMATS = ("webp", "gif", "html", "pdf")
@@ -53,47 +52,43 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--steps", help="all (the default), or a range such as 4-9")
     parser.add_argument("--dark", action="store_true", help="light on dark")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    options = parser.parse_intermixed_args(dashes(argv))
-    try:
-        form = ending(options.output)
-        if form not in FORMATS:
-            known = ", ".join(f".{name}" for name in FORMATS)
-            raise UsageError(
-                f"{options.output!r} has no ending that names a film; the endings are {known}"
-                " (minigrad trace writes one frame)"
+    return _film(parser.parse_intermixed_args(dashes(argv)))
+
+
+@with_status
+def _film(options: argparse.Namespace) -> int:
+    form = ending(options.output)
+    if form not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise UsageError(
+            f"{options.output!r} has no ending that names a film; the endings are {known}"
+            " (minigrad trace writes one frame)"
+        )
+    require_folder(options.output)
+    if form == "html":
+        group_options(options, form)
+        given = [
+            name
+            for name in ("steps", "size", "fps", "dark")
+            if getattr(options, name) not in (None, False)
+        ]
+        if given:
+            reason = (
+                "an .html page holds all steps, fits its window and takes its reader's light or"
+                " dark and speed"
             )
-        require_folder(options.output)
-        if form == "html":
-            group_options(options, form)
-            given = [
-                name
-                for name in ("steps", "size", "fps", "dark")
-                if getattr(options, name) not in (None, False)
-            ]
-            if given:
-                reason = (
-                    "an .html page holds all steps, fits its window and takes its reader's light or"
-                    " dark and speed"
-                )
-                raise UsageError(
-                    f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no"
-                    " meaning"
-                )
-            return save(compute(options), options.output, **page_options(options, form))
-        more = {
-            "steps": "all" if options.steps is None else options.steps.strip(),
-            "size": options.size,
-            "dark": options.dark,
-        }
-        more |= {"fps": options.fps} if options.fps is not None else {}
-        more |= page_options(options, form) | group_options(options, form)
-        progress = (
-            None if sys.stderr.isatty() and not options.quiet else False
-        )  # a bar is for a terminal, not for a log
-        return save(compute(options, drawn=True), options.output, progress=progress, **more)
-    except (UsageError, expression.ExpressionError) as error:
-        complain(str(error))
-        return 2
-    except ComputationError as error:
-        complain(str(error))
-        return 1
+            raise UsageError(
+                f"{reason}, so {' and '.join(f'--{name}' for name in given)} would have no meaning"
+            )
+        return save(compute(options), options.output, **page_options(options, form))
+    more = {
+        "steps": "all" if options.steps is None else options.steps.strip(),
+        "size": options.size,
+        "dark": options.dark,
+    }
+    more |= {"fps": options.fps} if options.fps is not None else {}
+    more |= page_options(options, form) | group_options(options, form)
+    progress = (
+        None if sys.stderr.isatty() and not options.quiet else False
+    )  # a bar is for a terminal, not for a log
+    return save(compute(options, drawn=True), options.output, progress=progress, **more)

@@ -8,8 +8,6 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-from minigrad import expression
-from minigrad.cli import complain
 from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
 from minigrad.cli.trace import (
     ComputationError,
@@ -17,8 +15,10 @@ from minigrad.cli.trace import (
     as_options,
     dashes,
     ending,
+    language_option,
     not_written,
     require_folder,
+    with_status,
 )
 from minigrad.core.tensor import Tensor
 
@@ -67,41 +67,33 @@ def main(argv: list[str]) -> int:
         metavar="N",
         help="the largest number of boxes (default: 2,000)",
     )
-    parser.add_argument(
-        "--lang",
-        choices=("en", "zh"),
-        default="en",
-        help="language of the words around the names (default: %(default)s)",
-    )
-    options = parser.parse_intermixed_args(dashes(argv))
-    try:
-        form = ending(options.output) if options.output else "dot"
-        if form not in FORMATS:
-            known = ", ".join(f".{name}" for name in FORMATS)
-            raise UsageError(
-                f"there is no drawing in the format of {options.output!r}; the endings are {known}"
-            )
-        require_folder(options.output)
-        drawing = _drawing(options)
-        if options.output is None:
-            sys.stdout.write(drawing.source)
-            return 0
-        try:
-            import_module("minigrad.viz.draw").write(drawing, options.output)
-        except OSError as error:
-            return not_written(options.output, error)
-        except (
-            RuntimeError,
-            ValueError,
-        ) as error:  # no program that could draw it, no room in a file of pixels, no letters
-            raise ComputationError(str(error).removeprefix("paint: ")) from error
+    language_option(parser, "names")
+    return _write(parser.parse_intermixed_args(dashes(argv)))
+
+
+@with_status
+def _write(options: argparse.Namespace) -> int:
+    form = ending(options.output) if options.output else "dot"
+    if form not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise UsageError(
+            f"there is no drawing in the format of {options.output!r}; the endings are {known}"
+        )
+    require_folder(options.output)
+    drawing = _drawing(options)
+    if options.output is None:
+        sys.stdout.write(drawing.source)
         return 0
-    except (UsageError, expression.ExpressionError) as error:
-        complain(str(error))
-        return 2
-    except ComputationError as error:
-        complain(str(error))
-        return 1
+    try:
+        import_module("minigrad.viz.draw").write(drawing, options.output)
+    except OSError as error:
+        return not_written(options.output, error)
+    except (
+        RuntimeError,
+        ValueError,
+    ) as error:  # no program that could draw it, no room in a file of pixels, no letters
+        raise ComputationError(str(error).removeprefix("paint: ")) from error
+    return 0
 
 
 def _drawing(options: argparse.Namespace) -> Any:

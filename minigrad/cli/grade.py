@@ -7,6 +7,7 @@ import difflib
 import importlib
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,117 +46,11 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run = commands.add_parser(
-        "run",
-        help="grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip",
-    )
-    run.add_argument(
-        "sheet",
-        metavar="SHEET",
-        type=_sheet_path,
-        help="the instructor's notebook, a sheet.py, or a lesson's number",
-    )
-    run.add_argument("submitted", metavar="SUBMITTED", type=Path, help="a folder or a zip")
-    run.add_argument(
-        "--jobs",
-        type=_positive,
-        default=0,
-        metavar="N",
-        help="hand-ins at a time (default: one a processor)",
-    )
-    run.add_argument(
-        "--cold",
-        action="store_true",
-        help="start a new Python for each hand-in instead of forking a running one",
-    )
-    run.set_defaults(do=_run)
-    regrade = commands.add_parser(
-        "regrade",
-        help=(
-            "judge again what the journal holds, without running anybody, and say who gains or"
-            " loses"
-        ),
-    )
-    regrade.add_argument("sheet", metavar="SHEET", type=_sheet_path)
-    regrade.set_defaults(do=_regrade)
-    appeal = commands.add_parser(
-        "appeal", help="run one student's hand-in again with the same cases"
-    )
-    appeal.add_argument("sheet", metavar="SHEET", type=_sheet_path)
-    appeal.add_argument("student", metavar="STUDENT")
-    appeal.set_defaults(do=_appeal)
-    export = commands.add_parser(
-        "export",
-        help="write the results for others: pages, a learning system's own file, a class report",
-    )
-    export.add_argument("sheet", metavar="SHEET", type=_sheet_path)
-    export.add_argument(
-        "--canvas",
-        metavar="FILE",
-        type=Path,
-        help="a gradebook exported from Canvas; a filled copy goes into RESULTS",
-    )
-    export.add_argument(
-        "--moodle",
-        metavar="FILE",
-        type=Path,
-        help="a grading worksheet exported from Moodle; a filled copy goes into RESULTS",
-    )
-    export.add_argument(
-        "--column",
-        metavar="NAME",
-        default="",
-        help="their column for the points (default: the sheet's name, or Grade)",
-    )
-    export.add_argument(
-        "--gradescope",
-        metavar="DIR",
-        type=Path,
-        help="results.json for each student, and autograder.zip",
-    )
-    export.add_argument(
-        "--nbgrader",
-        metavar="COURSE",
-        type=Path,
-        help="points and comments into the gradebook.db of an nbgrader course",
-    )
-    export.add_argument(
-        "--pages",
-        metavar="DIR",
-        type=Path,
-        help="a page for each student, HTML and Markdown, and an index",
-    )
-    export.add_argument(
-        "--report",
-        metavar="FILE",
-        type=Path,
-        help="a page on the class: mistakes, what to look at, hand-ins that are alike",
-    )
-    export.set_defaults(do=_export)
-    for command in (run, regrade, appeal, export):
-        command.add_argument(
-            "--out", metavar="RESULTS", type=Path, required=True, help="the folder of the results"
-        )
-    for command in (run, appeal):
-        command.add_argument(
-            "--trust-students",
-            action="store_true",
-            help="run hand-ins even where nothing keeps them from your files and the network",
-        )
-    sheet = commands.add_parser(
-        "sheet", help="check a sheet: its own solution, and which classic mistakes its tests miss"
-    )
-    sheet.add_argument(
-        "sheet",
-        metavar="SHEET",
-        type=_sheet_path,
-        help="the instructor's notebook, a sheet.py, or a lesson's number",
-    )
-    sheet.set_defaults(do=_sheet)
-    doctor = commands.add_parser(
-        "doctor", help="say what isolation works on this machine, and why the rest does not"
-    )
-    doctor.set_defaults(do=_doctor)
+    for name, do, about, arguments in COMMANDS:
+        command = commands.add_parser(name, help=about)
+        for flag, settings in arguments.items():
+            command.add_argument(flag, **settings)
+        command.set_defaults(do=do)
     options = parser.parse_args(argv)
     # By name: the engine's package does not depend on the course.
     names = ("run", "exercise", "sandbox", "journal", "submissions")
@@ -371,3 +266,99 @@ def _doctor(options: argparse.Namespace, grader: Any) -> int:
     finding = importlib.import_module("minigrad.lessons.grading.doctor").examine()
     print(finding)
     return int(finding.level in ("", "process"))
+
+
+# ----------------------------------------------------------------------------------------- commands
+
+
+def _file(metavar: str, about: str) -> dict[str, Any]:
+    return {"metavar": metavar, "type": Path, "help": about}
+
+
+SHEET = {
+    "sheet": {
+        "metavar": "SHEET",
+        "type": _sheet_path,
+        "help": "the instructor's notebook, a sheet.py, or a lesson's number",
+    }
+}
+OUT = {"--out": {**_file("RESULTS", "the folder of the results"), "required": True}}
+TRUST = {
+    "--trust-students": {
+        "action": "store_true",
+        "help": "run hand-ins even where nothing keeps them from your files and the network",
+    }
+}
+RUN = {
+    "submitted": _file("SUBMITTED", "a folder or a zip"),
+    "--jobs": {
+        "type": _positive,
+        "default": 0,
+        "metavar": "N",
+        "help": "hand-ins at a time (default: one a processor)",
+    },
+    "--cold": {
+        "action": "store_true",
+        "help": "start a new Python for each hand-in instead of forking a running one",
+    },
+}
+EXPORT = {
+    "--canvas": _file("FILE", "a gradebook exported from Canvas; a filled copy goes into RESULTS"),
+    "--moodle": _file(
+        "FILE", "a grading worksheet exported from Moodle; a filled copy goes into RESULTS"
+    ),
+    "--column": {
+        "metavar": "NAME",
+        "default": "",
+        "help": "their column for the points (default: the sheet's name, or Grade)",
+    },
+    "--gradescope": _file("DIR", "results.json for each student, and autograder.zip"),
+    "--nbgrader": _file(
+        "COURSE", "points and comments into the gradebook.db of an nbgrader course"
+    ),
+    "--pages": _file("DIR", "a page for each student, HTML and Markdown, and an index"),
+    "--report": _file(
+        "FILE", "a page on the class: mistakes, what to look at, hand-ins that are alike"
+    ),
+}
+COMMANDS: list[
+    tuple[str, Callable[[argparse.Namespace, Any], int], str, dict[str, dict[str, Any]]]
+] = [
+    (
+        "run",
+        _run,
+        "grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip",
+        SHEET | RUN | OUT | TRUST,
+    ),
+    (
+        "regrade",
+        _regrade,
+        "judge again what the journal holds, without running any code, and say who gains or loses",
+        SHEET | OUT,
+    ),
+    (
+        "appeal",
+        _appeal,
+        "run one student's hand-in again with the same cases",
+        SHEET | {"student": {"metavar": "STUDENT"}} | OUT | TRUST,
+    ),
+    (
+        "export",
+        _export,
+        "write the results for others: pages, a learning system's own file, a class report",
+        SHEET | EXPORT | OUT,
+    ),
+    (
+        "sheet",
+        _sheet,
+        "check a sheet: its own solution, and which classic mistakes its tests miss",
+        SHEET,
+    ),
+    (
+        "doctor",
+        _doctor,
+        "say what isolation works on this machine, and why the rest does not",
+        {},
+    ),
+]
+"""Each command: its name, what runs it, what it does, its arguments."""

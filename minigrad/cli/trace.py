@@ -3,6 +3,7 @@ page.
 """
 
 import argparse
+import functools
 import io
 import json
 import math
@@ -12,6 +13,7 @@ import sys
 import textwrap
 import unicodedata
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,27 +58,43 @@ class ComputationError(Exception):
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad trace` with the arguments after its name; returns the exit status."""
-    options = _parser().parse_intermixed_args(dashes(argv))
-    try:
-        picture = options.format is None and ending(options.output) in PICTURES
-        format = ending(options.output) if picture else _format(options)
-        more = (
-            page_options(options, format)
-            | group_options(options, format)
-            | _still_options(options, format)
-        )
-        require_folder(options.output)
-        trace = compute(options, drawn=picture or format == "svg")
-        _require_step(options.step, trace)
-        if picture:
-            return save(trace, options.output, **more)
-        text = _render(trace, format, more)
-    except (UsageError, expression.ExpressionError) as error:
-        complain(str(error))
-        return 2
-    except ComputationError as error:
-        complain(str(error))
-        return 1
+    return _write(_parser().parse_intermixed_args(dashes(argv)))
+
+
+def with_status(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Decorate what a command does: where it cannot, the reason is said, and the exit status is 2
+    for what it was given and 1 for what could not be computed.
+    """
+
+    @functools.wraps(run)
+    def status(options: argparse.Namespace) -> int:
+        try:
+            return run(options)
+        except (UsageError, expression.ExpressionError) as error:
+            complain(str(error))
+            return 2
+        except ComputationError as error:
+            complain(str(error))
+            return 1
+
+    return status
+
+
+@with_status
+def _write(options: argparse.Namespace) -> int:
+    picture = options.format is None and ending(options.output) in PICTURES
+    format = ending(options.output) if picture else _format(options)
+    more = (
+        page_options(options, format)
+        | group_options(options, format)
+        | _still_options(options, format)
+    )
+    require_folder(options.output)
+    trace = compute(options, drawn=picture or format == "svg")
+    _require_step(options.step, trace)
+    if picture:
+        return save(trace, options.output, **more)
+    text = _render(trace, format, more)
     if options.output in (None, "-"):
         if isinstance(
             sys.stdout, io.TextIOWrapper
@@ -159,12 +177,7 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
             " first input)"
         ),
     )
-    parser.add_argument(
-        "--lang",
-        choices=("en", "zh"),
-        default="en",
-        help="language of the words around the formula (default: %(default)s)",
-    )
+    language_option(parser, "formula")
     parser.add_argument(
         "--views",
         metavar="NAMES",
@@ -183,6 +196,16 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
         ),
     )
     return parser
+
+
+def language_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add `--lang`, the language of the words around the names or the formula."""
+    parser.add_argument(
+        "--lang",
+        choices=("en", "zh"),
+        default="en",
+        help=f"language of the words around the {what} (default: %(default)s)",
+    )
 
 
 def group_options(options: argparse.Namespace, form: str) -> dict[str, Any]:

@@ -115,8 +115,8 @@ class LBFGS(Optimizer):
                 if _largest(gradient) <= group["tolerance_grad"]:
                     break
                 direction = self._direction(state, gradient, group["history_size"])
-                slope = _dot(gradient, direction)
-                if slope > -group["tolerance_change"]:
+                slope, small = _dot(gradient, direction), group["tolerance_change"]
+                if slope > -small:
                     break
                 length = group["lr"] * (
                     1.0 if state["n_iter"] else min(1.0, 1 / _sum_of_sizes(gradient))
@@ -124,33 +124,14 @@ class LBFGS(Optimizer):
                 state["n_iter"] += 1
                 before = loss
                 if group["line_search_fn"]:
-                    begin = [p.array.copy() for p in params]
-
-                    def along(
-                        t: float, begin: Vector = begin, direction: Vector = direction
-                    ) -> Point:
-                        _place(params, [x + t * d for x, d in zip(begin, direction, strict=True)])
-                        _, loss, gradient = evaluate()
-                        return Point(t, loss, _dot(gradient, direction), gradient)
-
-                    found = strong_wolfe(
-                        along,
-                        Point(0.0, loss, slope, gradient),
-                        length,
-                        group["tolerance_change"],
-                        _largest(direction),
-                    )
-                    _place(params, [x + found.t * d for x, d in zip(begin, direction, strict=True)])
+                    start = Point(0.0, loss, slope, gradient)
+                    found = _searched(params, evaluate, direction, start, length, small)
                     length, loss, gradient = found.t, found.loss, found.gradient
                 else:
-                    _place(
-                        params,
-                        [p.array + length * d for p, d in zip(params, direction, strict=True)],
-                    )
+                    _place(params, _moved([p.array for p in params], length, direction))
                     if iteration < group["max_iter"]:
                         _, loss, gradient = evaluate()
                 state["direction"], state["length"] = direction, length
-                small = group["tolerance_change"]
                 if (
                     calls >= group["max_eval"]
                     or length * _largest(direction) <= small
@@ -203,6 +184,27 @@ class Point(NamedTuple):
     loss: float
     slope: float
     gradient: Vector
+
+
+def _searched(
+    params: list[Tensor],
+    evaluate: Callable[[], tuple[Any, float, Vector]],
+    direction: Vector,
+    start: Point,
+    length: float,
+    least: float,
+) -> Point:
+    """The point that the line search finds along a direction; the parameters are put there."""
+    begin = [p.array.copy() for p in params]
+
+    def along(t: float) -> Point:
+        _place(params, _moved(begin, t, direction))
+        _, loss, gradient = evaluate()
+        return Point(t, loss, _dot(gradient, direction), gradient)
+
+    found = strong_wolfe(along, start, length, least, _largest(direction))
+    _place(params, _moved(begin, found.t, direction))
+    return found
 
 
 def strong_wolfe(
@@ -286,6 +288,10 @@ def _lowest(a: Point, b: Point, least: float, most: float) -> float:
 
 
 # ------------------------------------------------------------------------------------------ vectors
+
+
+def _moved(begin: Vector, t: float, direction: Vector) -> Vector:
+    return [x + t * d for x, d in zip(begin, direction, strict=True)]
 
 
 def _dot(a: Vector, b: Vector) -> float:

@@ -73,48 +73,13 @@ def Unbroadcast(
             expected[place] = np.sum(g * np.broadcast_to(u, g.shape))
         return same(expected, got, name=f"what `{name}` returned")
 
-    def mistake(
-        title: str, say: str, wrong: Callable[[np.ndarray, tuple[int, ...]], Any]
-    ) -> Misconception:
-        return Misconception(title, say, lambda case: wrong(case.args["g"], case.args["shape"]))
-
-    def extra(g: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(range(g.ndim - len(shape)))
-
     exercise = Exercise(
         name,
         worth,
         cases,
         verify=by_identity,
-        misconceptions=(
-            mistake("no sum over broadcast axes", "nothing is summed.", lambda g, shape: g),
-            mistake(
-                "new axes only",
-                "axes of length 1 that were stretched are not summed.",
-                lambda g, shape: g.sum(axis=extra(g, shape)),
-            ),
-            mistake(
-                "forgets keepdims",
-                "a stretched axis is lost when you sum over it; it stays, with length 1"
-                " (`keepdims=True`).",
-                _no_keepdims,
-            ),
-            mistake(
-                "mean instead of sum",
-                "you take the mean over the stretched axes; each copy sent a contribution, and they"
-                " are added.",
-                _mean,
-            ),
-            mistake(
-                "sums everything",
-                "you sum over all axes.",
-                lambda g, shape: np.broadcast_to(g.sum(), shape).copy(),
-            ),
-            mistake(
-                "first copy only",
-                "you take one copy out of those that are to be added.",
-                _first_copy,
-            ),
+        misconceptions=tuple(
+            Misconception.of(title, say, wrong) for title, say, wrong in _UNBROADCAST_MISTAKES
         ),
         **{
             "forbid": (DERIVATIVES, *SUMS_BACK),
@@ -155,6 +120,42 @@ def _mean(g: np.ndarray, shape: tuple[int, ...]) -> Any:
 def _first_copy(g: np.ndarray, shape: tuple[int, ...]) -> Any:
     g = g[(0,) * (g.ndim - len(shape))]
     return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]
+
+
+_UNBROADCAST_MISTAKES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("no sum over broadcast axes", "nothing is summed.", lambda g, shape: g),
+    (
+        "new axes only",
+        "axes of length 1 that were stretched are not summed.",
+        lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape)))),
+    ),
+    (
+        "forgets keepdims",
+        (
+            "a stretched axis is lost when you sum over it; it stays, with length 1"
+            " (`keepdims=True`)."
+        ),
+        _no_keepdims,
+    ),
+    (
+        "mean instead of sum",
+        (
+            "you take the mean over the stretched axes; each copy sent a contribution, and they"
+            " are added."
+        ),
+        _mean,
+    ),
+    (
+        "sums everything",
+        "you sum over all axes.",
+        lambda g, shape: np.broadcast_to(g.sum(), shape).copy(),
+    ),
+    (
+        "first copy only",
+        "you take one copy out of those that are to be added.",
+        _first_copy,
+    ),
+)
 
 
 # ---------------------------------------------------------------------------------------- optimiser
@@ -212,58 +213,6 @@ def Optimiser(
             found.append([np.array(as_plain(t)) for t in tensors])
         return found
 
-    def summed(gradients: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-        return [
-            [sum(s[i] for s in gradients[: k + 1]) + np.zeros(()) for i in range(len(gradients[0]))]
-            for k in range(len(gradients))
-        ]
-
-    def mistake(title: str, say: str, wrong: Callable[[Any, Any], Any]) -> Misconception:
-        return Misconception(
-            title, say, lambda case: wrong(case.args["parameters"], case.args["gradients"])
-        )
-
-    def restarted(p: Any, gs: Any) -> Any:
-        found, now = [], p
-        for g in gs:
-            now = path(now, [g])[0]
-            found.append(now)
-        return found
-
-    probe = [[np.array([0.3, -1.1])], [[np.array([0.7, -0.4])], [np.array([-0.2, 0.9])]]]
-
-    def spoils(change: Callable[[Any, Any], Any]) -> bool:
-        """Whether a mistake changes anything with this rule: Adam does not feel a factor, plain
-        SGD has no memory.
-        """
-        return bool(same(path(*probe), change(*probe)))
-
-    mistakes: list[tuple[str, str, Callable[[Any, Any], Any]]] = [
-        (
-            "stale gradients",
-            (
-                "the gradients of the steps before are still in it: each step uses its own gradient"
-                " only."
-            ),
-            lambda p, gs: path(p, summed(gs)),
-        ),
-        (
-            "sign",
-            "the step goes uphill: the gradient is subtracted.",
-            lambda p, gs: path(p, [[-g for g in s] for s in gs]),
-        ),
-        ("no memory", "nothing is kept from step to step: put it into `state`.", restarted),
-        (
-            "constant factor",
-            "the gradient has a factor 2 too many.",
-            lambda p, gs: path(p, [[2 * g for g in s] for s in gs]),
-        ),
-        (
-            "constant factor",
-            "the gradient lacks a factor 2.",
-            lambda p, gs: path(p, [[g / 2 for g in s] for s in gs]),
-        ),
-    ]
     right = lambda case: path(case.args["parameters"], case.args["gradients"])
     exercise = Exercise(
         name,
@@ -271,9 +220,7 @@ def Optimiser(
         cases,
         drive="minigrad.lessons.grading.harness:optimiser",
         verify=lambda case, got: same(right(case), got, 1e-5, 1e-6, f"the path of `{name}`"),
-        misconceptions=tuple(
-            mistake(title, say, change) for title, say, change in mistakes if spoils(change)
-        ),
+        misconceptions=tuple(_optimiser_mistakes(path)),
         **{
             "forbid": ("minigrad.optim",),
             "hints": (
@@ -294,6 +241,51 @@ def Optimiser(
         return path(parameters, gradients)
 
     return exercise
+
+
+Path = Callable[[Any, Any], list[Any]]
+
+
+def _optimiser_mistakes(path: Path) -> Iterator[Misconception]:
+    """Those mistakes that change anything with a rule: Adam does not feel a factor, plain SGD has
+    no memory. path(parameters, gradients): the parameters after each step.
+    """
+
+    def restarted(p: Any, gs: Any) -> Any:
+        found, now = [], p
+        for g in gs:
+            now = path(now, [g])[0]
+            found.append(now)
+        return found
+
+    scaled = lambda factor: lambda p, gs: path(p, [[factor * g for g in s] for s in gs])
+    mistakes: tuple[tuple[str, str, Path], ...] = (
+        (
+            "stale gradients",
+            (
+                "the gradients of the steps before are still in it: each step uses its own gradient"
+                " only."
+            ),
+            lambda p, gs: path(p, _summed(gs)),
+        ),
+        ("sign", "the step goes uphill: the gradient is subtracted.", scaled(-1)),
+        ("no memory", "nothing is kept from step to step: put it into `state`.", restarted),
+        ("constant factor", "the gradient has a factor 2 too many.", scaled(2)),
+        ("constant factor", "the gradient lacks a factor 2.", scaled(0.5)),
+    )
+    probe = [[np.array([0.3, -1.1])], [[np.array([0.7, -0.4])], [np.array([-0.2, 0.9])]]]
+    for title, say, wrong in mistakes:
+        if same(path(*probe), wrong(*probe)):
+            yield Misconception.of(
+                title, say, lambda parameters, gradients, wrong=wrong: wrong(parameters, gradients)
+            )
+
+
+def _summed(gradients: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    return [
+        [sum(s[i] for s in gradients[: k + 1]) + np.zeros(()) for i in range(len(gradients[0]))]
+        for k in range(len(gradients))
+    ]
 
 
 # ------------------------------------------------------------------------------------------- trains

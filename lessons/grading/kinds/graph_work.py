@@ -232,43 +232,15 @@ def Executor(
             everyone = names(graph)
             yield case("many wanted", graph, [everyone[i] for i in rng.permutation(len(everyone))])
 
-    def values(case: Case) -> list[Any]:
-        found = evaluate({"inputs": case.args["feeds"], "rows": case.args["rows"]})
-        return [found[n] for n in case.args["wanted"]]
-
-    def wrong_output_only(case: Case) -> list[Any]:
-        found = evaluate({"inputs": case.args["feeds"], "rows": case.args["rows"]})
-        return [found[case.args["rows"][-1][0]] for _ in case.args["wanted"]]
-
-    def in_graph_order(case: Case) -> list[Any]:
-        found = evaluate({"inputs": case.args["feeds"], "rows": case.args["rows"]})
-        return [found[n] for n in found if n in case.args["wanted"]]
-
-    def swapped(case: Case) -> list[Any]:
-        rows = [[n, op, list(reversed(operands))] for n, op, operands in case.args["rows"]]
-        found = evaluate({"inputs": case.args["feeds"], "rows": rows})
-        return [found[n] for n in case.args["wanted"]]
+    def accept(case: Case, got: Any) -> str:
+        return same(_values(case), got, name=f"what `{name}` returned")
 
     exercise = Exercise(
         name,
         worth,
         cases,
-        verify=lambda case, got: same(values(case), got, name=f"what `{name}` returned"),
-        misconceptions=(
-            Misconception(
-                "last node only",
-                "you return the last node's value, whatever is wanted.",
-                wrong_output_only,
-            ),
-            Misconception(
-                "order of the answers",
-                "the values come in the graph's order, not in that of `wanted`.",
-                in_graph_order,
-            ),
-            Misconception(
-                "the other operand", "operands are swapped: a − b is not b − a.", swapped
-            ),
-        ),
+        verify=accept,
+        misconceptions=_EXECUTOR_MISTAKES,
         **{
             "hints": (
                 "Keep a dictionary from names to values; it starts as the feeds.",
@@ -279,8 +251,42 @@ def Executor(
             **options,
         },
     )
-    exercise.accept(lambda case, got: same(values(case), got, name=f"what `{name}` returned"))
+    exercise.accept(accept)
     return exercise
+
+
+def _values(case: Case, rows: Sequence[Any] | None = None) -> list[Any]:
+    """The values that are wanted; rows: other ones than the case's."""
+    rows = case.args["rows"] if rows is None else rows
+    found = evaluate({"inputs": case.args["feeds"], "rows": rows})
+    return [found[n] for n in case.args["wanted"]]
+
+
+def _last_only(case: Case) -> list[Any]:
+    found = evaluate({"inputs": case.args["feeds"], "rows": case.args["rows"]})
+    return [found[case.args["rows"][-1][0]] for _ in case.args["wanted"]]
+
+
+def _in_graph_order(case: Case) -> list[Any]:
+    found = evaluate({"inputs": case.args["feeds"], "rows": case.args["rows"]})
+    return [found[n] for n in found if n in case.args["wanted"]]
+
+
+def _swapped(case: Case) -> list[Any]:
+    return _values(case, [[n, op, operands[::-1]] for n, op, operands in case.args["rows"]])
+
+
+_EXECUTOR_MISTAKES = (
+    Misconception(
+        "last node only", "you return the last node's value, whatever is wanted.", _last_only
+    ),
+    Misconception(
+        "order of the answers",
+        "the values come in the graph's order, not in that of `wanted`.",
+        _in_graph_order,
+    ),
+    Misconception("the other operand", "operands are swapped: a − b is not b − a.", _swapped),
+)
 
 
 # ---------------------------------------------------------------------------------------- gradients
@@ -321,29 +327,11 @@ def Gradients(
             for _ in range(10):
                 yield case("random graphs", random_graph(rng, ops, 5))
 
-    def judged(case: Case, got: Any, right: Any) -> str:
-        if problem := new_rows_problem(case, got):
-            return problem
-        rows, found = got
-        point = np.random.default_rng(len(rows) + len(case.args["rows"]))
-        for _ in range(3):
-            values = {x: float(point.uniform(0.6, 1.4)) for x in case.args["inputs"]}
-            graph: Graph = {"inputs": values, "rows": case.args["rows"]}
-            whole: Graph = {"inputs": {**values, "one": 1.0}, "rows": [*case.args["rows"], *rows]}
-            made, bars = evaluate(whole), right(graph)
-            for wanted, row in zip(case.args["wanted"], found, strict=True):
-                if not close(made[row], bars[wanted]):
-                    return (
-                        f"the rows that `{name}` returned do not compute the derivative by"
-                        f" {wanted}."
-                    )
-        return ""
-
     exercise = Exercise(
         name,
         worth,
         cases,
-        verify=lambda case, got: judged(case, got, by_differences),
+        verify=lambda case, got: _gradients_problem(name, case, got, by_differences),
         misconceptions=tuple(
             Misconception(title, BY_NAME[title].say, lambda case, t=title: gradient_rows(case, t))
             for title, needed in _GRAPH_MISTAKES.items()
@@ -366,8 +354,25 @@ def Gradients(
             **options,
         },
     )
-    exercise.accept(lambda case, got: judged(case, got, by_engine))
+    exercise.accept(lambda case, got: _gradients_problem(name, case, got, by_engine))
     return exercise
+
+
+def _gradients_problem(name: str, case: Case, got: Any, right: Any) -> str:
+    """Why what came back does not compute the derivatives, at three points; "" if it does."""
+    if problem := new_rows_problem(case, got):
+        return problem
+    rows, found = got
+    point = np.random.default_rng(len(rows) + len(case.args["rows"]))
+    for _ in range(3):
+        values = {x: float(point.uniform(0.6, 1.4)) for x in case.args["inputs"]}
+        graph: Graph = {"inputs": values, "rows": case.args["rows"]}
+        whole: Graph = {"inputs": {**values, "one": 1.0}, "rows": [*case.args["rows"], *rows]}
+        made, bars = evaluate(whole), right(graph)
+        for wanted, row in zip(case.args["wanted"], found, strict=True):
+            if not close(made[row], bars[wanted]):
+                return f"the rows that `{name}` returned do not compute the derivative by {wanted}."
+    return ""
 
 
 _GRAPH_MISTAKES: dict[str, set[str]] = {

@@ -10,16 +10,15 @@ the node's id; column, "v" for the value, "d" for the tangent, "g" for the adjoi
 number, or a text. Of an array the viewer asks the shape ("asked": "shape", with an answer such as
 "(3, 2)") or one element ("asked": its index, such as [0, 1]). Of a Trace of several passes (a
 Jacobian) an answer also names its pass ("pass": its number in the Trace, from 0): each pass writes
-the same cells anew. The list is what the student hands in. After reading this file you know what
-counts: for each question the first answer that was given, in the pass that it is about; where an
-adjoint of several contributions is asked for as often as one arrives, the first answer for the
-complete one.
+the same cells again. The list is what the student hands in. What counts is, for each question, the
+first answer that was given in the pass that it is about; where an adjoint of several contributions
+is asked for as often as one arrives, the first answer for the complete one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,56 +59,8 @@ def Predict(
     Trace does not have.
     """
 
-    @cache
-    def trace() -> dict[str, Any]:
-        if by is None:
-            return trace_function(f, *point, mode=mode)
-        from minigrad.viz.jacobian import (
-            jacobian_trace,
-        )  # a check of anything else does without viz
-
-        found: dict[str, Any] = jacobian_trace(f, *point, by=by)
-        return found
-
-    @cache
-    def writing() -> dict[Cell, list[int]]:
-        """The steps that write each cell, in each pass by itself; by None what belongs to no
-        pass.
-        """
-        found: dict[Cell, list[int]] = {}
-        for i, step in enumerate(trace()["steps"]):
-            for node, column, *_ in step["writes"]:
-                found.setdefault((node, column, step.get("pass")), []).append(i)
-        return found
-
-    def final(cell: Cell) -> Any:
-        """The value that a cell has at the end of its pass."""
-        step = trace()["steps"][writing()[cell][-1]]
-        return next(
-            value for node, column, value in reversed(step["writes"]) if (node, column) == cell[:2]
-        )
-
-    def cell_of(entry: Mapping[str, Any]) -> Cell:
-        """What an answer is about. Where the Trace has one pass, a pass in the log means
-        nothing.
-        """
-        return (
-            str(entry["node"]),
-            str(entry["column"]),
-            entry.get("pass") if trace().get("passes") else None,
-        )
-
-    labels: dict[str, Cell] = {}
-    for question in questions:
-        label, cell = _question(trace(), question)
-        if cell not in writing():
-            hint = (
-                "; its passes are several, so name one: (node, column, pass)"
-                if trace().get("passes") and cell[2] is None
-                else ""
-            )
-            raise SheetError(f"exercise {name!r}: the Trace has no cell {question!r}{hint}.")
-        labels[label] = cell
+    cells = _Cells(f, point, mode, by)
+    labels = dict(cells.labelled(name, question) for question in questions)
     worth = dict(points or dict.fromkeys(labels, 1.0))
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -126,11 +77,9 @@ def Predict(
                     " viewer logs them."
                 )
             cell = (case.args["node"], case.args["column"], case.args["pass"])
-            early = (
-                type(entry["step"]) is int and entry["step"] in writing()[cell][:-1]
-            )  # a sum that was not complete yet
-            if cell_of(entry) == cell and not early:
-                expected, answer = _asked(final(cell), entry)
+            early = type(entry["step"]) is int and cells.is_partial(cell, entry["step"])
+            if cells.of(entry) == cell and not early:
+                expected, answer = _asked(cells.final(cell), entry)
                 problem = same(expected, answer, rtol, rtol * 1e-1, "your prediction")
                 return f"the {case.group}: {problem}" if problem else ""
         return f"the {case.group} was not predicted yet."
@@ -151,6 +100,67 @@ def Predict(
     )
     exercise.accept(accept)
     return exercise
+
+
+class _Cells:
+    """The cells of the Trace that is predicted, which is computed when it is first asked for."""
+
+    def __init__(
+        self, f: Callable[..., Any], point: Sequence[Any], mode: str, by: str | None
+    ) -> None:
+        self.f, self.point, self.mode, self.by = f, point, mode, by
+
+    @cached_property
+    def trace(self) -> dict[str, Any]:
+        """What the engine does."""
+        if self.by is None:
+            return trace_function(self.f, *self.point, mode=self.mode)
+        # a check of anything else does without viz
+        from minigrad.viz.jacobian import jacobian_trace
+
+        found: dict[str, Any] = jacobian_trace(self.f, *self.point, by=self.by)
+        return found
+
+    @cached_property
+    def writing(self) -> dict[Cell, list[int]]:
+        """The steps that write each cell, in each pass by itself; by None what belongs to no
+        pass.
+        """
+        found: dict[Cell, list[int]] = {}
+        for i, step in enumerate(self.trace["steps"]):
+            for node, column, *_ in step["writes"]:
+                found.setdefault((node, column, step.get("pass")), []).append(i)
+        return found
+
+    def is_partial(self, cell: Cell, step: int) -> bool:
+        """Whether a step writes a sum that is not complete yet."""
+        return step in self.writing[cell][:-1]
+
+    def final(self, cell: Cell) -> Any:
+        """The value that a cell has at the end of its pass."""
+        step = self.trace["steps"][self.writing[cell][-1]]
+        return next(
+            value for node, column, value in reversed(step["writes"]) if (node, column) == cell[:2]
+        )
+
+    def of(self, entry: Mapping[str, Any]) -> Cell:
+        """What an answer is about. Where the Trace has one pass, a pass in the log means
+        nothing.
+        """
+        number = entry.get("pass") if self.trace.get("passes") else None
+        return str(entry["node"]), str(entry["column"]), number
+
+    def labelled(self, name: str, question: Sequence[Any]) -> tuple[str, Cell]:
+        """What a question is called, and its cell. Raises SheetError where there is none."""
+        label, cell = _question(self.trace, question)
+        if cell not in self.writing:
+            hint = (
+                "; its passes are several, so name one: (node, column, pass)"
+                if self.trace.get("passes") and cell[2] is None
+                else ""
+            )
+            raise SheetError(f"exercise {name!r}: the Trace has no cell {question!r}{hint}.")
+        return label, cell
 
 
 def _question(trace: Mapping[str, Any], question: Sequence[Any]) -> tuple[str, Cell]:
