@@ -348,8 +348,8 @@ class Exercise:
             group for group in self.points if not any(case.group == group for case in found)
         ]:
             raise SheetError(
-                f"exercise {self.name!r}: no case belongs to the group {empty[0]!r}, so anybody"
-                " would get its points."
+                f"exercise {self.name!r}: no case belongs to the group {empty[0]!r}, so its"
+                " points would be given for nothing."
             )
         return found
 

@@ -2,7 +2,7 @@
 says why.
 
 The check forbids a name without removing it. In the batch the library's files themselves are
-emptied (redact.py); here, where everybody else needs the library whole, Python tells of each
+emptied (redact.py); here, where other code needs the whole library, Python tells of each
 function that is entered while a student's code runs (`sys.setprofile`), and one that is forbidden
 raises what it will raise there. It helps an honest student in time, and is no protection.
 """

@@ -3,7 +3,7 @@ hand-in costs milliseconds.
 
 A warm start is as safe as a cold one. The server itself never runs a student's code. It forks
 first, the child then locks itself in (sandbox.py), and only then does the first line of the
-student's run. The child has no way back: the socket by which the grader commands the server is
+student's run. The child cannot return: the socket by which the grader commands the server is
 closed in it. A cold start is a server that is used once.
 
 The server is run as `python -I -S -c ...` with a Unix socket as its standard input, and reads one
@@ -56,7 +56,7 @@ WARM_UP = (
         " table(trace_function(lambda a: a * a, 2.0))"
     ),
 )
-"""What is slow the first time is done once, before anybody's process is forked. Each part may
+"""What is slow the first time is done once, before a process is forked. Each part may
 have been taken away.
 """
 PR_SET_CHILD_SUBREAPER = 36

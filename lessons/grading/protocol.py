@@ -13,7 +13,7 @@ themselves; the rest is a dictionary with one key that says what it is:
                      an array: dtype, shape, and its elements as base64 in C order
 
 Both sides use this file: the trusted side calls `loads` and `decode`, the student's side `encode`,
-which anybody may have tampered with.
+which a submission may have tampered with.
 """
 
 from __future__ import annotations

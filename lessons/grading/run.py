@@ -373,7 +373,7 @@ class Graded:
 
 
 def graded(out: Path, sheet_path: Path, jobs: int = 0) -> list[Graded]:
-    """Everybody's results, out of the journal alone. A large class is shared out among
+    """All students' results, out of the journal alone. A large class is shared out among
     processes: this is our own code.
     """
     records = list(last_hand_ins(out / JOURNAL).values())
@@ -485,7 +485,7 @@ def grade(
 
 
 def regrade(sheet_path: Path, out: Path) -> Report:
-    """Judges the journal again with the sheet as it is now, without running anybody. Raises as
+    """Judges the journal again with the sheet as it is now, without running any code. Raises as
     `grade` does.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
@@ -597,7 +597,7 @@ def secret_of(out: Path) -> bytes:
         secret = b""
     if len(secret) < 16:
         raise SheetError(
-            f"{path} holds no secret; remove it, and everybody is graded anew with another one."
+            f"{path} holds no secret; remove it, and all are graded again with another one."
         )
     return secret
 

@@ -121,7 +121,7 @@ _births: WeakKeyDictionary[Node, _Birth] = WeakKeyDictionary()
 
 
 class _Anomaly:
-    """The observer: notes births on the way forward, looks at results on the way back."""
+    """The observer: notes where nodes are made, and looks at the results of the reverse pass."""
 
     def __init__(self, check_nan: bool) -> None:
         self._check_nan = check_nan

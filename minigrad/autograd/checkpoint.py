@@ -1,8 +1,8 @@
-"""Checkpointing: compute again on the way back instead of keeping everything from the way forward.
+"""Checkpointing: compute values again in the reverse pass instead of keeping them.
 
 A reverse pass needs the values that the rules of the forward operations name. For a chain of n
 layers that is memory proportional to n. `checkpoint(f, x)` runs f, keeps the *structure* of its
-graph, and lets the saved values go; when the reverse pass first needs one of them, f runs once more
+graph, and frees the saved values; when the reverse pass first needs one of them, f runs once more
 and all of them are there again, until each has been used. A chain cut into √n checkpointed pieces
 of √n layers needs memory proportional to √n, for one more forward computation.
 
@@ -36,8 +36,7 @@ from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
 from ..functions import random_state, set_random_state
 from ..grad_mode import is_grad_enabled
-from .node_hooks import become
-from .saved_tensors.packing import ElsewhereNode
+from .saved_tensors.packing import ElsewhereNode, hold_elsewhere
 
 FIRST, AGAIN = "checkpoint", "checkpoint: computed again"
 """Names of the stretches that observers see: the function's first run, at whose end the saved
@@ -211,8 +210,7 @@ class _Region:
         self.outlines = [_outline(n) for n in nodes]
         self.nodes = [None] * len(nodes)
         for index, node in enumerate(nodes):
-            become(node, CheckpointedNode)
-            node.saved, node.versions = None, (_Place(self, index),)  # type: ignore[assignment]
+            hold_elsewhere(node, CheckpointedNode, _Place(self, index))
 
     def values(self, index: int) -> tuple[Any, ...]:
         """The saved values of one node; they are handed out once, so that they die as the pass

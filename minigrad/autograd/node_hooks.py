@@ -111,7 +111,8 @@ class _HookedLeaf:
     @property
     def has_post_hooks(self) -> bool:
         """Whether hooks wait for the gradient to be stored: the tensor's or the node's."""
-        extras = extras_of(self)  # type: ignore[arg-type]
+        leaf: Any = self
+        extras = extras_of(leaf)
         return bool(extras.after_sum or extras.before or extras.after)
 
     def store(self, g: Any, owned: bool, create_graph: bool, report: Report | None) -> None:

@@ -659,7 +659,8 @@ def _reason(operation: str, column: str) -> str:
 def _table_words(lang: str) -> dict[str, str]:
     """The words of the text tables; other languages than English are viz's."""
     words = import_module("minigrad.viz.texts").words(lang)
-    return import_module("minigrad.viz.speech").table_words(words)  # type: ignore[no-any-return]
+    found: dict[str, str] = import_module("minigrad.viz.speech").table_words(words)
+    return found
 
 
 def _render(trace: dict[str, Any], format: str, more: dict[str, Any]) -> str:

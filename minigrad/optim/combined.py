@@ -74,9 +74,8 @@ class ChainedScheduler(_Several):
     ) -> None:
         if not schedulers:
             raise ValueError("ChainedScheduler: got no schedules to chain.")
-        if optimizer is None:
-            optimizer = getattr(schedulers[0], "optimizer", None)
-        super().__init__(optimizer, schedulers)  # type: ignore[arg-type]
+        own: Any = getattr(schedulers[0], "optimizer", None) if optimizer is None else optimizer
+        super().__init__(own, schedulers)
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch with each of them. Raises TypeError for an epoch: what they make

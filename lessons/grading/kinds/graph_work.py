@@ -110,11 +110,11 @@ def Order(name: str, *, points: Mapping[str, float] | None = None, **options: An
 
 def shuffled(graph: Graph, rng: np.random.Generator) -> dict[str, list[str]]:
     """A graph as {node: operands}, its nodes in a random order; the names tell nothing either."""
-    everyone = names(graph)
+    order = names(graph)
     parents: dict[str, list[str]] = {n: [] for n in graph["inputs"]} | {
         row[0]: list(row[2]) for row in graph["rows"]
     }
-    return {everyone[i]: parents[everyone[i]] for i in rng.permutation(len(everyone))}
+    return {order[i]: parents[order[i]] for i in rng.permutation(len(order))}
 
 
 def _breadth_first(case: Case) -> list[str]:
@@ -229,8 +229,8 @@ def Executor(
             graph = random_graph(rng, ops)
             yield case("graphs", graph, [output(graph)])
             graph = random_graph(rng, ops)
-            everyone = names(graph)
-            yield case("many wanted", graph, [everyone[i] for i in rng.permutation(len(everyone))])
+            order = names(graph)
+            yield case("many wanted", graph, [order[i] for i in rng.permutation(len(order))])
 
     def accept(case: Case, got: Any) -> str:
         return same(_values(case), got, name=f"what `{name}` returned")

@@ -10,5 +10,5 @@ systems read.
     report.py       the class: where it went wrong, for how many, and what a person should look at
     export.py       all of it by name, for `minigrad grade export`
 
-None of them runs anybody's code, and none changes a grade.
+None of them runs a student's code, and none changes a grade.
 """

@@ -26,7 +26,7 @@ class GradebookError(ValueError):
 
 
 def write(course: Path, found: Sequence[Graded], sheet: Sheet) -> int:
-    """Writes everybody's points into course/gradebook.db, and returns how many students it were.
+    """Writes all students' points into course/gradebook.db, and returns how many students it were.
     Raises GradebookError.
     """
     try:

@@ -63,7 +63,7 @@ class Filled:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody was found on both sides, and nothing is to be noted."""
+        """Whether all students were found on both sides, and nothing is to be noted."""
         return not (self.missing or self.rows or self.notes)
 
 

@@ -139,7 +139,7 @@ def _programs(found: Sequence[Graded], sheet: Sheet) -> tuple[dict[str, str], li
 
 
 def _starter(sheet: Sheet) -> str:
-    """What everybody was given: the students' edition of the notebook."""
+    """What all students were given: the students' edition of the notebook."""
     if sheet.notebook is None:
         return ""
     try:

@@ -21,7 +21,7 @@ K, W = 14, 6
 always seen.
 """
 LEAST = 10
-"""Hashes of its own that a program must have: below that everybody writes the same."""
+"""Hashes of its own that a program must have: below that all programs are alike."""
 COMMON = 0.34
 """Code that so large a part of the class shares does not count as copied."""
 ALIKE = 0.6
@@ -43,7 +43,7 @@ def similar(programs: Mapping[str, str], starter: str, least: float = ALIKE) -> 
     """The pairs of students of whose own code at least so large a share is the same, the most alike
     first.
 
-    programs: each student's source; starter: what everybody was given.
+    programs: each student's source; starter: what all students were given.
     """
     given = fingerprints(starter)
     prints = {student: fingerprints(source) - given for student, source in programs.items()}

@@ -91,7 +91,7 @@ INDEX_STYLE += (
 
 
 def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:
-    """A table of the class with a link to each page. Only for the instructor: everybody's points
+    """A table of the class with a link to each page. Only for the instructor: all points
     are on it.
     """
     heads = "".join(f'<th class="points">{html.escape(e.name)}</th>' for e in sheet.exercises)
@@ -114,7 +114,7 @@ def index_html(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> s
         f"<style>{INDEX_STYLE}</style><main><h1>{html.escape(sheet.title)}</h1>"
         f"<table>{head}<tbody>{''.join(rows)}</tbody></table></main>"
     )
-    return pages.document(f"{sheet.title}: everybody", body)
+    return pages.document(f"{sheet.title}: all students", body)
 
 
 def index_markdown(found: Sequence[Graded], names: Sequence[str], sheet: Sheet) -> str:

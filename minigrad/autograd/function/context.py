@@ -77,7 +77,7 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` overwrote. They must be returned as outputs; their old values
-        are gone for everybody.
+        are lost.
 
         Raises TypeError for anything but a tensor, InPlaceError for a tensor that is no input.
         """

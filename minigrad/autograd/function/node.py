@@ -1,5 +1,5 @@
-"""A Function's place in the graph, and its way back: the user's `backward`, with everything that
-can be wrong about its results checked.
+"""A Function's place in the graph, and its pull: the user's `backward`, with everything that can
+be wrong about its results checked.
 
 The engine expects of a vector-Jacobian product one gradient (or None) per argument, in the
 argument's shape and dtype, in memory that nothing else uses.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import NumpyArray, Shape, is_complex, zeros
@@ -65,6 +65,9 @@ class FunctionNode(Node):
 
     __slots__ = ("ctx", "function", "is_tensor", "picks", "several", "tangents")
 
+    shape: Any
+    dtype: Any
+
     def __init__(
         self,
         function: type[Function],
@@ -80,7 +83,7 @@ class FunctionNode(Node):
         )
         self.function, self.ctx, self.tangents = function, ctx, None
         self.is_tensor = tuple(isinstance(a, Tensor) for a in args)
-        self.picks: list[weakref.ref[Pick]] | None = None
+        self.picks: list[Callable[[], Pick | None]] | None = None
         ctx._node = weakref.ref(self)
 
     def settle(self, outs: Sequence[Any], several: bool) -> None:
@@ -88,8 +91,8 @@ class FunctionNode(Node):
         shapes = tuple(tuple(o.array.shape) if isinstance(o, Tensor) else None for o in outs)
         dtypes = tuple(o.array.dtype if isinstance(o, Tensor) else None for o in outs)
         self.several = several
-        self.shape, self.dtype = (shapes, dtypes) if several else (shapes[0], dtypes[0])  # type: ignore[assignment]
-        self.picks = [lambda: None] * len(outs) if several else None  # type: ignore[list-item]
+        self.shape, self.dtype = (shapes, dtypes) if several else (shapes[0], dtypes[0])
+        self.picks = [lambda: None] * len(outs) if several else None
 
     def place(self, output: int) -> Node:
         """The graph place of one result."""
@@ -105,7 +108,7 @@ class FunctionNode(Node):
                 None,
                 None,
             )
-            made.shape, made.dtype = self.shape[output], self.dtype[output]  # type: ignore[assignment]
+            made.shape, made.dtype = self.shape[output], self.dtype[output]
             self.picks[output] = weakref.ref(made)
         return made
 
@@ -176,7 +179,7 @@ class FunctionNode(Node):
             elif shape is None or not self.ctx._materialize:
                 out.append(None)
             else:
-                out.append(wrap(zeros(shape, dtype, like)))  # type: ignore[arg-type]
+                out.append(wrap(zeros(shape, dtype, like)))
         return out
 
     def _counted(self, grads: Any) -> tuple[Any, ...]:

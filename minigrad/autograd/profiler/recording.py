@@ -202,12 +202,8 @@ class _Record:
     def __init__(
         self, event: Event, parent: _Record | None, entered: int, memory_before: int
     ) -> None:
-        self.event, self.parent, self.entered, self.memory_before = (
-            event,
-            parent,
-            entered,
-            memory_before,
-        )
+        self.event: Event | None = event
+        self.parent, self.entered, self.memory_before = parent, entered, memory_before
         self.start, self.stop = entered, 0
         self.overhead = self.overhead_memory = self.memory = self.device_memory = 0
         self.stack: list[str] = []
@@ -280,7 +276,7 @@ class _Listener:
         self._by_record.pop(id(record)).sequence = _sequence(event)
         record.stop = stop
         self._innermost = parent = record.parent
-        record.event = None  # type: ignore[assignment]
+        record.event = None
         if parent is not None:
             parent.overhead_memory += record.memory - record.memory_before
             parent.overhead += record.start - record.entered

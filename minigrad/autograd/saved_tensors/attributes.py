@@ -47,7 +47,7 @@ class SavedTensor:
                 " in the hands of a checkpoint); there can be one pair of them."
             )
         if isinstance(node, FunctionNode):
-            saved: Any = node.ctx._saved[i]  # type: ignore[index]
+            saved: Any = (node.ctx._saved or ())[i]
             tensor = tensor_of(saved.array, -1, (), saved.version)
             saved.packed = Packed(tensor, hooks, saved.version, saved.number)
             saved.array = None

@@ -1,5 +1,4 @@
-"""Values that wait for the way back: looking at them, and keeping them in another form or another
-place.
+"""Values that wait for the reverse pass, kept in another form or place: hooks on saved tensors.
 
 A node keeps the values that its backward rule names. That is most of the memory of a training step.
 With
@@ -11,7 +10,7 @@ each of them goes through `pack` when it would be kept, and what `pack` returns 
 file's name, a half-precision copy, a copy on the host. The reverse pass calls `unpack` on it when
 the rule runs.
 
-Nothing of this lies on the way of an ordinary computation. Inside the block an observer looks at
+An ordinary computation does nothing of this. Inside the block an observer looks at
 each new node and changes its class, as checkpointing does: the node then asks for its values
 instead of having them.
 """
@@ -56,6 +55,12 @@ class ElsewhereNode(OpNode):
     def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
         """The operation's own pull, which asks for the values."""
         return pull_operation(self, g, needed, live)
+
+
+def hold_elsewhere(node: Any, kind: type[ElsewhereNode], holder: Any) -> None:
+    """Make a node one whose saved values `holder` brings."""
+    become(node, kind)
+    node.saved, node.versions = None, (holder,)
 
 
 class Packed:
@@ -188,8 +193,7 @@ def pack_node(
         changed = True
     if changed:
         rest = tuple(entry for entry in versions if kept[entry[0]] is saved[entry[0]])
-        become(node, PackedNode)
-        node.saved, node.versions = None, (_Hands(tuple(kept), rest),)  # type: ignore[assignment]
+        hold_elsewhere(node, PackedNode, _Hands(tuple(kept), rest))
 
 
 def _counters(
@@ -258,7 +262,7 @@ class _Packing(threading.local):
                 )
                 for i, v in enumerate(values)
             )
-            node.versions = (_Hands(tuple(again), rest),)  # type: ignore[assignment]
+            hold_elsewhere(node, PackedNode, _Hands(tuple(again), rest))
         self.latest = None
 
     def end(self, event: Event) -> None:
