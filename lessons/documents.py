@@ -386,15 +386,15 @@ def _slug(heading: str) -> str:
 HEAD = """\
 # The documents, example by example
 
-The project implements what five documents describe, and the lessons walk through their examples. \
-Each row below is an example, the cell
-that runs it, how near its numbers must be to the document's \
-(as a part of the number, or absolutely where it is below 1), and, where
-the document is wrong or our example is another one, why. \
-{count} of {total} examples are run; {differ} of them differ in something.
-The cells compare by themselves: a number that is off stops the notebook. \
-Texts and programs of the lessons are our own; the credit for
-the examples is their authors'.
+This project implements what five documents describe, and the lessons walk through their examples. \
+Each row below names an example, the cell
+that runs it, and how close its numbers must be to the document's \
+(relative to the number, or absolutely if it is below 1). Where
+the document is wrong, or our example differs, the row says why. \
+{count} of {total} examples are run; {differ} of them differ in some respect.
+Each cell compares its own result: a number that is off stops the notebook. \
+Text and programs of the lessons are our own; the credit for
+the examples belongs to their authors.
 
 *This page is made by* `python -m minigrad.lessons.documents`.
 """

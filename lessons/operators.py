@@ -431,8 +431,8 @@ PAGE_HEAD = """\
 The {count} operators that [Autograd in SINGA]\
 (https://github.com/apache/singa-doc/blob/master/docs-site/docs/autograd.md) lists, under
 their names there (`autograd.relu`, `autograd.conv2d`, …). \
-A curve is drawn with its derivative, dashed. Cells show an example that was
-run: the operands, an arrow, the result. \
+Where an operator has a curve, its derivative is drawn with it, dashed. The grids of
+numbers show an example that was run: the operands, an arrow, the result. \
 Names of operators, their arguments and the first sentences come from the declarations in
 `minigrad/singa/`.
 

@@ -35,11 +35,11 @@ NEEDED = {
 INDEX = """\
 # {title}
 
-Automatic differentiation to read, to watch and to do. \
-Each lesson takes half an hour to an hour and a half. It is a
-notebook that was run when this site was made, \
-and its pictures step at a click, here as in the notebook. The exercises
-are still to be done, so their checks say “not started”. \
+Learn automatic differentiation by watching it run, and by building it yourself. \
+Each lesson takes between half an hour and an hour and a half. The pages are
+notebooks that were run when this site was built, \
+and you can step through their pictures right here. The exercises
+are left to you, so their checks say “not started”. \
 To work on a lesson and have your answers checked, open the
 course in JupyterLab: `minigrad lab`.
 
