@@ -21,8 +21,6 @@ WORDS = {
 
 NOT_YET = (
     "lessons/grading/",
-    "lessons/11_",
-    "lessons/12_",
     "minigrad/autograd/",
     "minigrad/watch/",
     "tests/grading/",
