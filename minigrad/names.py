@@ -102,6 +102,12 @@ def publish(module: str, *others: str, method: bool = True) -> list[str]:
     return sorted(offered)
 
 
+def offered(package: str) -> list[str]:
+    """What the files of a package that are loaded list in their `__all__`."""
+    files = [m for name, m in sys.modules.items() if name.rpartition(".")[0] == package]
+    return [name for file in files for name in getattr(file, "__all__", ())]
+
+
 # --------------------------------------------------------------------------- methods of tensors
 
 

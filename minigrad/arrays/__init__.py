@@ -6,17 +6,7 @@ too, in both modes and of every order. What is new (scans, diagonals, sorting) i
 `ops/`.
 """
 
-from . import (
-    arranging,
-    broadcasting,
-    gather_scatter,
-    order,
-    products,
-    running,
-    splitting,
-    stacking,
-    triangles,
-)
+from ..names import offered
 from .arranging import *  # what each file publishes, listed in its __all__  # noqa: F403
 from .broadcasting import *  # noqa: F403
 from .gather_scatter import *  # noqa: F403
@@ -27,15 +17,4 @@ from .splitting import *  # noqa: F403
 from .stacking import *  # noqa: F403
 from .triangles import *  # noqa: F403
 
-_FILES = (
-    arranging,
-    broadcasting,
-    order,
-    gather_scatter,
-    splitting,
-    stacking,
-    products,
-    running,
-    triangles,
-)
-__all__ = [name for file in _FILES for name in vars(file)["__all__"]]
+__all__ = offered(__name__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ..core.primitive import Primitive, registry
-from . import (
+from . import (  # noqa: F401
     convolution,
     device,
     diagonals,
@@ -28,23 +28,6 @@ from . import (
     sorting,
 )
 
-__all__ = [
-    "convolution",
-    "device",
-    "diagonals",
-    "elementwise",
-    "index",
-    "linalg",
-    "network",
-    "pooling",
-    "random",
-    "recurrent",
-    "reduce",
-    "scans",
-    "shape",
-    "sliding",
-    "sorting",
-]
 LOADED_ON_FIRST_USE = (
     "..extras.operations",
     "..fft.transform",

@@ -86,31 +86,27 @@ def _bessel(operation: Primitive, name: str, text: str, **params: Any) -> Callab
     return made
 
 
-bessel_j0 = _bessel(
-    bessel.bessel_j,
-    "bessel_j0",
-    "J₀, the Bessel function of the first kind of order 0.",
-    n=0,
+def _orders(
+    name: str, operation: Primitive, text: str, **params: Any
+) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """The functions of orders 0 and 1; {} in the name is the order, in the text the symbol's and
+    the order.
+    """
+    first, second = (
+        _bessel(operation, name.format(n), text.format("₀₁"[n], n), n=n, **params) for n in (0, 1)
+    )
+    return first, second
+
+
+bessel_j0, bessel_j1 = _orders(
+    "bessel_j{}", bessel.bessel_j, "J{}, the Bessel function of the first kind of order {}."
 )
-bessel_j1 = _bessel(
-    bessel.bessel_j,
-    "bessel_j1",
-    "J₁, the Bessel function of the first kind of order 1.",
-    n=1,
-)
-bessel_y0 = _bessel(
+bessel_y0, bessel_y1 = _orders(
+    "bessel_y{}",
     bessel.bessel_y,
-    "bessel_y0",
-    "Y₀, the Bessel function of the second kind of order 0: -∞ at 0, NaN for negative numbers.",
-    n=0,
+    "Y{}, the Bessel function of the second kind of order {}: -∞ at 0, NaN for negative numbers.",
 )
-bessel_y1 = _bessel(
-    bessel.bessel_y,
-    "bessel_y1",
-    "Y₁, the Bessel function of the second kind of order 1: -∞ at 0, NaN for negative numbers.",
-    n=1,
-)
-i0e = _bessel(bessel.bessel_i, "i0e", "e^-|x| I₀(x).", n=0, scaled=True)
+i0e, i1e = _orders("i{}e", bessel.bessel_i, "e^-|x| I{}(x).", scaled=True)
 i1 = _bessel(
     bessel.bessel_i,
     "i1",
@@ -118,36 +114,15 @@ i1 = _bessel(
     n=1,
     scaled=False,
 )
-i1e = _bessel(bessel.bessel_i, "i1e", "e^-|x| I₁(x).", n=1, scaled=True)
-modified_bessel_k0 = _bessel(
+modified_bessel_k0, modified_bessel_k1 = _orders(
+    "modified_bessel_k{}",
     bessel.bessel_k,
-    "modified_bessel_k0",
-    "K₀, the modified Bessel function of the second kind of order 0: infinite at 0, NaN for"
+    "K{}, the modified Bessel function of the second kind of order {}: infinite at 0, NaN for"
     " negative numbers.",
-    n=0,
     scaled=False,
 )
-modified_bessel_k1 = _bessel(
-    bessel.bessel_k,
-    "modified_bessel_k1",
-    "K₁, the modified Bessel function of the second kind of order 1: infinite at 0, NaN for"
-    " negative numbers.",
-    n=1,
-    scaled=False,
-)
-scaled_modified_bessel_k0 = _bessel(
-    bessel.bessel_k,
-    "scaled_modified_bessel_k0",
-    "eˣ K₀(x).",
-    n=0,
-    scaled=True,
-)
-scaled_modified_bessel_k1 = _bessel(
-    bessel.bessel_k,
-    "scaled_modified_bessel_k1",
-    "eˣ K₁(x).",
-    n=1,
-    scaled=True,
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _orders(
+    "scaled_modified_bessel_k{}", bessel.bessel_k, "eˣ K{}(x).", scaled=True
 )
 airy_ai = _bessel(
     bessel.airy_ai,

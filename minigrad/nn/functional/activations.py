@@ -21,6 +21,14 @@ from ...ops.elementwise import in_float32, select
 from .arguments import check_axes, on_axis, placed, source, span
 from .embeddings import one_hot
 
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "silu",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
+    "threshold_",
+]  # fmt: skip
+
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """With these two, mean 0 and variance 1 stay through layers. Source: Klambauer et al.,
 Self-normalizing neural networks (2017).

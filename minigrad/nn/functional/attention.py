@@ -17,6 +17,8 @@ from .dropouts import dropout
 from .linear_maps import linear
 from .padding import pad
 
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
 
 def scaled_dot_product_attention(
     query: Any,

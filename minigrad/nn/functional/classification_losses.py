@@ -19,6 +19,11 @@ from .arguments import check_range, on_axis
 from .linear_maps import linear
 from .reduction import pair, reduced
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div",
+    "linear_cross_entropy", "nll_loss",
+]  # fmt: skip
+
 
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"

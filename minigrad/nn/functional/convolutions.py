@@ -9,7 +9,7 @@ of a matrix.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.tensor import Tensor, as_tensor
@@ -19,51 +19,36 @@ from ...ops import convolution as convolution_ops
 from ...ops.index import slice_backward
 from ...ops.shape import pad_axis
 from .arguments import channels_hint, each, on_axis
+from .numbered import numbered
+
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "fold", "unfold",
+]  # fmt: skip
 
 # -------------------------------------------------------------------------------------- convolution
 
 
-def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """input (N, C, L) with weight (O, C/groups, K): (N, O, L'). padding: zeros at both ends, "same"
-    or "valid". Dtypes are promoted (PyTorch refuses different ones).
-    """
-    return convolution(input, weight, bias, stride, padding, dilation, groups, 1)
+def _conv(axes: int) -> Callable[..., Tensor]:
+    def conv(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        """input (N, C, {sizes}) with weight (O, C/groups, {kernel}): (N, O, …), where an axis of H
+        elements becomes ⌊(H + 2 padding − dilation (K − 1) − 1) / stride⌋ + 1. padding: zeros at
+        both ends, "same" or "valid". Dtypes are promoted (PyTorch refuses different ones).
+        """
+        return convolution(input, weight, bias, stride, padding, dilation, groups, axes)
+
+    return conv
 
 
-def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """input (N, C, H, W) with weight (O, C/groups, K, L): (N, O, H', W'), H' = ⌊(H + 2 padding −
-    dilation (K − 1) − 1) / stride⌋ + 1.
-    """
-    return convolution(input, weight, bias, stride, padding, dilation, groups, 2)
-
-
-def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """As `conv2d`, with three spatial axes."""
-    return convolution(input, weight, bias, stride, padding, dilation, groups, 3)
+conv1d, conv2d, conv3d = numbered(_conv)
 
 
 def convolution(
@@ -134,56 +119,29 @@ def zeros_around(
 # --------------------------------------------------------------------------- transposed convolution
 
 
-def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The transpose of conv1d as a linear map: input (N, C, L), weight (C, O/groups, K): (N, O, (L
-    − 1) stride − 2 padding + dilation (K − 1) + output_padding + 1).
-    """
-    return transposed_convolution(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, 1
-    )
+def _conv_transpose(axes: int) -> Callable[..., Tensor]:
+    def conv_transpose(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        """The transpose of conv{axes}d as a linear map: input (N, C, {sizes}) with weight (C,
+        O/groups, {kernel}): (N, O, …), where an axis of L elements becomes (L − 1) stride −
+        2 padding + dilation (K − 1) + output_padding + 1.
+        """
+        return transposed_convolution(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, axes
+        )
+
+    return conv_transpose
 
 
-def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The transpose of conv2d as a linear map: input (N, C, H, W), weight (C, O/groups, K, L)."""
-    return transposed_convolution(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, 2
-    )
-
-
-def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The transpose of conv3d as a linear map: input (N, C, D, H, W), weight (C, O/groups, J, K,
-    L).
-    """
-    return transposed_convolution(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, 3
-    )
+conv_transpose1d, conv_transpose2d, conv_transpose3d = numbered(_conv_transpose)
 
 
 def _wrong_channels(

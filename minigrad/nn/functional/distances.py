@@ -13,6 +13,8 @@ from ...errors import ShapeError
 from ...functions import arange, clamp, in_own_memory
 from ...ops.elementwise import in_float32
 
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+
 
 def length(x: Tensor, p: float, dim: int) -> Tensor:
     """‖x‖ₚ along `dim`, which is kept; p = 0 counts the elements that are not 0; derivative 0

@@ -15,6 +15,10 @@ from ...ops import random
 from .activations import SELU_ALPHA, SELU_SCALE
 from .arguments import placed
 
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+]  # fmt: skip
+
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element 0 with probability p, else divided by 1 − p (so the mean stays); x itself

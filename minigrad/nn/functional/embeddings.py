@@ -18,6 +18,8 @@ from ...ops.index import index_put, scatter_extreme
 from .arguments import check_integers, check_range
 from .distances import length
 
+__all__ = ["embedding", "embedding_bag", "one_hot"]
+
 
 @functions.in_own_memory
 def embedding(

@@ -13,6 +13,8 @@ from ...functions import matmul
 from ...ops import network
 from ...ops.elementwise import in_float32
 
+__all__ = ["bilinear", "linear"]
+
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """x Wᵀ + b: input (…, inputs), weight (outputs, inputs), bias (outputs,): (…, outputs). Dtypes

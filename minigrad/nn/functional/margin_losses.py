@@ -15,6 +15,12 @@ from .arguments import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced
 
+__all__ = [
+    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
 # --------------------------------------------------------------------------------------- of classes
 
 

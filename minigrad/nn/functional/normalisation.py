@@ -19,6 +19,10 @@ from ...ops.elementwise import in_float32
 from ...ops.reduce import mean
 from .arguments import as_shape, check_axes, on_axis
 
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
+]  # fmt: skip
+
 
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5

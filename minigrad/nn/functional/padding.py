@@ -14,6 +14,8 @@ from ...functions import cat, in_own_memory
 from ...ops.shape import pad_axis
 from .arguments import read, span
 
+__all__ = ["pad"]
+
 
 @in_own_memory
 def pad(

@@ -21,77 +21,48 @@ from ...ops import pooling as pooling_ops
 from ...ops.elementwise import in_float32
 from ...ops.index import index_put
 from .arguments import check_integers, check_range, each, on_axis, span, table
+from .numbered import numbered
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
 
 # ------------------------------------------------------------------------------ the largest element
 
 
-def max_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of (N, C, L) or (C, L); the first of equals gets the
-    derivative. return_indices: its place too.
-    """
-    return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
+def _max_pool(axes: int) -> Callable[..., Any]:
+    def max_pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        """Largest element of each window of {images}; stride is kernel_size by default; padding
+        never wins.
+
+        The first of equal elements in row-major order gets the derivative. return_indices: its
+        place in the flattened image too (int64).
+        """
+        x, function = as_tensor(input), f"max_pool{axes}d"
+        setup = _pool_setup(x, kernel_size, stride, padding, dilation, ceil_mode, axes, function)
+        places = _places(x, axes) if return_indices else None
+        for along in setup:
+            y = pooling_ops.max_pool(x, **along)
+            if places is not None:
+                places = pooling_ops.max_pool_jvp(places, x.detach(), y.detach(), **along)
+            x = y
+        return x if places is None else (x, places)
+
+    return max_pool
 
 
-def max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of (N, C, H, W) or (C, H, W); stride is kernel_size by
-    default; padding never wins.
-
-    The first of equal elements in row-major order gets the derivative. return_indices: its place in
-    the flattened image too (int64).
-    """
-    return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
-
-
-def max_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as
-    `max_pool2d`.
-    """
-    return _max_pooled(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
-
-
-def _max_pooled(
-    x: Any,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
-    axes: int,
-) -> Any:
-    x = as_tensor(x)
-    setup = _pool_setup(x, kernel, stride, padding, dilation, ceil_mode, axes, f"max_pool{axes}d")
-    places = _places(x, axes) if return_indices else None
-    for along in setup:
-        y = pooling_ops.max_pool(x, **along)
-        if places is not None:
-            places = pooling_ops.max_pool_jvp(places, x.detach(), y.detach(), **along)
-        x = y
-    return x if places is None else (x, places)
+max_pool1d, max_pool2d, max_pool3d = _MAX_POOLS = numbered(_max_pool)
 
 
 def _places(x: Tensor, axes: int) -> Tensor:
@@ -100,82 +71,53 @@ def _places(x: Tensor, axes: int) -> Tensor:
     return arange(math.prod(size), device=x.device).reshape(size).broadcast_to(x.shape)
 
 
-@functions.in_own_memory
-def max_unpool1d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """Each element at the place of (N, C, L) or (C, L) that `max_pool1d(…, return_indices=True)`
-    named, zeros elsewhere.
-    """
-    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 1)
-
-
-@functions.in_own_memory
-def max_unpool2d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """Each element at the place that `max_pool2d(…, return_indices=True)` named, zeros elsewhere.
-    output_size: of the image, where several would have given the windows.
-    """
-    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 2)
-
-
-@functions.in_own_memory
-def max_unpool3d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """Each element at the place that `max_pool3d(…, return_indices=True)` named, zeros
-    elsewhere.
-    """
-    return _unpooled(input, indices, kernel_size, stride, padding, output_size, 3)
-
-
-def _unpooled(
-    x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int
-) -> Tensor:
-    function, x, index = f"max_unpool{axes}d", as_tensor(x), as_tensor(indices)
-    if x.shape != index.shape or x.ndim not in (axes + 1, axes + 2):
-        raise ShapeError(
-            f"{function}: input of shape {x.shape} and indices of shape {index.shape} must agree"
-            f" and have {axes + 2} axes."
+def _max_unpool(axes: int) -> Callable[..., Tensor]:
+    @functions.in_own_memory
+    def max_unpool(
+        input: Any,
+        indices: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        """Each element of {images} at the place that `max_pool{axes}d(…, return_indices=True)`
+        named, zeros elsewhere. output_size: of the image, where several would have given the
+        windows.
+        """
+        function, x, index = f"max_unpool{axes}d", as_tensor(input), as_tensor(indices)
+        if x.shape != index.shape or x.ndim not in (axes + 1, axes + 2):
+            raise ShapeError(
+                f"{function}: input of shape {x.shape} and indices of shape {index.shape} must"
+                f" agree and have {axes + 2} axes."
+            )
+        check_integers(index, function, "indices")
+        kernel, around = (
+            each(kernel_size, axes, function, "kernel_size", 1),
+            each(padding, axes, function, "padding"),
         )
-    check_integers(index, function, "indices")
-    kernel, around = (
-        each(kernel_size, axes, function, "kernel_size", 1),
-        each(padding, axes, function, "padding"),
-    )
-    steps = kernel if stride is None else each(stride, axes, function, "stride", 1)
-    size = [
-        (n - 1) * s - 2 * p + k
-        for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)
-    ]
-    if output_size is not None:
-        size = list(output_size)[-axes:]
-    images = math.prod(x.shape[:-axes])
-    check_range(index, math.prod(size), function, "index")
-    flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(
-        images, device=x.device
-    ).reshape(-1, 1) * math.prod(size)
-    empty = functions.zeros(images * math.prod(size), dtype=x.dtype, device=x.device)
-    place = functions.plain_index((flat.reshape(-1),), x.array)
-    return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape(
-        (*x.shape[:-axes], *size)
-    )
+        steps = kernel if stride is None else each(stride, axes, function, "stride", 1)
+        size = [
+            (n - 1) * s - 2 * p + k
+            for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)
+        ]
+        if output_size is not None:
+            size = list(output_size)[-axes:]
+        images = math.prod(x.shape[:-axes])
+        check_range(index, math.prod(size), function, "index")
+        flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(
+            images, device=x.device
+        ).reshape(-1, 1) * math.prod(size)
+        empty = functions.zeros(images * math.prod(size), dtype=x.dtype, device=x.device)
+        place = functions.plain_index((flat.reshape(-1),), x.array)
+        return index_put(empty, x.reshape(-1), index=place, accumulate=False).reshape(
+            (*x.shape[:-axes], *size)
+        )
+
+    return max_unpool
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = numbered(_max_unpool)
 
 
 # ---------------------------------------------------------------------------------- means and norms
@@ -195,52 +137,26 @@ def avg_pool1d(
     )
 
 
-def avg_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Mean of each window of (N, C, H, W) or (C, H, W). count_include_pad: whether the zeros of
-    the padding count as elements.
-    """
-    return _avg_pooled(
-        input,
-        kernel_size,
-        stride,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override,
-        2,
-        "avg_pool2d",
-    )
+def _avg_pool(axes: int) -> Callable[..., Tensor]:
+    def avg_pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        """Mean of each window of {images}. count_include_pad: whether the zeros of the padding
+        count as elements.
+        """
+        settings = stride, padding, ceil_mode, count_include_pad, divisor_override
+        return _avg_pooled(input, kernel_size, *settings, axes, f"avg_pool{axes}d")
+
+    return avg_pool
 
 
-def avg_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Mean of each window of (N, C, D, H, W) or (C, D, H, W); otherwise as `avg_pool2d`."""
-    return _avg_pooled(
-        input,
-        kernel_size,
-        stride,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override,
-        3,
-        "avg_pool3d",
-    )
+avg_pool2d, avg_pool3d = numbered(_avg_pool, (2, 3))
 
 
 def _avg_pooled(
@@ -276,44 +192,30 @@ def _avg_pooled(
     return mean.to(dtype) if mean.dtype != dtype else mean  # integers stay integers
 
 
-def lp_pool1d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(Σ xᵖ)^(1/p) of each window of (N, C, L) or (C, L); derivative 0 where the sum is 0."""
-    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 1)
+def _lp_pool(axes: int) -> Callable[..., Tensor]:
+    @in_float32
+    def lp_pool(
+        input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        """(Σ xᵖ)^(1/p) of each window of {images}; derivative 0 where the sum is 0."""
+        x, p, function = as_tensor(input), norm_type, f"lp_pool{axes}d"
+        if math.isinf(p):  # the largest size, or the smallest
+            sign = math.copysign(1, p)
+            largest: Tensor = _MAX_POOLS[axes - 1](
+                sign * abs(x), kernel_size, stride, ceil_mode=ceil_mode
+            )
+            return sign * largest
+        override = None if ceil_mode else 1
+        total = _avg_pooled(x**p, kernel_size, stride, 0, ceil_mode, True, override, axes, function)
+        if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
+            total = total * math.prod(each(kernel_size, axes, function, "kernel_size", 1))
+        zero = total == 0
+        return where(zero, 0.0, where(zero, 1.0, total) ** (1 / p))
+
+    return lp_pool
 
 
-def lp_pool2d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(Σ xᵖ)^(1/p) of each window of (N, C, H, W) or (C, H, W); derivative 0 where the sum is 0."""
-    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 2)
-
-
-def lp_pool3d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(Σ xᵖ)^(1/p) of each window of (N, C, D, H, W) or (C, D, H, W); derivative 0 where the sum
-    is 0.
-    """
-    return _norm_pooled(as_tensor(input), norm_type, kernel_size, stride, ceil_mode, 3)
-
-
-@in_float32
-def _norm_pooled(
-    x: Tensor, p: float, kernel: Any, stride: Any, ceil_mode: bool, axes: int
-) -> Tensor:
-    function = f"lp_pool{axes}d"
-    if math.isinf(p):  # the largest size, or the smallest
-        sign = math.copysign(1, p)
-        return sign * _max_pooled(sign * abs(x), kernel, stride, 0, 1, ceil_mode, False, axes)
-    total = _avg_pooled(
-        x**p, kernel, stride, 0, ceil_mode, True, None if ceil_mode else 1, axes, function
-    )
-    if ceil_mode:  # what hangs over counts as if the window's mean stood there, as in PyTorch
-        total = total * math.prod(each(kernel, axes, function, "kernel_size", 1))
-    zero = total == 0
-    return where(zero, 0.0, where(zero, 1.0, total) ** (1 / p))
+lp_pool1d, lp_pool2d, lp_pool3d = numbered(_lp_pool)
 
 
 # ------------------------------------------------------------------------- the windows of all these
@@ -382,19 +284,17 @@ def check_images(x: Tensor, axes: int, function: str) -> None:
 # ------------------------------------------------------------------------ as even parts as possible
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """Means over as even parts of the last axis as possible, `output_size` of them."""
-    return adaptive_mean(input, output_size, 1, "adaptive_avg_pool1d")
+def _adaptive_avg_pool(axes: int) -> Callable[..., Tensor]:
+    def adaptive_avg_pool(input: Any, output_size: Any) -> Tensor:
+        """Means over as even parts of the spatial axes of {images} as possible; output_size says
+        how many parts, None keeps an axis.
+        """
+        return adaptive_mean(input, output_size, axes, f"adaptive_avg_pool{axes}d")
+
+    return adaptive_avg_pool
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """Means over as even parts of the last two axes as possible; None keeps an axis."""
-    return adaptive_mean(input, output_size, 2, "adaptive_avg_pool2d")
-
-
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
-    """Means over as even parts of the last three axes as possible; None keeps an axis."""
-    return adaptive_mean(input, output_size, 3, "adaptive_avg_pool3d")
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = numbered(_adaptive_avg_pool)
 
 
 def adaptive_mean(x: Any, output_size: Any, axes: int, function: str) -> Tensor:
@@ -402,46 +302,30 @@ def adaptive_mean(x: Any, output_size: Any, axes: int, function: str) -> Tensor:
     return _adaptive(x, output_size, axes, _mean_part, function)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over as even parts of the last axis as possible; return_indices: their places too."""
-    return _adaptive_max(input, output_size, 1, return_indices)
-
-
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over as even parts of the last two axes as possible; None keeps an axis.
-    return_indices: their places in the flattened image too.
-    """
-    return _adaptive_max(input, output_size, 2, return_indices)
-
-
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over as even parts of the last three axes as possible; otherwise as
-    `adaptive_max_pool2d`.
-    """
-    return _adaptive_max(input, output_size, 3, return_indices)
-
-
-def _adaptive_max(x: Any, output_size: Any, axes: int, return_indices: bool) -> Any:
-    """The largest elements of the parts, and where they stand in the flattened image: where the
-    derivative of the largest is 1.
-    """
-    y = _adaptive(x, output_size, axes, _max_part, f"adaptive_max_pool{axes}d")
-    if not return_indices:
-        return y
-    x = as_tensor(x).detach()
-    places = _places(x, axes)
-    for i in reversed(range(axes)):
-        axis = x.ndim - axes + i
-        parts = _even_parts(x.shape[axis], y.shape[axis])
-        best = cat(
-            [
+def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
+    def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """Maxima over as even parts of the spatial axes of {images} as possible; None keeps an
+        axis. return_indices: their places in the flattened image too, where the derivative is 1.
+        """
+        y = _adaptive(input, output_size, axes, _max_part, f"adaptive_max_pool{axes}d")
+        if not return_indices:
+            return y
+        x = as_tensor(input).detach()
+        places = _places(x, axes)
+        for i in reversed(range(axes)):
+            axis = x.ndim - axes + i
+            parts = [
                 span(x, axis, start, stop).argmax(axis, keepdim=True) + start
-                for start, stop in parts
-            ],
-            axis,
-        )
-        x, places = (v[_along_axis(best, axis)] for v in (x, places))
-    return y, places
+                for start, stop in _even_parts(x.shape[axis], y.shape[axis])
+            ]
+            best = cat(parts, axis)
+            x, places = (v[_along_axis(best, axis)] for v in (x, places))
+        return y, places
+
+    return adaptive_max_pool
+
+
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = numbered(_adaptive_max_pool)
 
 
 def _along_axis(index: Tensor, axis: int) -> tuple[Tensor, ...]:

@@ -17,6 +17,10 @@ from ...functions import exp, where
 from ...ops.elementwise import in_float32, select
 from .reduction import check_real, pair, reduced
 
+__all__ = [
+    "gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+]  # fmt: skip
+
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
     """(x − t)², each times its weight; the mean is Σ weight · (x − t)² / Σ weight. Raises

@@ -17,6 +17,8 @@ from ...functions import clamp, in_own_memory
 from .arguments import each, on_axis, read, table
 from .pooling import adaptive_mean
 
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+
 
 @in_own_memory
 def interpolate(

@@ -14,6 +14,8 @@ from ...errors import ShapeError
 from ...functions import in_own_memory
 from .arguments import check_axes
 
+__all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
+
 
 @in_own_memory
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:

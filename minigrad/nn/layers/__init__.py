@@ -2,17 +2,7 @@
 parameter names and initialisation are PyTorch's.
 """
 
-from . import (
-    activation,
-    convolution,
-    dropout,
-    embedding,
-    linear,
-    normalisation,
-    padding,
-    pooling,
-    shape,
-)
+from ...names import offered
 from .activation import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .dropout import *  # noqa: F403
@@ -23,15 +13,4 @@ from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .shape import *  # noqa: F403
 
-_FILES = (
-    activation,
-    convolution,
-    dropout,
-    embedding,
-    linear,
-    normalisation,
-    padding,
-    pooling,
-    shape,
-)
-__all__ = [name for file in _FILES for name in file.__all__]
+__all__ = offered(__name__)
