@@ -93,7 +93,9 @@ class Adjoints:
             self._contribution(target, slot, upstream, share, array_of(c), local)
             used = _used(node, slot, upstream[0][0], trace.into[upstream[0][0]])
             if used is not None:
-                trace.steps[-1]["uses"] = used
+                step = trace.steps[-1]
+                step["uses"] = used
+                step["reads"] += [[one, "v"] for one in used]
         trace.saved.release(node, [name for name, _ in upstream])
 
     def _contribution(
@@ -131,8 +133,9 @@ class Adjoints:
             and getattr(c, "size", 1) < getattr(upstream[0][1], "size", 1)
             and self._broadcast(edges[0])
         )
+        rule = trace.rules.pulled(upstream[0][0], slot) if len(upstream) == 1 else None
         formula, say = sentences.pulled(
-            [(name, g) for name, g in upstream], target, local, c, before, after, summed
+            [(name, g) for name, g in upstream], target, local, c, before, after, summed, rule
         )
         reads = [[name, "g"] for name, _ in upstream] + (
             [[target, "g"]] if before is not None else []

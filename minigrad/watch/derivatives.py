@@ -7,8 +7,9 @@ operation in it returns a symbol that knows how it was made, and the operations'
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import backend
 from ..core.modes import unobserved
@@ -16,13 +17,167 @@ from ..core.primitive import OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor
 from ..grad_mode import no_grad
 from ..ops.elementwise import mul, ones_like, power, rsqrt, zeros_like
-from ..ops.shape import permute
+from ..ops.shape import broadcast_to, permute, reshape
 from . import notation
 from .notation import ATOM, Ranked, Token, Tokens
 
 LARGEST = 10_000
 """Of operations that are not pointwise, rules run on at most so many elements: larger ones have no
 formula."""
+LONGEST = 40
+"""Tokens up to which a rule is a formula that people read."""
+
+
+class Array(NamedTuple):
+    """What a formula needs to know of an array: the stand-in has this shape and dtype."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class Made(NamedTuple):
+    """How a value was made: the operation, its operands (an Array or a Python number each) with
+    their tokens, and its parameters. It keeps no operand alive."""
+
+    primitive: Primitive
+    operands: tuple[Any, ...]
+    names: tuple[Token, ...]
+    params: dict[str, Any]
+
+    @classmethod
+    def by(
+        cls, primitive: Primitive, args: Sequence[Any], names: Sequence[Token], params: Any
+    ) -> Made:
+        """An application of an operation to tensors, arrays and numbers."""
+        operands = (Array(tuple(a.shape), a.dtype) if hasattr(a, "dtype") else a for a in args)
+        return cls(primitive, tuple(operands), tuple(names), dict(params))
+
+
+class Rules:
+    """The rules of one Trace as formulas. Equal applications of an operation have one formula, in
+    which only the names differ."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Made] = {}
+        self._known: dict[Any, Tokens | None] = {}
+
+    def note(self, name: str, made: Made) -> None:
+        """Remember how a value was made."""
+        self._made[name] = made
+
+    def pulled(self, name: str, index: int) -> Tokens | None:
+        """What a result sends to an operand in a backward pass. None where there is no rule that
+        people can read."""
+        made = self._made.get(name)
+        return made and self._written(made, index, name, notation.symbol(name, "bar", "g"))
+
+    def pushed(self, name: str, index: int, source: str) -> Tokens | None:
+        """What an operand's tangent gives to that of the result; as `pulled`. Of a product only
+        the operand is replaced; an element-by-element rule reads the same in both modes."""
+        made = self._made.get(name)
+        dot = notation.symbol(source, "dot", "d")
+        if made is None:
+            return None
+        if made.primitive.kind in ("linear", "bilinear") and not made.primitive.variadic:
+            names = [*made.names]
+            names[index] = dot
+            found = notation.expression(made.primitive, names, made.params)
+            return found if _length(found) <= LONGEST else None
+        return self._written(made, index, name, dot) if made.primitive.elementwise else None
+
+    def _written(self, made: Made, index: int, name: str, g: Token) -> Tokens | None:
+        places = [notation.symbol(f"operand {i}") for i in range(len(made.operands))]
+        names = [
+            place if isinstance(operand, Array) else own
+            for operand, place, own in zip(made.operands, places, made.names, strict=True)
+        ]
+        result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
+        key = _key(made, index)
+        if key is None or key not in self._known:
+            self._known[key] = _formula(made, index, names, result, adjoint)
+        said = zip([*places, result, adjoint], [*made.names, notation.symbol(name), g], strict=True)
+        known = self._known[key]
+        return known and _renamed(known, {place["node"]: own for place, own in said})
+
+
+def _key(made: Made, index: int) -> Any:
+    """Under which a formula is known; None for one with parameters that cannot be compared."""
+    pointwise = made.primitive.pointwise
+    like = [o.dtype if pointwise and isinstance(o, Array) else (type(o), o) for o in made.operands]
+    key = (made.primitive.name, index, *like, *((k, type(v), v) for k, v in made.params.items()))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _formula(
+    made: Made, index: int, names: list[Token], result: Token, adjoint: Token
+) -> Tokens | None:
+    """The rule on stand-ins for the operands. None for other operands (a list of numbers), and for
+    a rule that refuses the stand-ins or is too long."""
+    if not all(isinstance(o, Array | int | float | complex) for o in made.operands):
+        return None
+    if not made.primitive.pointwise and _elements(made.operands) > LARGEST:
+        return None
+    operands = [_stand_in(o) if isinstance(o, Array) else o for o in made.operands]
+    try:
+        found = rule_of(made.primitive, index, operands, made.params, names, result, adjoint)
+    except (ArithmeticError, IndexError, ValueError):
+        return None
+    return found if found is None or _length(found) <= LONGEST else None
+
+
+def _stand_in(like: Array) -> Any:
+    """An array that rules can run on: matrices have full rank, and integers index anything."""
+    if like.dtype.kind not in "fc":
+        return backend.zeros(like.shape, like.dtype, None)
+    made = backend.ones(like.shape, like.dtype, None)
+    if len(like.shape) > 1 and like.size:
+        diagonal = list(range(min(like.shape[-2:])))
+        made[..., diagonal, diagonal] += 1
+    return made
+
+
+def _elements(operands: Sequence[Any]) -> int:
+    return sum(getattr(o, "size", 1) for o in operands)
+
+
+def _parts(token: Token) -> list[Tokens]:
+    """The formulas inside a token: of a fraction, a power, a root."""
+    return [token[key] for key in ("num", "den", "base", "exp", "of") if _is_formula(token, key)]
+
+
+def _is_formula(token: Token, key: str) -> bool:
+    return isinstance(token.get(key), list)
+
+
+def values_in(tokens: Tokens) -> list[str]:
+    """The nodes whose values a formula names, in order."""
+    found = [t["node"] for t in tokens if t["t"] == "sym" and t.get("col") == "v"]
+    inner = [name for t in tokens for part in _parts(t) for name in values_in(part)]
+    return list(dict.fromkeys(found + inner))
+
+
+def _length(tokens: Tokens) -> int:
+    return sum(1 + sum(map(_length, _parts(token))) for token in tokens)
+
+
+def _renamed(tokens: Tokens, names: dict[str, Token]) -> Tokens:
+    """A formula with other symbols."""
+
+    def renamed(token: Token) -> Token:
+        if token["t"] == "sym":
+            return names.get(token.get("node", ""), token)
+        inner = {k: _renamed(v, names) for k, v in token.items() if _is_formula(token, k)}
+        return {**token, **inner}
+
+    return [renamed(token) for token in tokens]
 
 
 class Symbol(Tensor):
@@ -68,7 +223,7 @@ def rule_of(
     result, g: the tokens of the result and of its adjoint.
     """
     rule = primitive.pull_rule(index) if primitive.kind != "constant" else None
-    many = sum(getattr(o, "size", 1) for o in operands) > LARGEST
+    many = _elements(operands) > LARGEST
     if (
         rule is None
         or primitive.outputs != 1
@@ -114,12 +269,7 @@ def _tokens(value: Any) -> Ranked:
         return [notation.num(int(primitive is ones_like))], ATOM
     if primitive is mul and args[0] is args[1]:
         return _raised(args[0], notation.num(2)), ATOM
-    if (
-        primitive is mul
-        and isinstance(args[1], Symbol)
-        and not isinstance(args[1].made, list)
-        and args[1].made[0] is rsqrt
-    ):
+    if primitive is mul and _made_by(args[1], rsqrt):
         root: Token = {"t": "sqrt", "of": _tokens(args[1].made[1][0])[0]}
         return [
             *notation.within(_tokens(args[0]), notation.RANK["/"]),
@@ -130,7 +280,15 @@ def _tokens(value: Any) -> Ranked:
         return _tokens(args[0])
     if primitive is permute and _swaps_last(params["axes"]):
         return _raised(args[0], {"t": "fn", "text": "T"}), ATOM
+    if primitive is broadcast_to and _made_by(args[0], reshape):
+        args = (args[0].made[1][0], *args[1:])  # sizes of 1 are put in: no news
     return notation.applied(primitive, [_tokens(a) for a in args], params)
+
+
+def _made_by(value: Any, primitive: Primitive) -> bool:
+    return (
+        isinstance(value, Symbol) and isinstance(value.made, tuple) and value.made[0] is primitive
+    )
 
 
 def _raised(base: Any, exponent: Token) -> Tokens:

@@ -33,6 +33,7 @@ from ..core.views import grad_node
 from ..errors import AutogradError
 from . import sentences
 from .adjoints import Adjoints
+from .derivatives import Made
 from .notation import expression, num, plain, result_number, symbol
 from .source_map import SourceMap
 from .tangents import tangent_step
@@ -429,6 +430,8 @@ class Recorder(TraceWriter):
             if o is not None or not callable(a)
         ]  # a rule is no operand
         symbols = [symbol(o) if o is not None else plain(a) for o, a in shown]
+        if isinstance(prim, primitive.Primitive) and index is None:
+            self.rules.note(name, Made.by(prim, call.args, symbols, call.params))
         expr = expression(prim, symbols, call.params) + (
             [] if index is None else result_number(index)
         )

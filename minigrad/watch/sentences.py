@@ -41,25 +41,34 @@ def computed(
     return formula, f"{name} = {text_of(expr)} = {number(value(result))}."
 
 
-def pushed(name: str, terms: list[tuple[str, Any, Any]], result: Any) -> tuple[Tokens, str]:
-    """A tangent: the sum over the inputs of local derivative times tangent."""
+def pushed(
+    name: str, terms: list[tuple[str, Any, Tokens | None, Any]], result: Any
+) -> tuple[Tokens, str]:
+    """A tangent: the sum over the inputs of local derivative times tangent.
+
+    terms: of each input its name, ∂y/∂x where that is a number for each element, the operation's
+    rule with the tangent, and the tangent.
+    """
     symbols: Tokens = []
+    rules: Tokens = []
     numbers: Tokens = []
     spelled = all(
         local is not None and getattr(local, "ndim", 0) == 0 and getattr(t, "ndim", 0) == 0
-        for _, local, t in terms
+        for _, local, _, t in terms
     )
-    for i, (source, local, tangent) in enumerate(terms):
+    known = all(rule is not None for _, _, rule, _ in terms)
+    for i, (source, local, rule, tangent) in enumerate(terms):
         plus = [op("+")] if i else []
         symbols += [*plus, derivative(name, source), op("·"), symbol(source, "dot", "d")]
+        rules += [*([] if rule and rule[0] == op("−") else plus), *(rule or [])]
         if spelled:
-            numbers += [
-                *plus,
-                *in_parentheses(num(local)),
-                op("·"),
-                *in_parentheses(num(tangent, "d")),
-            ]
-    formula = [symbol(name, "dot", "d"), op("="), *symbols]
+            factors = [in_parentheses(num(local)), in_parentheses(num(tangent, "d"))]
+            left, right = reversed(factors) if known else factors  # ẋ · cos x, but ∂y/∂x · ẋ
+            numbers += [*plus, *left, op("·"), *right]
+    pointwise = all(local is not None for _, local, _, _ in terms)
+    formula = [symbol(name, "dot", "d"), op("="), *(symbols if pointwise or not known else rules)]
+    if known and pointwise:
+        formula += [op("="), *rules]
     if spelled:
         formula += [op("="), *numbers]
     formula += [op("="), num(result, "d")]
@@ -92,12 +101,18 @@ def pulled(
     before: Any,
     after: Any,
     summed: bool,
+    rule: Tokens | None = None,
 ) -> tuple[Tokens, str]:
     """A contribution carried back to an operand, and the sum so far.
 
-    upstream: the results that send, with their adjoints; summed: the operand was used for many
+    upstream: the results that send, with their adjoints; local: ∂y/∂x, where that is a number for
+    each element; rule: the operation's rule as a formula; summed: the operand was used for many
     elements, whose contributions are added up.
     """
+
+    def total(tokens: Tokens) -> Tokens:
+        return [{"t": "fn", "text": "sum"}, op("("), *tokens, op(")")] if summed else tokens
+
     terms: Tokens = []
     for i, (name, _) in enumerate(upstream):
         terms += [
@@ -106,9 +121,11 @@ def pulled(
             op("·"),
             derivative(name, target),
         ]
-    if summed:
-        terms = [{"t": "fn", "text": "sum"}, op("("), *terms, op(")")]
-    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+="), *terms]
+    shown = [total(terms)] if rule is None or local is not None or summed else []
+    shown += [total(rule)] if rule is not None else []
+    formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
+    for i, tokens in enumerate(shown):
+        formula += [*([op("=")] if i else []), *tokens]
     if len(upstream) == 1 and local is not None and getattr(local, "ndim", 0) == 0:
         formula += [
             op("="),
@@ -118,9 +135,8 @@ def pulled(
         ]
     formula += [op("="), num(c, "g")]
     sender = " and ".join(name for name, _ in upstream)
-    say = (
-        f"{sender} {'sends' if len(upstream) == 1 else 'send'} {number(value(c))} back to {target}"
-    )
+    what = number(value(c)) if rule is None else f"{text_of(rule)} = {number(value(c))}"
+    say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {target}"
     if summed:
         say += " (summed over the elements that used it)"
     if before is None:

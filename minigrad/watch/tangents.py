@@ -11,6 +11,7 @@ from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..grad_mode import no_grad
 from . import sentences
+from .derivatives import values_in
 from .trace_writer import TraceWriter
 from .values import array_of, payload_value
 
@@ -35,7 +36,8 @@ def tangent_step(
         for slot, a in enumerate(call.args)
         if isinstance(a, Tensor) and a.tangents and level in a.tangents
     ]
-    reads = [[name, "v"]] + [[s, "d"] for s in dict.fromkeys(source for _, _, _, source in sources)]
+    tangents = [[s, "d"] for s in dict.fromkeys(str(source) for _, _, _, source in sources)]
+    reads = [[name, "v"], *tangents]
     if not isinstance(
         call.primitive, Primitive
     ):  # a user's Function brings one rule for all its inputs together
@@ -67,7 +69,11 @@ def tangent_step(
         if local is not None:
             entry["local"] = payload_value(local)
         contribs.append(entry)
-        terms.append((str(source), local, upstream.array))
+        rule = trace.rules.pushed(name, slot, str(source)) if index is None else None
+        terms.append((str(source), local, rule, upstream.array))
+    rules = [rule for _, _, rule, _ in terms]
+    if None not in rules:  # the values that the rules name
+        reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
     formula, say = sentences.pushed(name, terms, tangent.array)
     trace.step(
         "tangent",

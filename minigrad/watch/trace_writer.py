@@ -12,6 +12,7 @@ from ..core.views import grad_node
 from ..errors import TraceTooLargeError
 from ..trace.schema import SCHEMA
 from ..trace.text import number
+from .derivatives import Rules
 from .notation import label_of
 from .saved_values import SavedValues
 from .source_map import SourceMap
@@ -48,6 +49,7 @@ class TraceWriter:
         # of an operation with several results: position -> name
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
         self.saved = SavedValues(self)
+        self.rules = Rules()
         # values without history: id -> name, and the memory's version then
         self._by_tensor: dict[int, tuple[str, int]] = {}
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again

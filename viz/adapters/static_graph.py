@@ -67,7 +67,10 @@ class _Writer:
         self.results = {node for node in wanted}
 
     def node(self, node: Node) -> None:
-        """A node, its edges, and the step that computes it."""
+        """A node, its edges, and the step that computes it.
+
+        Long: the stages of one algorithm, each used once.
+        """
         value = self.values[node]
         known = (
             value if not isinstance(value, tuple) else None
@@ -98,8 +101,8 @@ class _Writer:
         entry["stage"] = "jvp" if node.role == "tangent" else BACKWARD[min(node.order, 3)]
         if not given:
             entry["op"] = self._operation(node)
-        if node._name and node._name != name:
-            entry["name"] = str(node._name)
+        if node.given_name and node.given_name != name:
+            entry["name"] = str(node.given_name)
         if node.of is not None and node.of in self.ids:
             entry["of"] = self.ids[node.of]
         self.nodes.append(entry)
@@ -172,11 +175,11 @@ class _Writer:
         taken = set(self.ids.values())
         if (
             node in self.feeds
-            and node._name
-            and str(node._name).isidentifier()
-            and node._name not in taken
+            and node.given_name
+            and str(node.given_name).isidentifier()
+            and node.given_name not in taken
         ):
-            return str(node._name)
+            return str(node.given_name)
         prefix = "x" if node in self.feeds else "c" if given else "v"
         return next(name for n in count(1) if (name := f"{prefix}{n}") not in taken)
 

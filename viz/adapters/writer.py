@@ -171,7 +171,10 @@ class Writer:
         partials = [None if local is None else local[edge["slot"]] for edge in slots]
         formula, say = sentences.pushed(
             node,
-            [(e["src"], p, self.tangents[e["src"]]) for e, p in zip(slots, partials, strict=True)],
+            [
+                (e["src"], p, None, self.tangents[e["src"]])
+                for e, p in zip(slots, partials, strict=True)
+            ],
             self.tangents[node],
         )
         reads = [[name, "d"] for name in dict.fromkeys(edge["src"] for edge in slots)]
