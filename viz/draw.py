@@ -109,7 +109,11 @@ def draw_graph(
             "draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got"
             f" {type(thing).__name__}"
         )
-    tensor = thing
+    return _history(thing, _Names([names or {}, *_variables(sys._getframe(1))]), limit, t)
+
+
+def _history(tensor: Tensor, known: _Names, limit: int, t: Words) -> Any:
+    """The graph behind a tensor."""
     drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
         raise NoGradientError(
@@ -124,7 +128,6 @@ def draw_graph(
         " draw_graph(limit=…)."
     )
     nodes = oldest_first([root], limit, complaint)
-    known = _Names([names or {}, *_variables(sys._getframe(1))])
     light = {name: pair[0] for name, pair in palette().items()}
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
     for node in nodes:

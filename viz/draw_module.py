@@ -160,7 +160,7 @@ def _flow(
     where a value crosses from one to another.
     """
     light = {name: pair[0] for name, pair in palette().items()}
-    made_by = [t.node if t.grad_fn is None else t.grad_fn for t in results]
+    made_by = [r.node if r.grad_fn is None else r.grad_fn for r in results]
     complaint = (
         f"draw_graph: the forward pass has more than {limit * 20:,} operations, too many to draw."
         " Give a smaller example (a shorter sequence), draw a part of the model, or raise the"
@@ -210,6 +210,13 @@ def _flow(
                 " (depth=1), or raise the limit: draw_graph(x, limit=…)."
             )
     _frames(drawing, [call for call in calls if call is not top], frame_of, lines, looks, light)
+    for pair in _between(nodes, box_of):
+        drawing.edge(*pair)
+    return drawing
+
+
+def _between(nodes: list[Any], box_of: Mapping[int, str]) -> dict[tuple[str, str], None]:
+    """The pairs of boxes between which values pass, each once, in order."""
     edges: dict[tuple[str, str], None] = {}
     for node in nodes:
         for parent in node.parents:
@@ -219,9 +226,7 @@ def _flow(
             pair = box_of[id(source)], box_of[id(node)]
             if pair[0] != pair[1]:
                 edges[pair] = None
-    for pair in edges:
-        drawing.edge(*pair)
-    return drawing
+    return edges
 
 
 def _frames(

@@ -8,7 +8,7 @@ page's colour and line, so that a backward pass stands apart from the forward on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minigrad.viz.drawing import box, empty
@@ -57,7 +57,25 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
         program.outputs
     )
     call = lambda n: names.get(n) or f"%{n}"
-    for n in sorted(used - made):
+    _given(drawing, program, sorted(used - made), call, light, t)
+    home: dict[int, str] = {n: f"v{n}" for n in used - made}
+    results = set(program.outputs)
+    for i, instruction in enumerate(program.instructions):
+        key, types = f"i{i}", [repr(program.types[n]) for n in instruction.outputs]
+        bold = bool(results & set(instruction.outputs))
+        _instruction(drawing, key, instruction, types, call, bold, light, t)
+        for n in instruction.reads():
+            if n in home:
+                drawing.edge(home[n], key)
+        home.update(dict.fromkeys(instruction.outputs, key))
+    return drawing
+
+
+def _given(
+    drawing: Any, program: Any, values: list[int], call: Any, light: Mapping[str, str], t: Words
+) -> None:
+    """A box for each value that no instruction makes: constants, inputs, captured ones."""
+    for n in values:
         what = t(
             "const"
             if n in program.constants
@@ -73,43 +91,37 @@ def draw_program(program: Any, limit: int = 2_000, lang: str = "en") -> Any:
             fillcolor=light["v-tint"],
             color=light["v"],
         )
-    home: dict[int, str] = {n: f"v{n}" for n in used - made}
-    results = set(program.outputs)
-    for i, instruction in enumerate(program.instructions):
-        key = f"i{i}"
-        settings = ", ".join(
-            f"{name}={_short(value)}"
-            for name, value in instruction.params.items()
-            if value is not False and value is not None
-        )
-        head = (
-            f"{', '.join(map(call, instruction.outputs))} ="
-            f" {instruction.primitive.name}{f'({settings})' if settings else ''}"
-        )
-        kinds = [repr(program.types[n]) for n in instruction.outputs]
-        colour, style = LINE.get(instruction.phase, ("g", "dotted"))
-        width = "2.4" if results & set(instruction.outputs) else "1.2"
-        look = {
-            "style": f"rounded,filled,{style}",
-            "fillcolor": light["raised"],
-            "color": light[colour],
-            "penwidth": width,
-        }
-        box(
-            drawing,
-            key,
-            [
-                head,
-                *kinds,
-                *([] if instruction.phase == "forward" else [_phase(instruction.phase, t)]),
-            ],
-            **look,
-        )
-        for n in instruction.reads():
-            if n in home:
-                drawing.edge(home[n], key)
-        home.update(dict.fromkeys(instruction.outputs, key))
-    return drawing
+
+
+def _instruction(
+    drawing: Any,
+    key: str,
+    instruction: Any,
+    types: list[str],
+    call: Any,
+    bold: bool,
+    light: Mapping[str, str],
+    t: Words,
+) -> None:
+    """An instruction's box: what it computes with which settings, the results' types, its pass."""
+    settings = ", ".join(
+        f"{name}={_short(value)}"
+        for name, value in instruction.params.items()
+        if value is not False and value is not None
+    )
+    head = (
+        f"{', '.join(map(call, instruction.outputs))} ="
+        f" {instruction.primitive.name}{f'({settings})' if settings else ''}"
+    )
+    colour, style = LINE.get(instruction.phase, ("g", "dotted"))
+    phase = [] if instruction.phase == "forward" else [_phase(instruction.phase, t)]
+    look = {
+        "style": f"rounded,filled,{style}",
+        "fillcolor": light["raised"],
+        "color": light[colour],
+        "penwidth": "2.4" if bold else "1.2",
+    }
+    box(drawing, key, [head, *types, *phase], **look)
 
 
 def draw_symbols(outputs: Iterable[Any], limit: int = 2_000, lang: str = "en") -> Any:

@@ -166,8 +166,10 @@ def paint(instructions: str, form: str) -> bytes:
 
 @functools.cache
 def drawing_class() -> Any:
-    """`graphviz.Digraph` with one addition: without a Graphviz program it shows and renders
-    itself as SVG all the same.
+    """`graphviz.Digraph` that needs no Graphviz program to show and render itself, follows a
+    notebook's theme and saves pictures.
+
+    Long: it holds a class, whose base is imported on first use.
     """
     try:
         import graphviz

@@ -123,6 +123,7 @@ def _place(
 ) -> Label:
     """points: the wire's; rest: those of all wires at rest, busy: of those that the step lights;
     boxes: of what should not be covered.
+    Long: the stages of one algorithm, each used once.
     """
     own = waypoints(points)
     left, right, middle, on_wire = _part(points, own)

@@ -26,7 +26,7 @@ from minigrad.viz.page import to_html
 from minigrad.viz.reading import check
 from minigrad.viz.speech import spoken, table_words, titled
 from minigrad.viz.svg import to_svg
-from minigrad.viz.texts import words
+from minigrad.viz.texts import Words, words
 
 from minigrad.trace.schema import to_json
 from minigrad.trace.text import table
@@ -128,29 +128,8 @@ def save(
     """
     check(trace)
     form = suffix(path)
-    if step is not None and steps is not None:
-        raise ValueError("save: step= is for one frame and steps= for several; give one of them")
-    if steps is not None and form not in (*FILMS, "pdf"):
-        raise ValueError(
-            f"save: .{form} holds one state, so steps= has no meaning; give step=, or write a"
-            " .webp, .gif or .pdf"
-        )
-    if step is not None and form in FILMS:
-        raise ValueError(
-            f"save: .{form} is a film; for one frame give the file the ending .png, .svg or .pdf,"
-            " or give steps="
-        )
-    last = len(trace["steps"])
-    if step is not None and not (isinstance(step, int) and 0 <= step <= last):
-        raise ValueError(f"save: step {step} does not exist; this Trace has the states 0 to {last}")
-    if form != "html" and views:
-        raise ValueError(f"save: views= are for pages; .{form} has none")
-    t = words(lang)
-    if form == "json" and t.foreign:
-        raise ValueError(
-            "save: a .json is the Trace itself, whose sentences are English; lang= is for what is"
-            " drawn or written from it"
-        )
+    t, last = words(lang), len(trace["steps"])
+    _refuse(form, step, steps, last, views, t)
     named = {**trace, "title": title} if title is not None else trace
     if form in ("html", "svg", "txt", "json"):
         text = (
@@ -182,6 +161,33 @@ def save(
         named, Path(path), form, numbers, many, size, dpi, fps, dark, per_page, paper, lang, show
     )
     return Path(path)
+
+
+def _refuse(
+    form: str, step: int | None, steps: Any, last: int, views: Sequence[str], t: Words
+) -> None:
+    """Raises ValueError for options that do not go with one another, or with the format."""
+    if step is not None and steps is not None:
+        raise ValueError("save: step= is for one frame and steps= for several; give one of them")
+    if steps is not None and form not in (*FILMS, "pdf"):
+        raise ValueError(
+            f"save: .{form} holds one state, so steps= has no meaning; give step=, or write a"
+            " .webp, .gif or .pdf"
+        )
+    if step is not None and form in FILMS:
+        raise ValueError(
+            f"save: .{form} is a film; for one frame give the file the ending .png, .svg or .pdf,"
+            " or give steps="
+        )
+    if step is not None and not (isinstance(step, int) and 0 <= step <= last):
+        raise ValueError(f"save: step {step} does not exist; this Trace has the states 0 to {last}")
+    if form != "html" and views:
+        raise ValueError(f"save: views= are for pages; .{form} has none")
+    if form == "json" and t.foreign:
+        raise ValueError(
+            "save: a .json is the Trace itself, whose sentences are English; lang= is for what is"
+            " drawn or written from it"
+        )
 
 
 def _paint(

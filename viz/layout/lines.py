@@ -362,6 +362,10 @@ def _arranged(
     wires: _Wires,
     room: float,
 ) -> dict[str, Any]:
+    """The places of nodes and edges in lines that begin at these columns.
+
+    Long: the stages of one algorithm, each used once.
+    """
     lines = [_Line(start, stop) for start, stop in pairwise([*starts, len(columns)])]
     begin = RIM + ASIDE + TRACK * max(0, wires.left_most - 1)
     at, grown, far = _across(lines, columns, gaps, starts, room, begin)
