@@ -41,12 +41,16 @@ const shown = readable
 // A frame is thrown away when the notebook redraws its cell: what the reader did is kept by the
 // notebook's page.
 const done = { step: options.step }, framed = window.parent !== window;
+// The step stands in the address of a page of its own, so that a link leads to it.
+const linked = () => framed ? null : /^#step=(\\d+)$/.exec(location.hash)?.[1];
 const remember = (name) => (value) => {
   done[name] = value;
+  if (!framed && name === "step") history.replaceState(null, "", `#step=${value}`);
   if (framed) window.parent.postMessage({ minigrad: "keep", key: options.key, state: done }, "*");
 };
 const told = {
-  ...options, onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
+  ...options, step: Number(linked() ?? options.step),
+  onStep: remember("step"), onAnswers: remember("answers"), onKeep: remember("kept"),
 };
 let viewer = await shown.then(
   (found) => mount(place, found, told), (error) => failed(place, error, options));
@@ -56,6 +60,7 @@ const again = (state) => shown.then((found) => {
   const theme = document.documentElement.style.colorScheme || undefined;
   viewer = mount(place, found, { ...told, theme, ...state });
 }, () => {});
+window.addEventListener("hashchange", () => linked() && viewer.go(Number(linked())));
 // a page just opened has no focus anywhere: its first key still counts
 document.addEventListener("keydown", (event) => {
   const keys = [" ", "ArrowLeft", "ArrowRight"];

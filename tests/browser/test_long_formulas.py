@@ -79,7 +79,7 @@ def test_a_line_begins_with_the_sign_it_was_broken_at_and_a_wide_window_has_one_
     to(show(trace, 320, 800, views=["story"]), k)
     first, *further = lines(visit.page)
     assert len(further) >= 2 and all(line[0] in "=+−·" for line in further), (first, further)
-    assert sum(line.startswith("=") for line in further) == 2
+    assert sum(line.startswith("=") for line in further) == 3
     to(show(trace, 1280, 800, views=["story"]), k)
     assert len(lines(visit.page)) == 1
     gaps = visit.page.locator(".mg-now .mg-formula math").evaluate_all(

@@ -106,14 +106,14 @@ def test_a_view_stands_in_the_place_of_the_table(show, visit):
     table = viewer.locator(".mg-tablebox")
     place = table.bounding_box()
     viewer.get_by_label("View").click()
-    viewer.get_by_role("checkbox", name="Predict").check()
-    view = viewer.locator("[data-view='predict']")
+    viewer.get_by_role("checkbox", name="Every step").check()
+    view = viewer.locator("[data-view='story']")
     box = view.bounding_box()
     assert table.is_hidden() and abs(box["y"] - place["y"]) < 2 and box["y"] + box["height"] < 800
     viewer.get_by_role("checkbox", name="Keep the table").check()
     assert table.is_visible() and view.is_visible()
     viewer.get_by_role("checkbox", name="Keep the table").uncheck()
-    viewer.get_by_role("checkbox", name="Predict").uncheck()
+    viewer.get_by_role("checkbox", name="Every step").uncheck()
     assert table.is_visible() and view.count() == 0
 
 

@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 
+import numpy as np
 import pytest
 from minigrad.viz.jacobian import jacobian_trace
 from minigrad.viz.numbers import short
@@ -344,9 +345,13 @@ def test_the_next_value_is_hidden_until_it_is_answered(show, visit):
     assert "Right: 10" in panel.locator(".mg-sumup").inner_text()
     field.fill("7")
     page.keyboard.press("Enter")
-    assert "You wrote 7; it is 10.69" in panel.locator(".mg-sumup").inner_text()
+    told = panel.locator(".mg-sumup")
+    assert told.inner_text().startswith("7 is not right. Look again at") and step_of(viewer) == 4
+    assert "10.69" not in viewer.inner_text(), "a hint does not give the value away"
+    page.keyboard.press("Enter")
+    assert "You wrote 7; it is 10.69" in told.inner_text() and step_of(viewer) == 5
     panel.get_by_role("button", name="Show me").click()
-    assert "2 of 4 right" in panel.inner_text()
+    assert "2 of 4 right, 2 at the first try" in panel.inner_text()
     panel.locator("summary").click()
     assert panel.locator(".mg-log li").count() == 4
     saved = panel.get_by_role("link", name="Download").get_attribute("href")
@@ -369,10 +374,65 @@ def test_an_answer_that_forgets_to_accumulate_is_named(show, visit):
     assert "A further contribution arrives" in panel.inner_text()
     panel.get_by_label("Your answer").fill(str(trace["steps"][first - 1]["contribs"][0]["product"]))
     visit.page.keyboard.press("Enter")
-    assert (
-        "is the new contribution alone" in panel.locator(".mg-sumup").inner_text()
-        and step_of(viewer) == first
-    )
+    told = panel.locator(".mg-sumup")
+    assert "That is the new contribution alone" in told.inner_text() and step_of(viewer) < first
+    visit.page.keyboard.press("Enter")
+    assert "is the new contribution alone; added" in told.inner_text() and step_of(viewer) == first
+
+
+def test_the_question_stands_beside_the_next_button_and_the_table_stays(show, visit):
+    for size in ((1280, 800), (1440, 900), (390, 844)):
+        viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), *size, views=["predict"], step=2)
+        field = viewer.get_by_label("Your answer").bounding_box()
+        button = viewer.get_by_role("button", name="Next", exact=True).bounding_box()
+        assert 0 < field["y"] - button["y"] < 190 and field["y"] + field["height"] < size[1]
+        assert viewer.locator(".mg-tablebox").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0,6931", 0.6931), ("ln 2", 0.6931), ("log(2)", 0.6931), ("ln(6)-ln 3", 0.6931),
+        ("−1·−0.6931", 0.6931), ("2 ln √2", 0.6931), ("3/2 − 0.8069", 0.6931),
+        ("(1+2", None), ("ln", None), ("2 3", None), ("0/0", None), ("toString", None), (" ", None),
+    ],
+)  # fmt: skip
+def test_answers_are_expressions(show, visit, text, value):
+    viewer = show(trace_function(f, 2.0, 5.0, mode="reverse"), views=["predict"], step=2)
+    viewer.get_by_label("Your answer").fill(text)
+    visit.page.keyboard.press("Enter")
+    said = view(viewer, "predict").locator(".mg-sumup").inner_text()
+    assert said.startswith("Right: 0.6931") if value else "is not a number" in said
+    assert step_of(viewer) == (3 if value else 2)
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "answer", "hint"),
+    [
+        ("adjoint", "x2", "0.2837", "The size is right, the sign is not."),
+        ("adjoint", "x1", "1", "That is what arrives"),
+        ("accumulate", "x2", "2", "That is the new contribution alone"),
+        ("accumulate", "x2", "-0.2837", "That was there already"),
+        ("primal", "v4", "sin(5·π/180)", "The angle is in radians."),
+        ("primal", "v1", "lg 2", "ln is the logarithm to the base e."),
+        ("primal", "v2", "5", "That is an operand itself."),
+        ("primal", "v3", "11", "Nearly: compute with more digits."),
+        ("tangent", "v5", "5", "Look again at"),
+        ("tangent", "v2", "0", "That is one of the contributions"),
+        ("adjoint", "x2", "17", "Look again at"),
+    ],
+)
+def test_a_first_wrong_answer_gets_a_hint_by_misconception(show, visit, phase, node, answer, hint):
+    trace = trace_function(f, 2.0, 5.0)
+    k = next(i for i, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node))
+    viewer = show(trace, views=["predict"], step=k)
+    viewer.get_by_label("Your answer").fill(answer)
+    visit.page.keyboard.press("Enter")
+    panel = view(viewer, "predict")
+    assert hint in panel.locator(".mg-sumup").inner_text() and step_of(viewer) == k
+    viewer.get_by_label("Your answer").fill(str(trace["steps"][k]["writes"][0][2]))
+    visit.page.keyboard.press("Enter")
+    assert "1 of 1 right, 0 at the first try" in panel.inner_text() and step_of(viewer) == k + 1
 
 
 @pytest.mark.whole
@@ -1035,3 +1095,48 @@ def test_every_text_has_a_chinese_counterpart(visit, tmp_path):
     for name, text in texts["zh"].items():
         if name in texts["en"] and name != "ordersTaken":
             assert blanks(text) == blanks(texts["en"][name]), name
+
+
+# ---- the row and the column that meet in a product of matrices
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "rows"),
+    [
+        ("primal", "v1", lambda x, w, g: (x, w.T)),
+        ("adjoint", "x", lambda x, w, g: (g, w)),
+        ("adjoint", "w", lambda x, w, g: (x.T, g.T)),
+    ],
+)
+def test_the_row_and_the_column_of_a_product_are_lit(show, visit, phase, node, rows):
+    """In the product and in both of its rules; the arithmetic of the element is written out."""
+    values = {"x": np.arange(6.0).reshape(2, 3) - 2.5, "w": np.arange(12.0).reshape(3, 4) / 3 + 0.1}
+    values["g"] = np.cos(values["x"] @ values["w"])
+    trace = trace_function(lambda x, w: mg.sin(x @ w).sum(), values["x"], values["w"])
+    k = next(i for i, s in enumerate(trace["steps"], 1) if (s["phase"], s["node"]) == (phase, node))
+    viewer = show(trace, 1280, step=k, views=["arrays"])
+    panel = view(viewer, "arrays")
+    left, right = rows(**values)
+    written = panel.locator(".mg-written")
+    wide = written.locator("tr").first.locator("td").count()
+    for i, j in ((0, 0), (1, 1), (left.shape[0] - 1, right.shape[0] - 1)):
+        written.locator("td").nth(wide * i + j).hover()
+        lit = [short(v) for part in (left[i], right[j]) for v in part]
+        found = panel.locator(".mg-read .mg-met").all_inner_texts()
+        assert sorted(found) == sorted(lit)
+        said = panel.locator(".mg-meet").inner_text()
+        assert said.startswith(f"[{i}, {j}]: ") and said.count(" · ") == len(left[i])
+        assert said.endswith(f" = {written.locator('.mg-met').inner_text()}")
+        assert said.endswith(f" = {short(float(left[i] @ right[j]))}")
+    written.locator("td").first.focus()
+    visit.page.keyboard.press("Tab")
+    assert panel.locator(".mg-meet").inner_text().startswith("[0, 1]: ")
+
+
+def test_where_not_every_element_is_at_hand_no_row_is_lit(show):
+    trace = trace_function(
+        lambda x, w: (x @ w).sum(), np.ones((5, 4)), np.ones((4, 5)), mode="reverse"
+    )
+    viewer = show(trace, 1280, step=3, views=["arrays"])
+    assert view(viewer, "arrays").locator(".mg-meet").count() == 0
+    assert view(viewer, "arrays").locator(".mg-array").count() == 3

@@ -156,6 +156,7 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
     page.keyboard.press("Enter")
     viewer.get_by_label("Your answer").fill("11")
     page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
     answers = (
         "print([(a['step'], a['node'], a['column'], a['answer'], a['correct']) for a in"
         " asked.answers])"

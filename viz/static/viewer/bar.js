@@ -11,6 +11,7 @@ const HELP = [
   ["PgUp PgDn", "keyPhase"],
   ["Space", "keyPlay"],
   ["+ − 0", "keyZoom"],
+  ["F", "keyStage"],
   ["← → ↑ ↓", "keyWalk"],
   ["Enter", "keyEnter"],
   ["?", "keyHelp"],
@@ -18,8 +19,10 @@ const HELP = [
 ];
 
 // actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null,
-// explain(on), inLines(on) or null, showTable(on) or null, views (the shelf), shown (the columns on
-// view), chosen ({explain, source, inLines, speed}: how these stand at first)
+// explain(on), stage(), picture(kind) or null, inLines(on) or null, showTable(on) or null, views
+// (the shelf), shown (the columns on view), chosen ({explain, source, inLines, speed}: how these
+// stand at first)
+// Long: a closure, whose functions share these elements and the state.
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace,
     n = steps.length;
@@ -75,6 +78,10 @@ export function drawControls(trace, t, id, firstOf, actions) {
   views.onChange((name, on) => {
     boxes.get(name).querySelector("input").checked = on;
   });
+  const pictureButton = (kind) => {
+    const look = { type: "button", class: "mg-fold mg-picture", "data-kind": kind };
+    return h("button", { ...look, onclick: () => actions.picture(kind) }, kind.toUpperCase());
+  };
   const menu = h(
     "details",
     { class: "mg-menu" },
@@ -91,6 +98,8 @@ export function drawControls(trace, t, id, firstOf, actions) {
       actions.showSource && check(t("source"), actions.showSource, actions.chosen.source),
       boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")),
       [...boxes.values()],
+      actions.picture && h("p", { class: "mg-poptitle" }, t("picture")),
+      actions.picture && ["svg", "png"].map(pictureButton),
     ),
   );
 
@@ -147,6 +156,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       h("div", { class: "mg-timeline" }, slider, score),
       counter,
       speed,
+      iconButton("stage", t, actions.stage),
       menu,
       helpButton,
     ),

@@ -27,6 +27,7 @@ const ICONS = {
   zoomIn: "M12 6v12M6 12h12",
   zoomOut: "M6 12h12",
   shut: "M6 6l12 12M18 6L6 18",
+  stage: "M4 5h16v11H4zM12 16v4M8 20h8",
   fit: "M4 9V5h5M20 9V5h-5M4 15v4h5M20 15v4h-5",
 };
 export const icon = (name) =>

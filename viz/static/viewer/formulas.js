@@ -64,6 +64,7 @@ function tokenMath(token, i = 0, all = []) {
       );
     case "op": {
       const text = String(token.text ?? "");
+      if (isSign(i, all)) return m("mo", { form: "prefix", lspace: "0", rspace: "0" }, text);
       if (token.between && !RELATION.has(text))
         return m("mo", { stretchy: "false", form: "infix" }, text);
       if (RELATION.has(text)) return m("mo", { lspace: "0.3em", rspace: "0.3em" }, text);
@@ -191,7 +192,7 @@ function inRows(tokens) {
   return out;
 }
 
-function runs(tokens) {
+export function runs(tokens) {
   const single = (inner) => inner.length === 1 || (inner.length === 2 && inner[0].text === "∂");
   const grouped = (inner) =>
     single(inner) ? runs(inner) : [{ text: "(" }, ...runs(inner), { text: ")" }];
@@ -294,6 +295,19 @@ function spelled(tokens, state) {
     if (t.t === "sup") return { ...t, base: spelled(t.base, state), exp: spelled(t.exp, state) };
     return t.t === "sqrt" ? { ...t, of: spelled(t.of, state) } : t;
   });
+}
+
+// The rule of a step: the last side of its formula that holds symbols, x̄2 = … = v̄4 · cos x2 = ….
+export function ruleOf(step) {
+  const sides = [[]],
+    inner = (t) => [t.num, t.den, t.base, t.exp, t.of].filter(Array.isArray),
+    symbolic = (tokens) => tokens.some((t) => t.t === "sym" || inner(t).some(symbolic));
+  for (const t of step.formula ?? []) {
+    if (isAfter(t)) break;
+    if (isRelation(t)) sides.push([]);
+    else sides.at(-1).push(t);
+  }
+  return sides.slice(1).findLast(symbolic) ?? [];
 }
 
 // Sums beside the formula. The running sum of an adjoint always; the numbers of the step where its

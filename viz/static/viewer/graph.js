@@ -26,6 +26,7 @@ const FLOATING = new Set(constants.layout.floating);
 const MOST_OPEN = 400; // boxes that may be on view together
 const SCROLLBAR = 16,
   NARROW = 600; // pixels: the room that is left for a scrollbar; a phone's box
+const MOST_ZOOM = 3;
 const MOST_BREAKS = 40; // lines whose breaks are marked in the strip
 // widths of such a box that a graph may take before it is broken into lines
 const MANY_SCREENS = 2.4;
@@ -33,11 +34,13 @@ const STROKE = constants.number.stroke; // half the stroke of a card that is wri
 // the least scale at which a graph is shown whole, and that from which less space gains nothing
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85;
+const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
 const LONG = 1400; // units across which most screens show no graph in one piece
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in
 // pixels, where that is known; groups: those that are open, where the reader has chosen them
 // before; broken: whether a long graph stands in lines.
+// Long: a closure, whose functions share these elements and the state.
 export function drawGraph(trace, t, changed, { room = 0, groups: before, broken = true } = {}) {
   const { nodes, edges, columns } = trace,
     byId = new Map(nodes.map((node) => [node.id, node]));
@@ -153,6 +156,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     if (focused) cards.get(focused)?.group.focus({ preventScroll: true });
     return true;
   }
+  // Long: each part of the picture is built once, from back to front.
   function draw() {
     cards = new Map();
     wires = new Map();
@@ -294,7 +298,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   // ---- zoom and place
   function zoomTo(to) {
     const centre = (scroll.scrollLeft + scroll.clientWidth / 2) / zoom;
-    zoom = Math.min(3, Math.max(Math.min(0.15, whole()), to));
+    zoom = Math.min(MOST_ZOOM, Math.max(Math.min(0.15, whole()), to));
     svg.setAttribute("width", Math.round(place.width * zoom));
     svg.setAttribute("height", Math.round(place.height * zoom));
     scroll.scrollLeft = centre * zoom - scroll.clientWidth / 2;
@@ -362,6 +366,13 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     if (asked) byReader = Math.abs(zoom - all) > 0.005;
     zoomTo(asked ? (byReader ? all : legible) : byReader ? zoom : legible);
   }
+  // As large as the box allows: for the last row of a lecture hall.
+  function fill() {
+    if (!scroll.clientWidth || byReader) return;
+    const across = (scroll.clientWidth - 2) / place.width,
+      down = (scroll.clientHeight - 2) / place.height;
+    zoomTo(Math.max(Math.min(across, down, MOST_ZOOM), LEGIBLE));
+  }
   listenWheel(scroll, (delta) => zoomBy(Math.exp(-delta / 300)));
   listenPinch(scroll, (factor) => zoomBy(factor));
 
@@ -399,12 +410,13 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
 
   // ---- a step
   // preview: the final state, of which the picture before the first step is a faint copy.
+  // Long: each part of the picture takes its marks of the step.
   function update(step, state, preview = null) {
     svg.classList.toggle("mg-preview", Boolean(preview));
     tinyNow?.classList.remove("mg-strip-now");
     tinyNow = (step && tiny.get(standsFor.get(step.node))) ?? null;
     tinyNow?.classList.add("mg-strip-now");
-    for (const element of marked) element.classList.remove("mg-read", "mg-write");
+    for (const element of marked) element.classList.remove(...MARKS);
     for (const wire of lit) {
       wire.group.classList.remove("mg-lit");
       wire.point("forward");
@@ -478,6 +490,14 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       .find((e) => e.broadcast && wires.has(e.id));
     if (spread && columnOf(step) === "g") said.push([wires.get(spread.id), t("summed")]);
     label(said);
+  }
+
+  // Before a step: which node it is about.
+  function ask(step) {
+    const card = cards.get(standsFor.get(step.node));
+    card?.group.classList.add("mg-asked-for");
+    if (card) marked.push(card.group);
+    follow(step.node, true);
   }
 
   // The local derivative on its edge: what the value that passes is multiplied by.
@@ -615,6 +635,8 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     box: h("figure", { class: "mg-box" }, caption, bar, scroll, strip),
     svg,
     fit,
+    fill,
+    ask,
     follow,
     rearranged,
     opened: () => [...open],

@@ -13,6 +13,7 @@ const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kin
 
 // The tree: items are node ids or groups {id, label, items, leaves, last, times?}. Null where there
 // is nothing to group.
+// Long: the stages of one algorithm, each used once.
 export function groupTree(trace) {
   const { nodes, edges } = trace,
     paths = new Map(),

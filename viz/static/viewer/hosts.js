@@ -32,6 +32,7 @@ export const failed = (el, error, options = {}) =>
 
 // Two Traces, one below the other; moving in one moves the other to the same step. Where they part
 // is marked in both.
+// Long: a closure, whose functions share these elements and the state.
 function mountPair(el, { first, second, difference, names }, options) {
   const t = translator(options.lang),
     places = [h("div"), h("div")],
@@ -167,6 +168,7 @@ function filled(grid, i) {
 
 // inputs: [{name, min, max, step, value, text(v), moved(v)}]; current(): the Trace at the sliders'
 // place.
+// Long: a closure, whose functions share these elements and the state.
 export function withSliders(el, inputs, current, options) {
   const t = translator(options.lang),
     place = h("div");

@@ -46,6 +46,7 @@ function partOf(points, own) {
  * those that the step lights; boxes: of cards, shapes and numbers, which it should not cover;
  * area: {width, height} of the picture. Returns {x, y, width, height, small, lead?}: the middle,
  * and where a line leads to.
+ * Long: the stages of one algorithm, each used once.
  */
 export function placeLabel(text, points, others, busy, boxes, area) {
   const own = waypoints(points),

@@ -9,6 +9,7 @@ const SWEEPS = 8;
 
 // sizes: Map id -> [width, height] in topological order; edges: [{id, src, dst}]; floating: ids
 // that may stand just before their first use.
+// Long: the stages of one algorithm, each used once.
 export function solve(sizes, edges, floating = new Set()) {
   const ids = [...sizes.keys()],
     layer = layersOf(ids, edges, floating),

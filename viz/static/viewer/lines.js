@@ -251,6 +251,7 @@ function wiresOf(place, edges, columns, starts) {
   };
 }
 
+// Long: the stages of one algorithm, each used once.
 function arranged(
   place,
   edges,

@@ -4,6 +4,7 @@ import { failed, madeOf, mount, withSliders } from "./hosts.js";
 import { short } from "./numbers.js";
 import { fromBase64, unpacked } from "./packed.js";
 
+// Long: a closure, whose functions share these elements and the state.
 function render({ model, el }) {
   let viewer = null,
     asked = 0;

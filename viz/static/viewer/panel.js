@@ -7,6 +7,7 @@ import { namesOf, passText, sentence } from "./speech.js";
 const SMALL = 560, // pixels: the width of a small screen, and the height reserved there at most
   MOST_RESERVED = 130;
 
+// Long: a closure, whose functions share these elements and the state.
 export function drawPanel(trace, t, stateAt) {
   const { steps } = trace,
     n = steps.length;
@@ -22,7 +23,7 @@ export function drawPanel(trace, t, stateAt) {
     trace.passes?.length > 0 && pass,
     say,
   );
-  let measuredAt = 0;
+  let measuredAt = "";
   const names = namesOf(trace);
 
   // Everything but the sentence, which is announced when it changes; that is returned.
@@ -56,6 +57,16 @@ export function drawPanel(trace, t, stateAt) {
   return {
     box,
     say,
+    // What comes next, before its answer: the left side of its formula.
+    ask(step) {
+      const { formula: tokens = [] } = step,
+        left = tokens.slice(0, 1),
+        sign = tokens.find((token) => token.text === "=" || token.text === "+=");
+      badge.textContent = t(step.phase);
+      formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
+      sums.replaceChildren();
+      setText(say, t("stageAsk"));
+    },
     update(k, state) {
       setText(say, fill(k, state));
       if (formula.scrollWidth > formula.clientWidth)
@@ -66,8 +77,9 @@ export function drawPanel(trace, t, stateAt) {
     // formulas) at this width, so that what is below never moves. All are laid out together, beside
     // the page: one after another the whole page would be laid out for each.
     reserve(root, k) {
-      if (root.clientWidth === measuredAt) return;
-      measuredAt = root.clientWidth;
+      const size = `${root.clientWidth} ${root.classList.contains("mg-stage")}`;
+      if (size === measuredAt) return;
+      measuredAt = size;
       const now = root.dataset.now,
         spoken = say.textContent;
       box.style.minHeight = "";

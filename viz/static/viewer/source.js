@@ -8,7 +8,8 @@ export function drawSource(trace, t) {
     lines = code.split("\n"),
     text = h("code"),
     first = trace.source.first_line ?? 1;
-  const spans = new Map(trace.nodes.map((node) => [node.id, node.span]));
+  const spans = new Map(trace.nodes.map((node) => [node.id, node.span])),
+    senders = new Map(trace.edges.map((edge) => [edge.id, edge.dst]));
   // Lines count from 1; columns count characters, of which some take two places in a JavaScript
   // string.
   const offset = (line, column) => {
@@ -41,6 +42,11 @@ export function drawSource(trace, t) {
       h("figcaption", null, h("span", null, t("source")), file),
       scroll,
     ),
+    // The node whose code a step is about: of a contribution to an input the operation that sends.
+    about(step) {
+      const sender = senders.get(step?.edges?.[0]);
+      return spans.get(step?.node) || !sender ? step?.node : sender;
+    },
     light(id, line) {
       const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null);
       if (!span) return text.replaceChildren(code);

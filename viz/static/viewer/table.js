@@ -11,6 +11,7 @@ const WIDE = 30; // characters of an array that a cell shows; the rest is its ti
 const TIGHT = ["mg-tight", "mg-compact", "mg-tighter"];
 const FOLDED = 16; // characters in such a line, as stepper.css has them
 
+// Long: a closure, whose functions share these elements and the state.
 export function drawTable(trace, t, jumpTo, graph) {
   const { nodes, columns, steps } = trace,
     byId = new Map(nodes.map((node) => [node.id, node])),

@@ -1,23 +1,22 @@
 // Everything together: the clock that all views follow, linked highlighting, keys.
 
+import { arrangeParts } from "./arrange.js";
 import { drawControls } from "./bar.js";
+import { makeClock } from "./clock.js";
 import { h, nodeAt } from "./dom.js";
 import { columnOf, folder, problem } from "./fold.js";
 import { seedsOf } from "./formulas.js";
 import { drawGraph } from "./graph.js";
+import { linkHighlights, markDifference } from "./highlight.js";
+import { listenKeys } from "./keys.js";
 import { drawPanel } from "./panel.js";
+import { pictureOf, savePicture } from "./picture.js";
 import { keepKeys } from "./quiet.js";
 import { drawSource } from "./source.js";
+import { makeStage } from "./stage.js";
 import { drawTable } from "./table.js";
 import { translator } from "./texts.js";
 import { viewShelf } from "./views.js";
-
-// Pixels: the width from which graph and table stand side by side; the least width of the table's
-// column, and of a view's in its place; the space between the columns.
-const TWO_COLUMNS = 820,
-  SIDE_WIDTH = 230,
-  VIEW_WIDTH = 340,
-  BETWEEN = 16;
 
 let count = 0; // viewers on this page so far, for the ids that aria attributes refer to
 
@@ -65,6 +64,7 @@ export function failure(el, t, message, options) {
   };
 }
 
+// Long: a closure, whose functions share these elements and the state.
 function show(el, trace, options, t) {
   const { columns, steps } = trace,
     n = steps.length,
@@ -77,24 +77,19 @@ function show(el, trace, options, t) {
   steps.forEach((step, i) => firstOf.has(columnOf(step)) || firstOf.set(columnOf(step), i + 1));
   const marks = [...new Set([0, ...firstOf.values(), n])].sort((a, b) => a - b);
   const chosen = {
-      explain: kept.explain ?? true,
-      source: kept.source ?? true,
-      inLines: kept.inLines ?? true,
-      speed: kept.speed ?? 1,
-      table: kept.table ?? false,
-    },
-    places = { ...kept.places };
-  let k = 0,
-    timer = null,
-    hovered = null,
-    begun = false,
-    settled = false,
+    ...{ explain: true, source: true, inLines: true, speed: 1, table: false },
+    ...Object.fromEntries(CHOICES.filter((name) => name in kept).map((name) => [name, kept[name]])),
+  };
+  let begun = false, // the parts are there and may be drawn
+    settled = false, // the reader's choices from here on are told to the host
     arrangedAt = 0;
 
-  // What the further views may use: the clock, the graph, and a log of answers. A gate may hold the
-  // clock back (predict mode does).
-  const gates = new Set(),
-    answers = [...(options.answers ?? [])];
+  const clock = makeClock(n, {
+    speed: () => chosen.speed,
+    draw: drawn,
+    told: (k) => options.onStep?.(k),
+    playing: announce,
+  });
   const graph = trace.layout
     ? drawGraph(trace, t, regrouped, {
         room: el.clientWidth - 38,
@@ -102,34 +97,7 @@ function show(el, trace, options, t) {
         broken: chosen.inLines,
       })
     : null;
-  const host = {
-    trace,
-    t,
-    stateAt,
-    graph,
-    width: () => root.clientWidth,
-    at: () => k,
-    move,
-    advance,
-    answers: () => answers,
-    hosted: Boolean(options.hosted),
-    // What a view wants to find again when it is opened again.
-    placeOf: (view) => places[view],
-    keep: (view, place) => {
-      places[view] = place;
-      tell();
-    },
-    redraw: () => begun && draw(false),
-    focus: () => root.focus({ preventScroll: true }),
-    gate(limit) {
-      gates.add(limit);
-      return () => gates.delete(limit);
-    },
-    log(entry) {
-      answers.push(entry);
-      options.onAnswers?.([...answers]);
-    },
-  };
+  const { host, places } = hostOfViews();
   const views = viewShelf(host, [...(trace.views ?? []), ...(options.views ?? [])], kept.views);
   views.onChange(() => {
     tell();
@@ -138,45 +106,79 @@ function show(el, trace, options, t) {
   const table = drawTable(trace, t, jumpTo, graph),
     source = drawSource(trace, t),
     panel = drawPanel(trace, t, stateAt);
-  const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, {
-    move,
-    play,
-    by: (d) => move(k + d),
-    setSpeed: (v) => choose("speed", v),
-    explain: (on) => {
-      root.classList.toggle("mg-terse", !on);
-      choose("explain", on);
-    },
-    shown,
-    chosen,
-    views,
-    inLines:
-      graph?.long &&
-      ((on) => {
-        graph.breakLines(on);
-        arrange();
-        choose("inLines", on);
-      }),
-    showSource:
-      source &&
-      ((on) => {
-        source.box.hidden = !on;
-        choose("source", on);
-      }),
-    showTable:
-      views.ready.length > 0 &&
-      ((on) => {
-        choose("table", on);
-        arrange();
-      }),
-    showColumn(column, on) {
-      shown[on ? "add" : "delete"](column);
-      table.show(shown);
-      table.fit();
-      graph?.arrange(shown);
-      tell();
-    },
-  });
+  const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, actions());
+  const title = String(trace.title || t("untitled"));
+  const { root, main } = builtRoot();
+  const hovered = linkHighlights(root, graph, controls, lightSource);
+  const redraw = () => begun && draw(false);
+  const stage = makeStage(root, trace, { clock, panel, graph, source, arrange, redraw });
+
+  // What the further views may use: the clock, the graph, and a log of answers.
+  function hostOfViews() {
+    const answers = [...(options.answers ?? [])],
+      places = { ...kept.places };
+    const host = {
+      ...{ trace, t, stateAt, graph },
+      width: () => root.clientWidth,
+      ...{ at: clock.at, move: clock.move, advance: clock.advance, gate: clock.gate },
+      answers: () => answers,
+      hosted: Boolean(options.hosted),
+      // What a view wants to find again when it is opened again.
+      placeOf: (view) => places[view],
+      keep: (view, place) => {
+        places[view] = place;
+        tell();
+      },
+      redraw: () => redraw(),
+      focus: () => root.focus({ preventScroll: true }),
+      log(entry) {
+        answers.push(entry);
+        options.onAnswers?.([...answers]);
+      },
+    };
+    return { host, places };
+  }
+
+  // What the controls do.
+  function actions() {
+    return {
+      ...{ shown, chosen, views },
+      ...{ move: clock.move, play: clock.play, by: (d) => clock.move(clock.at() + d) },
+      setSpeed: (v) => choose("speed", v),
+      explain: (on) => {
+        root.classList.toggle("mg-terse", !on);
+        choose("explain", on);
+      },
+      stage: () => stage.set(!stage.on()),
+      picture: graph && ((kind) => savePicture(picture(), `step-${clock.at()}`, kind)),
+      inLines:
+        graph?.long &&
+        ((on) => {
+          graph.breakLines(on);
+          arrange();
+          choose("inLines", on);
+        }),
+      showSource:
+        source &&
+        ((on) => {
+          source.box.hidden = !on;
+          choose("source", on);
+        }),
+      showTable:
+        views.ready.length > 0 &&
+        ((on) => {
+          choose("table", on);
+          arrange();
+        }),
+      showColumn(column, on) {
+        shown[on ? "add" : "delete"](column);
+        table.show(shown);
+        table.fit();
+        graph?.arrange(shown);
+        tell();
+      },
+    };
+  }
   function choose(name, value) {
     chosen[name] = value;
     tell();
@@ -193,87 +195,45 @@ function show(el, trace, options, t) {
   function tell() {
     if (settled) options.onKeep?.(state());
   }
-  const title = String(trace.title || t("untitled")),
-    seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several passes says its own
-  const named = h(options.heading ? "h1" : "p", { class: "mg-title", title }, title);
-  named.addEventListener("click", () => named.classList.toggle("mg-whole"));
-  const main = h(
-    "div",
-    { class: "mg-main" },
-    h("div", { class: "mg-left" }, graph ? graph.box : h("p", { class: "mg-note" }, t("noLayout"))),
-    h(
-      "div",
-      { class: "mg-right" },
-      source?.box,
-      h("div", { class: "mg-side" }, table.box, views.box),
-    ),
-  );
-  const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
-  const manner = { lang: t.lang, "data-theme": options.theme };
-  const root = h(
-    "section",
-    { ...region, ...manner },
-    h(
-      "div",
-      { class: "mg-top" },
-      h(
-        "div",
-        { class: "mg-head" },
-        named,
-        seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds),
-      ),
-      controls.chips,
-    ),
-    controls.bar,
-    controls.help,
-    panel.box,
-    main,
-  );
 
-  // Two columns, where the graph can be read beside the table: the table gives way first. The
-  // source stands below the graph where the table's column is too narrow for it.
-  function columnsFor() {
-    const inner = root.clientWidth - 34,
-      flat = graph?.flat() ?? { width: 0, height: 1 };
-    if (root.clientWidth < TWO_COLUMNS) return null;
-    const least = views.names().length ? VIEW_WIDTH : SIDE_WIDTH,
-      hopeless = graph && graph.scaleIn(inner - BETWEEN - least) < graph.legible;
-    for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
-      const side = Math.max(least, chosenTable() ? table.width(level) : 0),
-        left = inner - BETWEEN - side,
-        scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
-      if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;
-      const free = Math.max(0, left - flat.width - 4);
-      return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
-    }
-    // a large graph scrolls beside a table that has its width, unless it is long
-    const side = Math.round((inner - BETWEEN) / 2.45),
-      long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
-    return long || table.width() > side ? null : { level: 0, side };
+  function builtRoot() {
+    const seeds = trace.passes?.length ? [] : seedsOf(trace, t); // each of several says its own
+    const named = h(options.heading ? "h1" : "p", { class: "mg-title", title }, title);
+    named.addEventListener("click", () => named.classList.toggle("mg-whole"));
+    const seeded = seeds.length > 0 && h("p", { class: "mg-seeds" }, seeds),
+      side = h("div", { class: "mg-side" }, table.box, views.box);
+    const main = h(
+      "div",
+      { class: "mg-main" },
+      h("div", { class: "mg-left" }, graph?.box ?? h("p", { class: "mg-note" }, t("noLayout"))),
+      h("div", { class: "mg-right" }, source?.box, side),
+    );
+    const region = { class: "mg-root", tabindex: "-1", "aria-label": t("viewer", { title }) };
+    const root = h(
+      "section",
+      { ...region, lang: t.lang, "data-theme": options.theme },
+      h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, named, seeded), controls.chips),
+      ...[controls.bar, controls.help, views.beside, panel.box, main],
+    );
+    return { root, main };
   }
-  const chosenTable = () => chosen.table || !views.names().length;
+
+  const tableShown = () => chosen.table || !views.covering().length;
   function arrange() {
     if (!root.clientWidth) return; // not on the page yet, or hidden: the observer calls again
     arrangedAt = root.clientWidth;
-    panel.reserve(root, k);
-    const own = window.parent === window; // the height of a frame says nothing about the screen
-    root.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
-    table.box.hidden = !chosenTable();
-    const found = columnsFor();
-    main.classList.toggle("mg-wide", !found);
-    main.classList.toggle("mg-stack", !found && table.width() > 0.57 * (root.clientWidth - 52));
-    main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
-    main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
-    table.fit(found?.level);
-    const moved = graph?.rearranged();
-    graph?.fit();
+    panel.reserve(root, clock.at());
+    const viewsOpen = views.covering().length > 0,
+      how = { viewsOpen, tableShown: tableShown(), stage: stage.on() };
+    const moved = arrangeParts(root, main, { graph, table, source, ...how });
     graph?.arrange(shown);
     if (moved) draw(false);
     else follow(false);
   }
   function follow(smooth) {
-    graph?.follow(steps[k - 1]?.node, smooth);
-    table.follow(steps[k - 1], smooth);
+    const step = steps[clock.at() - 1];
+    graph?.follow(step?.node, smooth);
+    table.follow(step, smooth);
   }
   // Groups were opened or closed: the same step on another picture.
   function regrouped() {
@@ -285,72 +245,40 @@ function show(el, trace, options, t) {
     tell();
   }
   function draw(smooth) {
-    const step = k > 0 ? steps[k - 1] : null,
+    const k = clock.at(),
+      step = k > 0 ? steps[k - 1] : null,
       state = stateAt(k),
       wanted = step ? columnOf(step) : "";
     // a Program's Trace has no adjoints
     const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
-    graph?.update(step, state, k === 0 && n > 0 && !gates.size ? stateAt(n) : null);
+    stage.drawn();
+    graph?.update(step, state, k === 0 && n > 0 && !clock.held() ? stateAt(n) : null);
     table.update(step, state);
     panel.update(k, state);
     controls.update(k, now, panel.say.textContent);
     views.update(k, step, state);
-    if (options.differs) markDifference(options.differs);
+    if (options.differs) markDifference(root, graph, options.differs);
     lightSource();
     follow(smooth);
   }
-  function markDifference({ node, column }) {
-    for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
-    graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
-    root
-      .querySelector(
-        `tr[data-node="${CSS.escape(node)}"] td[data-col="${CSS.escape(column ?? "v")}"]`,
-      )
-      ?.classList.add("mg-differs");
-  }
-  const lightSource = () =>
-    source?.light(hovered ?? steps[k - 1]?.node, hovered ? null : steps[k - 1]?.line);
-
-  // -- moving. go: by the program; advance: by the reader or the player, and told to the host;
-  // move: by the reader, who stops the player
-  function go(to, smooth = true) {
-    const wanted = Math.min(n, Math.max(0, Math.round(Number(to) || 0)));
-    k = [...gates].reduce((at, limit) => limit(at), wanted);
+  function drawn(smooth) {
     try {
       draw(smooth);
     } catch (error) {
       destroy();
       failure(el, t, `${error?.name ?? "Error"}: ${error?.message ?? error}`, options);
     }
-    return k;
   }
-  function advance(to) {
-    const was = k;
-    if (go(to) !== was) options.onStep?.(k);
+  function lightSource() {
+    const step = steps[clock.at() - 1];
+    source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line);
   }
-  function move(to) {
-    stop();
-    advance(to);
-  }
-  function play() {
-    if (timer !== null) return stop();
-    if (k >= n) advance(0);
-    const tick = () => {
-      const was = k;
-      advance(k + 1);
-      const on = k < n && k !== was; // a gate may hold the clock back
-      timer = setTimeout(on ? tick : stop, on ? 1000 / chosen.speed : 0);
-    };
-    timer = setTimeout(tick, 350 / chosen.speed);
-    announce(true);
-  }
-  function stop() {
-    if (timer === null) return;
-    clearTimeout(timer);
-    timer = null;
-    announce(false);
+  function picture() {
+    const colour = getComputedStyle(root);
+    const formula = steps[clock.at() - 1]?.formula ?? [];
+    return pictureOf(graph.svg, formula, colour.backgroundColor, colour.color);
   }
   function announce(playing) {
     controls.playing(playing);
@@ -360,103 +288,29 @@ function show(el, trace, options, t) {
   }
   function jumpTo(id) {
     if (graph?.isGroup(id)) return graph.toggle(id);
-    const touches = (step) => step.node === id || (step.writes ?? []).some(([node]) => node === id);
-    for (let i = 0; i < n; i++) if (touches(steps[(k + i) % n])) return move(((k + i) % n) + 1);
+    const k = clock.at(),
+      touches = (step) => step.node === id || (step.writes ?? []).some(([node]) => node === id);
+    for (let i = 0; i < n; i++)
+      if (touches(steps[(k + i) % n])) return clock.move(((k + i) % n) + 1);
   }
-
-  // -- linked highlighting
-  function hover(id) {
-    if (hovered === id) return;
-    hovered = id;
-    for (const e of root.querySelectorAll(".mg-hover")) e.classList.remove("mg-hover");
-    for (const e of id === null ? [] : root.querySelectorAll("[data-node]"))
-      e.classList.toggle("mg-hover", e.dataset.node === id);
-    lightSource();
-  }
-  root.addEventListener("pointerover", (e) => hover(nodeAt(e.target)));
-  root.addEventListener("pointerleave", () => hover(null));
-  root.addEventListener("focusin", (e) => {
-    hover(nodeAt(e.target));
-    if (graph?.svg.contains(e.target)) graph.rove(nodeAt(e.target));
-  });
-  root.addEventListener("focusout", (e) => {
-    if (root.contains(e.relatedTarget)) return;
-    hover(null);
-    controls.menu.open = false;
-  });
   graph?.svg.addEventListener("click", (e) => {
     const id = nodeAt(e.target);
     if (!id) return;
     if (!graph.isGroup(id)) graph.cards().get(id).group.focus({ preventScroll: true });
     jumpTo(id);
   });
-
-  // -- keys, only with the focus inside
-  function leave() {
-    if (!controls.help.hidden) {
-      controls.toggleHelp(false);
-      controls.helpButton.focus();
-    } else if (controls.menu.open) {
-      controls.menu.open = false;
-      controls.menu.querySelector("summary").focus();
-    } else document.activeElement?.blur?.();
-  }
-  // What a key does here, as a function; null leaves it to the browser.
-  function action(e) {
-    const kind = e.target.tagName === "INPUT" ? e.target.type : e.target.tagName;
-    const node = graph?.svg.contains(e.target) ? nodeAt(e.target) : null;
-    const arrow = e.key.startsWith("Arrow");
-    if (e.key === "Escape") return leave;
-    if (kind === "text") return null; // an answer is being typed
-    if (graph && ["+", "=", "-", "0"].includes(e.key) && kind !== "SELECT")
-      return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
-    if (e.key === "?") return () => controls.toggleHelp();
-    if (kind === "SELECT") return null;
-    if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
-    if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
-    // another slider keeps its keys
-    if (kind === "range" && e.target !== controls.slider) return null;
-    if (e.key === " ") return ["BUTTON", "SUMMARY", "checkbox"].includes(kind) ? null : play;
-    const before = marks.filter((v) => v < k).at(-1) ?? 0,
-      after = marks.find((v) => v > k) ?? n;
-    const to = {
-      ArrowLeft: k - 1,
-      ArrowRight: k + 1,
-      Home: 0,
-      End: n,
-      PageUp: before,
-      PageDown: after,
-    }[e.key];
-    if (to !== undefined) return () => move(to);
-    // Up and Down would move the slider's thumb unannounced
-    return kind === "range" && arrow ? () => {} : null;
-  }
-  root.addEventListener("keydown", (e) => {
-    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
-    const act = action(e);
-    if (!act) return;
-    e.preventDefault();
-    e.stopPropagation();
-    act();
-  });
-
-  // -- paper shows the end
-  let printed = 0;
-  const beforePrint = () => {
-    printed = k;
-    go(n, false);
-  };
-  const afterPrint = () => go(printed, false);
-  window.addEventListener("beforeprint", beforePrint);
-  window.addEventListener("afterprint", afterPrint);
+  listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo });
+  const paper = listenPrint(clock, n);
 
   // the height changes at many a step
-  const watcher = new ResizeObserver(() => root.clientWidth !== arrangedAt && arrange());
+  const watcher = new ResizeObserver(
+    () => (root.clientWidth !== arrangedAt || stage.on()) && arrange(),
+  );
   function destroy() {
-    stop();
+    clock.stop();
+    stage.destroy();
     watcher.disconnect();
-    window.removeEventListener("beforeprint", beforePrint);
-    window.removeEventListener("afterprint", afterPrint);
+    paper();
     root.remove();
   }
   el.replaceChildren(keepKeys(root));
@@ -464,10 +318,29 @@ function show(el, trace, options, t) {
   root.classList.toggle("mg-terse", !chosen.explain);
   if (source) source.box.hidden = !chosen.source;
   begun = true;
-  go(options.step ?? 0, false);
+  clock.go(options.step ?? 0, false);
   views.begin();
   settled = true;
   watcher.observe(root);
   arrange();
-  return { go, root, length: n, step: () => k, views: views.names, state, destroy };
+  const { go, at } = clock;
+  return { go, root, length: n, step: at, views: views.names, state, destroy };
+}
+
+const CHOICES = ["explain", "source", "inLines", "speed", "table"];
+
+// Paper shows the end. Returns a function that ends this.
+function listenPrint(clock, n) {
+  let printed = 0;
+  const before = () => {
+    printed = clock.at();
+    clock.go(n, false);
+  };
+  const after = () => clock.go(printed, false);
+  window.addEventListener("beforeprint", before);
+  window.addEventListener("afterprint", after);
+  return () => {
+    window.removeEventListener("beforeprint", before);
+    window.removeEventListener("afterprint", after);
+  };
 }

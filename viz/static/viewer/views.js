@@ -1,6 +1,7 @@
 // The further views, each a small file of its own. A view is {name, ready(trace), asked?(trace),
 // make(host)}: `ready` says whether a Trace has what the view needs, `asked` whether it opens by
-// itself; `make` gives {box, update(k, step, state)}, called at every move of the clock.
+// itself, `beside` whether it stands beside the controls and not in the table's place; `make` gives
+// {box, update(k, step, state)}, called at every move of the clock.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -26,11 +27,13 @@ export const VIEWS = [
 // The views, which stand in the table's place: opened and closed by the reader, all on the one
 // clock. wanted: names of views that are open at first; before: of those that the reader had open,
 // in place of all others.
+// Long: a closure, whose functions share these elements and the state.
 export function viewShelf(host, wanted = [], before = null) {
   const { trace, t } = host,
     ready = VIEWS.filter((view) => view.ready(trace)),
     open = new Map();
-  const box = h("div", { class: "mg-views" });
+  const box = h("div", { class: "mg-views" }),
+    beside = h("div", { class: "mg-beside-controls" });
   const changed = [];
   function set(view, on) {
     if (on === open.has(view.name)) return;
@@ -54,9 +57,9 @@ export function viewShelf(host, wanted = [], before = null) {
         h("div", { class: "mg-inside" }, made.box),
       );
       open.set(view.name, { ...made, figure });
-      box.append(
-        ...ready.filter((one) => open.has(one.name)).map((one) => open.get(one.name).figure),
-      ); // always in the same order
+      const here = ready.filter((one) => open.has(one.name) && !one.beside === !view.beside);
+      // always in the same order
+      (view.beside ? beside : box).append(...here.map((one) => open.get(one.name).figure));
       host.redraw();
     } else {
       open.get(view.name).figure.remove();
@@ -68,6 +71,9 @@ export function viewShelf(host, wanted = [], before = null) {
   }
   return {
     box,
+    beside,
+    // those that stand in the table's place
+    covering: () => ready.filter((one) => open.has(one.name) && !one.beside),
     ready,
     isOpen: (name) => open.has(name),
     names: () => [...open.keys()],

@@ -41,6 +41,7 @@ const text = (v) => {
 /**
  * Shows a history in an element; returns the view's root, whose `update(history, running)` shows
  * another state of it.
+ * Long: a closure, whose functions share these elements and the state.
  */
 export function mount(
   host,
@@ -169,6 +170,7 @@ export function mount(
     markEpoch();
   }
 
+  // Long: a closure, whose functions share these elements and the state.
   function curves(word, names, W) {
     const { measures } = state.history;
     const all = names.flatMap((name) => measures[name].values.map(num)).filter(Number.isFinite);
@@ -292,6 +294,7 @@ export function mount(
 
   // -- the decision surface
 
+  // Long: a closure, whose functions share these elements and the state.
   function surface(snapshot) {
     const { size, classes, cells } = snapshot.surface;
     const points = state.history.points;
@@ -386,6 +389,7 @@ export function mount(
 
   // -- the network
 
+  // Long: a closure, whose functions share these elements and the state.
   function network(snapshot) {
     const { layers, values } = snapshot.network;
     const weights = snapshot.network.weights.map(matrixOf);

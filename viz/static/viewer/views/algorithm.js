@@ -47,6 +47,7 @@ function events(trace) {
 export const algorithmView = {
   name: "algorithm",
   ready: (trace) => trace.columns.some((c) => c.key === "g") && !trace.passes?.length,
+  // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, width }) {
     const all = events(trace),
       byId = new Map(trace.nodes.map((node) => [node.id, node]));
@@ -160,6 +161,7 @@ export const algorithmView = {
 // The graph that the reverse sweep builds: of the nodes that get an adjoint, from the output on the
 // left to the inputs on the right. What is still to come stands there faintly, so that nothing
 // moves while it grows.
+// Long: a closure, whose functions share these elements and the state.
 function backwardGraph(trace, t, all, room) {
   const reached = new Set(all.filter(Boolean).map((one) => one.node)),
     sent = new Set(all.flatMap((one) => one?.edges ?? []));

@@ -5,12 +5,14 @@ import { heatMap, heatOf, kindOf, LEVELS, shapeText } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
 import { full, short } from "../numbers.js";
+import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64; // elements written out
 
 export const arraysView = {
   name: "arrays",
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
+  // Long: a closure, whose functions share these elements and the state.
   make({ trace, t }) {
     const byId = new Map(trace.nodes.map((node) => [node.id, node])),
       columns = new Map(trace.columns.map((c) => [c.key, c]));
@@ -112,11 +114,12 @@ export const arraysView = {
         const once = found.filter(
           ([id, c], i) => found.findIndex(([a, b]) => a === id && b === c) === i,
         );
-        box.replaceChildren(
-          ...(once.length
-            ? once.map((cell) => card(cell, state))
-            : [h("p", { class: "mg-note" }, t("arraysNone"))]),
+        const cards = new Map(
+          once.map((cell) => [`${cell[0]} ${cell[1]}`, card(cell, state)]),
         );
+        const met = lightProduct(step, state, cards);
+        box.replaceChildren(...cards.values(), ...(met ? [met] : []));
+        if (!once.length) box.append(h("p", { class: "mg-note" }, t("arraysNone")));
         const spread = (step?.edges ?? [])
           .map((id) => trace.edges.find((e) => e.id === id))
           .filter((e) => e?.broadcast);

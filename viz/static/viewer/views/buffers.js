@@ -44,6 +44,7 @@ export function lives(trace) {
   return found;
 }
 
+// Long: a closure, whose functions share these elements and the state.
 export function buffersPicture({ trace, t, move }) {
   const n = trace.steps.length,
     all = lives(trace),

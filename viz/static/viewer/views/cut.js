@@ -13,6 +13,7 @@ export const cutView = {
   name: "cut",
   ready: (trace) =>
     ["d", "g"].every((key) => trace.columns.some((c) => c.key === key)) && !trace.passes?.length,
+  // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, graph, placeOf, keep }) {
     const order = new Map(trace.nodes.map((node, i) => [node.id, i])),
       byId = new Map(trace.nodes.map((node) => [node.id, node]));

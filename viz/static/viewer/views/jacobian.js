@@ -10,6 +10,7 @@ export const jacobianView = {
   name: "jacobian",
   ready: (trace) => Boolean(trace.jacobian),
   asked: () => true,
+  // Long: a closure, whose functions share these elements and the state.
   make({ trace, t }) {
     const { rows, columns } = trace.jacobian,
       passes = trace.passes ?? [],

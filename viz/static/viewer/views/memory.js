@@ -87,6 +87,7 @@ export function heldOver(lanes, n) {
 export const memoryView = {
   name: "memory",
   ready: (trace) => hasBuffers(trace) || (keeps(trace) && !trace.passes?.length),
+  // Long: a closure, whose functions share these elements and the state.
   make(host) {
     if (hasBuffers(host.trace)) return buffersPicture(host);
     const { trace, t, move } = host;

@@ -35,6 +35,7 @@ export const ordersView = {
     trace.steps.some(
       (s) => s.contribs?.length && (s.phase === "adjoint" || s.phase === "accumulate"),
     ),
+  // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, log, placeOf, keep }) {
     const { sends, seeds } = recorded(trace),
       byId = new Map(trace.nodes.map((node) => [node.id, node])),

@@ -1,95 +1,20 @@
-// Predict mode: the next value stays hidden until the reader has answered. Answers are compared
-// with a tolerance and logged:
-// {step, node, column, answer, correct, asked?, pass?}; step counts the Trace's steps from 0, pass
-// its passes, where it has several. Of an
-// array's value the shape is asked (asked: "shape"), of an array's tangent or adjoint one element
-// (asked: its index), where everything that it is computed from can be seen, else its shape. A step
-// that only states what is given (an input, a constant, a seed) asks nothing.
+// Predict mode: the next value stays hidden until the reader has answered. It stands beside the
+// controls. A first wrong answer gets a hint, a second one the value. Answers are compared with a
+// tolerance and logged:
+// {step, node, column, answer, correct, tries, asked?, pass?}; step counts the Trace's steps from
+// 0, pass its passes, where it has several; asked is "shape" or an element's index.
 
-import { h } from "../dom.js";
-import { columnName, math, nodeName } from "../formulas.js";
 import { shapeText } from "../arrays.js";
-import { passText } from "../speech.js";
+import { h } from "../dom.js";
+import { readNumber, readShape } from "../expressions.js";
+import { columnName, math, nodeName, ruleOf } from "../formulas.js";
 import { short } from "../numbers.js";
-
-// relative: three digits are enough, and a rounded intermediate result may be used
-const TOLERANCE = 0.005;
-
-const WRITTEN_OUT = 16; // elements of an array up to which a Trace holds them all
-
-// A number as people type it: 1,5 and 1.5, −2 and -2, 3/4, 1e-3.
-export function readNumber(text) {
-  const plain = text.trim().replace(/[−–]/g, "-").replace(",", ".").replace(/\s+/g, "");
-  const part = /^([-+]?[\d.]+(?:e[-+]?\d+)?)(?:\/([-+]?[\d.]+))?$/i.exec(plain);
-  if (/^[-+]?(inf|infinity|∞)$/i.test(plain)) return plain.startsWith("-") ? -Infinity : Infinity;
-  if (/^nan$/i.test(plain)) return NaN;
-  const value = part ? Number(part[1]) / Number(part[2] ?? 1) : undefined;
-  return Number.isNaN(value) ? undefined : value;
-}
-
-// A shape as people type it: (3, 2), 3x2, [3,2], 3; () for a single number. Undefined for anything
-// else.
-export function readShape(text) {
-  const plain = text
-    .trim()
-    .replace(/^[([]|[)\]]$/g, "")
-    .replace(/[x×*,;]+\s*$/, "")
-    .trim();
-  if (!plain) return text.trim() ? [] : undefined;
-  const sizes = plain.split(/\s*[x×*,;]\s*|\s+/);
-  return sizes.every((size) => /^\d+$/.test(size)) ? sizes.map(Number) : undefined;
-}
-
-// What a step asks: {kind: "number" | "shape" | "element", value, index?}, or null. sizeOf(id): how
-// many elements a node has.
-export function asked(node, step, k, sizeOf = () => 1) {
-  const value = step.writes?.[0]?.[2];
-  if (
-    step.phase === "seed" ||
-    step.phase === "update" ||
-    value === undefined ||
-    typeof value === "boolean"
-  )
-    return null;
-  if (
-    step.phase === "primal" &&
-    (["input", "const", "param", "seed"].includes(node.kind) || step.keep)
-  )
-    return null;
-  const known = (step.reads ?? []).every(([id]) => sizeOf(id) <= WRITTEN_OUT);
-  if (typeof value !== "object")
-    // of a large sum: that it is one number
-    return known ? { kind: "number", value } : { kind: "shape", value: [] };
-  if (!value.shape) return null; // a complex number
-  const seen = known && value.shape.reduce((a, b) => a * b, 1) <= value.sample.length;
-  if (
-    step.phase === "primal" ||
-    !seen ||
-    !value.sample.length ||
-    typeof value.sample[0] === "object"
-  )
-    return { kind: "shape", value: value.shape };
-  const at = (7 * k + 3) % value.sample.length,
-    index = [];
-  let rest = at;
-  for (const size of [...value.shape].reverse()) {
-    index.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return { kind: "element", value: value.sample[at], index, at };
-}
-
-export function near(answer, value) {
-  const truth =
-    typeof value === "string"
-      ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[value]
-      : Number(value);
-  if (Number.isNaN(truth) || !Number.isFinite(truth)) return Object.is(answer, truth);
-  return Math.abs(answer - truth) <= Math.max(TOLERANCE * Math.abs(truth), 5e-4);
-}
+import { passText } from "../speech.js";
+import { asked, misconception, near } from "./questions.js";
 
 export const predictView = {
   name: "predict",
+  beside: true,
   ready: (trace) =>
     trace.steps.some((step, k) =>
       asked(
@@ -98,193 +23,225 @@ export const predictView = {
         k,
       ),
     ),
-  make({ trace, t, at, advance, gate, log, answers, hosted }) {
-    const { steps } = trace,
-      byId = new Map(trace.nodes.map((node) => [node.id, node])),
-      columns = new Map(trace.columns.map((c) => [c.key, c]));
-    const sizeOf = (id) => (byId.get(id).shape ?? []).reduce((a, b) => a * b, 1);
-    const asking = steps.map((step, k) => asked(byId.get(step.node), step, k, sizeOf)),
-      which = h("p", { class: "mg-note" });
-    const pass = (step) =>
-      trace.passes?.length && step.pass !== undefined ? { pass: step.pass } : {};
-    const answered = new Set([
-        ...answers().map((a) => a.step),
-        ...steps.slice(0, at()).map((_, i) => i),
-      ]),
-      question = h("p", { class: "mg-question" }),
+  make(host) {
+    const { trace, t, at, gate, answers } = host,
+      quiz = questionsOf(trace, answers(), at()),
+      question = drawQuestion(trace, t),
+      score = drawScore(t, host),
       result = h("p", { class: "mg-sumup", role: "status" });
-    const input = h("input", {
-      type: "text",
-      inputmode: "decimal",
-      class: "mg-answer",
-      "aria-label": t("yourAnswer"),
-      autocomplete: "off",
-    });
-    const give = h(
-      "button",
-      { type: "button", class: "mg-fold", onclick: () => answer(null) },
-      t("showMe"),
-    );
-    // No form: a cell output's frame may not submit one. Enter is taken here, before anybody else's
-    // shortcuts.
-    input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      event.stopPropagation();
-      answer(input.value);
-    });
-    const send = { type: "button", class: "mg-fold", onclick: () => answer(input.value) };
-    const form = h("div", { class: "mg-predict" }, input, h("button", send, t("check")), give);
-    const list = h("ol", { class: "mg-log" }),
-      save = h("a", { class: "mg-fold", download: "answers.json", href: "data:," }, t("download"));
-    const score = h("p", { class: "mg-note" }),
-      details = h("details", null, h("summary", null, t("answers")), list, !hosted && save);
-    // index of the next step that asks
-    const next = (k) => asking.findIndex((what, i) => i >= k && what && !answered.has(i));
+    const form = drawForm(t, answer);
     const open = gate((to) => {
-      const wall = next(0);
-      return wall < 0 ? to : Math.min(to, wall);
+      const barrier = quiz.next(0);
+      return barrier < 0 ? to : Math.min(to, barrier);
     });
     function answer(text) {
-      const k = next(at()),
-        step = steps[k];
+      const k = quiz.next(at());
       if (k < 0 || k !== at()) return;
-      const what = asking[k],
-        form = what.kind === "shape",
-        value = form ? shapeText(what.value) : short(what.value);
-      const given = text === null ? null : form ? readShape(text) : readNumber(text);
-      if (given === undefined) {
-        result.textContent = t(form ? "notShape" : "notNumber", { text });
-        return;
-      }
-      const correct =
-          given !== null && (form ? String(given) === String(what.value) : near(given, what.value)),
-        before = typeof given === "number" && !correct && isPart(step, given, what);
-      answered.add(k);
-      log({
-        step: k,
-        node: step.node,
-        column: step.writes[0][1],
-        answer:
-          form && given
-            ? shapeText(given)
-            : Number.isFinite(given)
-              ? given
-              : given === null
-                ? null
-                : String(given),
-        correct,
-        ...(what.kind === "number" ? {} : { asked: form ? "shape" : what.index }),
-        ...pass(step),
-      });
-      const mine = form && given ? shapeText(given) : short(given);
-      result.textContent =
-        given === null
-          ? t("shown", { value })
-          : correct
-            ? t("right", { value })
-            : t(before ? "wrongPart" : "wrong", { given: mine, value });
-      result.classList.toggle("mg-refused", !correct);
-      input.value = "";
-      advance(k + 1);
-      if (next(0) >= 0) input.focus({ preventScroll: true });
-    }
-    const isPart = (step, given, { kind, at: place }) =>
-      step.phase === "accumulate" &&
-      (step.contribs ?? []).some((c) =>
-        near(given, kind === "element" ? c.product.sample?.[place] : c.product),
-      );
-    function draw(k) {
-      const i = next(0),
-        here = i === k,
-        step = steps[i];
-      form.hidden = !here;
-      const [row, column] =
-        (here &&
-          asking[i].kind === "number" &&
-          step.entries?.find(([, , value]) => value === asking[i].value)) ||
-        [];
-      const told = here
-        ? [
-            passText(trace, t, step.pass),
-            row === undefined
-              ? ""
-              : t("askEntry", {
-                  row: trace.jacobian.rows[row],
-                  column: trace.jacobian.columns[column],
-                }),
-          ]
-        : [];
-      which.replaceChildren(
-        ...told.filter(Boolean).map((text) => h("span", { class: "mg-pass" }, text, " ")),
-      );
-      which.hidden = !which.childElementCount;
-      const name = step && nodeName(byId.get(step.node));
-      if (here) {
-        const what = asking[i],
-          index = what.index?.join(", "),
-          words =
-            {
-              shape: "askShape",
-              element: step.phase === "accumulate" ? "askSumElement" : "askElement",
-            }[what.kind] ?? (step.phase === "accumulate" ? "askSum" : "ask");
-        const sym = {
-          t: "sym",
-          ...byId.get(step.node).label,
-          accent: { d: "dot", g: "bar" }[step.writes[0][1]],
-        };
-        const end =
-          what.kind === "shape"
-            ? [{ t: "text", text: t("shapeOf") }]
-            : index
-              ? [{ t: "text", text: `[${index}]` }]
-              : [];
-        question.replaceChildren(
-          t(words, { column: columnName(columns.get(step.writes[0][1]), t), node: name, index }),
-          " ",
-          math([
-            ...(what.kind === "shape" ? end : []),
-            sym,
-            ...(index ? end : []),
-            { t: "op", text: "=" },
-            { t: "text", text: "?" },
-          ]),
-        );
-        input.setAttribute("inputmode", what.kind === "shape" ? "text" : "decimal");
-      } else question.replaceChildren(i < 0 ? t("predictDone") : t("predictOn", { step: i + 1 }));
-      const given = answers().filter((a) => a.column !== "order");
-      score.hidden = !given.length;
-      score.textContent = t("score", {
-        right: given.filter((a) => a.correct).length,
-        n: given.length,
-      });
-      list.replaceChildren(
-        ...given.map((a) =>
-          h(
-            "li",
-            null,
-            `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
-              `${a.answer ?? "—"} ${a.correct ? "✓" : "✗"}`,
-          ),
-        ),
-      );
-      save.setAttribute(
-        "href",
-        "data:application/json," + encodeURIComponent(JSON.stringify(answers())),
-      );
+      const told = judge(host, quiz, k, text);
+      result.replaceChildren(...told.say);
+      result.classList.toggle("mg-refused", !told.correct);
+      if (!told.entry) return form.again();
+      quiz.answered.add(k);
+      host.log(told.entry);
+      host.advance(k + 1);
+      form.clear(quiz.next(0) >= 0);
     }
     return {
       box: h(
         "div",
-        null,
-        h("div", { "aria-live": "polite" }, which, question),
-        form,
+        { class: "mg-asking" },
+        h("div", { class: "mg-asked", "aria-live": "polite" }, question.which, question.box),
+        form.box,
         result,
-        score,
-        details,
+        score.box,
       ),
-      update: draw,
+      update(k) {
+        const i = quiz.next(0);
+        form.box.hidden = i !== k;
+        question.show(i, i === k && quiz.asking[i]);
+        form.kind(i === k && quiz.asking[i].kind);
+        score.show();
+      },
       destroy: open,
     };
   },
 };
+
+// The questions of a Trace by step, those that are answered, and how often each was tried.
+function questionsOf(trace, answers, begun) {
+  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+    sizeOf = (id) => (byId.get(id).shape ?? []).reduce((a, b) => a * b, 1),
+    asking = trace.steps.map((step, k) => asked(byId.get(step.node), step, k, sizeOf));
+  const answered = new Set([
+    ...answers.map((a) => a.step),
+    ...trace.steps.slice(0, begun).map((_, i) => i),
+  ]);
+  return {
+    asking,
+    answered,
+    tries: new Map(),
+    // index of the next step that asks
+    next: (k) => asking.findIndex((what, i) => i >= k && what && !answered.has(i)),
+  };
+}
+
+// What is said of an answer (null: the value was asked for), and its entry in the log, where the
+// question is over. A first wrong answer is no entry.
+function judge({ trace, t, stateAt }, quiz, k, text) {
+  const step = trace.steps[k],
+    what = quiz.asking[k],
+    shape = what.kind === "shape",
+    said = (value) => (shape ? shapeText(value) : short(value)),
+    value = said(what.value);
+  const given = text === null ? null : shape ? readShape(text) : readNumber(text);
+  if (given === undefined) return { say: [t(shape ? "notShape" : "notNumber", { text })] };
+  const tries = (quiz.tries.get(k) ?? 0) + 1,
+    correct =
+      given !== null && (shape ? String(given) === String(what.value) : near(given, what.value)),
+    hint = given === null ? null : misconception(trace, step, given, what, stateAt(k));
+  quiz.tries.set(k, tries);
+  if (given !== null && !correct && tries === 1)
+    return { say: hintText(t, hint, step, said(given)) };
+  const entry = {
+    step: k,
+    node: step.node,
+    column: step.writes[0][1],
+    answer: given === null || Number.isFinite(given) ? given : shape ? said(given) : `${given}`,
+    correct,
+    tries,
+    ...(what.kind === "number" ? {} : { asked: shape ? "shape" : what.index }),
+    ...(trace.passes?.length && step.pass !== undefined ? { pass: step.pass } : {}),
+  };
+  const word =
+    given === null ? "shown" : correct ? "right" : hint === "hintPart" ? "wrongPart" : "wrong";
+  return { say: [t(word, { value, given: given === null ? "" : said(given) })], correct, entry };
+}
+
+// A hint: the misconception that gives this answer, else the rule of the step.
+function hintText(t, hint, step, given) {
+  const rule = ruleOf(step);
+  return [
+    t("notYet", { given }),
+    " ",
+    hint ? t(hint) : rule.length ? [t("hintRule"), " ", math(rule)] : t("hintReads"),
+  ].flat();
+}
+
+function drawForm(t, answer) {
+  const input = h("input", {
+    type: "text",
+    inputmode: "decimal",
+    class: "mg-answer",
+    "aria-label": t("yourAnswer"),
+    autocomplete: "off",
+  });
+  const button = (name, onclick) =>
+    h("button", { type: "button", class: "mg-fold", onclick }, t(name));
+  // No form: a cell output's frame may not submit one. Enter is taken here, before anybody else's
+  // shortcuts.
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    event.stopPropagation();
+    answer(input.value);
+  });
+  return {
+    box: h(
+      "div",
+      { class: "mg-predict" },
+      input,
+      button("check", () => answer(input.value)),
+      button("showMe", () => answer(null)),
+    ),
+    kind: (kind) => input.setAttribute("inputmode", kind === "shape" ? "text" : "decimal"),
+    again: () => input.select(),
+    clear(focus) {
+      input.value = "";
+      if (focus) input.focus({ preventScroll: true });
+    },
+  };
+}
+
+// The question in words and as a formula; above it, which pass and which entry of a Jacobian.
+function drawQuestion(trace, t) {
+  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+    columns = new Map(trace.columns.map((c) => [c.key, c])),
+    which = h("p", { class: "mg-note" }),
+    box = h("p", { class: "mg-question" });
+  function entryOf(step, what) {
+    const [row, column] =
+      (what.kind === "number" && step.entries?.find(([, , value]) => value === what.value)) || [];
+    if (row === undefined) return "";
+    const { rows, columns: across } = trace.jacobian;
+    return t("askEntry", { row: rows[row], column: across[column] });
+  }
+  function ask(step, what) {
+    const name = nodeName(byId.get(step.node)),
+      column = step.writes[0][1],
+      index = what.index?.join(", "),
+      more = step.phase === "accumulate",
+      words =
+        { shape: "askShape", element: more ? "askSumElement" : "askElement" }[what.kind] ??
+        (more ? "askSum" : "ask");
+    const accent = { d: "dot", g: "bar" }[column],
+      text = (said) => ({ t: "text", text: said });
+    return [
+      t(words, { column: columnName(columns.get(column), t), node: name, index }),
+      " ",
+      math([
+        ...(what.kind === "shape" ? [text(t("shapeOf"))] : []),
+        { t: "sym", ...byId.get(step.node).label, accent },
+        ...(index ? [text(`[${index}]`)] : []),
+        { t: "op", text: "=" },
+        text("?"),
+      ]),
+    ];
+  }
+  return {
+    which,
+    box,
+    // i: the next step that asks; what: what it asks, where it is the very next
+    show(i, what) {
+      const step = trace.steps[i],
+        told = what ? [passText(trace, t, step.pass), entryOf(step, what)].filter(Boolean) : [];
+      which.replaceChildren(...told.map((text) => h("span", { class: "mg-pass" }, text, " ")));
+      which.hidden = !told.length;
+      if (what) box.replaceChildren(...ask(step, what));
+      else box.replaceChildren(i < 0 ? t("predictDone") : t("predictOn", { step: i + 1 }));
+    },
+  };
+}
+
+// How many were right, at the first try too, and all answers, to be kept.
+function drawScore(t, { answers, hosted }) {
+  const note = h("span", { class: "mg-note" }),
+    list = h("ol", { class: "mg-log" }),
+    save = h("a", { class: "mg-fold", download: "answers.json", href: "data:," }, t("download")),
+    box = h(
+      "details",
+      { class: "mg-score-of" },
+      h("summary", null, t("answers"), " ", note),
+      list,
+      !hosted && save,
+    );
+  const line = (a) =>
+    `${t("slider")} ${a.step + 1}, ${a.node} (${t(a.column)}): ` +
+    `${a.answer ?? "—"} ${a.correct ? "✓" : "✗"}`;
+  return {
+    box,
+    show() {
+      const given = answers().filter((a) => a.column !== "order"),
+        right = given.filter((a) => a.correct);
+      note.textContent = given.length
+        ? t("score", {
+            right: right.length,
+            n: given.length,
+            first: right.filter((a) => (a.tries ?? 1) === 1).length,
+          })
+        : "";
+      list.replaceChildren(...given.map((a) => h("li", null, line(a))));
+      const kept = encodeURIComponent(JSON.stringify(answers()));
+      save.setAttribute("href", `data:application/json,${kept}`);
+    },
+  };
+}

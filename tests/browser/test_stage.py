@@ -1,0 +1,169 @@
+"""Stage mode, links to a step, and pictures of the present step."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import minigrad as mg
+from minigrad import viz
+from minigrad.watch.trace import trace_function
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return trace_function(f, 2.0, 5.0, mode="reverse")
+
+
+def step_to(trace, phase, node):
+    return next(k for k, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node))
+
+
+def until(page, look):
+    """Waits until a JavaScript expression holds (`wait_for_function` would need a policy with
+    eval)."""
+    for _ in range(500):
+        if page.evaluate(look):
+            return
+        page.wait_for_timeout(20)
+    pytest.fail(f"never true: {look}")
+
+
+@pytest.fixture(autouse=True)
+def not_left_on_the_stage(visit):
+    """A tab that fills the screen cannot be resized by the next test."""
+    yield
+    visit.page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    until(visit.page, "!document.fullscreenElement")
+
+
+def counted(viewer):
+    return int(viewer.locator(".mg-counter").inner_text().split("/")[0])
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_one_key_fills_the_screen_and_the_last_row_can_read_it(show, visit, trace, size):
+    k = step_to(trace, "adjoint", "x2")
+    viewer, page = show(trace, *size, step=k + 1), visit.page
+    before = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    viewer.focus()
+    page.keyboard.press("f")
+    until(page, "document.fullscreenElement?.classList.contains('mg-stage')")
+    after = viewer.locator(".mg-formula").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    assert after >= 2 * before and after >= 40 * size[0] / 1280
+    screen = {"x": 0, "y": 0, "width": size[0], "height": size[1]}
+    until(
+        page,
+        """(() => {
+            const scroll = document.querySelector('.mg-graph').getBoundingClientRect(),
+                svg = document.querySelector('.mg-svg').getBoundingClientRect();
+            return svg.bottom <= scroll.bottom + 1 && svg.right <= scroll.right + 1
+                && Math.max(svg.width / scroll.width, svg.height / scroll.height) > 0.95;
+        })()""",
+    )
+    shown = [
+        ".mg-formula",
+        ".mg-source mark",
+        *(f".mg-node[data-node='{n}']" for n in ("x2", "v5")),
+    ]
+    for part in shown:
+        box = viewer.locator(part).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= screen["width"]
+        assert box["y"] >= 0 and box["y"] + box["height"] <= screen["height"]
+    assert viewer.locator(".mg-source mark").inner_text() == "mg.sin(x2)"
+    assert viewer.locator(".mg-tablebox").is_hidden()
+    page.keyboard.press("Escape")
+    until(page, "!document.querySelector('.mg-stage')")
+    assert viewer.locator(".mg-tablebox").is_visible() and counted(viewer) == k + 1
+
+
+def test_a_clicker_asks_before_each_answer(show, visit, trace):
+    k = step_to(trace, "adjoint", "x2")
+    viewer, page = show(trace, 1280, 720, step=k), visit.page
+    viewer.get_by_role("button", name="Stage mode").click()
+    said = viewer.locator(".mg-formula")
+    page.keyboard.press("PageDown")
+    assert counted(viewer) == k and viewer.locator(".mg-say").inner_text() == "What comes next?"
+    assert said.text_content().endswith("=?") and "0.2837" not in said.text_content()
+    assert viewer.locator(".mg-asked-for").get_attribute("data-node") == "x2"
+    page.keyboard.press("PageDown")
+    assert counted(viewer) == k + 1 and "cosx2" in said.text_content().replace(" ", "")
+    assert viewer.locator(".mg-asked-for").count() == 0
+    page.keyboard.press("PageUp")
+    assert counted(viewer) == k
+    page.keyboard.press("q")
+    page.keyboard.press("PageDown")
+    assert counted(viewer) == k + 1, "without questions a key is a step"
+    page.keyboard.press("f")
+    until(page, "!document.querySelector('.mg-stage')")
+    page.keyboard.press("Home")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("PageDown")
+    seed = next(i for i, s in enumerate(trace["steps"], 1) if s["phase"] == "seed")
+    assert counted(viewer) == seed, "outside the stage Page Down goes to the next phase"
+
+
+def test_inputs_and_seeds_are_not_asked(show, visit, trace):
+    viewer = show(trace, 1280, 720)
+    viewer.get_by_role("button", name="Stage mode").click()
+    for k in (1, 2):
+        visit.page.keyboard.press("PageDown")
+        assert counted(viewer) == k and trace["steps"][k - 1]["phase"] == "primal"
+    visit.page.keyboard.press("PageDown")
+    assert counted(viewer) == 2, "the third step computes something"
+
+
+def test_the_address_leads_to_a_step(visit, tmp_path, trace):
+    path = tmp_path / "page.html"
+    path.write_text(viz.to_html(trace, step=2), encoding="utf-8")
+    page = visit.page
+    page.goto(f"{path.as_uri()}#step=11")
+    viewer = page.locator("section.mg-root")
+    viewer.wait_for()
+    assert counted(viewer) == 11
+    viewer.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.url.endswith("#step=12")
+    page.goto(f"{path.as_uri()}#step=3")
+    until(page, "document.querySelector('.mg-counter').textContent.startsWith('3 ')")
+    for other in ("", "#nothing", "#step=x"):
+        page.goto("about:blank")
+        page.goto(path.as_uri() + other)
+        viewer.wait_for()
+        assert counted(viewer) == 2
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#step=999")
+    viewer.wait_for()
+    assert counted(viewer) == len(trace["steps"])
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
+    k = step_to(trace, "adjoint", "x2") + 1
+    viewer = show(trace, 1280, 800, step=k)
+    for kind in ("svg", "png"):
+        viewer.get_by_label("View", exact=True).click()
+        with visit.page.expect_download() as download:
+            viewer.get_by_role("button", name=kind.upper()).click()
+        viewer.get_by_label("View", exact=True).click()
+        assert download.value.suggested_filename == f"step-{k}.{kind}"
+        download.value.save_as(tmp_path / f"saved.{kind}")
+    root = ElementTree.parse(tmp_path / "saved.svg").getroot()
+    texts = ["".join(e.itertext()) for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any("−0.2837" in t for t in texts[:-1]) and "cos" in texts[-1] and "x2" in texts[-1]
+    text = (tmp_path / "saved.svg").read_text(encoding="utf-8")
+    assert "var(--" not in text and "class=" not in text, "it needs no stylesheet"
+    ground = viewer.evaluate("e => getComputedStyle(e).backgroundColor")
+    assert f'fill="{ground}"' in text
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    picture = image.open(tmp_path / "saved.png").convert("RGB")
+    assert picture.width >= 1500
+    colour = tuple(map(int, re.findall(r"\d+", ground)[:3]))
+    assert picture.getpixel((2, 2)) == colour
+    assert len(set(picture.get_flattened_data())) > 50, "not an empty page"

@@ -1,0 +1,48 @@
+// How a viewer's parts stand: graph beside table where both can be read, else one below the other.
+
+// Pixels: the width from which graph and table stand side by side; the least width of the table's
+// column, and of a view's in its place; the space between the columns.
+const TWO_COLUMNS = 820,
+  SIDE_WIDTH = 230,
+  VIEW_WIDTH = 340,
+  BETWEEN = 16;
+
+// Two columns, where the graph can be read beside the table: the table gives way first. Null: one
+// column.
+function columnsFor(across, graph, table, viewsOpen, tableShown) {
+  const inner = across - 34,
+    flat = graph?.flat() ?? { width: 0, height: 1 };
+  if (across < TWO_COLUMNS) return null;
+  const least = viewsOpen ? VIEW_WIDTH : SIDE_WIDTH,
+    hopeless = graph && graph.scaleIn(inner - BETWEEN - least) < graph.legible;
+  for (let level = hopeless ? Infinity : 0; level <= table.levels; level++) {
+    const side = Math.max(least, tableShown ? table.width(level) : 0),
+      left = inner - BETWEEN - side,
+      scale = graph ? graph.scaleIn(left) : left > SIDE_WIDTH ? 1 : 0;
+    if (scale < (level < table.levels - 1 ? graph?.comfortable : graph?.legible)) continue;
+    const free = Math.max(0, left - flat.width - 4);
+    return { level, side: Math.round(side + Math.min(free, Math.max(0, inner * 0.42 - side))) };
+  }
+  // a large graph scrolls beside a table that has its width, unless it is long
+  const side = Math.round((inner - BETWEEN) / 2.45),
+    long = flat.width > 2.6 * flat.height && flat.width > 1.6 * side;
+  return long || table.width() > side ? null : { level: 0, side };
+}
+
+// Arranges a viewer at its present width. The source stands below the graph where the table's
+// column is too narrow for it. Returns whether boxes of the graph have moved.
+export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
+  const own = window.parent === window; // the height of a frame says nothing about the screen
+  root.style.setProperty("--mg-screen", `${own ? window.innerHeight : screen.availHeight}px`);
+  table.box.hidden = !tableShown;
+  const found = stage ? null : columnsFor(root.clientWidth, graph, table, viewsOpen, tableShown);
+  main.classList.toggle("mg-wide", !found);
+  main.classList.toggle("mg-stack", !found && table.width() > 0.57 * (root.clientWidth - 52));
+  main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
+  main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
+  table.fit(found?.level);
+  const moved = graph?.rearranged();
+  if (stage) graph?.fill();
+  else graph?.fit();
+  return moved;
+}

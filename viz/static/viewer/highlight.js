@@ -1,0 +1,37 @@
+// Linked highlighting: what the pointer or the focus is on is lit in every view.
+
+import { nodeAt } from "./dom.js";
+
+// lit(id): a node is pointed at, or none (null). Returns which one is.
+export function linkHighlights(root, graph, controls, lit) {
+  let hovered = null;
+  function hover(id) {
+    if (hovered === id) return;
+    hovered = id;
+    for (const e of root.querySelectorAll(".mg-hover")) e.classList.remove("mg-hover");
+    for (const e of id === null ? [] : root.querySelectorAll("[data-node]"))
+      e.classList.toggle("mg-hover", e.dataset.node === id);
+    lit();
+  }
+  root.addEventListener("pointerover", (e) => hover(nodeAt(e.target)));
+  root.addEventListener("pointerleave", () => hover(null));
+  root.addEventListener("focusin", (e) => {
+    hover(nodeAt(e.target));
+    if (graph?.svg.contains(e.target)) graph.rove(nodeAt(e.target));
+  });
+  root.addEventListener("focusout", (e) => {
+    if (root.contains(e.relatedTarget)) return;
+    hover(null);
+    controls.menu.open = false;
+  });
+  return () => hovered;
+}
+
+// Where another Trace parts from this one.
+export function markDifference(root, graph, { node, column }) {
+  for (const e of root.querySelectorAll(".mg-differs")) e.classList.remove("mg-differs");
+  graph?.cards().get(graph.stands(node))?.group.classList.add("mg-differs");
+  const row = `tr[data-node="${CSS.escape(node)}"]`;
+  root.querySelector(`${row} td[data-col="${CSS.escape(column ?? "v")}"]`)
+    ?.classList.add("mg-differs");
+}

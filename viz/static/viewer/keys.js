@@ -1,0 +1,65 @@
+// Which key does what while the focus is inside a viewer.
+
+import { nodeAt } from "./dom.js";
+
+// Listens to the keys of a viewer. marks: the steps at which phases begin.
+export function listenKeys(root, { clock, n, marks, graph, controls, stage, jumpTo }) {
+  function leave() {
+    if (stage.on()) stage.set(false);
+    else if (!controls.help.hidden) {
+      controls.toggleHelp(false);
+      controls.helpButton.focus();
+    } else if (controls.menu.open) {
+      controls.menu.open = false;
+      controls.menu.querySelector("summary").focus();
+    } else document.activeElement?.blur?.();
+  }
+  // Keys of a step or a phase. On a stage a clicker's keys, Page Down and Page Up, make one step.
+  function moving(key) {
+    const k = clock.at(),
+      before = marks.filter((v) => v < k).at(-1) ?? 0,
+      after = marks.find((v) => v > k) ?? n;
+    if (stage.on() && ["ArrowRight", "PageDown", " ", "Enter"].includes(key)) return stage.next;
+    if (stage.on() && ["ArrowLeft", "PageUp"].includes(key)) return stage.back;
+    const to = {
+      ArrowLeft: k - 1,
+      ArrowRight: k + 1,
+      Home: 0,
+      End: n,
+      PageUp: before,
+      PageDown: after,
+    }[key];
+    return to === undefined ? null : () => clock.move(to);
+  }
+  // What a key does here, as a function; null leaves it to the browser.
+  function action(e) {
+    const kind = e.target.tagName === "INPUT" ? e.target.type : e.target.tagName;
+    const node = graph?.svg.contains(e.target) && !stage.on() ? nodeAt(e.target) : null;
+    const arrow = e.key.startsWith("Arrow");
+    if (e.key === "Escape") return leave;
+    if (kind === "text" || kind === "SELECT") return e.key === "?" && kind !== "text" ? help : null;
+    if (graph && ["+", "=", "-", "0"].includes(e.key))
+      return () => (e.key === "0" ? graph.fit(true) : graph.zoomBy(e.key === "-" ? 0.8 : 1.25));
+    if (e.key === "?") return help;
+    if (e.key === "f" || e.key === "F") return () => stage.set(!stage.on());
+    if (stage.on() && e.key === "q") return stage.question;
+    if (node && arrow && !e.shiftKey) return () => graph.walk(node, e.key);
+    if (node && (e.key === "Enter" || e.key === " ")) return () => jumpTo(node);
+    // another slider keeps its keys
+    if (kind === "range" && e.target !== controls.slider) return null;
+    const pressed = ["BUTTON", "SUMMARY", "checkbox"].includes(kind);
+    if (e.key === " " && !stage.on()) return pressed ? null : clock.play;
+    if (pressed && (e.key === " " || e.key === "Enter")) return null;
+    // Up and Down would move the slider's thumb unannounced
+    return moving(e.key) ?? (kind === "range" && arrow ? () => {} : null);
+  }
+  const help = () => controls.toggleHelp();
+  root.addEventListener("keydown", (e) => {
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
+    const act = action(e);
+    if (!act) return;
+    e.preventDefault();
+    e.stopPropagation();
+    act();
+  });
+}

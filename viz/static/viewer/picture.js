@@ -1,0 +1,70 @@
+// The graph as it stands, as a picture of its own: SVG with the looks written into it, and PNG.
+
+import { s } from "./dom.js";
+import { runs, svgRuns } from "./formulas.js";
+
+const LOOKS = [
+  ...["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity"],
+  ...["font-family", "font-size", "font-style", "font-weight", "text-anchor", "text-decoration"],
+  ...["display", "visibility"],
+];
+const FORMULA_HEIGHT = 34, // units: the height of the line of arithmetic below the graph
+  SHARP = 2; // pixels of a PNG to a unit
+
+function dressed(from, to) {
+  const look = getComputedStyle(from);
+  // attributes, since a page's policy forbids styles on elements
+  for (const name of LOOKS) to.setAttribute(name, look.getPropertyValue(name));
+  to.removeAttribute("class");
+  [...from.children].forEach((child, i) => dressed(child, to.children[i]));
+}
+
+// The SVG element's picture with a formula (tokens) below it, as text; ground: its colour.
+export function pictureOf(svg, formula, ground, ink) {
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number),
+    tall = height + (formula.length ? FORMULA_HEIGHT : 0),
+    copy = svg.cloneNode(true);
+  dressed(svg, copy);
+  const size = { width, height: tall, viewBox: `0 0 ${width} ${tall}` };
+  for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.prepend(s("rect", { width, height: tall, fill: ground }));
+  const font = { "font-family": "STIX Two Math, serif", "font-size": "19px" },
+    said = { x: 18, y: height + 16, fill: ink, ...font };
+  if (formula.length) copy.append(s("text", said, svgRuns(runs(formula)).map(plainRun)));
+  return new XMLSerializer().serializeToString(copy);
+}
+
+// A run of mathematics whose looks are attributes, not classes.
+function plainRun(run) {
+  for (const [name, [attribute, value]] of Object.entries(RUN_LOOKS))
+    if (run.classList.contains(name)) run.setAttribute(attribute, value);
+  run.removeAttribute("class");
+  return run;
+}
+const RUN_LOOKS = {
+  "mg-i": ["font-style", "italic"],
+  "mg-small": ["font-size", "0.72em"],
+  "mg-overline": ["text-decoration", "overline"],
+};
+
+const dataOf = (text) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+
+function saved(href, name) {
+  const link = document.createElement("a");
+  Object.assign(link, { href, download: name });
+  link.click();
+}
+
+// Hands the reader a picture as a file: kind "svg" or "png".
+export async function savePicture(text, name, kind) {
+  if (kind === "svg") return saved(dataOf(text), `${name}.svg`);
+  const image = new Image();
+  image.src = dataOf(text);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = SHARP * image.naturalWidth;
+  canvas.height = SHARP * image.naturalHeight;
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  saved(canvas.toDataURL("image/png"), `${name}.png`);
+}

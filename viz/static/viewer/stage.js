@@ -1,0 +1,61 @@
+// Stage mode, for a lecture: the whole screen for the graph, one line of arithmetic and the line of
+// code. Before each step stands its question, what comes next; the next key gives the answer.
+
+// parts: the clock, the panel, the graph, the source; arrange(): the size has changed; redraw():
+// shows the present step again.
+export function makeStage(root, trace, { clock, panel, graph, source, arrange, redraw }) {
+  const { steps } = trace;
+  let on = false,
+    questions = true,
+    asking = false;
+
+  function set(to) {
+    if (to === on) return;
+    on = to;
+    asking = false;
+    root.classList.toggle("mg-stage", on);
+    // a frame may not be allowed to fill the screen: then it fills itself
+    if (on) root.requestFullscreen?.().catch(() => {});
+    else if (document.fullscreenElement === root) document.exitFullscreen();
+    redraw();
+    arrange();
+  }
+  const closed = () => on && !document.fullscreenElement && set(false);
+  root.addEventListener("fullscreenchange", closed);
+
+  function ask(step) {
+    asking = true;
+    root.classList.add("mg-question-now");
+    panel.ask(step);
+    graph?.ask(step);
+    source?.light(source.about(step), step.line);
+  }
+  // What a step only states (an input, a seed, what is freed) asks nothing.
+  const deserves = (step) =>
+    questions && step && step.phase !== "seed" && (step.edges ?? []).length > 0;
+  function next() {
+    const step = steps[clock.at()];
+    if (!asking && deserves(step)) return ask(step);
+    clock.move(clock.at() + 1);
+  }
+  function back() {
+    if (asking) redraw();
+    else clock.move(clock.at() - 1);
+  }
+  return {
+    set,
+    next,
+    back,
+    on: () => on,
+    question() {
+      questions = !questions;
+      if (asking) redraw();
+    },
+    // A step is drawn: the question is over.
+    drawn() {
+      asking = false;
+      root.classList.remove("mg-question-now");
+    },
+    destroy: () => on && set(false),
+  };
+}
