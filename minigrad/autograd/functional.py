@@ -22,10 +22,9 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
-from ..core.graph import reached_from
+from ..core.graph import youngest_first
 from ..core.modes import forward_level
-from ..core.tensor import Tensor, alias, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Tensor, alias, grad_node, make_leaf, wrap
 from ..errors import (
     BatchingError,
     NonScalarError,
@@ -389,7 +388,9 @@ NO_ZEROS = "strict=True does not allow that; strict=False gives zeros."
 
 def _dependence(outs: Sequence[Tensor], own: Tensors) -> list[list[bool]]:
     """[i][j]: whether output i was computed from input j."""
-    reached = [set() if (node := grad_node(out)) is None else reached_from([node]) for out in outs]
+    reached = [
+        set() if (node := grad_node(out)) is None else youngest_first([node])[1] for out in outs
+    ]
     return [[x.node in nodes for x in own] for nodes in reached]
 
 

@@ -14,10 +14,9 @@ from typing import Any
 from .. import backend
 from ..batching import per_example
 from ..core.backward import differentiate
-from ..core.graph import reached_from
+from ..core.graph import youngest_first
 from ..core.modes import forward_level, state
-from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
 from ..grad_mode import enable_grad
@@ -374,7 +373,7 @@ def pulled_or_none(
     elif create_graph is None:
         own = {*targets, *(x.node for x in hidden)}
         create_graph = any(
-            isinstance(n, Leaf) and n not in own for n in reached_from(roots)
+            isinstance(n, Leaf) and n not in own for n in youngest_first(roots)[1]
         ) or any(c.node is not None for c in seeds)
     captured = differentiate(
         roots,
@@ -412,6 +411,6 @@ def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
     outer = (
         state.recording
         and node is not None
-        and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
+        and any(isinstance(n, Leaf) and n not in own for n in youngest_first([node])[1])
     )
     return out if outer else wrap(out.array, None, out.tangents)
