@@ -460,9 +460,9 @@ _ALL: tuple[Exercise, ...] = (
         "fast_adjoints",
         form="tape",
         # to copy the tape in each round, which is quadratic, takes far longer than the limit
-        n=100_000,
+        n=200_000,
         limit_s=12.0,
-        checked="Each graph has about 100,000 operations.",
+        checked="Each graph has about 200,000 operations.",
     ),
 )
 

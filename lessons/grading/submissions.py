@@ -321,10 +321,8 @@ def _holds_work(path: Path, sheet: SheetLike) -> bool:
     ids = {i for cell in cells for i in ids_of(cell)}
     if ids & sheet.solution_ids:
         return True
-    if any(
-        "nbgrader" in cell["metadata"] for cell in cells if isinstance(cell.get("metadata"), dict)
-    ):
-        return False  # another sheet's
+    if any(ids_of({"metadata": cell.get("metadata")}) for cell in cells):
+        return False  # another sheet's: it has nbgrader's ids
     wanted = "|".join(
         re.escape(answer) for exercise in sheet.exercises for answer in exercise.answers
     )

@@ -8,7 +8,6 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-from minigrad.cli import parser_of
 from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
 from minigrad.cli.trace import (
     ComputationError,
@@ -42,13 +41,14 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad draw` with the arguments after its name; returns the exit status."""
-    parser = parser_of(
-        "draw",
-        (
+    parser = argparse.ArgumentParser(
+        prog="minigrad draw",
+        description=(
             "Computes a formula or a function at given values and draws the graph that the engine"
             " recorded."
         ),
-        EXAMPLES,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("formula", metavar="FORMULA", help="a formula, or FILE.py:NAME")
     parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable")

@@ -1,7 +1,7 @@
 """Differential tests: random expression graphs in both modes, twice differentiated; random programs
 with views and in-place operations.
 
-The default run takes some hundreds of them, the whole run thousands. With PyTorch every program is
+The default run takes some hundreds of them, the whole run 1,500 more. With PyTorch every program is
 compared with it; without it the graphs' modes are compared with each other, and the in-place
 programs with a naive machine that has no graph. A failure prints the smallest program that fails.
 """
@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import views
+from minigrad.core import apply, views
+from minigrad.fast import operations
 from minigrad.ops import elementwise
 from tests.helpers import random_expressions as graphs
 from tests.helpers import random_inplace_programs as programs
@@ -55,8 +56,8 @@ def test_graphs_agree_with_pytorch(block, torch):
 
 @pytest.mark.whole
 @pytest.mark.oracle
-def test_thousands_of_graphs_agree_with_pytorch(torch):
-    check_graphs(range(10_000, 11_000), torch)
+def test_hundreds_of_graphs_agree_with_pytorch(torch):
+    check_graphs(range(10_000, 10_500), torch)
 
 
 def test_graphs_are_what_they_claim_to_be():
@@ -133,8 +134,8 @@ def test_programs_agree_with_pytorch(length, torch):
 
 @pytest.mark.whole
 @pytest.mark.oracle
-def test_thousands_of_programs_agree_with_pytorch(torch):
-    for length, seeds in ((8, 1000), (16, 1000), (30, 500)):
+def test_a_thousand_programs_agree_with_pytorch(torch):
+    for length, seeds in ((8, 400), (16, 400), (30, 200)):
         check_programs(range(20_000, 20_000 + seeds), length, torch)
 
 
@@ -164,7 +165,8 @@ def test_a_forgotten_view_is_found_by_programs(monkeypatch):
         ).word
         == "agree"
     )
-    monkeypatch.setattr(views.View, "refresh", lambda self, tensor: None)
+    for module in (apply, operations, views):
+        monkeypatch.setattr(module, "refresh_view", lambda tensor: None)
     assert any(programs.judge(programs.generate(seed, 14)).word == "DISAGREE" for seed in range(60))
 
 

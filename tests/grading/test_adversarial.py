@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
+import re
 import shutil
 import socket
 import sysconfig
@@ -258,6 +259,19 @@ def test_no_host_is_reached_over_the_network(graded):
 
 def test_no_process_is_left_behind(graded):
     assert graded.strays == []
+
+
+def test_the_attacks_name_modules_of_the_grader():
+    """A hand-in that names a module which has another name by now attacks nothing."""
+    named = {
+        name
+        for path in ADVERSARIAL.glob("*.txt")
+        for name in re.findall(r"\buntrusted\.(\w+)'", path.read_text(encoding="utf-8"))
+    }
+    assert {"absent", "protocol", "worker"} <= named
+    assert {
+        name for name in named if not (ROOT / "lessons/grading" / f"{name}.py").exists()
+    } == set()
 
 
 class _Looking(HTMLParser):

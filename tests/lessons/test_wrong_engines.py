@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from minigrad.lessons.exercises.milestone import OWN_STEP
-from minigrad.lessons.grading import check
+from minigrad.lessons.grading import check, checking, known
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
@@ -35,6 +35,15 @@ ALWAYS = (
     "own_step: new dictionaries",
 )
 """What every run of the tests tries; the others belong to the whole suite."""
+
+
+@pytest.fixture(autouse=True)
+def _impatient_checks(request, monkeypatch):
+    """An engine that does not end in time is stopped soon."""
+    if "down every path" in request.node.name:
+        monkeypatch.setattr(checking, "SECONDS", 2.0)
+        for exercise in (OWN_STEP, known()["products"]):
+            monkeypatch.setattr(exercise, "limit_s", 2.0)
 
 
 def rows(table):
@@ -75,7 +84,7 @@ def test_there_are_a_hundred_wrong_engines_and_more():
 
 @pytest.mark.parametrize("name", rows(SINGLES))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_wrong_engine_is_rejected_and_told_why(name):
+def test_a_wrong_engine_is_rejected_with_the_reason(name):
     change, says = SINGLES[name]
     feedback = check("own_step", *engine(change))
     assert feedback.points < OWN_STEP.max_points
@@ -89,14 +98,16 @@ def test_a_wrong_engine_is_rejected_and_told_why(name):
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_two_mistakes_together_are_rejected_too(name):
-    assert check("own_step", *engine(PAIRS[name][0])).points < OWN_STEP.max_points
+    assert check("own_step", *engine(PAIRS[name])).points < OWN_STEP.max_points
 
 
-@pytest.mark.parametrize(
-    "name", ["gradients: overwrites", *rows([n for n in SINGLES if n not in ALWAYS])]
-)
+FIRST_OF_EACH_PIECE = {name.partition(":")[0]: name for name in reversed(SINGLES)}
+
+
+@pytest.mark.parametrize("name", ["gradients: overwrites", *rows(FIRST_OF_EACH_PIECE.values())])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_grader_rejects_what_the_notebook_rejects(name):
+    """It judges other cases by the same functions, so one engine of each piece is enough."""
     given = dict(zip(OWN_STEP.answers, engine(SINGLES[name][0]), strict=True))
     cases = OWN_STEP.cases(11)
     assert not judge(OWN_STEP, cases, run_cases(OWN_STEP, cases, given, 60.0)).full
@@ -104,7 +115,9 @@ def test_the_grader_rejects_what_the_notebook_rejects(name):
 
 OF_NETWORKS = ("pull_cross_entropy", "adam", "own_step")
 """Pieces that lesson 11b does not use."""
-LATER = [name for name in SINGLES if not name.startswith(OF_NETWORKS)]
+UNSEEN = ("pull_sum: ones", "pull_sum: a new axis in front", "pull_sum: behind always")
+"""Wrong only where a sum is over one axis or its adjoint is not 1, which is never so there."""
+LATER = [n for n in SINGLES if not n.startswith(OF_NETWORKS) and n not in UNSEEN]
 
 
 def grown(change):

@@ -406,8 +406,8 @@ def test_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("block", range(14))
-def test_thousands_of_random_programs(block: int) -> None:
-    """2,100 of them, 150 in each block."""
+@pytest.mark.parametrize("block", range(6))
+def test_hundreds_of_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
+    """900 of them, 150 in each block."""
     for seed in range(1000 + block * 150, 1000 + block * 150 + 150):
         assert (found := difference(seed, injections=seed % 2 == 0)) is None, found

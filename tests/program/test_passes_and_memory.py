@@ -1,5 +1,5 @@
-"""Passes keep every bit; checks find what is wrong; buffers are reused and counted; a million
-instructions are no problem.
+"""Passes keep every bit; checks find what is wrong; buffers are reused and counted; programs
+of hundreds of thousands of instructions run.
 """
 
 import gc
@@ -388,9 +388,9 @@ def test_fifty_thousand_instructions() -> None:
 
 
 @pytest.mark.whole
-def test_a_million_instructions() -> None:
-    """A million instructions; and a hundred thousand that were recorded from a function."""
-    assert try_long(1_000_000) < 10
+def test_hundreds_of_thousands_of_instructions() -> None:
+    """300,000 instructions; and 100,000 that were recorded from a function."""
+    assert try_long(300_000) < 3
 
     def f(x: Any) -> Any:
         for _ in range(50_000):

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import backend
-from ...core.tensor import Tensor, grad_node, make_leaf, wrap
+from ...core.tensor import Tensor, make_leaf, wrap
+from ...core.views import grad_node
 from ...errors import AutogradError
 
 host: Any = backend.array_module([])

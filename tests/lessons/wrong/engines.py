@@ -6,7 +6,7 @@ a phrase that is true of this mistake and of no right engine. Pairs of mistakes 
 what is said of them is only asked to be something.
 """
 
-from itertools import combinations
+from itertools import pairwise
 
 # piece -> {what is wrong: (source, phrase)}
 ORDER = {
@@ -60,7 +60,7 @@ def topological_order(output):
         """
 def topological_order(output):
     order, waiting = [], [(output, False)]
-    while waiting and len(order) < 100_000:
+    while waiting and len(order) < 5_000:
         node, ready = waiting.pop()
         if ready:
             order.append(node)
@@ -610,9 +610,10 @@ SINGLES = {
 
 OF_EACH = {piece: next(iter(rows.items())) for piece, rows in MUTATIONS.items()}
 PAIRS = {
-    f"{one}: {OF_EACH[one][0]}; {other}: {OF_EACH[other][0]}": (
-        {one: OF_EACH[one][1][0], other: OF_EACH[other][1][0]},
-        "",
-    )
-    for one, other in combinations(OF_EACH, 2)
+    f"{one}: {OF_EACH[one][0]}; {other}: {OF_EACH[other][0]}": {
+        one: OF_EACH[one][1][0],
+        other: OF_EACH[other][1][0],
+    }
+    for one, other in pairwise([*OF_EACH, next(iter(OF_EACH))])
 }
+"""Two mistakes at once: one of each piece, with one of the next piece."""
