@@ -178,7 +178,7 @@ def test_derivatives_and_batches() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: windows.hann(-1), ValueError, "windows.general_cosine: M must be a whole number"),
+        (lambda: windows.hann(-1), ValueError, "windows.hann: M must be a whole number"),
         (lambda: windows.hann(2.5), ValueError, "got 2.5"),
         (lambda: windows.hann(4, dtype="int64"), DTypeError, "must be floating, got int64"),
         (lambda: windows.gaussian(4, std=0.0), ValueError, "std must be positive"),
