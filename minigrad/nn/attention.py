@@ -145,10 +145,12 @@ class MultiheadAttention(Module):
         return out.transpose(0, 1) if first else out, weights
 
 
-class TransformerEncoderLayer(Module):
-    """Attention and a two-layer network, each with a shortcut around it and layer normalisation
-    (after it, or before it if norm_first).
+class TransformerBlock(Module):
+    """What the layers of encoder and decoder share: attentions and a two-layer network, each with a
+    shortcut around it and layer normalisation (after it, or before it if norm_first).
     """
+
+    attentions: tuple[str, ...] = ("self_attn",)
 
     def __init__(
         self,
@@ -167,22 +169,43 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         if activation not in ("relu", "gelu") and not callable(activation):
             raise ValueError(
-                'TransformerEncoderLayer: activation must be "relu", "gelu" or a function, got'
+                f'{type(self).__name__}: activation must be "relu", "gelu" or a function, got'
                 f" {activation!r}."
             )
         where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, batch_first=batch_first, **where
-        )
+        for name in self.attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout, batch_first=batch_first, **where
+            )
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, **where)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **where)
-        self.norm1, self.norm2 = (
-            LayerNorm(d_model, layer_norm_eps, **where),
-            LayerNorm(d_model, layer_norm_eps, **where),
-        )
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+        numbers = range(1, len(self.attentions) + 2)
+        for i in numbers:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, **where))
+        for i in numbers:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation, self.norm_first = activation, norm_first
+
+    def run(self, x: Tensor, *attend: Callable[[Tensor], Tensor]) -> Tensor:
+        """x after the attentions and the network, in this order."""
+        for i, block in enumerate((*attend, self._network), 1):
+            norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            x = x + dropout(block(norm(x))) if self.norm_first else norm(x + dropout(block(x)))
+        return x
+
+    def _network(self, y: Tensor) -> Tensor:
+        given = self.activation
+        act: Callable[..., Tensor] = getattr(F, given) if isinstance(given, str) else given
+        made: Tensor = self.linear2(self.dropout(act(self.linear1(y))))
+        return made
+
+
+class TransformerEncoderLayer(TransformerBlock):
+    """Attention and a two-layer network, each with a shortcut around it and layer normalisation
+    (after it, or before it if norm_first).
+    """
 
     def forward(
         self,
@@ -199,16 +222,7 @@ class TransformerEncoderLayer(Module):
                 "TransformerEncoderLayer: is_causal is a hint about src_mask, which must be given"
                 " too."
             )
-        x = as_tensor(src)
-        attend = lambda y: self.dropout1(
-            self.self_attn(y, y, y, src_key_padding_mask, need_weights=False, attn_mask=src_mask)[0]
+        settings = {"need_weights": False, "attn_mask": src_mask}
+        return self.run(
+            as_tensor(src), lambda y: self.self_attn(y, y, y, src_key_padding_mask, **settings)[0]
         )
-        act: Callable[..., Tensor] = (
-            getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
-        )
-        network = lambda y: self.dropout2(self.linear2(self.dropout(act(self.linear1(y)))))
-        if self.norm_first:
-            x = x + attend(self.norm1(x))
-            return x + network(self.norm2(x))
-        x = self.norm1(x + attend(x))
-        return self.norm2(x + network(x))

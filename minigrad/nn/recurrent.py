@@ -413,28 +413,16 @@ class _Cell(Module):
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         bound = _bound(hidden_size)
         rows = self.gates * hidden_size
-        self.weight_ih = init.uniform_(
-            trained(rows, input_size, dtype=dtype, device=device), -bound, bound
-        )
-        self.weight_hh = init.uniform_(
-            trained(rows, hidden_size, dtype=dtype, device=device), -bound, bound
-        )
-        self.register_parameter(
-            "bias_ih",
-            (
-                init.uniform_(trained(rows, dtype=dtype, device=device), -bound, bound)
-                if bias
-                else None
-            ),
-        )
-        self.register_parameter(
-            "bias_hh",
-            (
-                init.uniform_(trained(rows, dtype=dtype, device=device), -bound, bound)
-                if bias
-                else None
-            ),
-        )
+        for name, *shape in (
+            ("weight_ih", rows, input_size),
+            ("weight_hh", rows, hidden_size),
+            ("bias_ih", rows),
+            ("bias_hh", rows),
+        ):
+            made = trained(*shape, when=bias or len(shape) > 1, dtype=dtype, device=device)
+            self.register_parameter(
+                name, None if made is None else init.uniform_(made, -bound, bound)
+            )
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """input (N, input_size) or (input_size,), and the state before: the state after."""

@@ -15,11 +15,10 @@ from typing import Any
 from .. import backend, functions
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
-from . import functional as F
 from . import init
-from .attention import MultiheadAttention, TransformerEncoderLayer
+from .attention import TransformerBlock, TransformerEncoderLayer
 from .containers import ModuleList
-from .layers import Dropout, LayerNorm, Linear
+from .layers import LayerNorm
 from .module import Module
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder"]
@@ -61,45 +60,13 @@ class TransformerEncoder(Module):
         return x if self.norm is None else self.norm(x)
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(TransformerBlock):
     """Attention to the sequence itself, attention to the encoder's result, and a two-layer network,
     each with a shortcut around it and layer normalisation (after it, or before it if norm_first).
     Arguments as of `TransformerEncoderLayer`.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Any], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        *,
-        dtype: Any = None,
-        device: Any = None,
-    ) -> None:
-        if activation not in ("relu", "gelu") and not callable(activation):
-            raise ValueError(
-                'TransformerDecoderLayer: activation must be "relu", "gelu" or a function, got'
-                f" {activation!r}."
-            )
-        where: dict[str, Any] = {"bias": bias, "dtype": dtype, "device": device}
-        self.self_attn, self.multihead_attn = (
-            MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **where)
-            for _ in range(2)
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, **where)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **where)
-        self.norm1, self.norm2, self.norm3 = (
-            LayerNorm(d_model, layer_norm_eps, **where) for _ in range(3)
-        )
-        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
-        self.activation, self.norm_first = activation, norm_first
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -128,27 +95,18 @@ class TransformerDecoderLayer(Module):
         x, read = as_tensor(tgt), as_tensor(memory)
 
         def attend(y: Tensor) -> Tensor:
-            return self.dropout1(
-                self.self_attn(
-                    y, y, y, tgt_key_padding_mask, need_weights=False, attn_mask=tgt_mask
-                )[0]
-            )
+            settings = {"need_weights": False, "attn_mask": tgt_mask}
+            found: Tensor = self.self_attn(y, y, y, tgt_key_padding_mask, **settings)[0]
+            return found
 
         def look(y: Tensor) -> Tensor:
-            found, _ = self.multihead_attn(
-                y, read, read, memory_key_padding_mask, need_weights=False, attn_mask=memory_mask
-            )
-            return self.dropout2(found)
+            settings = {"need_weights": False, "attn_mask": memory_mask}
+            found: Tensor = self.multihead_attn(y, read, read, memory_key_padding_mask, **settings)[
+                0
+            ]
+            return found
 
-        def network(y: Tensor) -> Tensor:
-            act: Callable[..., Tensor] = (
-                getattr(F, self.activation) if isinstance(self.activation, str) else self.activation
-            )
-            return self.dropout3(self.linear2(self.dropout(act(self.linear1(y)))))
-
-        for block, norm in ((attend, self.norm1), (look, self.norm2), (network, self.norm3)):
-            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
-        return x
+        return self.run(x, attend, look)
 
 
 class TransformerDecoder(Module):
