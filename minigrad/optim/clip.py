@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
+from types import GeneratorType
 from typing import Any
 
 from ..backend import float64, ignore_float_errors
@@ -29,10 +31,19 @@ def clip_grad_norm_(
 
     norm_type: 2 (Euclidean), another p, inf (largest element), -inf (smallest), or 0 (the number of
     gradients that are not all zero). Raises RuntimeError for a NaN or infinite norm if
-    `error_if_nonfinite`.
+    `error_if_nonfinite`; warns of a generator without parameters.
     Norms are summed in float64. foreach: PyTorch's choice between two ways, which changes nothing
     here.
     """
+    if isinstance(parameters, GeneratorType):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn(
+                "clip_grad_norm_: `parameters` is an empty generator, so nothing is clipped. If it"
+                " was used up before, call model.parameters() again.",
+                UserWarning,
+                stacklevel=2,
+            )
     gradients = _gradients(parameters)
     if not gradients:
         return tensor(0.0)

@@ -290,6 +290,14 @@ def test_clipping(torch, kind: float, limit: float) -> None:
         np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-12)
 
 
+def test_a_generator_that_was_used_up_is_told() -> None:
+    layer = mg.nn.Linear(2, 1)
+    parameters = (p for p in layer.parameters())
+    list(parameters)
+    with pytest.warns(UserWarning, match="empty generator"):
+        assert float(optim.clip_grad_norm_(parameters, 1.0)) == 0.0
+
+
 def test_clipping_nan() -> None:
     w = mg.ones(2, requires_grad=True)
     w.grad = mg.tensor([1.0, float("nan")])
