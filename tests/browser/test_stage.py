@@ -107,6 +107,25 @@ def test_a_clicker_asks_before_each_answer(show, visit, trace):
     assert counted(viewer) == seed, "outside the stage Page Down goes to the next phase"
 
 
+def test_where_predict_mode_asks_the_stage_does_not(show, visit, trace):
+    k = step_to(trace, "adjoint", "x2")
+    viewer = show(trace, 1280, 720, step=k, views=["predict"])
+    viewer.get_by_role("button", name="Stage mode").click()
+    visit.page.keyboard.press("PageDown")
+    assert counted(viewer) == k and viewer.locator(".mg-question-now").count() == 0
+    viewer.get_by_label("Your answer").fill("-cos 5")
+    visit.page.keyboard.press("Enter")
+    assert counted(viewer) == k + 1
+
+
+def test_a_phone_has_one_line_of_buttons(show, trace):
+    viewer = show(trace, 390, 844)
+    tops = viewer.locator(".mg-bar :is(.mg-btn, .mg-speed):visible").evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2)"
+    )
+    assert len(tops) == 8 and max(tops) - min(tops) < 4
+
+
 def test_inputs_and_seeds_are_not_asked(show, visit, trace):
     viewer = show(trace, 1280, 720)
     viewer.get_by_role("button", name="Stage mode").click()

@@ -30,9 +30,10 @@ export function makeStage(root, trace, { clock, panel, graph, source, arrange, r
     graph?.ask(step);
     source?.light(source.about(step), step.line);
   }
-  // What a step only states (an input, a seed, what is freed) asks nothing.
+  // What a step only states (an input, a seed, what is freed) asks nothing; nor does a step that
+  // predict mode asks for.
   const deserves = (step) =>
-    questions && step && step.phase !== "seed" && (step.edges ?? []).length > 0;
+    questions && !clock.held() && step && step.phase !== "seed" && (step.edges ?? []).length > 0;
   function next() {
     const step = steps[clock.at()];
     if (!asking && deserves(step)) return ask(step);
