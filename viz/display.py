@@ -35,7 +35,8 @@ def show(
 
     Args:
         f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a
-            :class:`minigrad.program.Program`, or nodes of a static graph (one, or a list).
+            :class:`minigrad.program.Program`, or nodes of a static graph (one, or a list); or a
+            tensor, module or function of PyTorch, whose reverse pass is shown.
         args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes
         what is fed, ``{variable: value}``.
         mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a
@@ -66,7 +67,9 @@ def show(
                 " function"
             )
         return tell(_best(f_or_trace, step, lang, views), sys._getframe(1).f_globals, browser)
-    known = _traced(f_or_trace, args, options)
+    known = _of_torch(f_or_trace, args, mode, options)
+    if known is None:
+        known = _traced(f_or_trace, args, options)
     if known is not None:
         return tell(_best(known, step, lang, views), sys._getframe(1).f_globals, browser)
     if not callable(f_or_trace):
@@ -84,6 +87,41 @@ def show(
         )
     shown = _best(trace_function(f_or_trace, *args, mode=mode, **options), step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
+
+
+def _of_torch(
+    thing: Any, args: Sequence[Any], mode: str, options: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The Trace of PyTorch's own reverse pass; None for anything that is not PyTorch's."""
+    torch = sys.modules.get("torch")
+    if torch is None or not (
+        _names_only(thing, torch)
+        or isinstance(thing, torch.Tensor | torch.nn.Module)
+        or any(isinstance(a, torch.Tensor) for a in args)
+    ):
+        return None
+    if any(_is_a("minigrad.core.tensor", "Tensor", a) for a in args):
+        return None
+    if mode not in ("both", "reverse"):
+        raise TypeError(
+            f"show: PyTorch's own work is shown in reverse mode, so mode={mode!r} is not"
+        )
+    given = {"seed" if name == "cotangent" else name: value for name, value in options.items()}
+    if unknown := [name for name in given if name not in ("names", "title", "seed")]:
+        raise TypeError(
+            f"show: {unknown[0]}= is for a function of minigrad; for PyTorch's there are names=,"
+            " title= and cotangent="
+        )
+    from minigrad.viz.adapters import from_torch
+
+    return from_torch(thing, *args, **given)
+
+
+def _names_only(function: Any, module: Any) -> bool:
+    """Whether a function's code names this module, and not minigrad."""
+    code, space = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    named = {id(space.get(name)) for name in code.co_names} if code is not None else set()
+    return id(module) in named and id(sys.modules["minigrad"]) not in named
 
 
 def _traced(

@@ -507,7 +507,7 @@ def test_wrong_arguments_end_with_status_2(course, capsys, tmp_path, arguments, 
 
 
 def test_grading_needs_no_root(course, tmp_path):
-    """Root must not be needed. Where the tests run as root, the grader is started as nobody."""
+    """Where the tests run as root, the grader is started as a user without privileges."""
     sheet, submitted, out = course
     expected = only(submitted, "right", "one wrong", "exits", "no notebook")
     command = [

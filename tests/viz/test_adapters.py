@@ -323,6 +323,30 @@ def test_after_the_fact_with_arrays():
 
 
 @oracle
+def test_show_finds_the_adapter_of_pytorch(monkeypatch):
+    monkeypatch.setattr("minigrad.viz.display.tell", lambda shown, *_: shown)
+    f = lambda x1, x2: torch.log(x1) + x1 * x2 - torch.sin(x2)
+    x1, x2 = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (2.0, 5.0))
+    model = torch.nn.Linear(2, 1)
+    for shown, inputs in (
+        (viz.show(f, 2.0, 5.0), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f, x1, x2), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f(x1, x2), {"x1": x1, "x2": x2}), {"x1": 5.5, "x2": 1.716}),
+        (viz.show(f, 2.0, 5.0, cotangent=torch.tensor(2.0).double(), mode="reverse"), {"x1": 11.0}),
+    ):
+        found = last(shown.trace)
+        for name, g in inputs.items():
+            assert found[name, "g"] == pytest.approx(g, abs=1e-3)
+    assert x1.grad is None
+    assert any(n["kind"] == "param" for n in viz.show(model, torch.ones(1, 2)).trace["nodes"])
+    with pytest.raises(TypeError, match="reverse mode, so mode='forward' is not"):
+        viz.show(f, 2.0, 5.0, mode="forward")
+    with pytest.raises(TypeError, match="tangents= is for a function of minigrad"):
+        viz.show(f, 2.0, 5.0, tangents=(1.0, 0.0))
+    both = lambda x: mg.sin(x) + float(torch.tensor(1.0))
+    assert "d" in {c["key"] for c in viz.show(both, 2.0).trace["columns"]}, "minigrad's own"
+
+
 def test_a_network_of_pytorch():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
