@@ -638,6 +638,37 @@ def checkpoints() -> Picture:
     return p
 
 
+def schedule() -> Picture:
+    """When each of eight sines is computed, computed again and differentiated, in four pieces, and
+    how long its input is kept.
+    """
+    p = Picture(
+        640,
+        240,
+        "Eight sines in four pieces: computed forward, then piece by piece from the last computed"
+        " again and differentiated; lines show how long each input is kept",
+    )
+    n, size = 8, 2
+    steps = [(sine, "value") for sine in range(n)]
+    for first in range(n - size, -1, -size):
+        piece = range(first, first + size)
+        steps += [(sine, "tangent") for sine in piece if first < n - size]
+        steps += [(sine, "adjoint") for sine in reversed(piece)]
+    place = lambda step, sine: (80 + 25 * step, 180 - 21 * sine)
+    for sine in range(n):
+        first, *again, last = (i for i, (which, _) in enumerate(steps) if which == sine)
+        start = again[0] if again and sine % size else first
+        p.line([place(start, sine), place(last, sine)], "line")
+        p.say(62, place(0, sine)[1] + 4, f"sine {sine + 1}", "right dim", 11)
+    for i, (sine, style) in enumerate(steps):
+        p.dot(*place(i, sine), 7, style)
+    p.say(90, 222, "computed", "left value", 11)
+    p.say(230, 222, "computed again", "left tangent", 11)
+    p.say(390, 222, "differentiated", "left adjoint", 11)
+    p.say(610, 222, "a line: its input is kept", "right", 11)
+    return p
+
+
 def overflow() -> Picture:
     """ln(1 + eˣ) in float32, as written and as it should be written."""
     p = Picture(
@@ -861,6 +892,7 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "11_training": disc,
     "11b_engine_grows": valley,
     "12_memory": checkpoints,
+    "12_memory_schedule": schedule,
     "13_own_operation": overflow,
     "14_debugging_and_profiling": nan,
     "15_gpu": memories,

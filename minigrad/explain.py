@@ -7,12 +7,22 @@ of them computes anything that a result depends on.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 from .backend import IMMUTABLE, device_of, is_expanded, is_writable, overlaps_itself, result_type
-from .errors import DeviceError, DTypeError, InPlaceError, NoGradientError, ShapeError
+from .errors import (
+    AutogradError,
+    DeviceError,
+    DTypeError,
+    InPlaceError,
+    NoGradientError,
+    NonScalarError,
+    NotDifferentiableError,
+    ShapeError,
+)
 
 
 def wrong_call(prim: Any, count: int, params: dict[str, Any]) -> TypeError | None:
@@ -31,6 +41,54 @@ def wrong_call(prim: Any, count: int, params: dict[str, Any]) -> TypeError | Non
     operands = [f"*{n}" if prim.variadic else n for n in prim.inputs]
     call = ", ".join([*operands, *(f"{k}=" for k in prim.keywords)])
     return TypeError(f"the operation is {prim.name}({call}): {', '.join(wrong)}.")
+
+
+def check_data(data: Any, more: tuple[Any, ...], shape: Any) -> None:
+    """Raise for arguments of the class Tensor that do not go together."""
+    if more:
+        given = ", ".join(map(repr, (data, *more)))
+        raise TypeError(
+            f"Tensor({given}): the data is one argument, as in Tensor([{given}]). For a tensor "
+            f"of these sizes write zeros({given})."
+        )
+    if (
+        data is not None
+        and shape is not None
+        and tuple(shape) != tuple(getattr(data, "shape", shape))
+    ):
+        raise ValueError(
+            f"Tensor(data, shape={tuple(shape)}): data has shape {tuple(data.shape)}. Give one "
+            "of the two, or reshape."
+        )
+
+
+def unknown_to_operations(kind: type) -> TypeError:
+    """A subclass of Tensor that does not say how operations treat it."""
+    return TypeError(
+        f"class {kind.__name__}(Tensor): operations take tensors as they are and would not "
+        "know this one. Keep a tensor as an attribute of a class of your own; parameters "
+        "are attributes of a Module."
+    )
+
+
+def not_one_element(tensor: Any) -> RuntimeError:
+    """A tensor of several elements, or of none, where one number is needed."""
+    return RuntimeError(
+        f"a tensor with {math.prod(tensor.shape)} elements (shape {tensor.shape}) cannot be"
+        " converted to a number. Index or reduce it first; for a function of each element take"
+        " minigrad's own, as in mg.sin(x)."
+    )
+
+
+def wrong_operands(
+    prim: Any, args: Sequence[Any], params: dict[str, Any], error: Exception
+) -> Exception | None:
+    """After a call of an operation raised `error`: what was wrong with the call, or None."""
+    if isinstance(error, ShapeError):
+        return None
+    if isinstance(error, TypeError):
+        return wrong_call(prim, len(args), params)
+    return not_broadcast(prim, args)
 
 
 def not_broadcast(prim: Any, args: Sequence[Any]) -> ShapeError | None:
@@ -93,6 +151,71 @@ def overwritten(node: Any, position: int, version: Any, number: int) -> InPlaceE
         f"version {number}, but it was modified in place since and is at version {version.count}. "
         "Use the out-of-place form of the operation that modified it (x = x * 2 instead of "
         "x.mul_(2) or x *= 2), or modify a .clone()."
+    )
+
+
+def no_history(tensor: Any, caller: str, number: int) -> NoGradientError:
+    """A pass is to begin at a tensor that was not computed from a leaf."""
+    return NoGradientError(
+        f"{caller}: tensor {number} (shape {tensor.shape}) does not require grad and has no"
+        " history. Create an input with requires_grad=True, and compute outside no_grad;"
+        " if it is itself a gradient, compute that one with create_graph=True."
+    )
+
+
+def needs_cotangent(tensor: Any, caller: str, number: int) -> NonScalarError:
+    """A pass is to begin at a tensor that is no real number, without a cotangent."""
+    if math.prod(tensor.shape) != 1:
+        return NonScalarError(
+            f"{caller}: tensor {number} has shape {tensor.shape}; a gradient can be created"
+            " implicitly only for one-element outputs. Give a cotangent of that shape (for"
+            " instance ones_like(y)), or reduce with .sum() or .mean() first."
+        )
+    return NonScalarError(
+        f"{caller}: tensor {number} is complex; a gradient is defined for real losses only."
+        " Take .real or .abs() first, or give a cotangent."
+    )
+
+
+def check_cotangent(tensor: Any, seed: Any, caller: str, number: int) -> None:
+    """Raise unless `seed` can be the cotangent of a tensor."""
+    if not isinstance(seed, type(tensor)):
+        raise TypeError(
+            f"{caller}: cotangent {number} must be a Tensor or None, got {type(seed).__name__}."
+        )
+    if seed.shape != tensor.shape:
+        raise ShapeError(
+            f"{caller}: cotangent {number} has shape {seed.shape}, the tensor it belongs to has"
+            f" {tensor.shape}; they must be equal."
+        )
+    if seed.dtype.kind == "c" and tensor.dtype.kind != "c":
+        raise NonScalarError(
+            f"{caller}: cotangent {number} is complex, the tensor it belongs to is {tensor.dtype}."
+        )
+
+
+def wrong_contribution(node: Any, index: int, parent: Any, c: Any) -> AutogradError:
+    """A rule of the operation of `node` returned nothing for an input, or another shape."""
+    name = node.primitive.name
+    if c is None:
+        return NotDifferentiableError(
+            f"the pull rule of {name} for input {index} returned None; it must return the "
+            "contribution."
+        )
+    is_leaf = not parent.parents
+    since = " (Was its .data given another shape since?)" if is_leaf else ""
+    return ShapeError(
+        f"the pull rule of {name} returned a contribution of shape {tuple(c.shape)} for input "
+        f"{index}, whose shape is {tuple(parent.shape)}; they must be equal.{since}"
+    )
+
+
+def old_gradient(g: Any, old: Any) -> ShapeError:
+    """A complete cotangent is to be added to a `.grad` of another shape."""
+    return ShapeError(
+        f"a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
+        f"{old.shape}, which is from before the tensor's .data got another shape. "
+        "Clear it first: x.grad = None."
     )
 
 

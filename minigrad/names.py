@@ -23,8 +23,9 @@ from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar, overload
 
+from .backend import can_write
 from .core.tensor import Tensor
-from .core.views import assign, check_target, fits
+from .core.views import assign, check_target
 from .errors import AutogradError, DTypeError, ShapeError
 from .grad_mode import is_grad_enabled, no_grad
 
@@ -278,7 +279,7 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
             f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out="
             " away, or compute it under mg.no_grad()."
         )
-    if not fits(result.dtype, out.dtype):
+    if not can_write(result.dtype, out.dtype):
         raise DTypeError(
             f"{name}: a result of dtype {result.dtype} cannot be written to out of dtype"
             f" {out.dtype}."

@@ -2,7 +2,7 @@
 by checkpoints, takes rules from others, and meets a test that broken engines fail.
 
 Right answers are not written here. A checkpoint must change no value and no gradient, and what it
-keeps and recomputes is counted; gradients are those of minigrad; what a test says is held against
+keeps and recomputes is counted; gradients are those of minigrad; what a test says is compared with
 engines that are broken on purpose.
 """
 
@@ -347,7 +347,7 @@ OPERATION = told_by(
         f"operation(forward, pull, {case.args['kind']!r}), {case.args['passes']} pass(es) back"
     ),
     checked=(
-        "Values and gradients are held against minigrad's, and the runs of `forward` and `pull`"
+        "Values and gradients are compared with minigrad's, and the runs of `forward` and `pull`"
         " are counted."
     ),
     hints=(

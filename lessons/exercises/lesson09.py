@@ -289,7 +289,7 @@ _SGD = Optimiser(
         ),
         f"The new parameter is parameter − {RATE} · gradient.",
     ),
-    checked="The parameters after each step are held against those of minigrad's own optimiser.",
+    checked="The parameters after each step are compared with those of minigrad's own optimiser.",
 )
 
 

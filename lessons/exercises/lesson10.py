@@ -103,7 +103,7 @@ predicted_shapes = told_by(
     _shape_cases,
     answers=("predicted_shapes",),
     is_value=True,
-    checked="They are held against what the layers give for two images of zeros.",
+    checked="They are compared with what the layers give for two images of zeros.",
     hints=(
         (
             "A convolution's second setting is the number of channels that come out. What do 3 × 3"
@@ -220,7 +220,7 @@ adjoint_cat = equal_to(
     {"two branches": 1, "branches of different sizes": 1},
     _cat_cases,
     forbid=(DERIVATIVES,),
-    checked="Your parts are held against the engine's.",
+    checked="Your parts are compared with the engine's.",
     hints=(
         (
             "Which of the channels of the result came from the first branch, and which from the"
@@ -313,7 +313,7 @@ adjoint_max_pool = equal_to(
     {"no ties": 2, "ties": 1},
     _pool_cases,
     forbid=(DERIVATIVES,),
-    checked="Your array is held against the engine's.",
+    checked="Your array is compared with the engine's.",
     hints=(
         (
             "In each window, which of the four numbers made it into the result? What does the"
@@ -398,7 +398,7 @@ adjoint_centred = equal_to(
     {"one column": 1, "several columns": 1},
     _mean_cases,
     forbid=(DERIVATIVES,),
-    checked="Your array is held against the engine's.",
+    checked="Your array is compared with the engine's.",
     hints=(
         (
             "Each x influences its own y directly, with the factor 1; and through the mean it"

@@ -323,7 +323,7 @@ _ADAM = Optimiser(
             " / (1 − 0.999ᵗ)) + 1e-8)."
         ),
     ),
-    checked="The parameters after each step are held against those of minigrad's own optimiser.",
+    checked="The parameters after each step are compared with those of minigrad's own optimiser.",
 )
 
 ADAM = replace(

@@ -1,7 +1,7 @@
 """The exercises of lesson 11b, as data: the student's engine gets products, quotients, logarithms,
 forward mode, and second derivatives.
 
-Right answers are not written here. Gradients are held against minigrad's reverse mode, tangents
+Right answers are not written here. Gradients are compared with minigrad's reverse mode, tangents
 against central differences and the dot-product identity, Hessian-vector products against
 differences of gradients and the symmetry of the Hessian.
 """
@@ -404,7 +404,7 @@ FORWARD = told_by(
     forbid=(DERIVATIVES,),
     present=lambda case: f"forward mode on {formula(graph_of(case))}",
     checked=(
-        "The value and the tangent of each row are held against central differences, and the last"
+        "The value and the tangent of each row are compared with central differences, and the last"
         " tangent against reverse mode: ȳ·ẏ = Σ x̄·ẋ."
     ),
     hints=(
@@ -616,7 +616,7 @@ HVP = told_by(
     forbid=(DERIVATIVES,),
     present=lambda case: f"hvp(f, x, dx), f being {formula(_function_of(case))}",
     checked=(
-        "Each product is held against a difference of two gradients, and the Hessian must be"
+        "Each product is compared with a difference of two gradients, and the Hessian must be"
         " symmetric: u·(H·ẋ) = ẋ·(H·u)."
     ),
     hints=(

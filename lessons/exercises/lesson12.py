@@ -109,7 +109,7 @@ def _about_kept(case: Case, got: Any) -> str:
         ),
         "tanh: 1 − y². log: 1 / x. square: 2x. triple: 3, whatever x is.",
     ),
-    checked="Each entry is held against what the engine keeps.",
+    checked="Each entry is compared with what the engine keeps.",
     misconceptions=(
         Misconception(
             "always the input",
@@ -226,7 +226,7 @@ def _about_fate(case: Case, got: Any) -> str:
             " that."
         ),
     ),
-    checked="Each row is held against what the engine does.",
+    checked="Each row is compared with what the engine does.",
     misconceptions=(
         Misconception(
             "every overwriting",
@@ -294,7 +294,7 @@ def _is_most(case: Case, got: Any) -> str:
         ),
         "n / k of the one piece, and k − 1 of the others.",
     ),
-    checked="They are held against going through the chain and counting.",
+    checked="They are compared with a count along the chain.",
     misconceptions=(
         Misconception(
             "one piece only",
@@ -363,7 +363,7 @@ def _about_segments(case: Case, got: Any) -> str:
         "Use what you found in exercise 3: which k makes `most_kept(n, k)` smallest?",
         "`min((k for k in range(1, n + 1) if n % k == 0), key=lambda k: n // k + k)`",
     ),
-    checked="They are held against the smallest number among all divisors.",
+    checked="They are compared with the best of all divisors.",
     misconceptions=(
         Misconception(
             "half",
@@ -450,7 +450,7 @@ def _about_run(case: Case, got: Any) -> str:
         "Exercise 4 says how many pieces are best: about as many as each piece has stages.",
         "`return mg.checkpoint_sequential(stages, round(len(stages) ** 0.5), x)`",
     ),
-    checked="Result and gradient are held against the plain chain; memory and runs are measured.",
+    checked="Result and gradient are compared with the plain chain; memory and runs are measured.",
 )
 def frugal(rng: np.random.Generator) -> Iterator[Case]:
     for group in ("result and gradient", "memory", "work"):

@@ -421,7 +421,7 @@ OWN_STEP = told_by(
     where=first_wrong_node,
     checked=(
         "Your engine differentiates graphs with forks, shared weights, shortcuts and 20,000"
-        " operations; then losses, gradients and trained parameters are held against those of"
+        " operations; then losses, gradients and trained parameters are compared with those of"
         " minigrad, from the same first numbers."
     ),
     present=_told,

@@ -320,10 +320,8 @@ def scatter_reduce(
     fits_within("scatter_reduce", "src", index.shape, src.shape)
     src, place = src[tuple(slice(0, n) for n in index.shape)], grid(index, axis)
     if not include_self:
-        neutral = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
-        if neutral is None:
-            neutral = backend.lowest(x.dtype) if reduce == "amax" else backend.highest(x.dtype)
-        x = written(x, in_dtype_of(x, neutral), place, False, "scatter_reduce")
+        neutral = in_dtype_of(x, _neutral(reduce, x.dtype))
+        x = written(x, neutral, place, False, "scatter_reduce")
     if reduce in ("amax", "amin"):
         return ix.scatter_extreme(
             x, src, index=fn.plain_index(place, x.array), largest=reduce == "amax"
@@ -337,11 +335,16 @@ def scatter_reduce(
     count = fn.clamp(
         written(count, fn.ones_like(src, dtype=backend.int64), place, True, "scatter_reduce"), 1
     )
-    return (
-        total / count
-        if backend.is_differentiable(x.dtype)
-        else fn.floor_divide(total, count.to(x.dtype))
-    )
+    if backend.is_differentiable(x.dtype):
+        return total / count
+    return fn.floor_divide(total, count.to(x.dtype))
+
+
+def _neutral(reduce: str, dtype: backend.DType) -> Any:
+    """The number that changes no result of a reduction."""
+    if reduce in ("amax", "amin"):
+        return backend.lowest(dtype) if reduce == "amax" else backend.highest(dtype)
+    return {"sum": 0, "mean": 0, "prod": 1}[reduce]
 
 
 def nonzero_static(x: TensorLike, *, size: int, fill_value: int = -1) -> Tensor:

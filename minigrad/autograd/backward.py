@@ -8,11 +8,10 @@ from typing import Any
 
 from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
-from ..core.backward import differentiate
-from ..core.graph import Node, Pick, reached_from
-from ..core.tensor import Leaf, Tensor, make_pick, wrap
-from ..core.views import grad_node
-from ..errors import AutogradError, NoGradientError, NonScalarError, ShapeError, UnusedInputError
+from ..core.backward import differentiate, start
+from ..core.graph import Node, Pick, youngest_first
+from ..core.tensor import Leaf, Tensor, grad_node, make_pick, wrap
+from ..errors import AutogradError, NoGradientError, UnusedInputError
 from ..functions import clone, zeros_like
 from .edges import GradientEdge
 
@@ -58,9 +57,7 @@ def run_backward(
     """As `backward`; the pairs go into `report`. None: they are not needed, and no gradient
     is copied for them."""
     outputs = as_sequence(tensors, "tensors")
-    roots, seeds = _roots(
-        outputs, _cotangents(grad_tensors, len(outputs)), create_graph, "backward"
-    )
+    roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), "backward")
     targets: list[Node] | None = None
     if inputs is not None:
         wanted = as_sequence(inputs, "inputs", roots)
@@ -145,7 +142,7 @@ def grad(
             allow_unused,
             materialize_grads,
         )
-    roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), create_graph, "grad")
+    roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), "grad")
     targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
     keep = create_graph if retain_graph is None else retain_graph
     if only_inputs:
@@ -244,7 +241,7 @@ def _with_other_leaves(
         create_graph=create_graph,
         retain_graph=True,
     )
-    others = [n for n in reached_from(list(roots)) if isinstance(n, Leaf) and n not in targets]
+    others = [n for n in youngest_first(list(roots))[1] if isinstance(n, Leaf) and n not in targets]
     differentiate(roots, seeds, targets=others, create_graph=create_graph, retain_graph=keep)
     return captured
 
@@ -294,7 +291,7 @@ def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
     if several:
         there = (
             n
-            for n in reached_from(list(roots))
+            for n in youngest_first(list(roots))[1]
             if isinstance(n, Pick) and n.parents[0] is node and n.index == number
         )
         stand_in.node = (
@@ -324,51 +321,12 @@ def _cotangents(given: Any, count: int) -> list[Any]:
 
 
 def _roots(
-    outputs: Sequence[Tensor], cotangents: list[Any], create_graph: bool, caller: str
+    outputs: Sequence[Tensor], cotangents: list[Any], caller: str
 ) -> tuple[list[Node], list[Tensor]]:
-    """The nodes to start from and their seeds. Outputs without history count only if none has
-    one.
-    """
-    roots, seeds = [], []
-    for i, (out, seed) in enumerate(zip(outputs, cotangents, strict=True)):
-        node = grad_node(out)
-        if node is None:
-            raise NoGradientError(
-                f"{caller}: tensor {i} (shape {out.shape}) does not require grad and has no"
-                " history. Create an input with requires_grad=True, and compute outside no_grad;"
-                " if it is itself a gradient, compute that one with create_graph=True."
-            )
-        if seed is None:
-            if out.numel() != 1:
-                raise NonScalarError(
-                    f"{caller}: tensor {i} has shape {out.shape}; a gradient can be created"
-                    " implicitly only for one-element outputs. Give a cotangent of that shape (for"
-                    " instance ones_like(y)), or reduce with .sum() or .mean() first."
-                )
-            if out.dtype.kind == "c":
-                raise NonScalarError(
-                    f"{caller}: tensor {i} is complex; a gradient is defined for real losses only."
-                    " Take .real or .abs() first, or give a cotangent."
-                )
-            seed = wrap(backend.ones(out.shape, out.dtype, out.array))
-        elif not isinstance(seed, Tensor):
-            raise TypeError(
-                f"{caller}: cotangent {i} must be a Tensor or None, got {type(seed).__name__}."
-            )
-        elif seed.shape != out.shape:
-            raise ShapeError(
-                f"{caller}: cotangent {i} has shape {seed.shape}, the tensor it belongs to has"
-                f" {out.shape}; they must be equal."
-            )
-        if seed.dtype != out.dtype:
-            if seed.dtype.kind == "c" and out.dtype.kind != "c":
-                raise NonScalarError(
-                    f"{caller}: cotangent {i} is complex, the tensor it belongs to is {out.dtype}."
-                )
-            seed = seed.to(out.dtype)
-        roots.append(node)
-        seeds.append(seed)
-    return roots, seeds
+    """The nodes to start from and their seeds."""
+    pairs = zip(outputs, cotangents, strict=True)
+    started = [start(out, seed, caller, i) for i, (out, seed) in enumerate(pairs)]
+    return [node for node, _ in started], [seed for _, seed in started]
 
 
 def _target(x: Tensor, index: int, caller: str) -> Node:

@@ -30,8 +30,7 @@ from ..backend import is_immutable
 from ..core import modes
 from ..core.graph import Node, OpNode, Version, next_sequence_number
 from ..core.modes import Event, observing, state
-from ..core.tensor import Tensor, memory_version, wrap
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node, memory_version, wrap
 from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
 from ..functions import random_state, set_random_state

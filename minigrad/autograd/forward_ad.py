@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..core.modes import forward_level, state
-from ..core.tensor import Tensor, alias, as_tensor
-from ..core.views import grad_node
+from ..core.tensor import Tensor, alias, as_tensor, grad_node
 from ..errors import AutogradError, ShapeError
 from ..functions import clone
 

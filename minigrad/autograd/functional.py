@@ -22,10 +22,9 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
-from ..core.graph import reached_from
+from ..core.graph import youngest_first
 from ..core.modes import forward_level
-from ..core.tensor import Tensor, alias, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Tensor, alias, grad_node, make_leaf, wrap
 from ..errors import (
     BatchingError,
     NonScalarError,
@@ -33,7 +32,14 @@ from ..errors import (
     ShapeError,
     UnusedInputError,
 )
-from ..func.gradients import fitting, pulled, pulled_or_none, require_differentiable
+from ..func.gradients import (
+    dual,
+    fitting,
+    pulled,
+    pulled_or_none,
+    require_differentiable,
+    split,
+)
 from ..func.jacobians import all_rows, column_blocks, row_blocks, unit_seeds
 from ..func.vmap import vmap
 from ..functions import clone, stack, zeros_like
@@ -141,9 +147,7 @@ def vjp(
     """(outputs, vᵀ·J): the product of a vector with the Jacobian, in one reverse pass. v: of the
     outputs' shapes; may be left out if the function returns one number.
     """
-    _check_function(func, "vjp")
-    single, points = _tensors(inputs, "inputs", "vjp")
-    own = _prepared(points, create_graph, "vjp")
+    single, own = _begin(func, inputs, create_graph, "vjp")
     single_out, outs = _outputs(func, own, "vjp", strict)
     seeds = _direction(v, outs, single_out, "vjp", "the function returns")
     pulls = _filled(
@@ -168,10 +172,8 @@ def jvp(
     does it with two reverse passes: the pull is linear in its cotangent, and the pull of the pull
     is the push. It needs no push rules and costs about twice as much.
     """
-    _check_function(func, "jvp")
-    single, points = _tensors(inputs, "inputs", "jvp")
     _check_strategy("jvp: strategy", strategy, ("forward-mode", "double-backward"))
-    own = _prepared(points, create_graph, "jvp")
+    single, own = _begin(func, inputs, create_graph, "jvp")
     directions = _direction(v, own, single, "jvp", "the input is")
     if strategy == "forward-mode":
         single_out, outs, pushed = _pushed(func, own, directions, "jvp", strict)
@@ -191,9 +193,7 @@ def vhp(
     """(output, vᵀ·H): the product of a vector with the Hessian of a function that returns one
     number, by reverse mode over reverse mode.
     """
-    _check_function(func, "vhp")
-    single, points = _tensors(inputs, "inputs", "vhp")
-    own = _prepared(points, create_graph, "vhp")
+    single, own = _begin(func, inputs, create_graph, "vhp")
     directions = _direction(v, own, single, "vhp", "the input is")
     single_out, outs = _outputs(func, own, "vhp", strict)
     slopes = _slopes(_one_number(single_out, outs, "vhp"), own, "vhp", strict)
@@ -217,9 +217,7 @@ def hvp(
     gradients. Where an operation has no push rule, two more reverse passes do it. Equal to `vhp`
     wherever the second derivatives are continuous.
     """
-    _check_function(func, "hvp")
-    single, points = _tensors(inputs, "inputs", "hvp")
-    own = _prepared(points, create_graph, "hvp")
+    single, own = _begin(func, inputs, create_graph, "hvp")
     directions = _direction(v, own, single, "hvp", "the input is")
 
     def gradient(record: bool, *x: Tensor) -> Tensors:
@@ -242,6 +240,13 @@ def hvp(
 
 
 # ------------------------------------------------------------------ what goes in and what comes out
+
+
+def _begin(func: Any, inputs: Any, create_graph: bool, caller: str) -> tuple[bool, Tensors]:
+    """(whether the input is a single tensor, the function's own inputs), after checks."""
+    _check_function(func, caller)
+    single, points = _tensors(inputs, "inputs", caller)
+    return single, _prepared(points, create_graph, caller)
 
 
 def _check_function(func: Any, name: str) -> None:
@@ -383,7 +388,9 @@ NO_ZEROS = "strict=True does not allow that; strict=False gives zeros."
 
 def _dependence(outs: Sequence[Tensor], own: Tensors) -> list[list[bool]]:
     """[i][j]: whether output i was computed from input j."""
-    reached = [set() if (node := grad_node(out)) is None else reached_from([node]) for out in outs]
+    reached = [
+        set() if (node := grad_node(out)) is None else youngest_first([node])[1] for out in outs
+    ]
     return [[x.node in nodes for x in own] for nodes in reached]
 
 
@@ -457,24 +464,10 @@ def _pushed(
     None).
     """
     with forward_level() as level:
-        duals = []
-        for x, v in zip(own, directions, strict=True):
-            dual = clone(x)
-            dual.tangents = {**(dual.tangents or {}), level: v}
-            duals.append(dual)
-        single, outs = _outputs(func, tuple(duals), caller, strict)
-        plain, tangents = [], []
-        for out in outs:
-            grad_node(out)
-            tangents.append((out.tangents or {}).get(level))
-            plain.append(
-                wrap(
-                    out.array,
-                    out.node,
-                    {k: t for k, t in (out.tangents or {}).items() if k != level} or None,
-                )
-            )
-    return single, tuple(plain), tangents
+        duals = tuple(dual(x, v, level) for x, v in zip(own, directions, strict=True))
+        single, outs = _outputs(func, duals, caller, strict)
+        parts = [split(out, level) for out in outs]
+    return single, tuple(value for value, _ in parts), [tangent for _, tangent in parts]
 
 
 def _double_backward(

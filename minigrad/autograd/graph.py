@@ -9,11 +9,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.graph import HookHandle, Node, Pick
+from ..core.graph import Node, Pick
 from ..core.modes import state
-from ..core.tensor import Tensor, memory_version
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node, memory_version
 from ..errors import NoGradientError
+from ..hook_handle import HookHandle
 from .edges import GradientEdge
 from .saved_tensors import (
     allow_mutation_on_saved_tensors,

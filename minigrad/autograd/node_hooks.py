@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from ..backend import DType, Shape, canonical
 from ..core.backward import Report, pull_operation, store_grad
-from ..core.graph import HookHandle, Node, OpNode, Pick
+from ..core.graph import Node, OpNode, Pick
 from ..core.modes import state
 from ..core.tensor import Leaf, Tensor, alias, wrap
 from ..errors import AutogradError, ShapeError
+from ..hook_handle import HookHandle
 
 
 class Extras:
@@ -115,7 +116,7 @@ class _HookedLeaf:
         extras = extras_of(leaf)
         return bool(extras.after_sum or extras.before or extras.after)
 
-    def store(self, g: Any, owned: bool, create_graph: bool, report: Report | None) -> None:
+    def store(self, g: Any, create_graph: bool, report: Report | None) -> None:
         """Run the hooks that see the complete cotangent, which they may replace; add it to `.grad`;
         then run the hooks that were waiting for that: the tensor's and those of its node, which
         have nothing to replace.
@@ -131,7 +132,7 @@ class _HookedLeaf:
         first = tensor.stored_grad is None
         if extras.before:
             (g,) = _shown(leaf, extras.before, [g], "prehook", "grad_outputs")
-        store_grad(leaf, g, False, create_graph, report)
+        store_grad(leaf, g, create_graph, report)
         stored = tensor.stored_grad
         shown = _tensor(g)
         if first and extras.after and stored is not None and stored.node is None:
@@ -230,6 +231,14 @@ def _checked(hook: str, what: str, shown: tuple[Any, ...], replaced: Any) -> tup
 # ------------------------------------------------------------------------ methods of all nodes
 
 
+def register_tensor_hook(self: Node, hook: Callable[[Any], Any]) -> HookHandle:
+    """Call `hook(cotangent)` when this value's cotangent is complete; a returned tensor replaces
+    it. (`Tensor.register_hook`.)"""
+    if self.hooks is None:
+        self.hooks = {}
+    return HookHandle(self.hooks, hook)
+
+
 def register_prehook(self: Node, hook: Callable[[Any], Any]) -> HookHandle:
     """Call `hook(grad_outputs)` before a reverse pass runs this node's rule.
 
@@ -258,7 +267,7 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
     computed is recorded, if recording is on. Raises TypeError for another number of cotangents.
     """
     node: Any = self.source if isinstance(self, Pick) else self
-    several = node.has_several_results
+    several = _has_several_results(node)
     count = len(node.shape) if several else 1
     if len(grad_outputs) != count:
         raise TypeError(
@@ -272,7 +281,7 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
             )
     if isinstance(node, Leaf):
         store: Any = store_grad if type(node) is Leaf else type(node).store
-        store(node, grad_outputs[0].array, False, False, None)
+        store(node, grad_outputs[0].array, False, None)
         return ()
     differentiable = state.recording
     given = [g if g is None or differentiable else g.array for g in grad_outputs]
@@ -283,6 +292,11 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
     for slot, (_, c) in zip(_slots(node, parts), parts, strict=True):
         results[slot] = _tensor(c)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _has_several_results(node: Node) -> bool:
+    """Whether a node stands for several results, which have a Pick each."""
+    return isinstance(node.shape, tuple) and any(not isinstance(n, int) for n in node.shape)
 
 
 def _next_functions(self: Node) -> tuple[tuple[Node | None, int], ...]:
@@ -307,7 +321,7 @@ class ResultMetadata(NamedTuple):
 
 def _input_metadata(self: Any) -> tuple[ResultMetadata, ...]:
     """What is known of each of the operation's results, whose cotangents come in here."""
-    if self.has_several_results:
+    if _has_several_results(self):
         return tuple(map(ResultMetadata, self.shape, self.dtype))
     return (ResultMetadata(self.shape, self.dtype),)
 
@@ -317,7 +331,19 @@ def _sequence_nr(self: Node) -> int:
     return self.sequence_number
 
 
+def _refuse_copy(self: Node, memo: dict[int, Any]) -> Node:
+    raise TypeError("a graph cannot be copied. Copy a detached tensor: x.detach().clone().")
+
+
+def _refuse_pickling(self: Node) -> Any:
+    raise TypeError("a graph cannot be pickled. Save a detached tensor instead: x.detach().")
+
+
 for _name, _member in {
+    "__copy__": lambda self: self,
+    "__deepcopy__": _refuse_copy,
+    "__reduce__": _refuse_pickling,
+    "register_tensor_hook": register_tensor_hook,
     "register_prehook": register_prehook,
     "register_hook": register_hook,
     "__call__": run_alone,

@@ -30,6 +30,14 @@ def shares_memory(array: Array, source: Array) -> bool:
     )
 
 
+def broadcasts(shape: Shape, target: Shape) -> bool:
+    """Whether an array of a shape can be broadcast to `target`."""
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    return len(padded) == len(target) and all(
+        a in (1, b) for a, b in zip(padded, target, strict=True)
+    )
+
+
 def broadcast_view(xp: Any, array: Array, shape: Shape) -> Array:
     """A view of `array` in a larger shape, its elements repeated along new axes and axes of size 1.
     Read-only where an axis grows, because elements then share memory.

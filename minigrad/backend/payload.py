@@ -191,6 +191,12 @@ def _category(dtype: DType) -> int:
     return 3 if dtype.kind == "c" else 2 if is_floating(dtype) else 1 if dtype.kind in "iu" else 0
 
 
+def can_write(dtype: Any, target: Any) -> bool:
+    """Whether values of a dtype may be written into memory of another one: of the same or a higher
+    kind."""
+    return _category(dtype) <= _category(target)
+
+
 def dtype_of_kind(dtype: DType) -> DType:
     """The dtype of a Python number of the kind of `dtype`: boolean, int64, the default dtype or its
     complex one.
@@ -252,6 +258,9 @@ MODULES: dict[type, ModuleType | None] = {
 arrays they meet.
 """
 
+_ON_HOST = frozenset(MODULES)
+"""The types of operands on which NumPy computes."""
+
 NumpyArray = np.ndarray
 
 numpy = np
@@ -273,10 +282,12 @@ def register_array_type(kind: type, module: ModuleType | Any) -> None:
     MODULES[kind] = module
 
 
-def array_module(arrays: Iterable[Any], operation: str = "this operation") -> Any:
+def array_module(arrays: Sequence[Any], operation: str = "this operation") -> Any:
     """The library that computes on `arrays`; NumPy where there are only Python scalars. Raises
     DeviceError where two libraries meet.
     """
+    if _ON_HOST.issuperset(map(type, arrays)):
+        return np
     found: Any = None
     for a in arrays:
         module = MODULES.get(type(a), found)
@@ -344,7 +355,7 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
     """Python data (numbers, nested lists) or an array as a payload. Python floats get the default
     dtype, arrays keep theirs.
     """
-    wanted = as_dtype(dtype)
+    wanted = None if dtype is None else as_dtype(dtype)
     kind = type(data)
     if kind in MODULES and MODULES[kind] is not None:
         array = data

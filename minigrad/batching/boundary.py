@@ -17,7 +17,7 @@ from typing import Any
 
 from ..backend import canonical, is_immutable, materialise
 from ..core.apply import apply_to_tensors
-from ..core.graph import Node, reached_from
+from ..core.graph import Node, youngest_first
 from ..core.modes import state
 from ..core.primitive import Primitive, primitive
 from ..core.tensor import Leaf, Tensor
@@ -226,7 +226,7 @@ def check_per_example(output: Any, given: Any, caller: str, name: str) -> None:
 def check_leaves(outputs: list[Any], roots: list[Node], targets: list[Node] | None) -> None:
     """Apply `check_per_example` to all leaves that a backward pass would add to."""
     if state.batches:
-        for leaf in reached_from(roots) if targets is None else targets:
+        for leaf in youngest_first(roots)[1] if targets is None else targets:
             if isinstance(leaf, Leaf) and leaf.stores_grad:
                 for out in outputs:
                     check_per_example(out, leaf.array, "backward", f"a leaf of shape {leaf.shape}")

@@ -94,6 +94,16 @@ def _no_command(arguments: list[str]) -> int:
     )
 
 
+def parser_of(command: str, description: str, examples: str) -> argparse.ArgumentParser:
+    """The parser of a command's arguments."""
+    return argparse.ArgumentParser(
+        prog=f"minigrad {command}",
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def complain(message: str) -> None:
     """Prints an error to standard error, in one form for all commands."""
     print(f"minigrad: {message}", file=sys.stderr)

@@ -8,6 +8,7 @@ import warnings
 from importlib import import_module
 from typing import Any
 
+from minigrad.cli import parser_of
 from minigrad.cli.target import Drawable, PythonFunction, UsageError, drawing_target
 from minigrad.cli.trace import (
     ComputationError,
@@ -41,14 +42,13 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad draw` with the arguments after its name; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="minigrad draw",
-        description=(
+    parser = parser_of(
+        "draw",
+        (
             "Computes a formula or a function at given values and draws the graph that the engine"
             " recorded."
         ),
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     parser.add_argument("formula", metavar="FORMULA", help="a formula, or FILE.py:NAME")
     parser.add_argument("values", metavar="NAME=VALUE", nargs="*", help="one for each variable")

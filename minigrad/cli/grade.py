@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from minigrad.cli import complain
+from minigrad.cli import complain, parser_of
 from minigrad.cli.course import lesson_named
 
 EXAMPLES = """\
@@ -39,12 +39,7 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad grade` with the arguments after its name; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="minigrad grade",
-        description="Grades notebooks.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("grade", "Grades notebooks.", EXAMPLES)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, do, about, arguments in COMMANDS:
         command = commands.add_parser(name, help=about)

@@ -1,6 +1,5 @@
 """`minigrad lab`: the course in JupyterLab, in a folder that belongs to the student."""
 
-import argparse
 import asyncio
 import importlib
 import importlib.util
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from minigrad.cli import complain, processes
+from minigrad.cli import complain, parser_of, processes
 from minigrad.cli.course import LESSONS, copy_course
 
 QUIET = [
@@ -47,11 +46,8 @@ def main(argv: list[str]) -> int:
     own, passed_on = argv, []
     if "--" in argv:
         own, passed_on = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
-    parser = argparse.ArgumentParser(
-        prog="minigrad lab",
-        description="Copies the course's notebooks into a folder and opens JupyterLab there.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = parser_of(
+        "lab", "Copies the course's notebooks into a folder and opens JupyterLab there.", EXAMPLES
     )
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", default="minigrad-course", help="default: %(default)s"

@@ -2,11 +2,10 @@
 a folder to hand out.
 """
 
-import argparse
 import importlib
 from pathlib import Path
 
-from minigrad.cli import complain
+from minigrad.cli import complain, parser_of
 from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
 
 EXAMPLES = """\
@@ -24,11 +23,8 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad release` with the arguments after its name; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="minigrad release",
-        description="Writes the students' edition of the course into a folder.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = parser_of(
+        "release", "Writes the students' edition of the course into a folder.", EXAMPLES
     )
     parser.add_argument("folder", metavar="DIR", type=Path, help="where it goes")
     parser.add_argument(

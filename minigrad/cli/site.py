@@ -1,10 +1,9 @@
 """`minigrad site`: the course as a static site, which needs neither a kernel nor a server."""
 
-import argparse
 import importlib
 from pathlib import Path
 
-from minigrad.cli import complain
+from minigrad.cli import complain, parser_of
 from minigrad.cli.course import LESSONS
 
 EXAMPLES = """\
@@ -20,12 +19,7 @@ examples:
 
 def main(argv: list[str]) -> int:
     """Runs `minigrad site` with the arguments after its name; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="minigrad site",
-        description="Writes the course as a static site into a folder.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("site", "Writes the course as a static site into a folder.", EXAMPLES)
     parser.add_argument(
         "folder", metavar="DIR", type=Path, help="where it goes; what is there is written over"
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad import backend, expression, functions, ops
-from minigrad.cli import complain
+from minigrad.cli import complain, parser_of
 from minigrad.cli.target import Formula, PythonFunction, UsageError, target
 from minigrad.core.tensor import Tensor
 from minigrad.errors import TraceTooLargeError
@@ -144,14 +144,13 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
     and their seed.
     """
     functions_list = f"functions: {', '.join(sorted(expression.FUNCTIONS))}"
-    parser = argparse.ArgumentParser(
-        prog=f"minigrad {command}",
-        description=description,
-        epilog=(
+    parser = parser_of(
+        command,
+        description,
+        (
             f"{textwrap.fill(functions_list, 79)}\nconstants:"
             f" {', '.join(expression.CONSTANTS)}\n\n{examples}"
         ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "formula",

@@ -10,10 +10,11 @@ order; each file needs only those before it.
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-It uses `minigrad.backend` (arrays, dtypes, devices), `minigrad.errors`, and three files that can be
-left for later: `explain` (errors in words), `half_precision` and `facets`. It is complete:
+It uses `minigrad.backend` (arrays, dtypes, devices; `backend/payload.py` has what every call
+needs), `minigrad.errors`, and four files that can be left for later: `explain` (errors in words),
+`half_precision`, `facets` and `recursion`. It is complete:
 `minigrad.fast` only does the same in fewer steps where operands are plain, and
-`minigrad.fast.disable()` switches that off.
+`minigrad.fast.disable()` or MINIGRAD_FAST=0 in the environment switches that off.
 
 The concepts, in the order in which they appear:
 
@@ -41,5 +42,4 @@ The concepts, in the order in which they appear:
 - Cotangent: the derivative of the output with respect to a value, as it arrives backward.
 - Pass: one walk over the graph, youngest node first.
 - Differentiable pass: rules run on tensors, so the derivative can be differentiated again.
-- Ownership: a cotangent's buffer that belongs to the pass alone is added to in place.
 """

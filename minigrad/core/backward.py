@@ -12,72 +12,111 @@ is then `differentiable`.
 
 from __future__ import annotations
 
-import sys
+import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from .. import backend, explain
-from ..backend import NumpyArray
-from ..errors import AutogradError, NotDifferentiableError, ShapeError
+from ..recursion import deeper_stack
 from . import modes, primitive
 from .graph import Node, OpNode, Pick, youngest_first
 from .modes import state
 from .primitive import OUTPUT
-from .tensor import Leaf, Tensor, make_pick, memory_version, wrap
+from .tensor import Leaf, Tensor, grad_node, make_pick, memory_version, wrap
 
 Report = list[tuple[Tensor, Tensor]]
 _tangents = attrgetter("tangents")
 
 
+def backward(
+    tensor: Tensor,
+    cotangent: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+) -> None:
+    """Add the gradient of a tensor with respect to each leaf to the leaf's `.grad`.
+
+    cotangent: of the tensor's shape (None for one element: a one); retain_graph: keep the saved
+    values for another pass (default: as create_graph); create_graph: record the pass itself.
+    """
+    root, seed = start(tensor, cotangent, "backward")
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    differentiate([root], [seed], create_graph=create_graph, retain_graph=retain_graph)
+
+
+def start(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node, Tensor]:
+    """The node from which a pass begins, and its cotangent: the given one, or a one for a real
+    tensor of one element. Raises NoGradientError, NonScalarError, ShapeError, TypeError, in which
+    the tensor is the one with this number."""
+    node = grad_node(tensor)
+    if node is None:
+        raise explain.no_history(tensor, caller, number)
+    if seed is None:
+        array = tensor.array
+        if math.prod(array.shape) != 1 or array.dtype.kind == "c":
+            raise explain.needs_cotangent(tensor, caller, number)
+        return node, wrap(backend.ones(array.shape, array.dtype, array))
+    explain.check_cotangent(tensor, seed, caller, number)
+    if seed.dtype != tensor.dtype:
+        seed = primitive.registry["cast"](seed, dtype=tensor.dtype)
+    return node, seed
+
+
+def differentiate(
+    roots: Sequence[Node], seeds: Sequence[Tensor], **options: Any
+) -> dict[Node, Tensor]:
+    """One reverse pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
+    the cotangents of the targets that were reached."""
+    walk = Pass(roots, seeds, **options)
+    before = state.recording, state.walk, state.needed
+    state.recording, state.walk, state.needed = walk.create_graph, walk.order, walk.needed
+    try:
+        with backend.ignore_float_errors():
+            if before[1] is None:
+                walk_graph(walk)
+            else:  # a hook or a Function of another pass has called
+                with deeper_stack("backward"):
+                    walk_graph(walk)
+    finally:
+        state.recording, state.walk, state.needed = before
+    return walk.captured
+
+
+@dataclass(eq=False)
 class Pass:
     """One reverse pass: what it was asked for, and where it stands.
 
-    order: the nodes, youngest first; targets: nodes whose cotangents are wanted (None: all leaves,
-    whose `.grad` grows); needed: the nodes on a path to what is wanted; cotangents: what has
-    arrived at each node so far; owned: nodes whose cotangent is a buffer that belongs to the pass
-    alone, which may be added to in place; captured: the complete cotangents of the targets.
-    accumulate, create_graph, retain_graph, report: see `differentiate`; differentiable: whether
-    rules run on tensors.
+    targets: nodes whose cotangents are wanted; None means all leaves. Work is done only on paths to
+    the targets. accumulate: add the cotangents of leaves (of the targets, if given) to their
+    `.grad`. create_graph: record the pass itself. retain_graph: keep the saved values. report: gets
+    a (tensor, gradient) pair for each stored gradient, in the order in which they become final.
+
+    order: the nodes, youngest first; needed: those on a path to what is wanted; differentiable:
+    whether rules run on tensors; cotangents: what has arrived at each node so far; captured: the
+    complete cotangents of the targets.
     """
 
-    __slots__ = (
-        "accumulate",
-        "captured",
-        "cotangents",
-        "create_graph",
-        "differentiable",
-        "needed",
-        "order",
-        "owned",
-        "report",
-        "retain_graph",
-        "targets",
-    )
+    roots: Sequence[Node]
+    seeds: Sequence[Tensor]
+    targets: Collection[Node] | None = None
+    accumulate: bool = True
+    create_graph: bool = False
+    retain_graph: bool = False
+    report: Report | None = None
+    cotangents: dict[Node, Any] = field(default_factory=dict)
+    captured: dict[Node, Tensor] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        roots: Sequence[Node],
-        seeds: Sequence[Tensor],
-        targets: Iterable[Node] | None,
-        accumulate: bool,
-        create_graph: bool,
-        retain_graph: bool,
-        report: Report | None,
-    ) -> None:
-        self.order, reached = youngest_first(roots)
-        self.targets = None if targets is None else set(targets)
-        self.needed = reached if self.targets is None else _leading_to(self.targets, self.order)
-        self.accumulate, self.create_graph = accumulate, create_graph
-        self.retain_graph, self.report = retain_graph, report
-        self.differentiable = (
-            create_graph or any(map(_tangents, seeds)) or any(map(_tangents, self.order))
-        )
-        self.cotangents: dict[Node, Any] = {}
-        self.owned: set[Node] = set()
-        self.captured: dict[Node, Tensor] = {}
-        for root, seed in zip(roots, seeds, strict=True):
+    def __post_init__(self) -> None:
+        self.order, self.needed = youngest_first(self.roots)
+        if self.targets is not None:
+            self.targets = set(self.targets)
+            self.needed = _leading_to(self.targets, self.order)
+        dual = any(map(_tangents, self.seeds)) or any(map(_tangents, self.order))
+        self.differentiable = self.create_graph or dual
+        for root, seed in zip(self.roots, self.seeds, strict=True):
             if root in self.needed:
                 g = seed if self.differentiable else seed.array
                 self.cotangents[root] = self.cotangents[root] + g if root in self.cotangents else g
@@ -86,100 +125,56 @@ class Pass:
         """A node's cotangent g is complete: hooks see it, targets keep it, leaves store it, and
         operations pull it back to their inputs."""
         if node.hooks or node.retained is not None:
-            self.owned.discard(node)
             g = _show_to_hooks(node, g, self.report)
         if self.targets is not None and node in self.targets and self._capture(node, g):
             return
         if isinstance(node, Leaf):
             if self.accumulate and node.stores_grad:
                 self._store(node, g)
-        elif type(node) is Pick:
-            _fill_slot(node, g, self.cotangents)
+        elif type(node) is Pick:  # its cotangent takes its place among those of the operation
+            slots = self.cotangents.setdefault(node.source, [None] * len(node.source.shape))
+            # When the pass is recorded, a rule that reads the result has a Pick of its own.
+            slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
-            parts, fresh = self._pull(node, g), _gives_fresh(node)
+            parts = self.pull(node, g)
             if not self.retain_graph:
                 node.release()
             for parent, part in parts:
-                self.add(parent, part, fresh and part is not g)
+                self.add(parent, part)
 
-    def add(self, parent: Node, part: Any, fresh: bool) -> None:
-        """Add a contribution to a cotangent. The first one is kept as it is; it belongs to the pass
-        alone if the rule made it and it is no view."""
-        if parent not in self.cotangents:
-            self.cotangents[parent] = part
-            if fresh and type(part) is NumpyArray and part.base is None:
-                self.owned.add(parent)
-        elif parent in self.owned and type(part) is NumpyArray:
-            self.cotangents[parent] += part
-        else:
-            total = self.cotangents[parent] = self.cotangents[parent] + part
-            if type(total) is NumpyArray:
-                self.owned.add(parent)
+    def add(self, parent: Node, part: Any) -> None:
+        """Add a contribution to a cotangent. The first one is kept as it is."""
+        if parent in self.cotangents:
+            part = self.cotangents[parent] + part
+        self.cotangents[parent] = part
 
     def _capture(self, node: Node, g: Any) -> bool:
         """Keep a target's cotangent. True if the pass need not go on to its inputs."""
-        self.owned.discard(node)
         self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
         if isinstance(node, Leaf) or any(parent in self.needed for parent in node.parents):
             return False
         if self.accumulate and node.has_hooks:  # its rule is not needed, but its hooks are
-            self._pull(node, g)
+            self.pull(node, g)
         return True
 
-    def _pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
+    def pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
         """One operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
+        run: Any = lambda *_: pull(node, g, self.needed, self.differentiable)
         if not modes.observers:
-            return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
+            return run()  # type: ignore[no-any-return]
         params = node.params if isinstance(node, OpNode) else {}
-        run = lambda *_: pull(node, g, self.needed, self.differentiable)
-        parts: list[tuple[Node, Any]] = modes.run_observed(
-            "backward", node.primitive, (g,), params, run, node
-        )
-        return parts
+        parts = modes.run_observed("backward", node.primitive, (g,), params, run, node)
+        return parts  # type: ignore[no-any-return]
 
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
         store: Any = store_grad if type(leaf) is Leaf else type(leaf).store
-        details = leaf in self.owned, self.create_graph, self.report
+        run: Any = lambda *_: store(leaf, g, self.create_graph, self.report)
         if modes.observers:
-            run = lambda *_: store(leaf, g, *details)
             modes.run_observed("leaf", leaf, (g,), {}, run, leaf)
         else:
-            store(leaf, g, *details)
-
-
-def differentiate(
-    roots: Sequence[Node],
-    seeds: Sequence[Tensor],
-    *,
-    targets: Iterable[Node] | None = None,
-    accumulate: bool = True,
-    create_graph: bool = False,
-    retain_graph: bool = False,
-    report: Report | None = None,
-) -> dict[Node, Tensor]:
-    """One reverse pass from `roots` with cotangents `seeds`.
-
-    targets: nodes whose cotangents are wanted (returned, where reached); None means all leaves, and
-    nothing is returned. Work is done only on paths to the targets. accumulate: add the cotangents
-    of leaves (of the targets, if given) to their `.grad`. create_graph: record the pass itself.
-    retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each stored
-    gradient, in the order in which they become final.
-    """
-    walk = Pass(roots, seeds, targets, accumulate, create_graph, retain_graph, report)
-    before = state.recording, state.walk, state.needed
-    if before[1] is not None:
-        _enter_inner_pass()
-    state.recording, state.walk, state.needed = create_graph, walk.order, walk.needed
-    try:
-        with backend.ignore_float_errors():
-            walk_graph(walk)
-    finally:
-        state.recording, state.walk, state.needed = before
-        if before[1] is not None:
-            _leave_inner_pass()
-    return walk.captured
+            run()
 
 
 def walk_graph(walk: Pass) -> None:
@@ -191,33 +186,6 @@ def walk_graph(walk: Pass) -> None:
             walk.visit(node, g)
 
 
-MOST_INNER_PASSES = 1000
-_FRAMES = 60
-"""How far Python's recursion limit is raised while a pass waits for an inner one: the frames of the
-pass, a hook and what it calls."""
-_changing_limit = threading.Lock()
-
-
-def _enter_inner_pass() -> None:
-    """Begin a pass that a hook or a Function of another pass has called. Raises AutogradError for
-    too many inside one another."""
-    if state.inside == MOST_INNER_PASSES:
-        raise AutogradError(
-            f"backward: {MOST_INNER_PASSES} backward passes run inside one another. A hook or the "
-            "backward of a Function calls backward, whose own hooks or Functions call it again. "
-            "End the chain, or do the inner passes one after the other, outside the hook."
-        )
-    with _changing_limit:
-        sys.setrecursionlimit(sys.getrecursionlimit() + _FRAMES)
-    state.inside += 1
-
-
-def _leave_inner_pass() -> None:
-    state.inside -= 1
-    with _changing_limit:
-        sys.setrecursionlimit(sys.getrecursionlimit() - _FRAMES)
-
-
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     """The reached nodes on a path to a wanted one (themselves included)."""
     needed: set[Node] = set()
@@ -225,18 +193,6 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
         if node in wanted or any(parent in needed for parent in node.parents):
             needed.add(node)
     return needed
-
-
-def _gives_fresh(node: Node) -> bool:
-    """Whether what the rule of a node gives is memory that nothing else refers to."""
-    return node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
-
-
-def _fill_slot(node: Pick, g: Any, cotangents: dict[Node, Any]) -> None:
-    """The cotangent of one result of an operation with several goes into its place among them."""
-    slots = cotangents.setdefault(node.source, [None] * len(node.source.shape))
-    # When the pass is recorded, a rule that reads the result has a Pick of its own.
-    slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
 
 
 def pull_operation(
@@ -289,22 +245,12 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
 
 
 def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
-    """A contribution in the dtype of the input it belongs to. Raises where a rule returned none, or
-    one of another shape."""
-    name = node.primitive.name
-    if c is None:
-        raise NotDifferentiableError(
-            f"the pull rule of {name} for input {index} returned None; it must return the "
-            "contribution."
-        )
+    """A contribution in the dtype of the input it belongs to. Raises NotDifferentiableError,
+    ShapeError where a rule returned none, or one of another shape."""
+    if c is None or c.shape != parent.shape:
+        raise explain.wrong_contribution(node, index, parent, c)
     if c.dtype is not parent.dtype and c.dtype != parent.dtype:
-        c = primitive.registry["cast"](c, dtype=parent.dtype)
-    if c.shape != parent.shape:
-        since = " (Was its .data given another shape since?)" if isinstance(parent, Leaf) else ""
-        raise ShapeError(
-            f"the pull rule of {name} returned a contribution of shape {tuple(c.shape)} for input "
-            f"{index}, whose shape is {tuple(parent.shape)}; they must be equal.{since}"
-        )
+        return primitive.registry["cast"](c, dtype=parent.dtype)
     return c
 
 
@@ -365,7 +311,7 @@ def _show_to_hooks(node: Node, g: Any, report: Report | None) -> Any:
     tensor = None if node.retained is None else node.retained()
     if tensor is not None:
         if raw:
-            kept = wrap(backend.copy_with_strides_of(shown.array, tensor.array))
+            kept = wrap(_in_own_memory(shown.array, tensor, False))
         else:
             kept = primitive.registry["clone"](shown)
         tensor.stored_grad = kept if tensor.stored_grad is None else tensor.stored_grad + kept
@@ -379,7 +325,9 @@ _storing = threading.Lock()
 turns."""
 
 
-def store_grad(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: Report | None) -> None:
+def store_grad(
+    leaf: Leaf, g: Any, create_graph: bool, report: Report | None, owned: bool = False
+) -> None:
     """Add a complete cotangent to the leaf's `.grad`, which never shares memory with anything
     else. owned: whether g is memory that nothing else refers to."""
     tensor = leaf.variable
@@ -388,26 +336,27 @@ def store_grad(leaf: Leaf, g: Any, owned: bool, create_graph: bool, report: Repo
     with _storing:
         old = tensor.stored_grad
         if old is not None and old.array.shape != g.shape:
-            raise ShapeError(
-                f"a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
-                f"{old.array.shape}, which is from before the tensor's .data got another shape. "
-                "Clear it first: x.grad = None."
-            )
+            raise explain.old_gradient(g, old)
         if isinstance(g, Tensor) and (create_graph or g.tangents):
-            stored = primitive.registry["clone"](g)
-            tensor.stored_grad = stored if old is None else old + stored
+            added = primitive.registry["clone"](g)
+            tensor.stored_grad = added if old is None else old + added
         else:
             array = backend.canonical(g.array if isinstance(g, Tensor) else g)
             if report is not None:
-                stored = wrap(backend.copy_with_strides_of(array, tensor.array))
-            if old is not None:
-                _add_in_place(tensor, old, array)
-            elif owned and backend.has_strides_of(array, tensor.array):
-                tensor.stored_grad = wrap(array)
+                added = wrap(_in_own_memory(array, tensor, False))
+            if old is None:
+                tensor.stored_grad = wrap(_in_own_memory(array, tensor, owned))
             else:
-                tensor.stored_grad = wrap(backend.copy_with_strides_of(array, tensor.array))
+                _add_in_place(tensor, old, array)
         if report is not None:
-            report.append((tensor, stored))
+            report.append((tensor, added))
+
+
+def _in_own_memory(array: Any, tensor: Tensor, owned: bool) -> Any:
+    """A gradient laid out as its tensor is, in memory that nothing else refers to."""
+    if backend.is_immutable(array) or (owned and backend.has_strides_of(array, tensor.array)):
+        return array
+    return backend.copy_with_strides_of(array, tensor.array)
 
 
 def _add_in_place(tensor: Tensor, old: Tensor, array: Any) -> None:

@@ -14,13 +14,11 @@ from typing import Any
 from ..backend import is_differentiable
 from . import modes, primitive
 from .modes import state
-from .primitive import OUTPUT, SHAPES, Primitive, Rule
+from .primitive import OUTPUT, SHAPES, Args, Params, Primitive, Rule
 from .tensor import Tensor, wrap
 
 
-def push(
-    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
-) -> None:
+def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
     """Give the results their tangents at all open levels at which some input has one. A node that
     was recorded keeps the tangents of the values that it saved: a later backward pass may push
     through them."""
@@ -43,17 +41,12 @@ def push(
         node.tangents = (*of_args, of_outs[0] if single else of_outs)  # type: ignore[union-attr]
 
 
-def _levels(args: tuple[Any, ...]) -> list[int]:
-    found: set[int] = set()
-    for a in args:
-        if type(a) is Tensor and a.tangents:
-            found.update(a.tangents)
-    return sorted(found.intersection(state.levels))
+def _levels(args: Args) -> list[int]:
+    found = [level for a in args if type(a) is Tensor and a.tangents for level in a.tangents]
+    return sorted(set(found).intersection(state.levels))
 
 
-def _push(
-    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Any, level: int
-) -> Any:
+def _push(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> Any:
     """The sum of what the inputs' tangents at a level contribute: a tangent or None, or of several
     results a list of them."""
     parts = [p for p in contributions(prim, args, params, out, level) if p is not None]
@@ -64,12 +57,7 @@ def _push(
 
 
 def _total(parts: Sequence[Any]) -> Any:
-    if not parts:
-        return None
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return sum(parts[1:], parts[0]) if parts else None
 
 
 def _fitted(tangent: Any, out: Tensor) -> Tensor | None:
@@ -85,9 +73,7 @@ def _fitted(tangent: Any, out: Tensor) -> Tensor | None:
     return tangent  # type: ignore[no-any-return]
 
 
-def contributions(
-    prim: Primitive, args: tuple[Any, ...], params: dict[str, Any], out: Any, level: int
-) -> list[Any]:
+def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
     """What each input's tangent adds to the output's tangent at `level`; None for inputs without a
     tangent. `out`: the result, or the tuple of several."""
     below = [lowered(a, level) for a in args]
@@ -104,9 +90,7 @@ def contributions(
     return parts
 
 
-def _call_rule(
-    rule: Rule, t: Any, inputs: list[Any], out: Any, params: dict[str, Any], index: int
-) -> Any:
+def _call_rule(rule: Rule, t: Any, inputs: list[Any], out: Any, params: Params, index: int) -> Any:
     """Call a rule with the values it names, taken from the operation's inputs and output."""
     values = []
     for source in rule.sources:

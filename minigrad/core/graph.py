@@ -13,7 +13,7 @@ of a tensor that the user made is a `Leaf` (tensor.py).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,10 @@ from .primitive import Plan, Primitive
 _by_age = attrgetter("sequence_number")
 next_sequence_number = count(1).__next__
 """A running number, one count for all threads."""
+
+
+Parents = Sequence["Node | None"]
+"""The nodes of an operation's inputs, None for those that need no gradient."""
 
 
 class Version:
@@ -71,9 +75,9 @@ class Node:
     retained: weakref.ref[Any] | None
     extras: Any
     tangents: Any = None
-    # whether its rule gives arrays that nothing else refers to, which may be added to in place
-    gives_fresh = False
+    gives_fresh = False  # whether its rule gives arrays that nothing else refers to
     has_hooks = False  # whether hooks run before or after its rule: subclasses say so
+    has_post_hooks = False  # whether hooks wait for a leaf's gradient to be stored
 
     if TYPE_CHECKING:  # what subclasses and autograd/node_hooks.py bring
         pull: Any
@@ -82,59 +86,12 @@ class Node:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    @property
-    def has_several_results(self) -> bool:
-        """Whether it stands for several results, which have a Pick each."""
-        return isinstance(self.shape, tuple) and any(not isinstance(n, int) for n in self.shape)
-
-    @property
-    def has_post_hooks(self) -> bool:
-        """Whether hooks wait for the gradient to be stored, which only that of a leaf is."""
-        return False
-
     def name(self) -> str:
         """The node's name, such as SinBackward0."""
         raise TypeError("a bare Node has no name.")
 
-    def register_tensor_hook(self, hook: Callable[[Any], Any]) -> HookHandle:
-        """Call `hook(cotangent)` when this value's cotangent is complete; a returned tensor
-        replaces it. (`Tensor.register_hook`.)"""
-        if self.hooks is None:
-            self.hooks = {}
-        return HookHandle(self.hooks, hook)
-
     def __repr__(self) -> str:
         return f"<{self.name()}>"
-
-    def __copy__(self) -> Node:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
-        raise TypeError("a graph cannot be copied. Copy a detached tensor: x.detach().clone().")
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a graph cannot be pickled. Save a detached tensor instead: x.detach().")
-
-
-class HookHandle:
-    """Removes a hook again; removing twice is harmless. Usable as a context manager."""
-
-    _numbers = count()
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
-        self.id = next(HookHandle._numbers)
-        self._hooks = hooks
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Remove this hook and no other."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> HookHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class OpNode(Node):
@@ -209,22 +166,9 @@ class Pick(Node):
         return self.source.name()
 
 
-def reached_from(roots: list[Node]) -> set[Node]:
-    """All nodes from which `roots` were computed, themselves included. A loop, not a recursion:
-    graphs are millions deep."""
-    reached = set(roots)
-    stack = list(reached)
-    while stack:
-        for parent in stack.pop().parents:
-            if parent is not None and parent not in reached:
-                reached.add(parent)
-                stack.append(parent)
-    return reached
-
-
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
     """All nodes from which `roots` were computed, in the order of a reverse pass (each after all
-    that were computed from it), and as a set."""
+    that were computed from it), and as a set. A loop, not a recursion: graphs are millions deep."""
     reached = set(roots)
     order = list(reached)
     for node in order:  # which grows meanwhile

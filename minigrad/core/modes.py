@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Protocol
 
+from .primitive import Args, Params
+
 
 class State(threading.local):
     """The switches of one thread.
@@ -25,7 +27,7 @@ class State(threading.local):
     recording: whether operations are recorded for reverse mode; levels: the numbers of the open
     levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
     walk: the nodes of the reverse pass under way, or None; needed: those of them on a path to what
-    is wanted; inside: how many passes wait for it to end.
+    is wanted.
     """
 
     recording = True
@@ -33,7 +35,6 @@ class State(threading.local):
     batches: tuple[Any, ...] = ()
     walk: Any = None
     needed: Any = None
-    inside: int = 0
 
 
 state = State()
@@ -54,7 +55,7 @@ def forward_level() -> Iterator[int]:
 
 
 class Event:
-    """One thing that the engine did.
+    """One thing that the engine did. Observers see its beginning and its end.
 
     phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it),
     "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
@@ -68,28 +69,16 @@ class Event:
     node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if
     nothing was recorded).
     result: what came out, once ended; error: the exception instead, if one was raised.
-    parent: the event during which this one began, or None.
+    parent: the event during which this one began, or None; thread: in which it happened.
+    listening: who observes it, of whom the first `begun` have seen the beginning and not the end.
     """
 
-    __slots__ = (
-        "args",
-        "error",
-        "node",
-        "params",
-        "parent",
-        "phase",
-        "primitive",
-        "result",
-        "thread",
+    __slots__ = tuple(
+        "args begun error listening node params parent phase primitive result thread".split()
     )
 
     def __init__(
-        self,
-        phase: str,
-        primitive: Any,
-        args: tuple[Any, ...],
-        params: dict[str, Any],
-        node: Any = None,
+        self, phase: str, primitive: Any, args: Args, params: Params, node: Any = None
     ) -> None:
         self.phase, self.primitive, self.args, self.params = phase, primitive, args, params
         self.node = node
@@ -97,13 +86,35 @@ class Event:
         self.error: BaseException | None = None
         self.parent: Event | None = observation.event
         self.thread = threading.get_ident()
+        self.listening, self.begun = observation.listening, 0
+
+    def begin(self) -> None:
+        """Show the event to the observers."""
+        observation.event = self
+        for observer in self.listening:
+            observer.begin(self)
+            self.begun += 1
+
+    def end(self) -> None:
+        """Call `end` of all that saw the beginning, the last one first, even if one of them
+        raises."""
+        observation.event = self.parent
+        while self.begun:
+            self.begun -= 1
+            try:
+                self.listening[self.begun].end(self)
+            except BaseException:
+                self.end()
+                raise
 
     def __repr__(self) -> str:
         return f"<{self.phase} {getattr(self.primitive, 'name', self.primitive)}>"
 
 
 class Observer(Protocol):
-    """What `observing` accepts."""
+    """What `observing` accepts. Two more methods are optional: `tensor_made(tensor)` hears of
+    each tensor made of data and not by an operation, `read(tensor, kind)` of each one turned into
+    Python's number of this kind ("float")."""
 
     def begin(self, event: Event) -> None: ...
 
@@ -114,13 +125,12 @@ class Observation(threading.local):
     """Who observes this thread, and what it is doing.
 
     listening: the observers; event: the innermost event under way; owners: the modules whose calls
-    are under way, the outermost first; made: called with each tensor that is made of data.
+    are under way, the outermost first.
     """
 
     listening: tuple[Observer, ...] = ()
     event: Event | None = None
     owners: tuple[Any, ...] = ()
-    made: Callable[[Any], None] | None = None
 
 
 observation = Observation()
@@ -132,20 +142,19 @@ _changing = threading.Lock()
 def run_observed(
     phase: str,
     primitive: Any,
-    args: tuple[Any, ...],
-    params: dict[str, Any],
-    function: Callable[..., Any],
+    args: Args,
+    params: Params,
+    run: Callable[..., Any],
     node: Any = None,
 ) -> Any:
-    """Call `function(primitive, args, params)` between `begin` and `end` of every observer of this
+    """Call `run(primitive, args, params)` between `begin` and `end` of every observer of this
     thread; `end` always comes, innermost first."""
     if not observation.listening:
-        return function(primitive, args, params)
+        return run(primitive, args, params)
     event = Event(phase, primitive, args, params, node)
-    begun: list[Observer] = []
     try:
-        _begin(begun, event)
-        event.result = function(primitive, args, params)
+        event.begin()
+        event.result = run(primitive, args, params)
         if phase == "forward":
             event.node = _node_of(event.result)
         return event.result
@@ -153,8 +162,14 @@ def run_observed(
         event.error = error
         raise
     finally:
-        observation.event = event.parent
-        _end(begun, event)
+        event.end()
+
+
+def _node_of(result: Any) -> Any:
+    """The graph node of an operation's result, or of the first of several that has one."""
+    results = result if isinstance(result, tuple) else (result,)
+    nodes = [getattr(r, "node", None) for r in results]
+    return next((node for node in nodes if node is not None), None)
 
 
 @contextmanager
@@ -168,40 +183,21 @@ def region(name: str, about: Any = None) -> Iterator[None]:
         yield
         return
     event = Event("region", None, (), {"name": name, "about": about})
-    begun: list[Observer] = []
     try:
-        _begin(begun, event)
+        event.begin()
         yield
     except BaseException as error:
         event.error = error
         raise
     finally:
-        observation.event = event.parent
-        _end(begun, event)
+        event.end()
 
 
-def _begin(begun: list[Observer], event: Event) -> None:
-    observation.event = event
+def tell(method: str, *details: Any) -> None:
+    """Call this method of those of this thread's observers that have it."""
     for observer in observation.listening:
-        observer.begin(event)
-        begun.append(observer)
-
-
-def _end(begun: list[Observer], event: Event) -> None:
-    """Call `end` of all that saw the beginning, the last one first, even if one of them raises."""
-    while begun:
-        try:
-            begun.pop().end(event)
-        except BaseException:
-            _end(begun, event)
-            raise
-
-
-def _node_of(result: Any) -> Any:
-    """The graph node of an operation's result, or of the first of several that has one."""
-    results = result if isinstance(result, tuple) else (result,)
-    nodes = [getattr(r, "node", None) for r in results]
-    return next((node for node in nodes if node is not None), None)
+        if hasattr(observer, method):
+            getattr(observer, method)(*details)
 
 
 def add_observer(observer: Observer) -> None:
@@ -240,31 +236,3 @@ def unobserved() -> Iterator[None]:
         yield
     finally:
         observation.listening = before
-
-
-@contextmanager
-def owned_by(owner: Any) -> Iterator[None]:
-    """What runs inside belongs to `owner` (a module's call). That is no event of its own: an
-    observer reads `observation.owners`."""
-    before = observation.owners
-    observation.owners = (*before, owner)
-    try:
-        yield
-    finally:
-        observation.owners = before
-
-
-def tensor_made(tensor: Any) -> Any:
-    """Report a tensor that was made of data, not by an operation, to the recorder of this thread's
-    program (which so knows that it is no input). Returns the tensor."""
-    if observation.made is not None:
-        observation.made(tensor)
-    return tensor
-
-
-def number_read(tensor: Any, kind: str) -> None:
-    """Report a tensor that was turned into Python's number of this kind ("float") to those of this
-    thread's observers that have a method `read`."""
-    for observer in observation.listening:
-        if hasattr(observer, "read"):
-            observer.read(tensor, kind)

@@ -31,7 +31,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import explain
 from ..facets import Facets
 from ..half_precision import accumulating
 
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 RuleFunction = Callable[..., Any]
+Args = tuple[Any, ...]
+"""The operands of a call: tensors, arrays and Python numbers."""
+Params = dict[str, Any]
+"""The keyword parameters of a call."""
 
 OUTPUT = -1
 """In a plan: the output itself is kept. Positions 0, 1, … are inputs."""
@@ -51,7 +54,7 @@ registry: dict[str, Primitive] = {}
 declared: list[Callable[[Primitive], None]] = []
 """Called with each operation that is declared from now on."""
 
-NO_PARAMS: dict[str, Any] = {}
+NO_PARAMS: Params = {}
 
 
 class Rule:
@@ -87,15 +90,13 @@ class Rule:
         self.sources, self.keywords = tuple(sources), tuple(keywords)
 
     @classmethod
-    def of(
-        cls, function: RuleFunction, sources: tuple[int, ...], keywords: tuple[str, ...]
-    ) -> Rule:
+    def of(cls, function: RuleFunction, sources: tuple[int, ...], keywords: Args) -> Rule:
         """A rule whose arguments are known already."""
         rule = cls.__new__(cls)
         rule.function, rule.sources, rule.keywords = function, sources, keywords
         return rule
 
-    def named(self, params: dict[str, Any], index: int) -> dict[str, Any]:
+    def named(self, params: Params, index: int) -> Params:
         """The parameters that the rule asks for; `index` is the input's position, which rules of
         operations with any number of inputs may ask for."""
         if not self.keywords:
@@ -217,19 +218,11 @@ class Primitive(Facets):
         return None if function is None else Rule(function, self.inputs, self.keywords, self.name)
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:
-        try:
-            made: Tensor = run(self, args, params)
-            return made
-        except TypeError:
-            wrong = explain.wrong_call(self, len(args), params)
-            if wrong is not None:
-                raise wrong from None
-            raise
+        return run(self, args, params)
 
-    def on_one(self, x: Any, params: dict[str, Any] = NO_PARAMS) -> Tensor:
+    def on_one(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
         """`self(x, **params)` for callers that have one operand and need no check of the call."""
-        made: Tensor = run(self, (x,), params)
-        return made
+        return run(self, (x,), params)
 
     def plan(self, mask: int) -> Plan:
         """What to keep for inputs of which those need a gradient whose bit in `mask` is set: the
@@ -256,11 +249,11 @@ class Primitive(Facets):
         return (registry.__getitem__, (self.name,))
 
 
-def _not_imported(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
     raise RuntimeError("minigrad.core.apply must be imported before an operation is called.")
 
 
-run: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any] = _not_imported
+run: Callable[[Primitive, Args, Params], Tensor] = _not_imported
 """Runs an operation. core/apply.py puts `apply` here: a declaration is callable, but its rules are
 made of declarations, so what runs an operation cannot be imported by the file that declares it."""
 

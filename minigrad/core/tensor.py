@@ -14,30 +14,33 @@ recorder of programs take part in everything.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import backend
-from ..backend import (
-    IMMUTABLE,
-    Array,
-    DType,
-    Shape,
-    as_payload,
-    is_differentiable,
-    is_immutable,
-    materialise,
-)
+from .. import backend, explain
+from ..backend import IMMUTABLE, Array, DType, Shape, as_payload, is_differentiable, is_immutable
 from ..errors import DTypeError
 from . import modes
-from .graph import Node, OpNode, Pick, Version, next_sequence_number
-from .primitive import OUTPUT, SHAPES, Primitive
+from .graph import Node, OpNode, Parents, Pick, Version, next_sequence_number
+from .primitive import OUTPUT, SHAPES, Args, Params, Primitive
 
 if TYPE_CHECKING:
     from ..tensor_methods import Methods  # what minigrad/names.py attaches
 else:
     Methods = object
+
+
+def _as_number(kind: type) -> Any:
+    """The method behind `float(x)`, and so behind `math.sin(x)`; observers hear of it."""
+
+    def method(self: Tensor) -> Any:
+        if modes.observers:
+            modes.tell("read", self, kind.__name__)
+        return kind(self.item())
+
+    return method
 
 
 class Tensor(Methods):
@@ -74,19 +77,9 @@ class Tensor(Methods):
         requires_grad: bool = False,
         stores_grad: bool | None = None,
     ) -> None:
-        if more:
-            given = ", ".join(map(repr, (data, *more)))
-            raise TypeError(
-                f"Tensor({given}): the data is one argument, as in Tensor([{given}]). For a tensor "
-                f"of these sizes write zeros({given})."
-            )
+        explain.check_data(data, more, shape)
         if data is None:
             data = backend.zeros(tuple(shape or ()), dtype or backend.default_dtype(), 0.0)
-        elif shape is not None and tuple(shape) != tuple(getattr(data, "shape", shape)):
-            raise ValueError(
-                f"Tensor(data, shape={tuple(shape)}): data has shape {tuple(data.shape)}. Give one "
-                "of the two, or reshape."
-            )
         array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
         if dtype is None and isinstance(data, list | tuple) and array.dtype.kind in "biu":
             array = as_payload(data, backend.default_dtype())
@@ -96,19 +89,14 @@ class Tensor(Methods):
             make_leaf(self)
             if stores_grad is not None and isinstance(self.node, Leaf):
                 self.node.stores_grad = stores_grad
-        if modes.observers:
-            modes.tensor_made(self)
+        made_of_data(self)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a subclass that does not say how operations treat it, as a node of a static graph
         does. Raises TypeError."""
         super().__init_subclass__(**options)
         if not hasattr(cls, "__minigrad_apply__"):
-            raise TypeError(
-                f"class {cls.__name__}(Tensor): operations take tensors as they are and would not "
-                "know this one. Keep a tensor as an attribute of a class of your own; parameters "
-                "are attributes of a Module."
-            )
+            raise explain.unknown_to_operations(cls)
 
     @property
     def shape(self) -> Shape:
@@ -130,6 +118,14 @@ class Tensor(Methods):
         """How often this tensor's memory was modified in place. (PyTorch's name.)"""
         return 0 if self.version is None else self.version.count
 
+    def item(self) -> Any:
+        """The one element as a Python number. Raises RuntimeError for several elements."""
+        if math.prod(self.array.shape) != 1:
+            raise explain.not_one_element(self)
+        return backend.to_numpy(self.array).item()
+
+    __float__, __int__, __complex__ = map(_as_number, (float, int, complex))
+
 
 class Payload:
     """The protocol for payloads that are no arrays: a value that stands for many (batching), or
@@ -145,13 +141,13 @@ class Payload:
     __slots__ = ()
 
     @staticmethod
-    def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
         """Run the operation on payloads of which at least one is of this class. Returns a payload,
         or a tuple of them for an operation with several results."""
         raise NotImplementedError
 
     @staticmethod
-    def __minigrad_rewrite__(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def __minigrad_rewrite__(prim: Primitive, args: Args, params: Params) -> Any:
         """Asked before an operation on these tensors is recorded: its result computed in another
         way, or None."""
         return None
@@ -215,11 +211,35 @@ _new: Callable[[type[Tensor]], Tensor] = Tensor.__new__
 def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None = None) -> Tensor:
     """A tensor that holds a payload, without copying."""
     out = _new(Tensor)
-    out.array = array
-    out.node = node
-    out.tangents = tangents
+    out.array, out.node, out.tangents = array, node, tangents
     out.version = out.view_of = out.stored_grad = None
     return out
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python
+    floats become float32, arrays keep their dtype. Raises DTypeError for anything else."""
+    array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
+    return new_tensor(array, requires_grad, device)
+
+
+def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """A tensor of the user's with this payload, moved to a device."""
+    if device is not None:
+        array = backend.to_device(array, str(device))
+    out = wrap(backend.canonical(array))
+    if requires_grad:
+        make_leaf(out)
+    return made_of_data(out)
+
+
+def made_of_data(tensor: Tensor) -> Tensor:
+    """Tell observers of a tensor that was made of data, not by an operation, and return it."""
+    if modes.observers:
+        modes.tell("tensor_made", tensor)
+    return tensor
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -246,11 +266,17 @@ def memory_version(tensor: Tensor) -> Version:
     if version is None:
         version = tensor.version = Version()
         version.count = 0
-        if is_immutable(tensor.array):
-            tensor.array = materialise(tensor.array)
-            if isinstance(tensor.node, Leaf):
-                tensor.node.array, tensor.node.version = tensor.array, version
+        tensor.array = backend.materialise(tensor.array)
+        if isinstance(tensor.node, Leaf):
+            tensor.node.array, tensor.node.version = tensor.array, version
     return version
+
+
+def grad_node(tensor: Tensor) -> Node | None:
+    """The node that stands for the tensor's present values."""
+    if tensor.view_of is not None:
+        tensor.view_of.refresh(tensor)
+    return tensor.node
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -272,11 +298,7 @@ def overwrite_payload(tensor: Tensor, values: Array) -> None:
 
 
 def make_node(
-    prim: Primitive,
-    args: Sequence[Any],
-    parents: Sequence[Node | None],
-    params: dict[str, Any],
-    outs: tuple[Tensor, ...],
+    prim: Primitive, args: Args, parents: Parents, params: Params, outs: tuple[Tensor, ...]
 ) -> OpNode:
     """The node of an operation's results: edges to the inputs that need a gradient (`parents`, one
     for each of `args`), and the values that their rules name."""
@@ -318,7 +340,7 @@ def make_node(
 
 
 def _shapes_to_sum_to(
-    args: Sequence[Any], parents: Sequence[Node | None], shape: Shape
+    args: Args, parents: Parents, shape: Shape
 ) -> tuple[Shape | None, ...] | None:
     """For each input that needs a gradient and was broadcast to `shape`, its own shape: its
     contribution will be summed to it. None if no input was."""

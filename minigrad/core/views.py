@@ -8,17 +8,20 @@ For an in-place operation the values are computed out of place first (so that th
 recorded like any other) and then written into the target's memory; the target takes over their
 node. If the target is a view, the base's node becomes "the base, with this region replaced", and
 every other view of that base gets its node from the base again when it is next used
-(`refresh_view`). This is PyTorch's rule, in its functional form.
+(`View.refresh`). This is PyTorch's rule, in its functional form.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from .. import explain
 from ..backend import (
     array_module,
     axis_order,
+    broadcasts,
+    can_write,
     is_differentiable,
     is_immutable,
     shares_memory,
@@ -27,10 +30,20 @@ from ..errors import InPlaceError, ShapeError
 from . import modes, primitive
 from .graph import Node, OpNode, Version
 from .modes import state
-from .primitive import Primitive
-from .tensor import Leaf, Payload, Tensor, make_node, memory_version, overwrite_payload, wrap
+from .primitive import Params, Primitive
+from .tensor import (
+    Leaf,
+    Payload,
+    Tensor,
+    grad_node,
+    make_node,
+    memory_version,
+    overwrite_payload,
+    wrap,
+)
 
 
+@dataclass(eq=False, slots=True)
 class View:
     """How a tensor looks into another one's memory.
 
@@ -41,21 +54,14 @@ class View:
     this view ("no_grad", "several", "function"), or None.
     """
 
-    __slots__ = ("base", "op", "parent_view", "version", "why_not")
-
-    def __init__(
-        self,
-        base: Tensor,
-        parent_view: View | None,
-        op: tuple[Primitive, dict[str, Any]],
-        version: int,
-        why_not: str | None = None,
-    ) -> None:
-        self.base, self.parent_view, self.op = base, parent_view, op
-        self.version, self.why_not = version, why_not
+    base: Tensor
+    parent_view: View | None
+    op: tuple[Primitive, Params]
+    version: int
+    why_not: str | None = None
 
     @property
-    def steps(self) -> tuple[tuple[Primitive, dict[str, Any]], ...]:
+    def steps(self) -> tuple[tuple[Primitive, Params], ...]:
         """The view operations that lead from the base here."""
         steps, view = [self.op], self.parent_view
         while view is not None:
@@ -63,8 +69,34 @@ class View:
             view = view.parent_view
         return tuple(reversed(steps))
 
+    def refresh(self, tensor: Tensor) -> None:
+        """Give the tensor, which is this view, its node again if its memory was modified in place
+        since: by the operations that lead to it, from the base as it is now."""
+        if tensor.version is None or self.version == tensor.version.count:
+            return
+        if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
+            if grad_node(self.base) is not None:
+                raise explain.view_and_leaf(tensor)
+            self.version = tensor.version.count
+            return
+        if self.why_not == "no_grad" and grad_node(self.base) is not None:
+            if not state.recording:
+                return
+            raise explain.ambiguous_view(tensor)
+        self.version = tensor.version.count
+        with modes.unobserved():
+            current = self.base
+            before, state.recording = state.recording, True
+            try:
+                for prim, params in self.steps:
+                    current = prim(current, **params)
+            finally:
+                state.recording = before
+        _move_retained(tensor.node, current.node)
+        tensor.node, tensor.tangents = current.node, current.tangents
 
-def mark_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tensor) -> None:
+
+def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter too, and remember how
     to get there from the base."""
     if is_immutable(source.array):  # a bare number has no memory to look into: give it some
@@ -79,41 +111,6 @@ def mark_view(prim: Primitive, source: Tensor, params: dict[str, Any], out: Tens
     if parent is not None:
         base, why_not = parent.base, why_not or parent.why_not
     out.view_of = View(base, parent, (prim, params), version.count, why_not)
-
-
-def refresh_view(tensor: Tensor) -> None:
-    """Give a view its node again if its memory was modified in place since: by the operations that
-    lead to it, from the base as it is now."""
-    view = tensor.view_of
-    if view is None or tensor.version is None or view.version == tensor.version.count:
-        return
-    if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
-        if grad_node(view.base) is not None:
-            raise explain.view_and_leaf(tensor)
-        view.version = tensor.version.count
-        return
-    if view.why_not == "no_grad" and grad_node(view.base) is not None:
-        if not state.recording:
-            return
-        raise explain.ambiguous_view(tensor)
-    view.version = tensor.version.count
-    with modes.unobserved():
-        current = view.base
-        before, state.recording = state.recording, True
-        try:
-            for prim, params in view.steps:
-                current = prim(current, **params)
-        finally:
-            state.recording = before
-    _move_retained(tensor.node, current.node)
-    tensor.node, tensor.tangents = current.node, current.tangents
-
-
-def grad_node(tensor: Tensor) -> Node | None:
-    """The node that stands for the tensor's present values."""
-    if tensor.view_of is not None:
-        refresh_view(tensor)
-    return tensor.node
 
 
 def _move_retained(old: Node | None, new: Node | None) -> None:
@@ -144,7 +141,7 @@ def assign(
     if type(value.node) is OpNode:
         _keep_old_values(value.node, memory_version(target))
     if value.shape != target.shape:
-        if not _broadcasts(value.shape, target.shape):
+        if not broadcasts(value.shape, target.shape):
             raise ShapeError(
                 f"{operation}: the result has shape {value.shape}, which does not fit the target "
                 f"of shape {target.shape}. An in-place operation cannot make its target grow; use "
@@ -152,7 +149,7 @@ def assign(
             )
         value = primitive.registry["broadcast_to"](value, shape=target.shape)
     if value.dtype != target.dtype:
-        if not fits(value.dtype, target.dtype):
+        if not can_write(value.dtype, target.dtype):
             raise InPlaceError(
                 f"{operation}: the result has dtype {value.dtype}, which cannot be written into a "
                 f"tensor of dtype {target.dtype}. Use the out-of-place form, or convert the target "
@@ -198,7 +195,7 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     overwrite_payload(target, value.array)
     base.tangents = tangents
     memory_version(base)
-    refresh_view(target)
+    view.refresh(target)
 
 
 def check_target(
@@ -239,20 +236,3 @@ def _keep_old_values(node: OpNode, version: Version) -> None:
         for entry in node.versions
         if entry[1] is not version or isinstance(saved[entry[0]], tuple)
     )
-
-
-def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
-    return len(padded) == len(target) and all(
-        a in (1, b) for a, b in zip(padded, target, strict=True)
-    )
-
-
-def fits(dtype: Any, target: Any) -> bool:
-    """Whether values of a dtype may be written into memory of another one: of the same or a higher
-    kind (booleans, integers, floating, complex)."""
-    order = ("b", "iu", "fV", "c")  # NumPy gives bfloat16 the kind "V"
-    rank, limit = (
-        next(i for i, kinds in enumerate(order) if d.kind in kinds) for d in (dtype, target)
-    )
-    return rank <= limit

@@ -14,6 +14,7 @@ from ..functions import arange, cat, clamp, logsumexp, stack, where
 from ..nn.functional.reduction import reduced
 
 
+# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
 def ctc_loss(
     log_probs: Any,
     targets: Any,
@@ -61,42 +62,9 @@ def ctc_loss(
             f"ctc_loss: needs {samples} lengths, those of inputs at most {steps}; got {times} and"
             f" {sizes}."
         )
-    longest = max(sizes, default=0)
-    rows = []
-    for i, n in enumerate(sizes):
-        own = labels[i, :n] if labels.ndim == 2 else labels[sum(sizes[:i]) : sum(sizes[:i]) + n]
-        rows.append(
-            cat(
-                [
-                    own.to(backend.int64),
-                    functions.full((longest - n,), blank, dtype=backend.int64, device=own.device),
-                ]
-            )
-        )
-    plain = stack(rows)  # (N, S), filled up with blanks
-    places = stack([functions.full_like(plain, blank), plain], 2).reshape(samples, -1)
-    places = cat(
-        [places, functions.full((samples, 1), blank, dtype=backend.int64, device=logs.device)], 1
-    )  # blank, label, blank, label, … blank
-    jump = cat(
-        [
-            functions.zeros(samples, 2, dtype=backend.bool_, device=logs.device),
-            (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2]),
-        ],
-        1,
-    )
-    never = functions.full((samples, 2), -math.inf, dtype=logs.dtype, device=logs.device)
+    places = _places(labels, sizes, blank)
+    ended = _prefixes(logs, places, blank)
     each = arange(samples, device=logs.device).reshape(-1, 1)
-    scores = [logs[t][each, places] for t in range(steps)]
-    alpha = where(arange(places.shape[1], device=logs.device) < 2, scores[0], -math.inf)
-    ended = [alpha]
-    for score in scores[1:]:
-        one, two = (
-            cat([never[:, :1], alpha[:, :-1]], 1),
-            cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]],
-        )
-        alpha = _log_sum(stack([alpha, one, where(jump, two, -math.inf)])) + score
-        ended.append(alpha)
     last = stack(ended)[
         functions.tensor([t - 1 for t in times], dtype=backend.int64, device=logs.device),
         arange(samples, device=logs.device),
@@ -117,6 +85,47 @@ def ctc_loss(
         reduction,
         "ctc_loss",
     )
+
+
+def _places(labels: Tensor, sizes: list[int], blank: int) -> Tensor:
+    """Each target with a blank before, between and after its labels, filled up with blanks: (N,
+    2 S + 1).
+    """
+    longest, samples = max(sizes, default=0), len(sizes)
+    rows = []
+    for i, n in enumerate(sizes):
+        own = labels[i, :n] if labels.ndim == 2 else labels[sum(sizes[:i]) : sum(sizes[:i]) + n]
+        fill = functions.full((longest - n,), blank, dtype=backend.int64, device=own.device)
+        rows.append(cat([own.to(backend.int64), fill]))
+    plain = stack(rows)  # (N, S)
+    pairs = stack([functions.full_like(plain, blank), plain], 2).reshape(samples, -1)
+    end = functions.full((samples, 1), blank, dtype=backend.int64, device=labels.device)
+    return cat([pairs, end], 1)
+
+
+def _prefixes(logs: Tensor, places: Tensor, blank: int) -> list[Tensor]:
+    """ln α after each of the T draws: (N, 2 S + 1) each."""
+    steps, samples, _ = logs.shape
+    jump = cat(
+        [
+            functions.zeros(samples, 2, dtype=backend.bool_, device=logs.device),
+            (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2]),
+        ],
+        1,
+    )
+    never = functions.full((samples, 2), -math.inf, dtype=logs.dtype, device=logs.device)
+    each = arange(samples, device=logs.device).reshape(-1, 1)
+    scores = [logs[t][each, places] for t in range(steps)]
+    alpha = where(arange(places.shape[1], device=logs.device) < 2, scores[0], -math.inf)
+    ended = [alpha]
+    for score in scores[1:]:
+        one, two = (
+            cat([never[:, :1], alpha[:, :-1]], 1),
+            cat([never, alpha[:, :-2]], 1)[:, : alpha.shape[1]],
+        )
+        alpha = _log_sum(stack([alpha, one, where(jump, two, -math.inf)])) + score
+        ended.append(alpha)
+    return ended
 
 
 def _log_sum(x: Tensor) -> Tensor:

@@ -3,22 +3,23 @@
 operations.py has a function of one operand, of two or of more for each operation, backward.py a
 loop for the usual node. `enable` puts them in the place of what minigrad/core does in so many
 calls, `disable` takes them away again, and then everything goes the way that core describes.
-They are on when minigrad is imported. One switch for all threads; do not turn it while another
-thread computes.
+They are on when minigrad is imported, unless the environment says MINIGRAD_FAST=0: so any program,
+and any tests, run without them (`MINIGRAD_FAST=0 pytest tests/core`). One switch for all threads;
+do not turn it while another thread computes.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import explain
 from ..core import backward as core_backward
 from ..core import primitive
 from ..core.primitive import Primitive
 from . import backward
-from .operations import on_itself, on_many, on_one, on_two
+from .operations import call, on_itself, on_many, on_one, on_two
 
 __all__ = ["disable", "disabled", "enable", "is_enabled", "operator", "update_operator"]
 
@@ -43,7 +44,7 @@ def enable() -> None:
     for prim in primitive.registry.values():
         _connect(prim)
     primitive.declared.append(_connect)
-    setattr(Primitive, "__call__", _call)  # mypy does not let a method be assigned  # noqa: B010
+    setattr(Primitive, "__call__", call)  # mypy does not let a method be assigned  # noqa: B010
     core_backward.walk_graph = backward.walk_graph
     for owner, name, _, fast in _operators:
         setattr(owner, name, fast)
@@ -114,20 +115,5 @@ def _connect(prim: Any) -> None:
     prim.on_one, prim.on_two, prim.on_many = on_one(prim), on_two(prim), on_many(prim)
 
 
-def _call(self: Any, *args: Any, **params: Any) -> Any:
-    """What takes the place of `Primitive.__call__`."""
-    try:
-        count = len(args)
-        if count == 1:
-            return self.on_one(args[0], params)
-        if count == 2:
-            return self.on_two(args[0], args[1], params)
-        return self.on_many(args, params)
-    except TypeError:
-        wrong = explain.wrong_call(self, len(args), params)
-        if wrong is not None:
-            raise wrong from None
-        raise
-
-
-enable()
+if os.environ.get("MINIGRAD_FAST") != "0":
+    enable()

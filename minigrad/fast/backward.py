@@ -1,7 +1,9 @@
 """The backward loop for the usual node: one real result, arrays, no hooks, no observers.
 
 A small operation costs less than the questions that the general loop asks about it, so here each is
-asked once, and all work is done without a call. Everything else goes to `Pass.visit`.
+asked once, and all work is done without a call. A cotangent whose buffer belongs to the pass alone
+("owned") is added to in place, and becomes a leaf's `.grad` without a copy. Everything else goes to
+`Pass.visit`.
 """
 
 from __future__ import annotations
@@ -11,14 +13,15 @@ from typing import Any
 from ..backend import NumpyArray, float32, float64, numpy
 from ..core import primitive
 from ..core.backward import Pass, check_contribution, store_grad
-from ..core.graph import OpNode
+from ..core.graph import Node, OpNode, Pick
 from ..core.modes import observers
 from ..core.tensor import Leaf
 
 
 def walk_graph(walk: Pass) -> None:
     """What `core.backward.walk_graph` does."""
-    cotangents, owned, needed, targets = walk.cotangents, walk.owned, walk.needed, walk.targets
+    cotangents, needed, targets = walk.cotangents, walk.needed, walk.targets
+    owned: set[Node] = set()
     general = walk.differentiable
     sum_to = primitive.registry["sum_to"]
     node: Any
@@ -36,10 +39,13 @@ def walk_graph(walk: Pass) -> None:
             walk.visit(node, g)
             continue
         if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
-            if type(node) is not Leaf:
+            if type(node) is Leaf:
+                if walk.accumulate and node.stores_grad:
+                    store_grad(node, g, False, walk.report, node in owned)
+            elif type(node) is Pick or isinstance(node, Leaf):
                 walk.visit(node, g)
-            elif walk.accumulate and node.stores_grad:
-                store_grad(node, g, node in owned, False, walk.report)
+            else:
+                _pull(walk, node, g, owned)
             continue
         values = node.saved
         if values is None:
@@ -84,3 +90,21 @@ def walk_graph(walk: Pass) -> None:
         if not walk.retain_graph and node.plan.keeps_values:
             node.saved, node.versions = None, ()
         values = c = g = None  # nothing but the graph keeps memory while the next node runs
+
+
+def _pull(walk: Pass, node: Any, g: Any, owned: set[Node]) -> None:
+    """Carry the cotangent of an unusual node to its inputs."""
+    cotangents = walk.cotangents
+    fresh = node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
+    parts = walk.pull(node, g)
+    if not walk.retain_graph:
+        node.release()
+    for parent, part in parts:
+        if parent in owned and type(part) is NumpyArray:
+            cotangents[parent] += part
+            continue
+        first = parent not in cotangents
+        walk.add(parent, part)
+        own = cotangents[parent]
+        if type(own) is NumpyArray and (not first or (fresh and own is not g and own.base is None)):
+            owned.add(parent)

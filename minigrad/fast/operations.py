@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import explain
 from ..backend import (
     FAST_DTYPES,
     IMMUTABLE,
@@ -34,7 +35,7 @@ from ..core.graph import OpNode, next_sequence_number
 from ..core.modes import observers, state
 from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor, make_node, memory_version, wrap
-from ..core.views import mark_view, refresh_view
+from ..core.views import mark_view
 
 _NUMBERS = frozenset((float, int))
 _new_tensor = Tensor.__new__
@@ -45,6 +46,22 @@ def is_simple(prim: Primitive, operands: int) -> bool:
     decide."""
     fixed = prim.outputs == 1 and not prim.variadic and "dtype" not in prim.keywords
     return fixed and len(prim.inputs) == operands
+
+
+def call(self: Any, *args: Any, **params: Any) -> Any:
+    """What takes the place of `Primitive.__call__`."""
+    try:
+        count = len(args)
+        if count == 1:
+            return self.on_one(args[0], params)
+        if count == 2:
+            return self.on_two(args[0], args[1], params)
+        return self.on_many(args, params)
+    except TypeError:
+        wrong = explain.wrong_call(self, len(args), params)
+        if wrong is not None:
+            raise wrong from None
+        raise
 
 
 def on_one(prim: Primitive) -> Callable[..., Any]:
@@ -67,7 +84,7 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
         kind = type(a)
         if kind is Tensor:
             if a.view_of is not None:
-                refresh_view(a)
+                a.view_of.refresh(a)
             x = a.array
             kind = type(x)
         if kind is NumpyArray:
@@ -135,13 +152,13 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
         first = type(a)
         if first is Tensor:
             if a.view_of is not None:
-                refresh_view(a)
+                a.view_of.refresh(a)
             x, left, tangents = a.array, a.node, a.tangents
             first = type(x)
         second = type(b)
         if second is Tensor:
             if b.view_of is not None:
-                refresh_view(b)
+                b.view_of.refresh(b)
             if b.tangents is not None:
                 tangents = b.tangents
             y, right = b.array, b.node
@@ -232,7 +249,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
             parent = None
             if type(a) is Tensor:
                 if a.view_of is not None:
-                    refresh_view(a)
+                    a.view_of.refresh(a)
                 if a.tangents is not None:
                     dual = True
                 x, parent, tensors = a.array, a.node, True

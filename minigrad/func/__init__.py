@@ -1,12 +1,12 @@
 """Derivatives and batches as functions of functions, freely nestable: PyTorch's torch.func.
 
-grad(f), value_and_grad(f)     the gradient of a scalar-valued f
-gradients.py vjp(f, x), jvp(f, (x,), (v,))  one row or column combination of the Jacobian
-linearize(f, x)                the push at x, to be called for many tangents jacrev(f), jacfwd(f)
-the whole Jacobian, all seeds in one pass                  jacobians.py hessian(f)
-the second derivatives vmap(f)                        f for a whole batch
-vmap.py functional_call(m, parameters) a module as a function of its parameters
-modules.py
+gradients.py    grad(f), value_and_grad(f)    the gradient of a scalar-valued f
+                vjp(f, x), jvp(f, (x,), (v,)) one row or column combination of the Jacobian
+                linearize(f, x)               the push at x, to be called for many tangents
+jacobians.py    jacrev(f), jacfwd(f)          the whole Jacobian, all seeds in one pass
+                hessian(f)                    the second derivatives
+vmap.py         vmap(f)                       f for a whole batch
+modules.py      functional_call(m, parameters)    a module as a function of its parameters
 """
 
 from .gradients import grad, grad_and_value, jvp, linearize, value_and_grad, vjp

@@ -14,10 +14,9 @@ from typing import Any
 from .. import backend
 from ..batching import per_example
 from ..core.backward import differentiate
-from ..core.graph import reached_from
+from ..core.graph import youngest_first
 from ..core.modes import forward_level, state
-from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like
 from ..grad_mode import enable_grad
@@ -166,20 +165,14 @@ def jvp(
     for i, x in enumerate(points):
         require_differentiable(x, f"jvp: primal {i}")
     with forward_level() as level:
-        duals = []
-        for x, v in zip(points, directions, strict=True):
-            dual = clone(x)
-            dual.tangents = {**(dual.tangents or {}), level: v}
-            duals.append(dual)
+        duals = [dual(x, v, level) for x, v in zip(points, directions, strict=True)]
         outputs, aux = with_aux(function(*rebuild(duals)), has_aux, "jvp")
         flat, rebuild_outputs = outputs_of(outputs, "jvp")
-        values, pushed = [], []
-        for out in flat:
-            values.append(_without(out, level))
-            tangent = (out.tangents or {}).get(level)
-            pushed.append(zeros_like(out) if tangent is None else tangent)
+        parts = [split(out, level) for out in flat]
+        values = [value for value, _ in parts]
+        pushed = [zeros_like(value) if t is None else t for value, t in parts]
         extras, rebuild_aux = flatten(aux)
-        aux = rebuild_aux([_without(e, level) if isinstance(e, Tensor) else e for e in extras])
+        aux = rebuild_aux([split(e, level)[0] if isinstance(e, Tensor) else e for e in extras])
     answer = rebuild_outputs(values), rebuild_outputs(pushed)
     return (*answer, aux) if has_aux else answer
 
@@ -212,11 +205,18 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 # ------------------------------------------------------------------------------------------ helpers
 
 
-def _without(x: Tensor, level: int) -> Tensor:
-    """x without its tangent at `level`."""
+def dual(x: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """A copy of x that carries a tangent at `level`."""
+    made = clone(x)
+    made.tangents = {**(made.tangents or {}), level: tangent}
+    return made
+
+
+def split(x: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
+    """x without its tangent at `level`, and that tangent."""
     grad_node(x)  # a view's tangents may have to be derived again
     lower = {k: t for k, t in (x.tangents or {}).items() if k != level}
-    return wrap(x.array, x.node, lower or None)
+    return wrap(x.array, x.node, lower or None), (x.tangents or {}).get(level)
 
 
 def _extras(aux: Any, inputs: list[Tensor]) -> Any:
@@ -373,7 +373,7 @@ def pulled_or_none(
     elif create_graph is None:
         own = {*targets, *(x.node for x in hidden)}
         create_graph = any(
-            isinstance(n, Leaf) and n not in own for n in reached_from(roots)
+            isinstance(n, Leaf) and n not in own for n in youngest_first(roots)[1]
         ) or any(c.node is not None for c in seeds)
     captured = differentiate(
         roots,
@@ -411,6 +411,6 @@ def released(out: Tensor, inputs: list[Tensor]) -> Tensor:
     outer = (
         state.recording
         and node is not None
-        and any(isinstance(n, Leaf) and n not in own for n in reached_from([node]))
+        and any(isinstance(n, Leaf) and n not in own for n in youngest_first([node])[1])
     )
     return out if outer else wrap(out.array, None, out.tangents)

@@ -6,6 +6,7 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 raises IndexError naming the range. `minigrad.arrays` has more of them, made of these.
 """
 
+from ..core.tensor import tensor
 from ..names import offered
 from .arguments import axes_of, axis_of, plain_index, sizes_of  # noqa: F401
 from .creation import *  # what each file publishes, listed in its __all__  # noqa: F403
@@ -18,4 +19,4 @@ from .results import in_own_memory, in_own_memory_or_view  # noqa: F401
 from .selection import *  # noqa: F403
 from .shapes import *  # noqa: F403
 
-__all__ = offered(__name__)
+__all__ = ["tensor", *offered(__name__)]

@@ -6,42 +6,10 @@ from typing import Any
 
 from .. import backend
 from ..backend import DType
-from ..core import modes
-from ..core.tensor import Tensor, as_tensor, make_leaf, memory_version, wrap
-from ..errors import DTypeError
+from ..core.tensor import Tensor, as_tensor, made_of_data, memory_version, new_tensor, wrap
 from ..names import TensorLike, publish, unlisted
 from ..ops import elementwise as ew
 from .arguments import not_negative, sizes_of
-
-
-@unlisted
-def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor of the user's with this payload, moved to a device, which observers see."""
-    out = wrap(
-        backend.canonical(array) if device is None else backend.to_device(array, str(device))
-    )
-    if requires_grad:
-        make_leaf(out)
-    return modes.tensor_made(out) if modes.observers else out
-
-
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python
-    floats become float32, arrays keep their dtype. Raises DTypeError for anything else.
-    """
-    # Tensor(shape=…) without data means zeros; here it is a mistake, often a .grad that was never
-    # filled
-    if data is None:
-        raise DTypeError(
-            "cannot make a tensor of None: use numbers, nested lists of equal length, or arrays."
-        )
-    return new_tensor(
-        backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype),
-        requires_grad,
-        device,
-    )
 
 
 @unlisted  # mg.as_tensor
@@ -50,10 +18,7 @@ def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     array = backend.as_payload(data, dtype, copy=False)
-    out: Tensor = modes.tensor_made(
-        wrap(array if device is None else backend.to_device(array, str(device)))
-    )
-    return out
+    return made_of_data(wrap(array if device is None else backend.to_device(array, str(device))))
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -67,7 +32,7 @@ def from_numpy(array: Any) -> Tensor:
         )
     out = wrap(backend.materialise(array))
     memory_version(out)
-    return modes.tensor_made(out) if modes.observers else out
+    return made_of_data(out)
 
 
 def from_dlpack(source: TensorLike) -> Tensor:
@@ -80,7 +45,7 @@ def from_dlpack(source: TensorLike) -> Tensor:
     """
     out = wrap(backend.materialise(backend.from_dlpack(source)))
     memory_version(out)
-    return modes.tensor_made(out) if modes.observers else out
+    return made_of_data(out)
 
 
 def full(

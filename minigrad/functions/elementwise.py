@@ -9,6 +9,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .. import backend, fast
+from ..core.apply import (
+    function_of_one,
+    function_of_two,
+    is_operand,
+    operator_of,
+    reflected_operator_of,
+)
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, as_tensor
 from ..names import TensorLike, attach, in_place, into, public, publish, unlisted
@@ -44,13 +51,7 @@ def unary(
     name: where it is not the primitive's; params: of the primitive; options: of `names.public`,
     in_place being True by default.
     """
-    fixed = params or {}
-
-    def function(input: Any, *, out: Any = None) -> Tensor:
-        if out is not None:
-            return into(out, function(input), operation.name, (input,))
-        return operation.on_one(input if type(input) is Tensor else as_tensor(input), fixed)
-
+    function: Unary = function_of_one(operation, params or {}, into)
     ends = "integers give the default floating dtype where the result is not an integer."
     _declare(
         function, name or operation.name, f"{text} Element by element; same shape; {ends}", options
@@ -62,14 +63,7 @@ def unary(
 def binary(operation: Primitive, text: str, **options: Any) -> Binary:
     """The function of two tensors that a primitive computes, as `unary`."""
 
-    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        if out is not None:
-            return into(out, function(input, other), operation.name, (input, other))
-        if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-            input = as_tensor(input)
-        return run(input, other)
-
-    run: Callable[[Any, Any], Tensor] = operation
+    function: Binary = function_of_two(operation, into)
     _declare(function, operation.name, f"{text} Operands broadcast; dtypes are promoted.", options)
     return function
 
@@ -282,40 +276,6 @@ def rsub(x: TensorLike, other: TensorLike, *, alpha: Any = 1) -> Tensor:
 
 # ------------------------------------------------------------------------------- Python's operators
 
-_COMMON = frozenset((Tensor, float, int))
-
-
-def _accepts(other: TensorLike) -> bool:
-    """Whether operators take `other` as an operand; Python asks other types for their own."""
-    kind = type(other)
-    return (
-        kind in backend.MODULES
-        or isinstance(other, Tensor | list | tuple)
-        or hasattr(other, "__array__")
-        or hasattr(kind, "__minigrad_apply__")
-    )
-
-
-def _operator(operation: Any) -> Callable[[Any, Any], Any]:
-    """`self op other`; NotImplemented for foreign types."""
-
-    def method(self: Any, other: Any) -> Any:
-        suits = type(other) in _COMMON or _accepts(other)
-        return operation(self, other) if suits else NotImplemented
-
-    return method
-
-
-def _reflected(operation: Any) -> Callable[[Any, Any], Any]:
-    """`other op self`, where `other` is no tensor."""
-
-    def method(self: Any, other: Any) -> Any:
-        suits = type(other) in _COMMON or _accepts(other)
-        return operation(other, self) if suits else NotImplemented
-
-    return method
-
-
 _KERNELS: dict[Any, Callable[[Any, Any], Any]] = {
     ew.add: operator.iadd,
     ew.sub: operator.isub,
@@ -328,7 +288,7 @@ _KERNELS: dict[Any, Callable[[Any, Any], Any]] = {
 def _augmented(operation: Any, name: str, symbol: str) -> Callable[[Any, Any], Any]:
     """`self op= other`."""
     write = in_place(operation, name, f"x {symbol}= …")
-    return lambda self, other: write(self, other) if _accepts(other) else NotImplemented
+    return lambda self, other: write(self, other) if is_operand(other) else NotImplemented
 
 
 @unlisted
@@ -339,8 +299,8 @@ def attach_operator(name: str, symbol: str, operation: Any, primitive: Any = Non
     name: of Python's method, without underscores. operation: a primitive, or a function that looks
     at its operands first; primitive: what it computes with plain operands, if it need not look.
     """
-    attach(f"__{name}__", _operator(operation))
-    attach(f"__r{name}__", _reflected(operation))
+    attach(f"__{name}__", operator_of(operation))
+    attach(f"__r{name}__", reflected_operator_of(operation))
     attach(f"__i{name}__", _augmented(operation, f"__i{name}__", symbol))
     if isinstance(primitive or operation, Primitive):
         fast.operator(Tensor, f"__{name}__", primitive or operation)
@@ -356,7 +316,7 @@ for _name, _symbol in zip(
     attach_operator(_name, _symbol, BINARY[_name])
 attach_operator("pow", "**", pow)
 for _name, _operation in COMPARISONS.items():
-    attach(f"__{_name}__", _operator(_operation))
+    attach(f"__{_name}__", operator_of(_operation))
     fast.operator(Tensor, f"__{_name}__", _operation)
 attach("__hash__", lambda self: id(self))
 attach("__neg__", lambda self: ew.neg(self))

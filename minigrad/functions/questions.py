@@ -8,7 +8,6 @@ from typing import Any
 from .. import backend, grad_mode
 from ..backend import DType
 from ..core.tensor import Tensor, alias, as_tensor
-from ..core.views import fits
 from ..names import TensorLike, public, publish
 from .elementwise import eq
 from .reductions import all
@@ -77,7 +76,7 @@ def is_nonzero(x: Tensor) -> bool:
 def can_cast(source: TensorLike, target: Any) -> bool:
     """Whether a result of the first dtype may be written in place into a tensor of the second."""
     first, second = backend.as_dtype(source), backend.as_dtype(target)
-    return fits(first, second)
+    return backend.can_write(first, second)
 
 
 def is_inference(x: Tensor) -> bool:

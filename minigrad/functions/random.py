@@ -7,12 +7,11 @@ from typing import Any
 
 from .. import backend
 from ..batching import drawn
-from ..core.tensor import Tensor, alias, as_tensor
+from ..core.tensor import Tensor, alias, as_tensor, new_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
 from ..ops import random as random_ops
 from .arguments import not_negative, sizes_of
-from .creation import new_tensor
 
 
 def manual_seed(seed: int) -> None:

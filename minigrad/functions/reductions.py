@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend, ops
@@ -94,110 +95,97 @@ def mean(
     )
 
 
-def amax(
-    x: TensorLike,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN
-    elements share the derivative (PyTorch gives NaN to all elements).
-    """
-    return _extreme(rd.amax, as_tensor(x), either(dim, axis), keepdim or keepdims)
+def _reduction(
+    name: str, compute: Callable[[Tensor, Any, bool], Tensor], text: str
+) -> Callable[..., Tensor]:
+    """The function that reduces `dim` by `compute(x, dim, keepdim)`."""
+
+    def reduction(
+        x: TensorLike,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        return compute(as_tensor(x), either(dim, axis), keepdim or keepdims)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = text
+    return reduction
 
 
-def amin(
-    x: TensorLike,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`."""
-    return _extreme(rd.amin, as_tensor(x), either(dim, axis), keepdim or keepdims)
+def _extreme(operation: Primitive) -> Callable[[Tensor, Any, bool], Tensor]:
+    def compute(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+        axes = reduced_axes(x, axes_of(x, dim, operation.name))
+        if builtins.any(x.shape[a] == 0 for a in axes):
+            raise IndexError(
+                f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty,"
+                " so there is no element to choose."
+            )
+        return operation(x, axes=axes, keepdims=keepdim)
+
+    return compute
 
 
-def _extreme(operation: Primitive, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    axes = reduced_axes(x, axes_of(x, dim, operation.name))
-    if builtins.any(x.shape[a] == 0 for a in axes):
-        raise IndexError(
-            f"{operation.name}: dimension {next(a for a in axes if x.shape[a] == 0)} is empty, so"
-            " there is no element to choose."
-        )
-    return operation(x, axes=axes, keepdims=keepdim)
+amax = _reduction(
+    "amax",
+    _extreme(rd.amax),
+    "Largest element over `dim`; equal ones share the derivative evenly. NaN wins, and the NaN"
+    " elements share the derivative (PyTorch gives NaN to all elements).",
+)
+amin = _reduction(
+    "amin",
+    _extreme(rd.amin),
+    "Smallest element over `dim`; equal ones share the derivative evenly. NaN as in `amax`.",
+)
 
 
-def argmax(
-    x: TensorLike,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    axis: int | None = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Index (int64) of the largest element, the first of equals; of the flattened tensor without
-    `dim`. Raises IndexError where there is none.
-    """
-    return _place(rd.argmax, as_tensor(x), either(dim, axis), keepdim or keepdims)
+def _place(operation: Primitive) -> Callable[[Tensor, Any, bool], Tensor]:
+    def compute(x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+        axis = None if dim is None else axis_of(x.ndim, dim, operation.name)
+        if (x.shape[axis] if axis is not None and x.ndim else math.prod(x.shape)) == 0:
+            raise IndexError(
+                f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}"
+                f"{'' if dim is None else f' along dimension {dim}'}."
+            )
+        return operation(x, axis=axis, keepdims=keepdim)
+
+    return compute
 
 
-def argmin(
-    x: TensorLike,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    axis: int | None = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Index (int64) of the smallest element, the first of equals; of the flattened tensor without
-    `dim`. Raises IndexError where there is none.
-    """
-    return _place(rd.argmin, as_tensor(x), either(dim, axis), keepdim or keepdims)
+argmax = _reduction(
+    "argmax",
+    _place(rd.argmax),
+    "Index (int64) of the largest element, the first of equals; of the flattened tensor without"
+    " `dim`. Raises IndexError where there is none.",
+)
+argmin = _reduction(
+    "argmin",
+    _place(rd.argmin),
+    "Index (int64) of the smallest element, the first of equals; of the flattened tensor without"
+    " `dim`. Raises IndexError where there is none.",
+)
 
 
-def _place(operation: Primitive, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    axis = None if dim is None else axis_of(x.ndim, dim, operation.name)
-    if (x.shape[axis] if axis is not None and x.ndim else math.prod(x.shape)) == 0:
-        raise IndexError(
-            f"{operation.name}: there is no element to choose in a tensor of shape {x.shape}"
-            f"{'' if dim is None else f' along dimension {dim}'}."
-        )
-    return operation(x, axis=axis, keepdims=keepdim)
+def _truth(operation: Primitive, name: str) -> Callable[[Tensor, Any, bool], Tensor]:
+    def compute(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+        found = operation(x, axes=reduced_axes(x, axes_of(x, dim, name)), keepdims=keepdim)
+        return found.to(backend.uint8) if x.dtype == backend.uint8 else found
+
+    return compute
 
 
-def all(
-    x: TensorLike,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8."""
-    x = as_tensor(x)
-    found = rd.all_(
-        x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "all")), keepdims=keepdim or keepdims
-    )
-    return found.to(backend.uint8) if x.dtype == backend.uint8 else found
-
-
-def any(
-    x: TensorLike,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8."""
-    x = as_tensor(x)
-    found = rd.any_(
-        x, axes=reduced_axes(x, axes_of(x, either(dim, axis), "any")), keepdims=keepdim or keepdims
-    )
-    return found.to(backend.uint8) if x.dtype == backend.uint8 else found
+all = _reduction(
+    "all",
+    _truth(rd.all_, "all"),
+    "Whether all elements (over `dim`) are non-zero: boolean, uint8 for uint8.",
+)
+any = _reduction(
+    "any",
+    _truth(rd.any_, "any"),
+    "Whether some element (over `dim`) is non-zero: boolean, uint8 for uint8.",
+)
 
 
 def softmax(x: TensorLike, dim: int = -1, *, dtype: Any = None, axis: int | None = None) -> Tensor:
@@ -214,20 +202,18 @@ def log_softmax(
     return nw.log_softmax(x, axis=axis_of(x.ndim, dim if axis is None else axis, "log_softmax"))
 
 
-def logsumexp(
-    x: TensorLike,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements."""
-    x, keepdim = as_tensor(x), keepdim or keepdims
-    axes = reduced_axes(x, axes_of(x, either(dim, axis), "logsumexp"))
+def _logsumexp(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    axes = reduced_axes(x, axes_of(x, dim, "logsumexp"))
     if backend.is_complex(x.dtype):
         return _complex_logsumexp(x, axes, keepdim)
     return ops.scans.logsumexp(x, axes=axes, keepdims=keepdim)
+
+
+logsumexp = _reduction(
+    "logsumexp",
+    _logsumexp,
+    "ln Σ e^x over `dim` (all axes by default), without overflow; −∞ over no elements.",
+)
 
 
 def _complex_logsumexp(x: Tensor, axes: tuple[int, ...], keepdim: bool) -> Tensor:

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend
-from ..autograd.node_hooks import extras_with_hooks
-from ..core.graph import HookHandle, Node, OpNode, Pick
-from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, memory_version, wrap
-from ..core.views import grad_node
+from ..autograd.backward import run_backward
+from ..autograd.node_hooks import extras_with_hooks, register_tensor_hook
+from ..core import backward as core_backward
+from ..core.graph import Node, OpNode, Pick
+from ..core.modes import state
+from ..core.tensor import Leaf, Tensor, alias, as_tensor, grad_node, make_leaf, memory_version, wrap
 from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
 from ..explain import check_gradient
+from ..hook_handle import HookHandle
 from ..names import attach, attribute, method
 
 
@@ -28,9 +31,10 @@ def backward(
     """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See
     `minigrad.autograd.backward`.
     """
-    from ..autograd.backward import run_backward
-
-    run_backward(self, gradient, retain_graph, create_graph, inputs, None)
+    if inputs is None and not state.batches:
+        core_backward.backward(self, gradient, retain_graph, create_graph)
+    else:
+        run_backward(self, gradient, retain_graph, create_graph, inputs, None)
 
 
 def _get_requires_grad(self: Tensor) -> bool:
@@ -201,7 +205,7 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
             "register_hook: this tensor does not require grad, so no gradient will ever reach the"
             " hook."
         )
-    return node.register_tensor_hook(hook)
+    return register_tensor_hook(node, hook)
 
 
 @method
@@ -216,12 +220,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any])
     return HookHandle(extras_with_hooks(node).after_sum, hook)
 
 
-@method
-def detach(self: Tensor) -> Tensor:
-    """A constant tensor on the same memory: changes of either are seen in the other, and counted
-    for both.
-    """
-    return alias(self)
+attach("detach", alias)
 
 
 @method

@@ -5,33 +5,26 @@ and devices.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
-from ..core import modes
 from ..core.modes import state
-from ..core.tensor import Leaf, Tensor, alias, make_leaf, memory_version, wrap
-from ..core.views import grad_node
+from ..core.tensor import (
+    Leaf,
+    Tensor,
+    alias,
+    grad_node,
+    made_of_data,
+    make_leaf,
+    memory_version,
+    wrap,
+)
 from ..errors import AutogradError, InPlaceError
 from ..names import attach, attribute, method
 from ..ops import elementwise as ew
 from ..roles import role_of, set_role
 from ..storage import Place, Storage, storage_of
-
-
-@method
-def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
-    if math.prod(self.shape) != 1:
-        raise RuntimeError(
-            f"a tensor with {self.numel()} elements (shape {self.shape}) cannot be converted to a"
-            " number. Index or reduce it first; for a function of each element take minigrad's own,"
-            " as in mg.sin(x)."
-        )
-    return backend.to_numpy(self.array).item()
-
 
 attach("__bool__", lambda self: bool(_truth(self)))
 
@@ -43,21 +36,6 @@ def _truth(self: Tensor) -> Any:
             " .all()."
         )
     return self.item()
-
-
-def _as_number(kind: type) -> Callable[[Tensor], Any]:
-    """The method behind `float(x)`, and behind `math.sin(x)`."""
-
-    def method(self: Tensor) -> Any:
-        if modes.observers:
-            modes.number_read(self, kind.__name__)
-        return kind(self.item())
-
-    return method
-
-
-for _kind in (float, int, complex):
-    attach(f"__{_kind.__name__}__", _as_number(_kind))
 
 
 attach("__format__", lambda self, spec: format(self.item(), spec) if spec else repr(self))
@@ -209,7 +187,7 @@ def _rebuild(
     if requires_grad:
         make_leaf(out)
     set_role(out, role)
-    return modes.tensor_made(out) if modes.observers else out
+    return made_of_data(out)
 
 
 @method

@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import backend, functions
 from ..core.graph import OpNode
-from ..core.tensor import Tensor, as_tensor, overwrite_payload, wrap
-from ..core.views import assign, check_target, grad_node
+from ..core.tensor import Tensor, as_tensor, grad_node, overwrite_payload, wrap
+from ..core.views import assign, check_target
 from ..errors import InPlaceError, ShapeError
 from ..functions import plain_index
 from ..names import attach, method

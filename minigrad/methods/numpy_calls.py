@@ -14,8 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node
 from ..errors import AutogradError
 from ..names import attach
 

@@ -30,9 +30,8 @@ from operator import attrgetter
 from typing import Any
 
 from .. import backend
-from ..core.graph import OpNode, reached_from
-from ..core.tensor import Leaf, Tensor, wrap
-from ..core.views import grad_node
+from ..core.graph import OpNode, youngest_first
+from ..core.tensor import Leaf, Tensor, grad_node, wrap
 from ..errors import NoGradientError, NonScalarError
 from ..func.gradients import fitting, fresh, outputs_of, pulled_or_none, released
 from ..func.tree import matching
@@ -112,7 +111,7 @@ class Recording:
         own = {x.node for x in self.places}
         with _apart(self.places):
             leaves = [
-                n for n in reached_from(self._roots()) if isinstance(n, Leaf) and n not in own
+                n for n in youngest_first(self._roots())[1] if isinstance(n, Leaf) and n not in own
             ]
         return [leaf.variable for leaf in sorted(leaves, key=attrgetter("sequence_number"))]
 
@@ -153,7 +152,9 @@ class Recording:
         and the `hidden` tensors) requires grad.
         """
         own = {x.node for x in (*self.places, *hidden)}
-        outside = any(isinstance(n, Leaf) and n not in own for n in reached_from(self._roots()))
+        outside = any(
+            isinstance(n, Leaf) and n not in own for n in youngest_first(self._roots())[1]
+        )
         live = is_grad_enabled() and (outside or any(grad_node(c) is not None for c in cotangents))
         for v in variables:
             grad_node(v)  # a parameter's view updates its place if its base has changed

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node
 from ..func.gradients import require_differentiable
 from .fprop import Recording, checked_variables
 

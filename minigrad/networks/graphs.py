@@ -26,8 +26,7 @@ from typing import Any
 
 from .. import backend
 from ..core.backward import differentiate
-from ..core.tensor import Leaf, Tensor, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
 from ..errors import NonScalarError
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching

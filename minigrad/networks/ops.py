@@ -24,8 +24,7 @@ from typing import Any
 
 from .. import functions
 from ..autograd.function.bprop import run_with_rule
-from ..core.tensor import Tensor
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node
 from ..errors import NotDifferentiableError
 from ..grad_mode import is_grad_enabled
 from .gradient import GradOperation

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd.function import Function
-from ..core.graph import HookHandle, Node, Pick
+from ..core.graph import Node, Pick
 from ..core.tensor import Tensor
 from ..grad_mode import is_grad_enabled
+from ..hook_handle import HookHandle
 
 if TYPE_CHECKING:
     from .module import Module

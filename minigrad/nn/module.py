@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
-from ..core.graph import HookHandle, OpNode
-from ..core.modes import observers, owned_by
+from ..core.graph import OpNode
+from ..core.modes import observation, observers
 from ..core.tensor import Leaf, Tensor, wrap
 from ..errors import did_you_mean
+from ..hook_handle import HookHandle
 from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states
@@ -57,8 +58,12 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not observers:
             return self._called(args, kwargs)
-        with owned_by(self):  # who watches may ask whose operations these are
+        before = observation.owners  # who observes may ask whose operations these are
+        observation.owners = (*before, self)
+        try:
             return self._called(args, kwargs)
+        finally:
+            observation.owners = before
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = self._call_hooks

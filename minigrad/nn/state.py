@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
-from ..core.graph import HookHandle
 from ..core.tensor import Leaf, Tensor, alias, as_tensor, make_leaf, overwrite_payload
+from ..hook_handle import HookHandle
 from ..roles import role_of, set_role
 
 if TYPE_CHECKING:

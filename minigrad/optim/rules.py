@@ -89,6 +89,22 @@ class UpdateRule(Optimizer):
         return {"lr": group["lr"]}
 
 
+def decayed(array: Array, grad: Array, group: Group) -> Array:
+    """g + λ θ."""
+    return grad + group["weight_decay"] * array if group["weight_decay"] else grad
+
+
+def moments(
+    array: Array, grad: Array, state: dict[str, Any], betas: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Adam's m ← β₁ m + (1 − β₁) g and v ← β₂ v + (1 − β₂) g²."""
+    m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
+    m += (1 - betas[0]) * (grad - m)
+    v *= betas[1]
+    v += (1 - betas[1]) * (grad * grad)
+    return m, v
+
+
 class SGD(UpdateRule):
     """Gradient descent: v ← μ v + (1 − τ)(g + λ θ), θ ← θ − η v.
 
@@ -113,8 +129,7 @@ class SGD(UpdateRule):
             raise ValueError("SGD: nesterov needs momentum > 0 and dampening = 0.")
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * array
+        grad = decayed(array, grad, group)
         momentum = group["momentum"]
         if momentum:
             velocity = state.get("momentum_buffer")
@@ -157,19 +172,11 @@ class Adam(UpdateRule):
         }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        (beta1, beta2), decay = group["betas"], group["weight_decay"]
-        if decay and self.decoupled:
+        if group["weight_decay"] and self.decoupled:
             array *= group["shrinking"]
-        elif decay:
-            grad = grad + decay * array
-        m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
-        m += (1 - beta1) * (grad - m)
-        v *= beta2
-        v += (
-            (1 - beta2) * (grad * grad.conj()).real
-            if grad.dtype.kind == "c"
-            else (1 - beta2) * (grad * grad)
-        )
+        else:
+            grad = decayed(array, grad, group)
+        m, v = moments(array, grad, state, group["betas"])
         if group["amsgrad"]:
             largest = buffer(state, "max_exp_avg_sq", array)
             largest[...] = maximum(largest, v)
@@ -204,8 +211,7 @@ class RMSprop(UpdateRule):
     }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * array
+        grad = decayed(array, grad, group)
         alpha = group["alpha"]
         v = buffer(state, "square_avg", array)
         v *= alpha
@@ -241,8 +247,7 @@ class Adagrad(UpdateRule):
         return {"lr": group["lr"] / (1 + (t - 1) * group["lr_decay"])}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * array
+        grad = decayed(array, grad, group)
         first = "sum" not in state
         v = buffer(state, "sum", array)
         if first and group["initial_accumulator_value"]:

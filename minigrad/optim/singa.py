@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ..backend import Array
 from .optimizer import Group, buffer
-from .rules import UpdateRule
+from .rules import UpdateRule, decayed
 
 
 class RMSProp(UpdateRule):
@@ -21,8 +21,7 @@ class RMSProp(UpdateRule):
     settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "epsilon": 1e-8, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * array
+        grad = decayed(array, grad, group)
         v = buffer(state, "square_avg", array)
         v *= group["rho"]
         v += (1 - group["rho"]) * (grad * grad)
@@ -36,8 +35,7 @@ class AdaGrad(UpdateRule):
     settings: ClassVar[dict[str, Any]] = {"epsilon": 1e-8, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * array
+        grad = decayed(array, grad, group)
         v = buffer(state, "sum", array)
         v += grad * grad
         array -= group["lr"] * (grad / (v + group["epsilon"]) ** 0.5)

@@ -15,23 +15,7 @@ from typing import Any, ClassVar
 from ..backend import Array, materialise, ones
 from ..ops.elementwise import abs_, clamp, maximum, sign, where
 from .optimizer import Group, buffer
-from .rules import UpdateRule
-
-
-def _decayed(array: Array, grad: Array, group: Group) -> Array:
-    """g + λ θ."""
-    return grad + group["weight_decay"] * array if group["weight_decay"] else grad
-
-
-def _moments(
-    array: Array, grad: Array, state: dict[str, Any], betas: tuple[float, float]
-) -> tuple[Array, Array]:
-    """Adam's m ← β₁ m + (1 − β₁) g and v ← β₂ v + (1 − β₂) g²."""
-    m, v = buffer(state, "exp_avg", array), buffer(state, "exp_avg_sq", array)
-    m += (1 - betas[0]) * (grad - m)
-    v *= betas[1]
-    v += (1 - betas[1]) * (grad * grad)
-    return m, v
+from .rules import UpdateRule, decayed, moments
 
 
 class Adadelta(UpdateRule):
@@ -43,7 +27,7 @@ class Adadelta(UpdateRule):
     settings: ClassVar[dict[str, Any]] = {"rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        grad, rho, eps = _decayed(array, grad, group), group["rho"], group["eps"]
+        grad, rho, eps = decayed(array, grad, group), group["rho"], group["eps"]
         v, u = buffer(state, "square_avg", array), buffer(state, "acc_delta", array)
         v *= rho
         v += (1 - rho) * (grad * grad)
@@ -67,7 +51,7 @@ class Adamax(UpdateRule):
         return {"lr": group["lr"] / (1 - group["betas"][0] ** t)}
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        grad, (beta1, beta2) = _decayed(array, grad, group), group["betas"]
+        grad, (beta1, beta2) = decayed(array, grad, group), group["betas"]
         m, u = buffer(state, "exp_avg", array), buffer(state, "exp_inf", array)
         m += (1 - beta1) * (grad - m)
         u[...] = maximum(beta2 * u, abs_(grad) + group["eps"])
@@ -107,8 +91,8 @@ class NAdam(UpdateRule):
         if group["decoupled_weight_decay"]:
             array *= group["shrinking"]
         else:
-            grad = _decayed(array, grad, group)
-        m, v = _moments(array, grad, state, group["betas"])
+            grad = decayed(array, grad, group)
+        m, v = moments(array, grad, state, group["betas"])
         root = v**0.5 / group["correction"] + group["eps"]
         array -= group["of_gradient"] * (grad / root)
         array -= group["of_moment"] * (m / root)
@@ -146,8 +130,8 @@ class RAdam(UpdateRule):
         if group["decoupled_weight_decay"]:
             array *= group["shrinking"]
         else:
-            grad = _decayed(array, grad, group)
-        m, v = _moments(array, grad, state, group["betas"])
+            grad = decayed(array, grad, group)
+        m, v = moments(array, grad, state, group["betas"])
         array -= group["plain"] * m
         array -= group["adaptive"] * (m / (v**0.5 + group["eps"]))
 
@@ -210,7 +194,7 @@ class ASGD(UpdateRule):
         }
 
     def rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
-        grad = _decayed(array, grad, group)
+        grad = decayed(array, grad, group)
         array *= group["staying"]
         array -= group["lr"] * grad
         mean = buffer(state, "ax", array)

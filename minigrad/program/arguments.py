@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import autograd, backend
 from ..core.modes import state
-from ..core.tensor import Leaf, Tensor
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, grad_node
 from .guards import PLAIN
 
 

@@ -118,11 +118,9 @@ class Recorder:
             )
         self.open = True
         try:
-            modes.observation.made = self._made_inside
             with modes.observing(self):
                 yield self
         finally:
-            modes.observation.made = None
             self.open = False
             self._restore()
             self._forget()
@@ -321,7 +319,7 @@ class Recorder:
         self._payloads[id(array)] = self._from_outside(made)
         return array
 
-    def _made_inside(self, tensor: Tensor) -> None:
+    def tensor_made(self, tensor: Tensor) -> None:
         """A tensor that the function itself made of data: a constant, whatever becomes of it."""
         self._inside[id(tensor)] = weakref.ref(tensor)
 

@@ -24,6 +24,7 @@ from ..fft import fft, ifft, irfft, rfft
 
 
 @fn.in_own_memory
+# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
 def stft(
     input: Any,
     n_fft: int,
@@ -90,6 +91,7 @@ def stft(
     return fn.view_as_real(spectra) if return_complex is False else spectra
 
 
+# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
 def istft(
     input: Any,
     n_fft: int,
@@ -145,13 +147,7 @@ def istft(
     signal = _added(pieces.reshape((*pieces.shape[:-2], count * n_fft)), places, total)
     squares = _added(fn.broadcast_to(weights * weights, (count, n_fft)).reshape(-1), places, total)
     start = n_fft // 2 if center else 0
-    end = (
-        total
-        if length is None and not center
-        else total - n_fft // 2
-        if length is None
-        else start + int(length)
-    )
+    end = total - start if length is None else start + int(length)
     signal, squares = signal[..., start:end], squares[..., start:end]
     if bool(fn.any(wrap(all_examples(fn.abs(squares).array)) < 1e-11)):
         raise ValueError(

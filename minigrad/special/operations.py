@@ -218,6 +218,20 @@ def _temme(count: int, degree: int) -> tuple[tuple[float, ...], ...]:
     return tuple(rows)
 
 
+def _common_factor(xp: Any, s: Any, z: Any, half_square: Any) -> Any:
+    """xᵃ e⁻ˣ / Γ(a), with Γ by Stirling's series, for small a after ten steps of its recurrence."""
+    large = s >= 10
+    b = xp.where(large, s, s + 10)
+    stirling = xp.zeros(b.shape, "float64")
+    for k, number in enumerate(BERNOULLI, 1):
+        stirling = stirling + number / (2 * k * (2 * k - 1)) * b ** (1 - 2 * k)
+    exponent = xp.where(large, -s * half_square, s * xp.log(z) - z - b * xp.log(b) + b)
+    factor = xp.exp(exponent - stirling) * xp.sqrt(b / (2 * math.pi))
+    for k in range(10):
+        factor = factor * xp.where(large, 1.0, s + k)
+    return factor
+
+
 def _incomplete_gamma(xp: Any, a: Any, x: Any, upper: bool) -> Any:
     """The lower (or upper) share of Γ(a) = ∫ tᵃ⁻¹ e⁻ᵗ dt at x, in three ways: for large a with x
     near a by Temme's series in 1/a, else for x < a + 1 by the power series of the lower part,
@@ -234,16 +248,7 @@ def _incomplete_gamma(xp: Any, a: Any, x: Any, upper: bool) -> Any:
     mu = (z - s) / s
     near = xp.abs(mu) < 0.5
     half_square = mu - xp.where(near, xp.log1p(xp.where(near, mu, 0.0)), xp.log(z / s))  # ½ η²
-    # the common factor, with Γ by Stirling's series, for small a after ten steps of its recurrence
-    large = s >= 10
-    b = xp.where(large, s, s + 10)
-    stirling = xp.zeros(b.shape, "float64")
-    for k, number in enumerate(BERNOULLI, 1):
-        stirling = stirling + number / (2 * k * (2 * k - 1)) * b ** (1 - 2 * k)
-    exponent = xp.where(large, -s * half_square, s * xp.log(z) - z - b * xp.log(b) + b)
-    factor = xp.exp(exponent - stirling) * xp.sqrt(b / (2 * math.pi))
-    for k in range(10):
-        factor = factor * xp.where(large, 1.0, s + k)
+    factor = _common_factor(xp, s, z, half_square)
     # power series, continued fraction
     low = z < s + 1
     u = xp.where(low, z, 0.0)

@@ -33,8 +33,7 @@ from ..core.backward import differentiate
 from ..core.graph import Node
 from ..core.modes import Event, forward_level, observing
 from ..core.primitive import Primitive
-from ..core.tensor import Tensor, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node, make_leaf, wrap
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad

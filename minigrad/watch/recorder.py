@@ -28,8 +28,7 @@ from .. import backend
 from ..core import modes, primitive
 from ..core.graph import Node, Pick, next_sequence_number
 from ..core.modes import Event, observing, state, unobserved
-from ..core.tensor import Leaf, Tensor, wrap
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, grad_node, wrap
 from ..errors import AutogradError
 from . import sentences
 from .adjoints import Adjoints

@@ -15,10 +15,9 @@ from typing import Any
 
 from .. import backend
 from ..core.backward import differentiate
-from ..core.graph import Node, OpNode, reached_from
+from ..core.graph import Node, OpNode, youngest_first
 from ..core.modes import forward_level
-from ..core.tensor import Leaf, Tensor, as_tensor, make_leaf, wrap
-from ..core.views import grad_node
+from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError
 from ..grad_mode import enable_grad, no_grad
 from .recorder import Recorder
@@ -125,7 +124,7 @@ def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None
     if node is None:
         recorder.reverse(seed.array, None)
         return
-    reached = reached_from([node])
+    reached = youngest_first([node])[1]
     for n in reached:
         if recorder.knows(n) and isinstance(n, OpNode):
             # an ordinary pass on arrays: the same numbers as forward over reverse would give,

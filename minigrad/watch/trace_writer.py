@@ -7,8 +7,7 @@ from weakref import WeakKeyDictionary
 
 from ..core import modes
 from ..core.graph import Node
-from ..core.tensor import Tensor
-from ..core.views import grad_node
+from ..core.tensor import Tensor, grad_node
 from ..errors import TraceTooLargeError
 from ..trace.schema import SCHEMA
 from ..trace.text import number

@@ -16,7 +16,7 @@ from minigrad.autograd.checkpoint import (
     checkpoint,
     checkpoint_sequential,
 )
-from minigrad.core.graph import OpNode, reached_from
+from minigrad.core.graph import OpNode, youngest_first
 from minigrad.core.modes import observing
 from minigrad.errors import GraphFreedError, InPlaceError
 
@@ -117,7 +117,7 @@ def test_values_are_gone_and_come_back_once():
 
     x = mg.ones(3, dtype=F64, requires_grad=True)
     y = checkpoint(f, x)
-    inside = [n for n in reached_from([y.node]) if isinstance(n, OpNode)]
+    inside = [n for n in youngest_first([y.node])[1] if isinstance(n, OpNode)]
     assert len(inside) == 3 and all(type(n) is CheckpointedNode and n.saved is None for n in inside)
     y.sum().backward(retain_graph=True)
     y.sum().backward(retain_graph=True)

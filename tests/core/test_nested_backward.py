@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import minigrad as mg
-from minigrad.core import backward
+from minigrad import recursion
 from minigrad.errors import AutogradError
 
 
@@ -76,7 +76,7 @@ def test_passes_inside_passes():
 
 def test_a_chain_without_an_end_is_a_clear_error(monkeypatch):
     limit = sys.getrecursionlimit()
-    monkeypatch.setattr(backward, "MOST_INNER_PASSES", 100)
+    monkeypatch.setattr(recursion, "MOST_INNER_PASSES", 100)
     assert through_hooks(101) == 101  # one pass, and 100 inside one another in it
     with pytest.raises(
         AutogradError, match=r"run inside one another\. A hook .* calls backward.*End the chain"

@@ -1,6 +1,9 @@
 """The fast paths leave what the core leaves, and are not taken where they must not be."""
 
 import itertools
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -10,13 +13,23 @@ import minigrad as mg
 from minigrad import backend, fast
 from minigrad.autograd import forward_ad
 from minigrad.core import apply, modes, primitive
-from minigrad.core.graph import reached_from, youngest_first
+from minigrad.core.graph import youngest_first
 from minigrad.core.primitive import registry
 from minigrad.errors import InPlaceError, ShapeError
 from minigrad.ops import elementwise as ew
 from minigrad.ops import linalg as la
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test
+
+
+@pytest.fixture(autouse=True)
+def enabled():
+    """The fast paths are on, also where MINIGRAD_FAST=0 has switched them off."""
+    before = fast.is_enabled()
+    fast.enable()
+    yield
+    if not before:
+        fast.disable()
 
 
 class Watcher:
@@ -157,6 +170,16 @@ def test_fast_and_plain_give_the_same_bits(case, dtype):
     assert len(short) == len(long)
     for found, expected in zip(short, long, strict=True):
         assert same(found, expected)
+
+
+def test_the_environment_switches_them_off():
+    code = "import minigrad; print(minigrad.fast.is_enabled())"
+    for given, expected in (({}, "True"), ({"MINIGRAD_FAST": "0"}, "False")):
+        environment = {k: v for k, v in os.environ.items() if k != "MINIGRAD_FAST"} | given
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        assert run.stdout.strip() == expected, run.stderr
 
 
 def test_the_switch_puts_everything_back():
@@ -497,7 +520,10 @@ def test_youngest_first_is_a_topological_order_of_all_that_is_reached():
         values.append(a * b + 1.0)
     roots = [values[-1].node, values[-5].node, values[-1].node]
     order, reached = youngest_first(roots)
-    assert set(order) == reached == reached_from(roots)
+    expected = set(roots)
+    while more := {p for n in expected for p in n.parents if p is not None} - expected:
+        expected |= more
+    assert set(order) == reached == expected
     assert len(order) == len(reached)
     place = {node: i for i, node in enumerate(order)}
     assert all(

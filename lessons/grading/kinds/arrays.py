@@ -12,6 +12,7 @@ optimiser, and a loss that the trusted side computes itself from the parameters 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -184,44 +185,12 @@ def Optimiser(
     """
     worth = dict(points or {"first step": 1, "several steps": 2, "several parameters": 1})
 
-    def cases(rng: np.random.Generator) -> Iterator[Case]:
-        layouts = {
-            "first step": ([(3,)], 1),
-            "several steps": ([(2,)], steps),
-            "several parameters": ([(2, 2), (3,), ()], steps),
-        }
-        for group in worth:
-            shapes, count = layouts[group]
-            for size in (1.0, 1.0, 1e-8):
-                draw = lambda shape: np.asarray(
-                    rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape)
-                )
-                gradients = [[size * draw(s) for s in shapes] for _ in range(count)]
-                if size < 1:
-                    gradients[0][0].flat[0] = 0.0
-                yield Case.of(
-                    group,
-                    {"parameters": [draw(s) for s in shapes], "gradients": gradients},
-                    size=sum(map(np.size, gradients[0])) * count + (size < 1),
-                )
-
-    def path(
-        parameters: Sequence[np.ndarray], gradients: Sequence[Sequence[np.ndarray]]
-    ) -> list[Any]:
-        tensors = [mg.tensor(p.copy()).requires_grad_() for p in parameters]
-        optimiser, found = make(tensors), []
-        for step in gradients:
-            for tensor, g in zip(tensors, step, strict=True):
-                tensor.grad = mg.tensor(np.array(g))
-            optimiser.step()
-            found.append([np.array(as_plain(t)) for t in tensors])
-        return found
-
+    path = functools.partial(_path, make)
     right = lambda case: path(case.args["parameters"], case.args["gradients"])
     exercise = Exercise(
         name,
         worth,
-        cases,
+        lambda rng: _optimiser_cases(worth, steps, rng),
         drive="minigrad.lessons.grading.harness:optimiser",
         verify=lambda case, got: same(right(case), got, 1e-5, 1e-6, f"the path of `{name}`"),
         misconceptions=tuple(_optimiser_mistakes(path)),
@@ -247,7 +216,47 @@ def Optimiser(
     return exercise
 
 
+def _optimiser_cases(
+    worth: Mapping[str, float], steps: int, rng: np.random.Generator
+) -> Iterator[Case]:
+    layouts = {
+        "first step": ([(3,)], 1),
+        "several steps": ([(2,)], steps),
+        "several parameters": ([(2, 2), (3,), ()], steps),
+    }
+    draw = lambda shape: np.asarray(
+        rng.uniform(0.2, 2.0, size=shape) * rng.choice((-1.0, 1.0), size=shape)
+    )
+    for group in worth:
+        shapes, count = layouts[group]
+        for size in (1.0, 1.0, 1e-8):
+            gradients = [[size * draw(s) for s in shapes] for _ in range(count)]
+            if size < 1:
+                gradients[0][0].flat[0] = 0.0
+            yield Case.of(
+                group,
+                {"parameters": [draw(s) for s in shapes], "gradients": gradients},
+                size=sum(map(np.size, gradients[0])) * count + (size < 1),
+            )
+
+
 Path = Callable[[Any, Any], list[Any]]
+
+
+def _path(
+    make: Callable[[list[Any]], Any],
+    parameters: Sequence[np.ndarray],
+    gradients: Sequence[Sequence[np.ndarray]],
+) -> list[Any]:
+    """The parameters after each step of the engine's optimiser."""
+    tensors = [mg.tensor(p.copy()).requires_grad_() for p in parameters]
+    optimiser, found = make(tensors), []
+    for step in gradients:
+        for tensor, g in zip(tensors, step, strict=True):
+            tensor.grad = mg.tensor(np.array(g))
+        optimiser.step()
+        found.append([np.array(as_plain(t)) for t in tensors])
+    return found
 
 
 def _optimiser_mistakes(path: Path) -> Iterator[Misconception]:

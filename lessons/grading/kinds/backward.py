@@ -104,43 +104,8 @@ def Backward(
     )
     worth |= {"again": 1} if again and not (points and "again" in points) else {}
 
-    def case(group: str, graph: Graph, before: Graph | None = None) -> Case:
-        size = (
-            10.0 * len(graph["rows"])
-            + sum(len(row[2]) for row in graph["rows"])
-            + (100 if before else 0)
-        )
-        if form == "tape":
-            rows = tape_of(graph)
-            return Case.of(group, {"tape": rows, "output": rows[-1][0]}, size=size)
-        if form == "class":
-            return Case.of(group, {**graph, "sweeps": 2 if before else 1}, size=size)
-        return Case.of(group, {"before": before, **graph}, size=size)
-
-    def cases_with(count: int) -> Any:
-        def cases(rng: np.random.Generator) -> Iterator[Case]:
-            if "single operations" in worth:
-                for op in ops:
-                    yield case("single operations", single(op, rng))
-            if "shared nodes" in worth:
-                for graph in shared_graphs(ops, rng):
-                    yield case("shared nodes", graph)
-            if "random graphs" in worth:
-                for i in range(count):  # many nodes, and names that tell no order, among them
-                    graph = random_graph(rng, ops, 12 if i % 5 == 4 else 6)
-                    yield case("random graphs", renamed(graph, rng) if i % 2 else graph)
-            if "arrays" in worth:
-                for graph in array_graphs(rng):
-                    yield case("arrays", graph)
-            if "again" in worth:
-                for graph in (
-                    single(ops[0], rng),
-                    next(shared_graphs(ops, rng)),
-                    *(random_graph(rng, ops, 4) for _ in range(3)),
-                ):
-                    yield case("again", graph, before=graph)
-
-        return cases
+    def cases_with(count: int) -> Callable[[np.random.Generator], Iterator[Case]]:
+        return lambda rng: (case_of(form, *one) for one in _graphs(worth, ops, rng, count))
 
     kinds_of_ops = {
         *ops,
@@ -151,6 +116,44 @@ def Backward(
     return of_graphs(
         name, form, worth, cases_with(random_graphs), kinds_of_ops, {**usual, **options}
     )
+
+
+def _graphs(
+    worth: Mapping[str, float], ops: Sequence[str], rng: np.random.Generator, count: int
+) -> Iterator[tuple[str, Graph, Graph | None]]:
+    """The group of each case, its graph, and the graph of an earlier sweep."""
+    if "single operations" in worth:
+        for op in ops:
+            yield "single operations", single(op, rng), None
+    if "shared nodes" in worth:
+        for graph in shared_graphs(ops, rng):
+            yield "shared nodes", graph, None
+    if "random graphs" in worth:
+        for i in range(count):  # many nodes, and names that tell no order, among them
+            graph = random_graph(rng, ops, 12 if i % 5 == 4 else 6)
+            yield "random graphs", renamed(graph, rng) if i % 2 else graph, None
+    if "arrays" in worth:
+        for graph in array_graphs(rng):
+            yield "arrays", graph, None
+    if "again" in worth:
+        for graph in (
+            single(ops[0], rng),
+            next(shared_graphs(ops, rng)),
+            *(random_graph(rng, ops, 4) for _ in range(3)),
+        ):
+            yield "again", graph, graph
+
+
+def case_of(form: str, group: str, graph: Graph, before: Graph | None = None) -> Case:
+    """A graph as a case of a form; before: the graph of an earlier sweep."""
+    operands = sum(len(row[2]) for row in graph["rows"])
+    size = 10.0 * len(graph["rows"]) + operands + (100 if before else 0)
+    if form == "tape":
+        rows = tape_of(graph)
+        return Case.of(group, {"tape": rows, "output": rows[-1][0]}, size=size)
+    if form == "class":
+        return Case.of(group, {**graph, "sweeps": 2 if before else 1}, size=size)
+    return Case.of(group, {"before": before, **graph}, size=size)
 
 
 def of_graphs(

@@ -339,17 +339,7 @@ def Gradients(
         ),
         **{
             "forbid": (DERIVATIVES,),
-            "hints": (
-                'The derivative of the output by itself is 1: that is the node "one".',
-                (
-                    "Each rule is a few rows: for a row v = a · b the contribution to a is a new"
-                    " row, the adjoint of v times b."
-                ),
-                (
-                    "Where several contributions reach a node, a row adds them; a node that gets"
-                    " none has the derivative 0 (one − one)."
-                ),
-            ),
+            "hints": _GRADIENTS_HINTS,
             "title": f"Exercise {name}",
             **options,
         },
@@ -374,6 +364,18 @@ def _gradients_problem(name: str, case: Case, got: Any, right: Any) -> str:
                 return f"the rows that `{name}` returned do not compute the derivative by {wanted}."
     return ""
 
+
+_GRADIENTS_HINTS = (
+    'The derivative of the output by itself is 1: that is the node "one".',
+    (
+        "Each rule is a few rows: for a row v = a · b the contribution to a is a new"
+        " row, the adjoint of v times b."
+    ),
+    (
+        "Where several contributions reach a node, a row adds them; a node that gets"
+        " none has the derivative 0 (one − one)."
+    ),
+)
 
 _GRAPH_MISTAKES: dict[str, set[str]] = {
     "overwrites at fan-out": set(),

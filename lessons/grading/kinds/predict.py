@@ -29,6 +29,7 @@ from minigrad.watch import trace_function
 from ..exercise import Case, Exercise, SheetError
 from ..judge import same
 
+HINTS = ("Which nodes does this one depend on, and what do you know of them at this step?",)
 COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}
 
 Cell: TypeAlias = tuple[str, str, int | None]
@@ -91,9 +92,7 @@ def Predict(
         is_value=True,
         verify=accept,
         **{
-            "hints": (
-                "Which nodes does this one depend on, and what do you know of them at this step?",
-            ),
+            "hints": HINTS,
             "title": f"Predictions {name}",
             **options,
         },

@@ -93,6 +93,11 @@ def Vjp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
     "linear" how inputs are drawn (default: element by element); points: of the groups "values",
     "shapes" and "linear in g"; and the fields of Exercise.
     """
+    bundled = lambda wrong: lambda xs, moved: _bundle(wrong(xs, moved[0]))
+    mistakes = (
+        _misconception(inputs, title, say, bundled(wrong))
+        for title, say, wrong in _vjp_mistakes(f, inputs)
+    )
     return _rule(
         name,
         f,
@@ -102,7 +107,7 @@ def Vjp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
         lambda xs, rng: [_direction(value(f, xs).shape, rng)],
         lambda xs, moved: _bundle(pulled(f, xs, moved[0])),
         lambda xs, moved: _bundle(vjp_by_differences(f, xs, moved[0])),
-        {"hints": HINTS_VJP, "misconceptions": tuple(_vjp_mistakes(f, inputs)), **options},
+        {"hints": HINTS_VJP, "misconceptions": tuple(mistakes), **options},
     )
 
 
@@ -110,6 +115,7 @@ def Jvp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
     """The student writes name(*inputs, *tangents): the tangent of f's result. Options as of `Vjp`;
     the groups are "values", "shapes" and "linear".
     """
+    mistakes = (_misconception(inputs, *mistake) for mistake in _jvp_mistakes(f, inputs))
     return _rule(
         name,
         f,
@@ -119,7 +125,7 @@ def Jvp(name: str, f: Callable[..., Any], *, inputs: int = 1, **options: Any) ->
         lambda xs, rng: [_direction(x.shape, rng) for x in xs],
         lambda xs, moved: pushed(f, xs, moved),
         lambda xs, moved: jvp_by_differences(f, xs, moved),
-        {"hints": HINTS_JVP, "misconceptions": tuple(_jvp_mistakes(f, inputs)), **options},
+        {"hints": HINTS_JVP, "misconceptions": tuple(mistakes), **options},
     )
 
 
@@ -229,118 +235,115 @@ def _bundle(parts: Sequence[Any]) -> Any:
 # ----------------------------------------------------------------------------------------- mistakes
 
 
-def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
-    def mistake(name: str, say: str, wrong: Callable[[list[Any], Any], Any]) -> Misconception:
-        def run(case: Case) -> Any:
-            *xs, g = case.args.values()
-            made = wrong(xs, g)
-            return None if made is None else _bundle(made)
+Mistake = tuple[str, str, Callable[[list[Any], Any], Any]]
+"""A title, what to tell the student, and what is returned for the inputs and what is moved."""
 
-        return Misconception(name, say, run)
 
-    yield mistake(
+def _misconception(inputs: int, title: str, say: str, wrong: Moved) -> Misconception:
+    def run(case: Case) -> Any:
+        args = list(case.args.values())
+        return wrong(args[:inputs], args[inputs:])
+
+    return Misconception(title, say, run)
+
+
+def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Mistake]:
+    yield (
         "forgets the incoming adjoint",
         "you left out `g`: multiply by it.",
         lambda xs, g: pulled(f, xs, np.ones_like(g)),
     )
-    yield mistake("sign", "the sign is turned round.", lambda xs, g: [-c for c in pulled(f, xs, g)])
-    yield mistake(
+    yield ("sign", "the sign is turned round.", lambda xs, g: [-c for c in pulled(f, xs, g)])
+    yield (
         "forgets the local derivative",
         "`g` passes unchanged: the operation's own derivative is missing.",
         lambda xs, g: [g] * inputs,
     )
-    yield mistake(
+    yield (
         "value instead of derivative",
         "you used the operation's value instead of its derivative.",
         lambda xs, g: [g * value(f, xs)] * inputs,
     )
     for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
-        yield mistake(
-            "constant factor", say, lambda xs, g, k=factor: [k * c for c in pulled(f, xs, g)]
-        )
+        yield ("constant factor", say, lambda xs, g, k=factor: [k * c for c in pulled(f, xs, g)])
     if inputs == 1:
-        yield mistake(
+        yield (
             "derivative at the output",
             "the derivative is taken at the result instead of at the input.",
             lambda xs, g: pulled(f, [value(f, xs)], g),
         )
     if inputs == 2:
-        yield mistake(
-            "the other operand", "the operands are swapped.", lambda xs, g: pulled(f, xs, g)[::-1]
+        yield (
+            "the other operand",
+            "the operands are swapped.",
+            lambda xs, g: pulled(f, xs, g)[::-1],
         )
-        yield mistake(
+        yield (
             "no sum over broadcast axes",
             "an input that was stretched by broadcasting gets a result of the stretched shape: sum"
             " over the stretched axes.",
             lambda xs, g: pulled(f, list(np.broadcast_arrays(*xs)), g),
         )
-        yield mistake(
+        yield (
             "first operand only",
             "the second input gets nothing.",
             lambda xs, g: [pulled(f, xs, g)[0], np.zeros_like(xs[1])],
         )
         for i, which in enumerate(("first", "second")):
-            yield mistake(
+            yield (
                 "sign",
                 f"the sign of the {which} part is wrong.",
                 lambda xs, g, k=i: [-c if j == k else c for j, c in enumerate(pulled(f, xs, g))],
             )
-    yield mistake(
+    yield (
         "transposed",
         "the result comes out transposed.",
         lambda xs, g: [np.asarray(c).T for c in pulled(f, xs, g)],
     )
 
 
-def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Misconception]:
-    def mistake(name: str, say: str, wrong: Callable[[list[Any], list[Any]], Any]) -> Misconception:
-        return Misconception(
-            name,
-            say,
-            lambda case: wrong(
-                list(case.args.values())[:inputs], list(case.args.values())[inputs:]
-            ),
-        )
-
-    yield mistake(
+def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Mistake]:
+    yield (
         "forgets the tangents",
         "you left out the tangents: multiply by them.",
         lambda xs, d: pushed(f, xs, [np.ones_like(t) for t in d]),
     )
-    yield mistake("sign", "the sign is turned round.", lambda xs, d: -pushed(f, xs, d))
-    yield mistake(
+    yield ("sign", "the sign is turned round.", lambda xs, d: -pushed(f, xs, d))
+    yield (
         "value instead of derivative",
         "you used the operation's value instead of its derivative.",
         lambda xs, d: value(f, xs) * sum(d),
     )
     for factor, say in ((2.0, "there is a factor 2 too many."), (0.5, "a factor 2 is missing.")):
-        yield mistake("constant factor", say, lambda xs, d, k=factor: k * pushed(f, xs, d))
+        yield ("constant factor", say, lambda xs, d, k=factor: k * pushed(f, xs, d))
     if inputs == 1:
-        yield mistake(
+        yield (
             "derivative at the output",
             "the derivative is taken at the result instead of at the input.",
             lambda xs, d: pushed(f, [value(f, xs)], d),
         )
-        yield mistake(
+        yield (
             "forgets the local derivative",
             "the tangent passes unchanged: the derivative is missing.",
             lambda xs, d: d[0],
         )
     if inputs == 2:
-        yield mistake(
+        yield (
             "first operand only",
             "the second input's part is missing.",
             lambda xs, d: pushed(f, xs, [d[0], np.zeros_like(d[1])]),
         )
-        yield mistake(
+        yield (
             "second operand only",
             "the first input's part is missing.",
             lambda xs, d: pushed(f, xs, [np.zeros_like(d[0]), d[1]]),
         )
-        yield mistake(
-            "the other operand", "the operands are swapped.", lambda xs, d: pushed(f, xs, d[::-1])
+        yield (
+            "the other operand",
+            "the operands are swapped.",
+            lambda xs, d: pushed(f, xs, d[::-1]),
         )
-        yield mistake(
+        yield (
             "sign",
             "the sign of the second part is wrong.",
             lambda xs, d: pushed(f, xs, [d[0], -d[1]]),

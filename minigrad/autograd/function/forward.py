@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ...backend import Array
 from ...core.graph import Node
 from ...core.modes import state
-from ...core.tensor import Leaf, Tensor, alias, memory_version, wrap
-from ...core.views import View, assign, grad_node
+from ...core.tensor import Leaf, Tensor, alias, grad_node, memory_version, wrap
+from ...core.views import View, assign
 from ...errors import AutogradError, InPlaceError
 from .context import FunctionCtx, Saved, contains
 from .jvp import Tangents, may_have_history, push_through

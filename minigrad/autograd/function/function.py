@@ -35,8 +35,7 @@ from typing import Any
 from ...backend import is_differentiable
 from ...core import modes
 from ...core.modes import state
-from ...core.tensor import Tensor, wrap
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import AutogradError, NotDifferentiableError
 from ...grad_mode import no_grad
 from .context import FunctionCtx

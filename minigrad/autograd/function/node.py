@@ -16,8 +16,7 @@ from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...core import primitive
 from ...core.graph import Node, Pick, next_sequence_number
 from ...core.modes import state
-from ...core.tensor import Tensor, wrap
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
 from .context import FunctionCtx
 

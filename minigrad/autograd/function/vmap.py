@@ -15,8 +15,7 @@ from ...batching import Batched
 from ...batching.boundary import enter, leave, shared
 from ...batching.value import axes_of, union
 from ...core.modes import state
-from ...core.tensor import Tensor
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node
 from ...errors import BatchingError
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backend
-from ...core.tensor import Tensor
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node
 from ...grad_mode import enable_grad
 from .comparison import Check, GradcheckError, random_leaf
 from .forward import check_forward, pushed_forward

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import backend
-from ...core.tensor import Tensor, make_leaf, wrap
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node, make_leaf, wrap
 from ...errors import AutogradError
 
 host: Any = backend.array_module([])

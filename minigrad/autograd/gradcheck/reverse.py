@@ -13,8 +13,7 @@ from ...backend import DType
 from ...core import primitive
 from ...core.graph import OpNode
 from ...core.modes import Event, observing
-from ...core.tensor import Tensor, wrap
-from ...core.views import grad_node
+from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import DTypeError
 from ..backward import grad
 from ..function.node import strictness

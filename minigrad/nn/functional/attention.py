@@ -93,6 +93,7 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
 # ---------------------------------------------------------------------------- several heads at once
 
 
+# More than 60 lines: half of them are PyTorch's 25 parameters and what they mean.
 @functions.in_own_memory
 def multi_head_attention_forward(
     query: Any,
@@ -143,6 +144,45 @@ def multi_head_attention_forward(
     else:
         joint = as_tensor(in_proj_weight)
         weights = [joint[i * e : (i + 1) * e] for i in range(3)]
+    _check_projections(q, k, v, weights, e, num_heads, function)
+    if is_causal and attn_mask is None:
+        raise ValueError(
+            f"{function}: is_causal is a hint about attn_mask, which must be given too."
+        )
+    single = q.ndim == 2
+    if single:
+        q, k, v = (x.unsqueeze(0) for x in (q, k, v))
+        key_padding_mask = (
+            None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
+        )
+    else:
+        q, k, v = (x.transpose(0, 1) for x in (q, k, v))
+    biases: Any = [None] * 3
+    if in_proj_bias is not None:
+        biases = [as_tensor(in_proj_bias)[i * e : (i + 1) * e] for i in range(3)]
+    zero = add_zero_attn
+    heads = (
+        _heads(q, weights[0], biases[0], None, None, False, num_heads),
+        _heads(k, weights[1], biases[1], static_k, bias_k, zero, num_heads),
+        _heads(v, weights[2], biases[2], static_v, bias_v, zero, num_heads),
+    )
+    mask = _joined_masks(attn_mask, key_padding_mask, q.shape[0], num_heads, q.dtype)
+    if mask is not None:  # what was added is open to all
+        mask = pad(mask, (0, heads[1].shape[2] - mask.shape[-1]))
+    shares = attention_weights(heads[0], heads[1], mask, 0.0, False, None)
+    used = dropout(shares, dropout_p, training)
+    joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
+    out = linear(joined, out_proj_weight, out_proj_bias)
+    shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
+    if single:
+        return out.squeeze(0), None if shown is None else shown.squeeze(0)
+    return out.transpose(0, 1), shown
+
+
+def _check_projections(
+    q: Tensor, k: Tensor, v: Tensor, weights: list[Tensor], e: int, num_heads: int, function: str
+) -> None:
+    """Raise ShapeError unless queries, keys and values fit their maps, and these the heads."""
     widths = tuple(w.shape[-1] for w in weights)
     if (
         q.ndim not in (2, 3)
@@ -162,55 +202,29 @@ def multi_head_attention_forward(
             f"{function}: num_heads={num_heads} and maps of {[w.shape for w in weights]} do not fit"
             f" {e} features."
         )
-    if is_causal and attn_mask is None:
-        raise ValueError(
-            f"{function}: is_causal is a hint about attn_mask, which must be given too."
-        )
-    single = q.ndim == 2
-    if single:
-        q, k, v = (x.unsqueeze(0) for x in (q, k, v))
-        key_padding_mask = (
-            None if key_padding_mask is None else as_tensor(key_padding_mask).unsqueeze(0)
-        )
+
+
+def _heads(
+    x: Tensor, weight: Tensor, bias: Any, static: Any, more: Any, zero: bool, num_heads: int
+) -> Tensor:
+    """Queries, keys or values (N, L, width), mapped and cut into heads: (N, heads, L, E / heads).
+
+    static: used as it is in place of the mapped ones; more: one more of them, unless they are
+    static; zero: and one more of zeros.
+    """
+    e, batch = weight.shape[0], x.shape[0]
+    if static is None:
+        projected = linear(x, weight, bias)
     else:
-        q, k, v = (x.transpose(0, 1) for x in (q, k, v))
-    heads, biases = [], None if in_proj_bias is None else as_tensor(in_proj_bias)
-    for i, (x, static) in enumerate(((q, None), (k, static_k), (v, static_v))):
-        if static is None:
-            projected = linear(
-                x, weights[i], None if biases is None else biases[i * e : (i + 1) * e]
-            )
-        else:
-            static = as_tensor(static)
-            projected = (
-                static.reshape(x.shape[0], num_heads, *static.shape[1:])
-                .permute(0, 2, 1, 3)
-                .reshape(x.shape[0], -1, e)
-            )
-        for more in (
-            (None, bias_k, bias_v)[i] if static is None else None,
-            (
-                functions.zeros(1, 1, e, dtype=x.dtype, device=x.device)
-                if add_zero_attn and i
-                else None
-            ),
-        ):
-            if more is not None:
-                projected = functions.cat([projected, as_tensor(more).expand(x.shape[0], 1, e)], 1)
-        heads.append(
-            projected.reshape(*projected.shape[:2], num_heads, e // num_heads).permute(0, 2, 1, 3)
-        )
-    mask = _joined_masks(attn_mask, key_padding_mask, q.shape[0], num_heads, q.dtype)
-    if mask is not None:  # what was added is open to everybody
-        mask = pad(mask, (0, heads[1].shape[2] - mask.shape[-1]))
-    shares = attention_weights(heads[0], heads[1], mask, 0.0, False, None)
-    used = dropout(shares, dropout_p, training)
-    joined = (used @ heads[2]).permute(0, 2, 1, 3).reshape(q.shape[0], q.shape[1], e)
-    out = linear(joined, out_proj_weight, out_proj_bias)
-    shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
-    if single:
-        return out.squeeze(0), None if shown is None else shown.squeeze(0)
-    return out.transpose(0, 1), shown
+        given = as_tensor(static)
+        by_heads = given.reshape(batch, num_heads, *given.shape[1:])
+        projected, more = by_heads.permute(0, 2, 1, 3).reshape(batch, -1, e), None
+    if more is not None:
+        projected = functions.cat([projected, as_tensor(more).expand(batch, 1, e)], 1)
+    if zero:
+        zeros = functions.zeros(batch, 1, e, dtype=x.dtype, device=x.device)
+        projected = functions.cat([projected, zeros], 1)
+    return projected.reshape(*projected.shape[:2], num_heads, e // num_heads).permute(0, 2, 1, 3)
 
 
 def _joined_masks(

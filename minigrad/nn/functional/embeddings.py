@@ -61,6 +61,7 @@ def embedding(
     return where(blank, w.detach()[index], w[index])
 
 
+# More than 60 lines: half of them are PyTorch's parameters and what they mean.
 def embedding_bag(
     input: Any,
     weight: Any,
@@ -113,22 +114,7 @@ def embedding_bag(
     check_range(index, w.shape[0], "embedding_bag", "index")
     rows = embedding(index, w, None, max_norm, norm_type, scale_grad_by_freq)
     if per_sample_weights is not None:
-        factors = as_tensor(per_sample_weights)
-        if mode != "sum":
-            raise NotImplementedError(
-                f'embedding_bag: per_sample_weights go with mode="sum" only, got {mode!r}.'
-            )
-        if factors.shape != index.shape:
-            raise ShapeError(
-                "embedding_bag: per_sample_weights must have the shape of the indices,"
-                f" {index.shape}, got {factors.shape}."
-            )
-        if factors.dtype != w.dtype:
-            raise DTypeError(
-                f"embedding_bag: per_sample_weights must have the dtype of weight, {w.dtype}, got"
-                f" {factors.dtype}."
-            )
-        rows = rows * factors.unsqueeze(-1)
+        rows = rows * _checked_factors(as_tensor(per_sample_weights), index, w, mode)
     counted = functions.ones_like(index, dtype=backend.bool_)
     if padding_idx is not None:
         if not -w.shape[0] <= padding_idx < w.shape[0]:
@@ -148,6 +134,25 @@ def embedding_bag(
         sorting.searchsorted(begins, arange(index.shape[0], device=index.device), side="right") - 1
     )
     return _of_bags(rows, counted.unsqueeze(-1), bag, begins.shape[0], mode)
+
+
+def _checked_factors(factors: Tensor, index: Tensor, w: Tensor, mode: str) -> Tensor:
+    """The factors of the rows, (…, 1). Raises where they do not fit."""
+    if mode != "sum":
+        raise NotImplementedError(
+            f'embedding_bag: per_sample_weights go with mode="sum" only, got {mode!r}.'
+        )
+    if factors.shape != index.shape:
+        raise ShapeError(
+            "embedding_bag: per_sample_weights must have the shape of the indices,"
+            f" {index.shape}, got {factors.shape}."
+        )
+    if factors.dtype != w.dtype:
+        raise DTypeError(
+            f"embedding_bag: per_sample_weights must have the dtype of weight, {w.dtype}, got"
+            f" {factors.dtype}."
+        )
+    return factors.unsqueeze(-1)
 
 
 def _checked_offsets(offsets: Tensor, n: int, include_last_offset: bool) -> Tensor:

@@ -20,6 +20,18 @@ from .pooling import adaptive_mean
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 
+MODES = {
+    "nearest": (1, 2, 3),
+    "nearest-exact": (1, 2, 3),
+    "area": (1, 2, 3),
+    "linear": (1,),
+    "bilinear": (2,),
+    "bicubic": (2,),
+    "trilinear": (3,),
+}
+"""How many spatial axes each mode takes."""
+
+
 @in_own_memory
 def interpolate(
     input: Any,
@@ -39,19 +51,10 @@ def interpolate(
     """
     x = as_tensor(input)
     axes = x.ndim - 2
-    known = {
-        "nearest": (1, 2, 3),
-        "nearest-exact": (1, 2, 3),
-        "area": (1, 2, 3),
-        "linear": (1,),
-        "bilinear": (2,),
-        "bicubic": (2,),
-        "trilinear": (3,),
-    }
-    if mode not in known:
-        raise ValueError(f"interpolate: mode must be one of {', '.join(known)}, got {mode!r}.")
-    if axes not in known[mode]:
-        wanted = " or ".join(str(n + 2) for n in known[mode])
+    if mode not in MODES:
+        raise ValueError(f"interpolate: mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if axes not in MODES[mode]:
+        wanted = " or ".join(str(n + 2) for n in MODES[mode])
         raise ShapeError(
             f'interpolate: mode "{mode}" needs an input of {wanted} dimensions (N, C, and the axes'
             f" to resize), got shape {x.shape}."
