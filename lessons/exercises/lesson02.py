@@ -429,6 +429,12 @@ dual = Exercise(
             log=_function(np.log, lambda a, da: np.log(da)),
         ),
         _mistaken(
+            "logarithm of the tangent",
+            "the logarithm is applied to the tangent, made positive and not 0. A tangent is only"
+            " ever multiplied: by the local derivative.",
+            log=_function(np.log, lambda a, da: np.log(np.abs(da) + 1)),
+        ),
+        _mistaken(
             "derivative at the tangent",
             "the derivative is taken at the tangent; it is taken at the value.",
             sin=_function(np.sin, lambda a, da: np.cos(da) * da),

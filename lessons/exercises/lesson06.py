@@ -352,6 +352,18 @@ def _slip(name: str, say: str, rule: Callable[[Any, Any], Any]) -> Misconception
 PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradient of the gradient"}
 
 
+def _slipped(case: Case) -> Any:
+    """The sigmoid of −x."""
+    return 1 / (1 + np.exp(case.args["x"]))
+
+
+def _all_values(pairs: Any, value: Callable[[Case], Any]) -> Any:
+    """Whether all values, whatever the gradients are, come from `value`."""
+    found = [(case, got) for case, got in pairs if case.args["part"] == "value"]
+    agree = found and all(not same(value(case), got) for case, got in found)
+    return ("", None) if agree else None
+
+
 @exercise(
     "sigmoid_function",
     points={"value": 1, "gradient": 2, "differentiated again": 1},
@@ -387,6 +399,12 @@ PARTS = {"value": "the value", "gradient": "the gradient", "again": "the gradien
         ),
         _slip(
             "forgets the local derivative", "`backward` passes `g` on unchanged.", lambda s, g: g
+        ),
+        Misconception(
+            "sign of x",
+            "The value has the wrong sign of x in it: it is 1/(1 + exp(−x)).",
+            lambda case: _slipped(case) if case.args["part"] == "value" else None,
+            fitted=lambda pairs: _all_values(pairs, _slipped),
         ),
         _slip(
             "as for exp",

@@ -135,6 +135,21 @@ def _slip_in_chain(
             "the pullbacks start from ones instead of `dout`.",
             lambda names, points, i, dout: _pulled(names, points[i], dout**0),
         ),
+        _slip_in_chain(
+            "sign",
+            "the sign of what is pulled back is turned round.",
+            lambda names, points, i, dout: -_pulled(names, points[i], dout),
+        ),
+        _slip_in_chain(
+            "nothing pulled",
+            "`dout` comes back as it was: no pullback is called.",
+            lambda names, points, i, dout: dout,
+        ),
+        _slip_in_chain(
+            "first one only",
+            "only the first function's pullback is called.",
+            lambda names, points, i, dout: RULES[names[0]][1](points[i], dout),
+        ),
     ),
 )
 def chain(rng: np.random.Generator) -> Iterator[Case]:
@@ -248,6 +263,26 @@ def Bprop(
             ),
             slip("sign", "the sign is turned round.", lambda out, dout, dx: -dx),
             slip(
+                "added",
+                "`dout` and the result are added; they are multiplied.",
+                lambda out, dout, dx: dout + out,
+            ),
+            slip(
+                "the exponential of the result",
+                "the exponential is taken of `out`, which is an exponential already.",
+                lambda out, dout, dx: dout * np.exp(out),
+            ),
+            slip(
+                "minus",
+                "tan has the derivative 1 + tan²; you have a minus.",
+                lambda out, dout, dx: dout * (1 - out * out),
+            ),
+            slip(
+                "no square",
+                "tan has the derivative 1 + tan²; the square is missing.",
+                lambda out, dout, dx: dout * (1 + out),
+            ),
+            slip(
                 "forgets the local derivative",
                 "`dout` passes unchanged.",
                 lambda out, dout, dx: dout,
@@ -325,6 +360,11 @@ def _flags(name: str, say: str, **rows: str) -> Misconception:
             "inputs for parameters",
             "you get the gradients of the inputs where those of the parameters are asked for.",
             c="b",
+        ),
+        _flags(
+            "no cotangent",
+            "in row e your own cotangent g is not used: that is `sens_param`.",
+            e="b",
         ),
         _flags(
             "parameters only", "in row d the inputs are missing: two switches go together.", d="c"

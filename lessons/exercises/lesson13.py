@@ -159,6 +159,10 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp(-np.logaddexp(0, -x)))
 
 
+def _relu(case: Case) -> Any:
+    return np.maximum(case.args["inputs"][0], 0.0)
+
+
 softplus = _own(
     "Softplus",
     mg.softplus,
@@ -187,6 +191,20 @@ softplus = _own(
             " large negative number it is 0.",
             lambda case: _as_written(**case.args),
             explains=_overflows,
+        ),
+        Misconception(
+            "relu",
+            "The values are those of relu: softplus is smooth, and ln 2 at 0.",
+            lambda case: _relu(case) if case.args["what"] == "value" else None,
+            fitted=lambda pairs: (
+                ("", None)
+                if all(
+                    not same(_relu(case), got)
+                    for case, got in pairs
+                    if case.args["what"] == "value"
+                )
+                else None
+            ),
         ),
         Misconception(
             "1 + a small number",
@@ -443,6 +461,16 @@ hypotenuse = _own(
             "the first only",
             "the part of `db` is missing.",
             _length_but(lambda a, b, da, db, y: a * da / y),
+        ),
+        Misconception.of(
+            "the second only",
+            "the part of `da` is missing.",
+            _length_but(lambda a, b, da, db, y: b * db / y),
+        ),
+        Misconception.of(
+            "subtracted",
+            "the two parts are subtracted; both are added.",
+            _length_but(lambda a, b, da, db, y: (a * da - b * db) / y),
         ),
     ),
 )

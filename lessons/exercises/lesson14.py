@@ -239,6 +239,8 @@ raised_exp = Mended(
         ),
         _mistake("left out", "the factor 2 is gone.", lambda x: mg.exp(x) + 1.0),
         _mistake("the one left out", "the 1 is gone.", lambda x: mg.exp(x) * 2.0),
+        _mistake("added first", "you add 1 before you double.", lambda x: (mg.exp(x) + 1.0) * 2.0),
+        _mistake("exp alone", "neither the factor 2 nor the 1 is there.", mg.exp),
         _mistake(
             "factor on the input",
             "the factor now stands inside of exp.",
@@ -310,6 +312,14 @@ length = Mended(
                      _root_with(1e-6)),
             explains=_a_little_long,
         ),
+        _mistake("the square", "the root is missing: that is the sum of squares.",
+            lambda x: (x * x).sum()),
+        _mistake("the sum of sizes",
+            "you add absolute values; the length is the root of the sum of squares.",
+            lambda x: mg.abs(x).sum()),
+        _mistake("the largest",
+            "you take the largest absolute value; the length is the root of the sum of squares.",
+            lambda x: mg.abs(x).max()),
     ),
 )  # fmt: skip
 
@@ -354,6 +364,22 @@ skew = Mended(
         _mistake("unchanged", "the adjoint of v is still missing.", _skew_of(_kept, _cut)),
         _mistake("cut at the mean", "now the mean is cut off instead.", _skew_of(_cut, _kept)),
         _mistake("no division", "the variance is gone altogether.", _skew_of(_kept, lambda v: 1.0)),
+        _mistake("both cut", "the mean and the variance are both cut off.", _skew_of(_cut, _cut)),
+        _mistake(
+            "the root",
+            "you divide by the root of the variance; here it is the variance itself.",
+            _skew_of(_kept, mg.sqrt),
+        ),
+        _mistake(
+            "not centred",
+            "the mean is not subtracted.",
+            lambda x: (x * x * x).mean() / (x * x).mean(),
+        ),
+        _mistake(
+            "the square",
+            "the deviations are squared above the line; they are cubed.",
+            lambda x: ((x - x.mean()) ** 2).mean() / ((x - x.mean()) ** 2).mean(),
+        ),
     ),
 )
 

@@ -71,6 +71,11 @@ def _one_ahead(x: np.ndarray) -> dict[str, np.ndarray]:
     return {"value": x * weights, "gradient": np.array(weights)}
 
 
+def _by_rows(x: np.ndarray, weights: np.ndarray) -> Any:
+    part = {"value": x * weights, "gradient": np.broadcast_to(weights, x.shape)}
+    return {"cpu": part, "pretend": part, "where": "pretend:0", "back": 0}
+
+
 def _cut_off(x: np.ndarray) -> Any:
     part = {"value": x * _weights(x), "gradient": np.zeros_like(x)}
     return {"cpu": part, "pretend": part, "where": "pretend:0", "back": 0}
@@ -116,6 +121,16 @@ weighted = told_by(
             explains=lambda case, got: got["where"] != "cpu" and got["back"] > 0,
         ),
         Misconception.of("a factor", "The first row is to be divided by 1.", _result(factor=0.5)),
+        Misconception(
+            "multiplied",
+            "you multiply the rows by 1, 2, 3, …; they are divided.",
+            lambda case: _by_rows(case.args["x"], 1 / _weights(case.args["x"])),
+        ),
+        Misconception(
+            "nothing done",
+            "the result is x as it was.",
+            lambda case: _by_rows(case.args["x"], np.ones(case.args["x"].shape)),
+        ),
         Misconception(
             "one ahead",
             "The first row is to be divided by 1: your count begins at 2.",

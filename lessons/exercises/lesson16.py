@@ -304,14 +304,115 @@ def Mend(letter: str) -> Exercise:
         ),
         hints=MENDS[part],
         misconceptions=(
-            Misconception("unchanged", "this is the broken part as it was.", _broken(letter)),
+            Misconception(
+                "unchanged",
+                "this is the broken part as it was.",
+                _with(letter, zoo.ANIMALS[letter]),
+            ),
+            *(
+                Misconception(say.partition(":")[0], say, _with(letter, other))
+                for say, other in OTHERWISE[part].items()
+            ),
         ),
     )
 
 
-def _broken(letter: str) -> Callable[[Case], Any]:
+def _with(letter: str, part: Callable[..., Any]) -> Callable[[Case], Any]:
+    """What an engine gives with another part in the place of the broken one."""
     name = f"mended_{letter}"
-    return lambda case: zoo.gradients({name: zoo.ANIMALS[letter]}, name, **case.args)
+    return lambda case: zoo.gradients({name: part}, name, **case.args)
+
+
+def _to(g: Any, a: Any) -> Any:
+    return zoo.summed_to(g, a.shape)
+
+
+def _put(combine: Callable[[Any, Any], Any], first: float = 1.0) -> Callable[[Any, Any], None]:
+    """A part `accumulate` that puts parts together in another way."""
+
+    def accumulate(node: Any, part: Any) -> None:
+        node.grad = first * part if node.grad is None else combine(node.grad, part)
+
+    return accumulate
+
+
+def _reset(which: Callable[[list[Any]], list[Any]], value: Any = None) -> Callable[..., None]:
+    """A part `start` that sets the gradients of some nodes alone."""
+
+    def start(nodes: list[Any]) -> None:
+        for node in which(nodes):
+            node.grad = value(node) if callable(value) else value
+
+    return start
+
+
+OTHERWISE: dict[str, dict[str, Callable[..., Any]]] = {
+    "pull_mul": {
+        "the factors are right, but parts are not summed to their operands' shapes.":
+            lambda g, a, b: (g * b, g * a),
+        "g is left out of both parts.": lambda g, a, b: (
+            _to(b + 0 * g, a), _to(a + 0 * g, b)),
+        "g is left out of both parts, and the axes are lost.": lambda g, a, b: (
+            zoo.summed_to(b, a.shape), zoo.summed_to(a, b.shape)),
+        "both operands get the factor b; b gets the factor a.": lambda g, a, b: (
+            _to(g * b, a), _to(g * b, b)),
+        "the second operand gets nothing.": lambda g, a, b: (_to(g * b, a), 0 * b),
+        "both operands get g without a factor.": lambda g, a, b: (g, g),
+        "the sign of the first part is turned round.": lambda g, a, b: (
+            _to(-g * b, a), _to(g * a, b)),
+    },
+    "accumulate": {
+        "the first part is kept and later ones are ignored; they are added.":
+            _put(lambda old, new: old),
+        "later parts are subtracted; they are added.": _put(lambda old, new: old - new),
+        "parts are multiplied; they are added.": _put(lambda old, new: old * new),
+        "each new part is averaged with the old ones; parts are added.":
+            _put(lambda old, new: (old + new) / 2),
+        "the first part counts twice.": _put(lambda old, new: old + new, 2.0),
+    },
+    "pull_add": {
+        "b's part is not summed to the shape of b.": lambda g, a, b: (_to(g, a), g),
+        "a's part is not summed to the shape of a.": lambda g, a, b: (g, _to(g, b)),
+        "each element gets the sum of all of g; only stretched axes are summed.":
+            lambda g, a, b: (np.full(a.shape, g.sum()), np.full(b.shape, g.sum())),
+        "b's part has a minus, as in a difference.": lambda g, a, b: (_to(g, a), -_to(g, b)),
+        "the parts have the factors of a product; a sum sends g alone.": lambda g, a, b: (
+            _to(g * b, a), _to(g * a, b)),
+        "b gets the mean over its copies; their parts are added.": lambda g, a, b: (
+            _to(g, a), _to(g, b) / max(g.size // b.size, 1)),
+    },
+    "order": {
+        "the inputs come first; a sweep begins at the output.":
+            lambda output: zoo.ANIMALS["D"](output)[::-1],
+        "nodes are sorted by name, and a name tells nothing of the order.": lambda output: sorted(
+            zoo.ANIMALS["D"](output), key=lambda node: str(node.name), reverse=True),
+        "the output alone is in the list.": lambda output: [output],
+        "inputs are missing from the list, so their gradients are never set back.":
+            lambda output: [node for node in zoo.order(output) if node.parents],
+        "the output is missing from the list.": lambda output: zoo.order(output)[1:],
+    },
+    "pull_sub": {
+        "a's part has the minus, and b's has none.": lambda g, a, b: (_to(-g, a), _to(g, b)),
+        "both parts have a minus; only that of b has.": lambda g, a, b: (_to(-g, a), _to(-g, b)),
+        "parts are not summed to their operands' shapes.": lambda g, a, b: (g, -g),
+        "the second operand gets nothing.": lambda g, a, b: (_to(g, a), 0 * b),
+        "b gets its own value in the place of −g.": lambda g, a, b: (_to(g, a), -b),
+        "b's part is half of what it should be.": lambda g, a, b: (_to(g, a), _to(-g, b) / 2),
+    },
+    "start": {
+        "only inputs are set back; all nodes are to be.":
+            _reset(lambda nodes: [node for node in nodes if not node.parents]),
+        "one node alone is set back; all are to be.": _reset(lambda nodes: nodes[-1:]),
+        "gradients start at 1; they start at nothing.":
+            _reset(lambda nodes: nodes, lambda node: np.ones_like(node.value)),
+        "gradients are halved, and something of them is still there.": _reset(
+            lambda nodes: [node for node in nodes if node.grad is not None],
+            lambda node: node.grad / 2),
+        "nothing is set back.": lambda nodes: len(nodes),
+        "the first node or the last is left out.": _reset(lambda nodes: nodes[1:-1]),
+    },
+}  # fmt: skip
+"""Other ways to mend a part wrongly, by the part: what is said of each."""
 
 
 MENDS = {

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..grading.exercise import Accept, Answer, Case, Exercise
 from ..grading.judge import returned_by, same
+from .slips import slips_of
 
 Cases = Callable[[np.random.Generator], Iterator[Case]]
 
@@ -49,7 +50,8 @@ def equal_to(
 
 
 def by_name(exercises: Iterable[Exercise], titles: Mapping[str, str]) -> dict[str, Exercise]:
-    """The exercises of a lesson by their names, each under the heading that it has in the notebook.
+    """The exercises of a lesson by their names, each under the heading that it has in the notebook,
+    and with its slips.
 
     titles: by name; those that are not in it (predictions) keep their own. Raises KeyError for a
     title that belongs to no exercise.
@@ -57,4 +59,5 @@ def by_name(exercises: Iterable[Exercise], titles: Mapping[str, str]) -> dict[st
     found = {exercise.name: exercise for exercise in exercises}
     for name, title in titles.items():
         found[name].title = title
+        found[name].misconceptions += slips_of(name)
     return found

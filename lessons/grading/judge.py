@@ -626,6 +626,40 @@ def likely_misconception(
             for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
                 if wrong is None or made(wrong):
                     return mistake, say
+        if exercise.has_one_answer and exercise.has_answer and not exercise.is_value:
+            for factor, say in FACTORS.items():
+                scaled = lambda case, factor=factor: _scaled(exercise.expected(case), factor)
+                if made(scaled):
+                    return Misconception("a factor for all", say, scaled, alone=True), ""
+            if all(
+                not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got, _ in pairs
+            ):
+                return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), ""
+    return None
+
+
+NEARLY = 1e-3
+NEARLY_SAID = (
+    "Every number is right to about three digits and not to the last ones, like a difference"
+    " quotient with a large step, or a formula with a small number added."
+)
+
+
+FACTORS = {
+    -1.0: "Every number has the wrong sign, and is right apart from that.",
+    2.0: "Every number is twice what it should be.",
+    0.5: "Every number is half of what it should be.",
+}
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    """Floats and arrays of them times a factor; None for what holds anything else."""
+    value = as_plain(value)
+    if isinstance(value, list | tuple):
+        found = [_scaled(item, factor) for item in value]
+        return None if any(item is None for item in found) else found
+    if type(value) is float or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return factor * value
     return None
 
 
@@ -651,7 +685,22 @@ def _explained(explains: Callable[[Case, Any], bool], case: Case, got: Any) -> b
 
 def _is_of(exercise: Exercise, wrong: Callable[[Case], Any], case: Case, got: Any) -> bool:
     try:
-        made = as_plain(wrong(case))
-        return made is not None and not same(made, got, exercise.rtol, exercise.atol)
+        with np.errstate(all="ignore"):
+            made = as_plain(wrong(case))
+        if made is None:
+            return False
+        return not same(_finite(made), _finite(got), exercise.rtol, exercise.atol)
     except ODD_VALUES:
         return False
+
+
+def _finite(value: Any) -> Any:
+    """A plain value with large numbers in the place of NaN and infinities, so that two values
+    can be compared that hold them.
+    """
+    if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
+        found = np.nan_to_num(value, nan=7e77, posinf=8e88, neginf=-8e88)
+        return np.asarray(found) if isinstance(value, np.ndarray) else float(found)
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return {k: _finite(v) for k, v in value.items()} if isinstance(value, dict) else value

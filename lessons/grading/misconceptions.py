@@ -237,6 +237,42 @@ def _first_kept(
     return sweep(graph, combine=combine, order=order)
 
 
+def _put_together(
+    graph: Graph, put: Callable[[list[Any]], Any], first_to_last: bool = False
+) -> Values:
+    """The sweep that collects parts in lists, and puts a node's list together when it has its
+    turn: from last to first, or from the inputs on.
+    """
+    values, inputs = evaluate(graph), list(graph["inputs"])
+    rows = {row[0]: row for row in graph["rows"]}
+    parts: dict[str, list[Any]] = {name: [] for name in names(graph)}
+    parts[output(graph)] = [np.ones_like(values[output(graph)])]
+    bar: Values = {}
+    for name in [*inputs, *rows] if first_to_last else [*reversed(rows), *inputs]:
+        bar[name] = put(parts[name]) if parts[name] else np.zeros(np.shape(values[name]))
+        if name in rows and parts[name]:
+            _, op, operands, *_ = row = rows[name]
+            sent = right_parts(op, operands_of(row, values), values[name], bar[name])
+            for operand, part in zip(operands, sent, strict=True):
+                parts[operand].append(part)
+    return bar
+
+
+def _added(parts: list[Any]) -> Any:
+    return sum(parts[1:], start=parts[0])
+
+
+def _multiplied(parts: list[Any]) -> Any:
+    return np.prod(np.array(parts), axis=0)
+
+
+def _squared(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
+    """The adjoint multiplied once more, after the rule has done so."""
+    return [
+        summed_to(g * c, np.shape(a)) for c, a in zip(contributions(op, x, y, g), x, strict=True)
+    ]
+
+
 def _untransposed(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
     return [g @ x[1], x[0] @ g] if op == "matmul" else right_parts(op, x, y, g)
 
@@ -488,11 +524,32 @@ MISTAKES: tuple[Mistake, ...] = (
         "the output's adjoint starts at its value. It starts at 1, whatever the value is.",
         seed=lambda y: y,
     ),
-    _mistake(
+    Mistake(
         "first to last",
         "the sweep goes from first to last. An adjoint must be complete before it is passed on:"
         " start at the output.",
-        order=lambda graph: graph["rows"],
+        lambda graph, before: sweep(graph, order=lambda graph: graph["rows"]),
+        (
+            (
+                "",
+                lambda graph, before: _put_together(graph, _added, first_to_last=True),
+            ),
+        ),
+    ),
+    Mistake(
+        "mean of the contributions",
+        "a node gets the mean of its contributions; they are added.",
+        lambda graph, before: _put_together(graph, lambda parts: _added(parts) / len(parts)),
+    ),
+    Mistake(
+        "product of the contributions",
+        "the contributions to a node are multiplied; they are added.",
+        lambda graph, before: _put_together(graph, _multiplied),
+    ),
+    _mistake(
+        "the adjoint twice",
+        "what a rule sends is multiplied by the adjoint once more; the rule has done that.",
+        pull=_squared,
     ),
     Mistake(
         "visit order",

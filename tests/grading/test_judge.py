@@ -293,7 +293,7 @@ def test_a_variant_comes_after_all_full_mistakes_and_adds_its_sentence():
 
 def test_a_mistake_that_fails_itself_is_passed_over():
     bad = Misconception("bad", "no.", lambda c: 1 / 0)
-    assert run(doubled(misconceptions=(bad,)), lambda x: x).misconception is None
+    assert run(doubled(misconceptions=(bad,)), lambda x: x + 7.0).misconception is None
 
 
 def test_where_it_goes_wrong_comes_from_the_exercise_and_may_fail():
@@ -305,3 +305,22 @@ def test_where_it_goes_wrong_comes_from_the_exercise_and_may_fail():
 def test_a_judgement_is_json_and_comes_back():
     j = run(doubled(), lambda x: x)
     assert Judgement.from_dict(json.loads(json.dumps(j.as_dict()))) == j
+
+
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (lambda x: -2 * x, "the wrong sign"),
+        (lambda x: 4 * x, "twice what it should be"),
+        (lambda x: x, "half of what it should be"),
+        (lambda x: 2.0001 * x, "not to the last ones"),
+    ],
+)
+def test_a_factor_that_is_in_every_number_is_named(wrong, says):
+    assert says in run(doubled(), wrong).misconception["say"]
+
+
+def test_a_mistake_that_gives_no_numbers_is_named_where_the_same_ones_are_missing():
+    bad = Misconception("a hole", "it has a hole.", lambda c: c.args["x"] * np.nan)
+    found = run(doubled(misconceptions=(bad,)), lambda x: x * np.nan)
+    assert found.misconception["name"] == "a hole"
