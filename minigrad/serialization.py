@@ -6,7 +6,7 @@ write(path, state, kind)          the file of a run (training/), which is whole 
 read(path, kind)                  its inverse
 
 One member of the file is JSON, the others are arrays by name. Types, keys and every bit of every
-number come back. No pickle: reading a file runs none of its contents. The same value gives the same
+number come back. No pickle: reading a file runs none of its contents. Equal values give the same
 bytes.
 
 What is one tensor comes back as one tensor, and tensors that share memory share memory again, which

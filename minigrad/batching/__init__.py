@@ -1,6 +1,6 @@
 """Batching: run a function once for a whole batch of examples.
 
-value.py has the idea, boundary.py the way into the batch and out of it, rules.py how operations run
+value.py has the idea, boundary.py how values enter and leave a batch, rules.py how operations run
 on it, indexing.py indices that differ between the examples.
 """
 

@@ -17,12 +17,13 @@ the graph of a function that ran.
 
 from typing import TYPE_CHECKING, Any
 
+from .broadcast_like import broadcast_like_op, sum_to_like_op
+from .deferred import LaterOp, call
 from .derivatives import gradients, jvp, sum_nodes
+from .equality import difference, same_graph
 from .executor import Executor
-from .facts import UnknownFact
-from .later import LaterOp, call
-from .leaves import ConstantOp, PlaceholderOp, Variable, constant, placeholder, placeholder_op
-from .likeness import broadcast_like_op, sum_to_like_op
+from .inference import UnknownFact
+from .methods import function_named, product
 from .node import Node, Op
 from .ops import (
     MatMulOp,
@@ -36,9 +37,9 @@ from .ops import (
     oneslike_op,
     zeroslike_op,
 )
-from .same import difference, find_topo_sort, same_graph
-from .surface import function_named, product
 from .text import text
+from .topological_order import find_topo_sort
+from .variables import ConstantOp, PlaceholderOp, Variable, constant, placeholder, placeholder_op
 
 zeros_like, ones_like = zeroslike_op, oneslike_op
 

@@ -22,12 +22,12 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import DTypeError, NotDifferentiableError, ShapeError
-from .facts import is_differentiable
-from .leaves import constant
-from .likeness import fitted
+from .broadcast_like import fitted
+from .inference import is_differentiable
 from .node import Node, building, check_node, making
 from .ops import PickOp, oneslike_op, results_of, zeroslike_op
-from .same import find_topo_sort
+from .topological_order import find_topo_sort
+from .variables import constant
 
 
 def gradients(output_node: Node, node_list: Sequence[Node], output_grad: Any = None) -> list[Node]:

@@ -15,11 +15,11 @@ from ..core.tensor import Tensor
 from ..errors import GraphError, ProgramError
 from ..program import Program
 from .evaluation import evaluate, fed_value
-from .leaves import ConstantOp, PlaceholderOp
 from .lowering import reason_against, recorded
 from .node import Node, check_node
-from .same import find_topo_sort
 from .text import text
+from .topological_order import find_topo_sort
+from .variables import ConstantOp, PlaceholderOp
 
 
 class Executor:

@@ -3,7 +3,7 @@ computations removed and memory planned.
 
 Nothing is translated: the graph is evaluated once while minigrad.program records, so a Program does
 exactly what the evaluation did (and casts, conjugations and the functions that had to wait for a
-shape are resolved on the way).
+shape are resolved in it).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ..core.tensor import Tensor, wrap
 from ..program import Program, Recorder
 from ..program.passes import simplified
 from ..program.payload import Recorded
+from .deferred import LaterOp
 from .evaluation import evaluate
-from .later import LaterOp
 from .node import Node, Op
 
 _WORDS = {("given", 0): "forward", ("gradient", 1): "backward", ("gradient", 2): "second backward"}

@@ -8,7 +8,7 @@ A Node is a Tensor to whoever computes with it: operators, methods and functions
 primitive, and a primitive that meets a node makes another node (`__minigrad_apply__`, the engine's
 seam) instead of a value. So the one set of primitives, and every function and derivative rule that
 is made of them, serves graphs too. What a Tensor does with its *values* is an error here that says
-so (surface.py).
+so (methods.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..backend import DType, Shape, float32, materialise, to_numpy, zeros
 from ..core.primitive import Primitive
 from ..core.tensor import Payload, Tensor, as_tensor
 from ..errors import GraphError
-from .facts import DTypeFact, ShapeFact, SomeFloat, UnknownFact, unknown_dtype, unknown_shape
+from .inference import DTypeFact, ShapeFact, SomeFloat, UnknownFact, unknown_dtype, unknown_shape
 from .text import expression
 
 next_birth = count(1).__next__
@@ -90,7 +90,7 @@ class Node(Tensor):
     __hash__ = object.__hash__  # == makes a node, so nodes are told apart by identity
 
     __minigrad_apply__: Any = None
-    """The engine's question to a value without elements, answered by `ops.recorded` (surface.py
+    """The engine's question to a value without elements, answered by `ops.recorded` (methods.py
     puts the methods on this class)."""
 
     # What the engine looks for in a Tensor: no value, no history, no tangents.
@@ -256,7 +256,7 @@ class Shadow(Payload):
         )
 
 
-def bare(
+def new_node(
     op: Op,
     args: Sequence[Any],
     params: dict[str, Any],

@@ -19,12 +19,12 @@ from ..core.tensor import Tensor, alias, as_tensor
 from ..errors import ShapeError
 from ..ops import elementwise as ew
 from ..ops import linalg as la
-from .facts import DTypeFact, ShapeFact, facts_of_call, inferred, unknown_dtype
-from .later import WithParams, holds_node, later, nodes_in
-from .leaves import constant
-from .likeness import fitted
-from .node import Node, Op, bare
+from .broadcast_like import fitted
+from .deferred import WithParams, deferred, holds_node, nodes_in
+from .inference import DTypeFact, ShapeFact, facts_of_call, inferred, unknown_dtype
+from .node import Node, Op, new_node
 from .rules import RuleCall, pulled, pushed
+from .variables import constant
 
 
 def recorded(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -37,7 +37,7 @@ def recorded(primitive: Primitive, operands: Sequence[Any], params: dict[str, An
         masked = any(
             n.known_dtype == backend.bool_ for n in nodes_in(params)
         )  # how much a mask selects, only its elements tell
-        node = later(function, primitive.name, *nodes, recordable=not masked)
+        node = deferred(function, primitive.name, *nodes, recordable=not masked)
         if not masked:
             node.shape_fact, node.dtype_fact = facts_of_call(function, nodes) or (
                 node.shape_fact,
@@ -53,9 +53,9 @@ def recorded(primitive: Primitive, operands: Sequence[Any], params: dict[str, An
     facts = inferred(primitive, args, params)
     op = op_of(primitive)
     if primitive.outputs == 1:
-        return bare(op, args, params, *facts[0])
-    several = bare(op, args, params, (), unknown_dtype())
-    return tuple(bare(PickOp(i), (several,), {}, *fact) for i, fact in enumerate(facts))
+        return new_node(op, args, params, *facts[0])
+    several = new_node(op, args, params, (), unknown_dtype())
+    return tuple(new_node(PickOp(i), (several,), {}, *fact) for i, fact in enumerate(facts))
 
 
 class PrimitiveOp(Op):
@@ -151,7 +151,7 @@ def results_of(node: Node) -> Any:
     if primitive is None or primitive.outputs == 1:
         return node
     facts = inferred(primitive, node.args, node.params)
-    return tuple(bare(PickOp(i), (node,), {}, *fact) for i, fact in enumerate(facts))
+    return tuple(new_node(PickOp(i), (node,), {}, *fact) for i, fact in enumerate(facts))
 
 
 def _added(a: Any, b: Any) -> Any:
@@ -169,7 +169,7 @@ class DetachOp(Op):
 
     def __call__(self, *args: Any, **params: Any) -> Node:
         (x,) = args
-        return bare(self, (x,), {}, x.shape_fact, x.dtype_fact)
+        return new_node(self, (x,), {}, x.shape_fact, x.dtype_fact)
 
     def run(self, node: Node, tensors: list[Any]) -> Any:
         return alias(tensors[0])
@@ -205,7 +205,7 @@ class MatMulOp(Op):
             for m, flag in ((a, trans_A), (b, trans_B))
         )
         facts = matmul_facts(x, y)
-        node = bare(self, [a, b], {"trans_A": trans_A, "trans_B": trans_B}, *facts)
+        node = new_node(self, [a, b], {"trans_A": trans_A, "trans_B": trans_B}, *facts)
         node.__dict__.update(
             matmul_attr_trans_A=trans_A, matmul_attr_trans_B=trans_B
         )  # as the document calls them

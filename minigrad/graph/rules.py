@@ -15,11 +15,11 @@ from ..errors import NotDifferentiableError, ShapeError
 from ..functions import sum_to as sum_tensor
 from ..ops import elementwise as ew
 from ..ops.shape import broadcast_to, sum_to
-from .facts import DTypeFact, ShapeFact, UnknownFact, is_about_dtype
-from .later import Arranged, later, nodes_in
-from .likeness import broadcast_like_op, fitted, sum_to_like_op
+from .broadcast_like import broadcast_like_op, fitted, sum_to_like_op
+from .deferred import Arranged, deferred, nodes_in
+from .equality import same_value
+from .inference import DTypeFact, ShapeFact, UnknownFact, is_about_dtype
 from .node import Node, next_birth
-from .same import same_value
 
 
 class RuleCall:
@@ -206,6 +206,8 @@ def _deferred_rule(
     )
     blind = frozenset(i for i, n in enumerate(nodes) if all(n is not other for other in seen))
     kind = "pull" if getattr(call, "is_pull", False) else "push"
-    made = later(Arranged(call, operands), f"{kind} of {call.primitive.name}", *nodes, blind=blind)
+    made = deferred(
+        Arranged(call, operands), f"{kind} of {call.primitive.name}", *nodes, blind=blind
+    )
     made.shape_fact, made.dtype_fact = shape, dtype
     return made

@@ -15,8 +15,8 @@ from ..backend import PYTHON_SCALARS
 from ..core.primitive import registry
 from ..core.tensor import Tensor
 from ..scalar import formula
-from .facts import SomeFloat
-from .same import find_topo_sort
+from .inference import SomeFloat
+from .topological_order import find_topo_sort
 
 if TYPE_CHECKING:
     from .node import Node

@@ -26,17 +26,17 @@ from typing import Any
 
 from .. import backend
 from ..core.backward import differentiate
-from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
+from ..core.tensor import Tensor, grad_node, wrap
 from ..errors import NonScalarError
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
+from ..trace.schema import Trace
 from ..trace.text import number, text_of
-from ..watch.cost import Cost, cost_of
+from ..watch.cost import Cost, cost_of, make_place
 from ..watch.recorder import Recorder
 from ..watch.sentences import given as given_words
 from ..watch.trace import argument_names, as_input
-from ..watch.trace_writer import Trace
 from ..watch.values import value as document_value
 
 ROLES = ("original", "first backward", "second backward", "third backward")
@@ -237,7 +237,7 @@ class _Watched:
         with enable_grad():
             for name, x in zip(names, given, strict=True):
                 if backend.is_differentiable(x.dtype):
-                    _make_place(x)
+                    make_place(x)
                     self.points.append(x)
                     self.point_names.append(name)
                 self.recorder.input(x, name, None)
@@ -263,7 +263,7 @@ class _Watched:
         made = []
         for i, out in enumerate(results):
             place = wrap(backend.ones(out.shape, out.dtype, out.array))
-            _make_place(place)
+            make_place(place)
             made.append(self.seed(name if len(results) == 1 else f"{name}_{i + 1}", place, order))
         return made
 
@@ -305,12 +305,6 @@ class _Watched:
         for d in derivatives:
             self.recorder.output(d)
         return self.recorder.network(title, tuple(self.seed_names))
-
-
-def _make_place(x: Tensor) -> None:
-    make_leaf(x)
-    assert isinstance(x.node, Leaf)
-    x.node.stores_grad = False
 
 
 class _NetworkRecorder(Recorder):

@@ -8,7 +8,7 @@ buffer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..backend import numpy
@@ -144,27 +144,19 @@ class _Writer:
                     read,
                     self.values[number],
                 )
-            for root in dying.get(at, ()):
-                if (
-                    root in self.ids
-                    and root not in program.constants
-                    and root not in program.inputs
-                    and root not in program.captured
-                ):
-                    name = self.ids[root]
-                    say = f"{name} is no longer read: its {self.facts.size[root]:,} bytes are free."
-                    self.steps.append(
-                        {
-                            "phase": "free",
-                            "node": name,
-                            "edges": [],
-                            "reads": [],
-                            "writes": [],
-                            "free": [name],
-                            "formula": [],
-                            "say": say,
-                        }
-                    )
+            self._free(dying.get(at, ()))
+
+    def _free(self, roots: Iterable[int]) -> None:
+        """A step for each value that is not read any more."""
+        program = self.program
+        given = {*program.constants, *program.inputs, *program.captured}
+        for root in roots:
+            if root in self.ids and root not in given:
+                name = self.ids[root]
+                say = f"{name} is no longer read: its {self.facts.size[root]:,} bytes are free."
+                empty: dict[str, Any] = {"edges": [], "reads": [], "writes": []}
+                freed = {"phase": "free", "node": name, **empty, "free": [name]}
+                self.steps.append(freed | {"formula": [], "say": say})
 
     def _memory(self, number: int) -> dict[str, Any]:
         """The bytes of a result: at a place in the buffers, of its own, or those of another
@@ -179,7 +171,7 @@ class _Writer:
         """In which memory a result lies."""
         root = self.facts.root[number]
         if root != number:
-            return f"It is a window into {self.ids[root]}: no memory of its own."
+            return f"It is a view of {self.ids[root]}: no memory of its own."
         place = self.lowered.place_of.get(number)
         if place is None:
             return ""

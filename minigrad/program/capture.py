@@ -45,7 +45,7 @@ class CaptureError(ProgramError):
 
 
 class DeviceNumber:
-    """A Python number that each run reads again (`source`, a NumberPlace), as a number in the
+    """A Python number that each run reads again (`source`, a NumberBinding), as a number in the
     device's memory: `array`, of shape ()."""
 
     always = True

@@ -177,7 +177,7 @@ class Compiled:
         variant.replays += 1
         return result
 
-    # ----------------------------------------------------------------------------------- other ways
+    # ---------------------------------------------------------------------- when it is not replayed
 
     def _eager(self, reason: str, args: Any, kwargs: Any, warn: bool = True) -> Any:
         """The function itself."""

@@ -225,6 +225,7 @@ class Environment:
         """A function or a class."""
         if isinstance(thing, type) and is_users_class(thing):
             self._objects.append((thing.__name__, thing, set()))
+            self._queue.append((type(thing).__name__, type(thing)))
             return
         if isinstance(thing, types.FunctionType):
             self._function(name, thing)

@@ -17,8 +17,8 @@ from ..backend import axis_order, copy_in_order, is_immutable, load_arrays, mate
 from ..core.primitive import Primitive, registry
 from ..core.tensor import wrap
 from ..errors import ProgramError
+from .bindings import Binding, NumberBinding, TensorBinding
 from .instructions import Instruction, Literal, Ref, Type
-from .places import NumberPlace, Place, TensorPlace
 
 if TYPE_CHECKING:
     from .program import Program
@@ -107,9 +107,9 @@ def _program(document: dict[str, Any], arrays: _Arrays, make: type[Program]) -> 
     captured: dict[int, Any] = {}
     for n, name, key in document["captured"]:
         if types[n].number:
-            captured[n] = NumberPlace(name, value=float(_decode(key, arrays)))
+            captured[n] = NumberBinding(name, value=float(_decode(key, arrays)))
             continue
-        place = TensorPlace(wrap(backend.to_device(arrays.get(key), types[n].device)), name)
+        place = TensorBinding(wrap(backend.to_device(arrays.get(key), types[n].device)), name)
         place.always = True
         captured[n] = place
     instructions = []
@@ -148,9 +148,9 @@ def _files(path: Any) -> tuple[Path, Path]:
     return base.with_name(base.name + ".json"), base.with_name(base.name + ".npz")
 
 
-def _put(place: Place, arrays: _Arrays) -> Any:
+def _put(place: Binding, arrays: _Arrays) -> Any:
     """A captured value as it is now: the key of an array, or a number."""
-    if not isinstance(place, NumberPlace):
+    if not isinstance(place, NumberBinding):
         return arrays.put(place.array)
     return _encode(float(place.array), arrays)
 

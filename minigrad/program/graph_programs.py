@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from .bindings import TensorBinding
 from .graph_pattern import Memory
 from .instructions import Instruction
 from .passes import without_dead_code
-from .places import TensorPlace
 from .result_graphs import ResultGraph
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _cut_graph(
         if number in inputs and not written:
             return "input", inputs.index(number)
         place = whole.captured.get(number)
-        if isinstance(place, TensorPlace) and not written:
+        if isinstance(place, TensorBinding) and not written:
             return "captured", place.owner
         if number not in made:
             made.append(number)

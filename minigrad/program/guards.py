@@ -77,6 +77,7 @@ class TensorGuard:
         "name",
         "node",
         "shape",
+        "strides",
         "tensor",
     )
 
@@ -84,6 +85,7 @@ class TensorGuard:
         self.name, self.tensor, self.node = name, tensor, tensor.node
         self.has_grad = tensor.stored_grad is not None
         self.shape, self.dtype = tensor.array.shape, tensor.array.dtype
+        self.strides = tensor.array.strides
         self.checked_elsewhere = False  # whether a program checks its shape and dtype
         self.hooked = _has_hooks(tensor.node)
 
@@ -98,6 +100,8 @@ class TensorGuard:
             t.array.shape != self.shape or t.array.dtype != self.dtype
         ):
             return f"{self.name} was {self.dtype} {tuple(self.shape)}, is {t.dtype} {t.shape}"
+        if t.array.strides != self.strides:  # by which views and copies are told apart
+            return f"{self.name} had the strides {self.strides}, has {t.array.strides}"
         if gradients and (t.stored_grad is not None) is not self.has_grad:
             return (
                 f"{self.name}.grad was {'there' if self.has_grad else 'None'}, is"

@@ -2,7 +2,7 @@
 buffers, everything else gone.
 
 No dispatch, no checks, no wrapping, no graph: what remains is the sequence of NumPy calls that one
-would write by hand, and `program.source()` shows it. Windows into fixed buffers are made once, when
+would write by hand, and `program.source()` shows it. Views of fixed buffers are made once, when
 the buffers are; values that need fresh memory are deleted after their last reader. Long programs
 are cut into parts, each a function, which hand values on in the list `v`.
 """
@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import functools
 import math
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
-from ..backend import canonical
 from ..errors import ProgramError
 from ..ops.kernels import Line, row_major
 from ..ops.sums import FEW_TERMS
+from .generated_code import GeneratedCode
 from .instructions import Instruction, Literal, Ref, Type, map_params
-from .kernels import FUNCTIONS, lines_of, name_of_number, on_numbers
-from .memory import Arena, Facts, Piece, deaths, last_uses
+from .kernels import lines_of, on_numbers
+from .memory import Facts, Piece, deaths, last_uses
 from .passes import SMALL
 
 if TYPE_CHECKING:
@@ -47,81 +46,20 @@ PART = 400
 """Instructions in one function."""
 
 
-class Lowered:
-    """A program for inputs of one memory layout: its Python source and its buffers.
-
-    parts: the source of each function; code: the same, compiled; arena: sizes of the buffers;
-    planned: bytes of buffers, constants of the kernels and the most bytes of fresh memory alive at
-    once.
-    """
+class Lowered(GeneratedCode):
+    """A program for inputs of one memory layout: its Python source and its buffers."""
 
     def __init__(self, program: Program, facts: Facts, xp: Any) -> None:
-        self.program, self.facts, self.xp = program, facts, xp
-        self.arena = Arena()
-        self.parts: list[str] = []
-        self.names: dict[str, Any] = {
-            "canonical": canonical,
-            **{name: getattr(xp, name) for name in FUNCTIONS},
-        }
-        self.statics: dict[str, Any] = {}
-        self._by_kind: dict[Any, str] = {}
-        self.windows: list[
-            tuple[str, str]
-        ] = []  # what is made once, with the buffers: a name, and the expression
-        self.buffers: list[
-            tuple[str, Piece, Type, tuple[int, ...]]
-        ] = []  # name, place in the arena, Type, strides
-        self.slot_of: dict[
-            int, Piece
-        ] = {}  # values whose piece of the arena is in use, while this is written
+        super().__init__(program.name, program.constants, xp)
+        self.program, self.facts = program, facts
+        # values whose piece of the arena is in use, while this is written
+        self.slot_of: dict[int, Piece] = {}
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
-        self.fresh_peak = 0
         self.taken_over = 0  # results written over an operand
-        self._fixed: set[int] = set()  # values that lie in the same memory in every run
         self._constant = set(program.constants)  # values that are the same in every run
         self._write()
         self.arena.arrange()
-        self.constants, self.name = program.constants, program.name
         del self.program  # which owns this: memory shall return by reference counts
-        self.code: list[CodeType] = []
-
-    # --------------------------------------------------------------------------------------- memory
-
-    @property
-    def planned(self) -> int:
-        """The most bytes that a run needs for values: buffers, kernel constants, fresh memory."""
-        # of the kernels' constants neither single numbers nor the zeros that the engine keeps
-        # anyway
-        own = sum(
-            int(a.nbytes)
-            for a in self.statics.values()
-            if a.ndim and getattr(a, "base", None) is None
-        )
-        return self.arena.total + own + self.fresh_peak
-
-    def workspace(self) -> list[Any]:
-        """Functions with buffers of their own, one for each part."""
-        if not self.code:
-            self.code = [
-                compile(source, f"<{self.name}, part {i}>", "exec")
-                for i, source in enumerate(self.parts)
-            ]
-        space = dict(self.names)
-        space.update(self.statics)
-        for number, array in self.constants.items():
-            space[f"v{number}"] = array
-        memory = self.xp.empty(self.arena.total, "uint8")
-        for name, piece, kind, strides in self.buffers:
-            space[name] = laid_out(memory[piece.offset :], kind, strides)
-        for name, expression in self.windows:
-            space[name] = eval(expression, space)
-        functions = []
-        for code in self.code:
-            exec(code, space)
-            functions.append(space.pop("part"))
-        return functions
-
-    # -------------------------------------------------------------------------------------- writing
 
     def _write(self) -> None:
         self._escaping: set[int]
@@ -130,7 +68,7 @@ class Lowered:
         last = last_uses(program, facts)
         reads = program.last_reads()
         dying = deaths(program, facts)
-        self._fixed = set(program.constants)
+        self.fixed = set(program.constants)
         self._escaping = {
             facts.root[n]
             for n in (*program.outputs, *(n for n in program.gradients.values() if n is not None))
@@ -149,7 +87,7 @@ class Lowered:
                     lines.append(f"# {phase}")
                 lines += self._instruction(at, instruction, last, dying)
                 for n in instruction.outputs:
-                    if n not in self._fixed:
+                    if n not in self.fixed:
                         local.add(n)
                         if facts.root[n] == n:
                             alive += facts.size[n]
@@ -157,11 +95,11 @@ class Lowered:
                 gone = [
                     n
                     for n in dict.fromkeys((*instruction.reads(), *instruction.outputs))
-                    if reads[n] == at and n not in self._fixed
+                    if reads[n] == at and n not in self.fixed
                 ]
                 gone = [n for n in gone if makers[n] >= 0]
                 for root in dying.get(at, ()):
-                    if makers[root] >= 0 and root not in self._fixed:
+                    if makers[root] >= 0 and root not in self.fixed:
                         alive -= facts.size[root]
                 here = [n for n in gone if n in local]
                 if here:
@@ -170,7 +108,7 @@ class Lowered:
                 lines += [f"v[{n}] = v{n} = None" for n in gone if n not in here]
             if start + PART >= count:
                 lines += [
-                    f"v[{n}] = v{n}" for n in dict.fromkeys(program.kept()) if n in self._fixed
+                    f"v[{n}] = v{n}" for n in dict.fromkeys(program.kept()) if n in self.fixed
                 ]
             self._part(part, start, min(start + PART, count), lines, local, part_of)
 
@@ -188,7 +126,7 @@ class Lowered:
             n
             for i in self.program.instructions[start:stop]
             for n in i.reads()
-            if part_of[n] != part and n not in self._fixed
+            if part_of[n] != part and n not in self.fixed
         )
         head = [f"v{n} = v[{n}]" for n in needed]
         tail = [f"v[{n}] = v{n}" for n in sorted(local)]
@@ -202,7 +140,7 @@ class Lowered:
         number = instruction.outputs[0]
         kind = program.types[number]
         operands = [
-            self._literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
+            self.literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
         ]
         name, out = instruction.primitive.name, f"v{number}"
         if len(instruction.outputs) == 1:
@@ -211,7 +149,7 @@ class Lowered:
             ):
                 self._release(at, dying, None)
                 return []
-            if facts.root[number] != number and self._window(instruction, number):
+            if facts.root[number] != number and self._made_once_as_view(instruction, number):
                 self._release(at, dying, None)
                 return []
             if (
@@ -240,15 +178,6 @@ class Lowered:
         self._release(at, dying, None)
         return [self._plain(instruction, operands)]
 
-    def _literal(self, value: Any) -> str:
-        """A Python number as Python text; what has no text that is an expression (nan, inf) gets
-        a name.
-        """
-        if isinstance(value, float | complex) and value - value != 0:
-            self.names[name_of_number(value)] = value
-            return name_of_number(value)
-        return repr(value)
-
     def _total(self, instruction: Instruction) -> str | None:
         """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None
         where the engine does it otherwise.
@@ -265,8 +194,8 @@ class Lowered:
         few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and in_rows
         if not (whole and few and kind.shape) or strides is None or self.xp is not backend.numpy:
             return None
-        ones = self._static("ones", self.xp.ones(size, kind.dtype))
-        total = f"{self._seen(f'v{source}', '.reshape(-1)')}.dot({ones})"
+        ones = self.static("ones", self.xp.ones(size, kind.dtype))
+        total = f"{self.view_of(f'v{source}', '.reshape(-1)')}.dot({ones})"
         return total if instruction.primitive.name == "sum" else f"{total} / {size}"
 
     def _numbers(self, instruction: Instruction) -> bool:
@@ -276,7 +205,7 @@ class Lowered:
         )
 
     def _once(self, instruction: Instruction, number: int, operands: list[str]) -> bool:
-        """Small results (and windows) that depend on constants only are computed once, with the
+        """Small results (and views) that depend on constants only are computed once, with the
         buffers; whether this is one.
         """
         primitive = instruction.primitive
@@ -288,26 +217,26 @@ class Lowered:
         ):
             return False
         run = self._plain(instruction, operands).partition(" = ")[2]
-        self.windows.append((f"v{number}", run))
-        self._fixed.add(number)
+        self.views.append((f"v{number}", run))
+        self.fixed.add(number)
         self._constant.add(number)
         return True
 
-    def _window(self, instruction: Instruction, number: int) -> bool:
-        """A window into memory that is the same in every run is made once; whether this is one."""
+    def _made_once_as_view(self, instruction: Instruction, number: int) -> bool:
+        """A view of memory that is the same in every run is made once; whether this is one."""
         source = instruction.operands[0]
         if (
             type(source) is not int
-            or source not in self._fixed
-            or any(type(o) is int and o not in self._fixed for o in instruction.operands)
+            or source not in self.fixed
+            or any(type(o) is int and o not in self.fixed for o in instruction.operands)
         ):
             return False
         if not instruction.primitive.view or instruction.reads() != [source]:
             return False
-        self.windows.append(
+        self.views.append(
             (f"v{number}", self._plain(instruction, [f"v{source}"]).partition(" = ")[2])
         )
-        self._fixed.add(number)
+        self.fixed.add(number)
         return True
 
     def _into(
@@ -335,34 +264,20 @@ class Lowered:
             return None
         scratches: list[Piece] = []
         line = self._line(instruction, operands, kind, strides, scratches)
-        self._fixed.add(number)
-        buffers, windows = len(self.buffers), len(self.windows)
+        self.fixed.add(number)
+        buffers, views = len(self.buffers), len(self.views)
         lines: list[str] | None = make(line)
         if lines is None or (
             (instruction.primitive.fills or ".dot(" in "".join(lines))
             and not row_major(strides, kind.shape, kind.dtype)
         ):
-            self._fixed.discard(number)
-            del self.buffers[buffers:], self.windows[windows:]
+            self.fixed.discard(number)
+            del self.buffers[buffers:], self.views[views:]
             for slot in scratches:
                 self.arena.give(slot)
             return None
         roots = dying.get(at, [])
-        shared = None
-        if line.in_place:
-            for o in instruction.operands:
-                if (
-                    type(o) is int
-                    and facts.root[o] in roots
-                    and facts.root[o] in self.slot_of
-                    and o == facts.root[o]
-                ):
-                    same = (
-                        program.types[o].shape == kind.shape
-                        and facts.strides[o] == strides
-                        and program.types[o].nbytes == kind.nbytes
-                    )
-                    shared = self.slot_of[o] if same else shared
+        shared = self._taken_over(instruction, roots) if line.in_place else None
         self.taken_over += shared is not None
         slot = self.arena.take(kind.nbytes) if shared is None else shared
         self.slot_of[number] = self.place_of[number] = slot
@@ -373,6 +288,18 @@ class Lowered:
         if number in roots:  # it has no reader
             self.arena.give(slot)
         return lines
+
+    def _taken_over(self, instruction: Instruction, roots: list[int]) -> Piece | None:
+        """The buffer of an operand that is read for the last time (it is among `roots`) and lies
+        as the result does, which may then be written over it."""
+        types, strides, shared = self.program.types, self.facts.strides, None
+        (number,) = instruction.outputs
+        kind = types[number]
+        for o in instruction.operands:
+            if type(o) is int and o == self.facts.root[o] and o in roots and o in self.slot_of:
+                same = types[o].shape == kind.shape and types[o].nbytes == kind.nbytes
+                shared = self.slot_of[o] if same and strides[o] == strides[number] else shared
+        return shared
 
     def _into_new_memory(
         self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
@@ -387,13 +314,13 @@ class Lowered:
         if not row_major(strides, kind.shape, kind.dtype):
             return None
         scratches: list[Piece] = []
-        buffers, windows = len(self.buffers), len(self.windows)
+        buffers, views = len(self.buffers), len(self.views)
         line = self._line(instruction, operands, kind, strides, scratches)
         lines: list[str] | None = make(line)
         for slot in scratches:
             self.arena.give(slot)
         if lines is None:
-            del self.buffers[buffers:], self.windows[windows:]
+            del self.buffers[buffers:], self.views[views:]
             return None
         self._release(at, dying, None)
         like = f"dtype_{kind.dtype}"
@@ -438,9 +365,9 @@ class Lowered:
             instruction.params,
             f"v{number}",
             kind,
-            self._static,
+            self.static,
             scratch,
-            self._seen,
+            self.view_of,
             self.xp,
             strides,
         )
@@ -478,24 +405,6 @@ class Lowered:
                 del self.slot_of[root]
                 if slot is not taken_over:
                     self.arena.give(slot)
-
-    def _static(self, what: str, array: Any) -> str:
-        """An array that a kernel needs in every run, shared by all kernels that need it."""
-        key = (what, array.shape, array.dtype)
-        if key not in self._by_kind:
-            self._by_kind[key] = name = f"{what}_{'x'.join(map(str, array.shape))}_{array.dtype}"
-            self.statics[name] = array
-        return self._by_kind[key]
-
-    def _seen(self, text: str, how: str) -> str:
-        """A view of the memory (`.view('int32')`, `[:, 0]`): made once where the memory is
-        fixed."""
-        if text[0] == "v" and int(text[1:]) not in self._fixed:
-            return text + how
-        name = text + "".join(c if c.isalnum() else "_" for c in how).rstrip("_")
-        if all(name != known for known, *_ in self.windows[-40:]):
-            self.windows.append((name, text + how))
-        return name
 
     def _plain(self, instruction: Instruction, operands: list[str]) -> str:
         """The engine's own forward function, with new memory for the result."""
@@ -579,14 +488,3 @@ def _dense(strides: tuple[int, ...], kind: Any) -> bool:
                 return False
             expected *= n
     return True
-
-
-def laid_out(memory: Any, kind: Any, strides: tuple[int, ...]) -> Any:
-    """A window of this type into a buffer of bytes, whose axes lie in memory as `strides` say
-    (which fill it without holes).
-    """
-    flat = memory[: kind.nbytes].view(kind.dtype)
-    order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], axis))
-    shape = tuple(kind.shape[axis] for axis in order)
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return flat.reshape(shape).transpose(inverse)

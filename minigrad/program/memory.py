@@ -1,12 +1,12 @@
 """Where each value of a program lies, how long it must live, and how few buffers that takes.
 
-A *root* is a value that owns memory; windows share the memory of their root and keep it alive. What
-is a window and what a copy depends on how arrays lie in memory, so these facts are not guessed:
+A *root* is a value that owns memory; views share the memory of their root and keep it alive. What
+is a view and what a copy depends on how arrays lie in memory, so these facts are not guessed:
 they are observed in a first, plain run (`Facts`), and hold for all runs with inputs of the same
 layout. Then one walk over the program finds each root's last reader; a buffer that will not be read
 again is the next one to be written (`Arena`). Giving memory out greedily in program order is the
 linear scan of register allocators (Poletto and Sarkar 1999). Bytes are those of the values that
-instructions make; inputs, captured values and constants belong to others.
+instructions make; inputs, captured values and constants are not counted.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def overlapping(arrays: Sequence[Array], others: Sequence[Array] = ()) -> bool:
 
 
 def last_uses(program: Program, facts: Facts) -> list[int]:
-    """For each root the index of the last instruction that reads it or a window of it (the
+    """For each root the index of the last instruction that reads it or a view of it (the
     number of instructions if it lives on).
     """
     last = program.last_reads()

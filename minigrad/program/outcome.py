@@ -135,7 +135,7 @@ class Outcome:
         if base is None:
             self._own(tensor)
             return self._origins[id(tensor)], None
-        return self._origins[id(base)], _way(base, tensor)
+        return self._origins[id(base)], _derivation(base, tensor)
 
     def _own(self, tensor: Tensor) -> None:
         self._know(tensor, ("own", len(self.own)))
@@ -147,8 +147,8 @@ class Outcome:
         real: list[tuple[str, Tensor]] = []
         if describe(result, real, "the result") != self.template:
             return False
-        for (_, tensor), again, (origin, way) in zip(real, self.found, self.plan, strict=True):
-            if id(tensor) in before.tensors and way is None and origin[0] == "own":
+        for (_, tensor), again, (origin, how) in zip(real, self.found, self.plan, strict=True):
+            if id(tensor) in before.tensors and how is None and origin[0] == "own":
                 return False
             if not alike(tensor.array, again.array):
                 return False
@@ -180,8 +180,8 @@ class Outcome:
     def key(self) -> Any:
         """What must be the same in two recordings."""
         plan = [
-            (kind, id(what) if isinstance(what, Tensor) else what, way and way.key())
-            for (kind, what), way in self.plan
+            (kind, id(what) if isinstance(what, Tensor) else what, how and how.key())
+            for (kind, what), how in self.plan
         ]
         graphs = [graph.key() for graph in self.graphs]
         extra = [
@@ -219,7 +219,7 @@ class Outcome:
         if self._simple:
             return results[0]
         made: list[Tensor] = []
-        for (kind, what), way in self.plan:
+        for (kind, what), how in self.plan:
             if kind == "own":
                 tensor = results[what]
             elif kind == "argument":
@@ -228,11 +228,11 @@ class Outcome:
                 tensor = made[what]
             else:
                 tensor = what if kind == "outside" else what.stored_grad
-            made.append(tensor if way is None else way.follow(tensor))
+            made.append(tensor if how is None else how.apply(tensor))
         return rebuild(self.template, made)
 
 
-class Way:
+class Derivation:
     """How a tensor comes from another one that shares its memory: `before`: detached first; steps:
     view operations; `after`: detached then;
     recording: whether the views were made with gradients on; problem: as in `View`."""
@@ -254,7 +254,7 @@ class Way:
         )
 
     def key(self) -> Any:
-        """Equal for ways that lead to the like."""
+        """Equal for derivations of equal results."""
         return (
             self.before,
             [(p.name, repr(params)) for p, params in self.steps],
@@ -263,8 +263,8 @@ class Way:
             self.problem,
         )
 
-    def follow(self, tensor: Tensor) -> Tensor:
-        """The tensor that lies there."""
+    def apply(self, tensor: Tensor) -> Tensor:
+        """The tensor that comes from this one."""
         mode, state.recording = state.recording, self.recording
         try:
             if self.before:
@@ -280,15 +280,15 @@ class Way:
         return tensor
 
 
-def _way(base: Tensor, tensor: Tensor) -> Way:
+def _derivation(base: Tensor, tensor: Tensor) -> Derivation:
     """How `tensor` comes from `base`, whose memory it shares. Raises ProgramError where a replay
-    could not go there."""
+    could not do it again."""
     first, last = base.array.steps, tensor.array.steps
     if len(first) > len(last) or any(
         a is not b and a != b for a, b in zip(first, last, strict=False)
     ):
         raise ProgramError(
-            "its result shares memory with another tensor in a way that a replay cannot make again:"
+            "its result shares memory with another tensor by steps that a replay cannot repeat:"
             " return a .clone()"
         )
     steps = last[len(first) :]
@@ -297,16 +297,16 @@ def _way(base: Tensor, tensor: Tensor) -> Way:
             raise ProgramError(
                 "its result is a view whose place depends on values: return a .clone()"
             )
-    window = tensor.view_of
-    if tensor.node is not None and (window is None or base.node is None):
+    view = tensor.view_of
+    if tensor.node is not None and (view is None or base.node is None):
         raise ProgramError(
             "its result took a graph in place, in memory of a tensor that has none: return a"
             " .clone()"
         )
-    if window is None:
-        return Way(False, steps, True, False, None)
+    if view is None:
+        return Derivation(False, steps, True, False, None)
     source = base if base.view_of is None else base.view_of.base
-    direct = window.base is source
-    if not direct and (window.base.view_of is not None or base.view_of is not None):
+    direct = view.base is source
+    if not direct and (view.base.view_of is not None or base.view_of is not None):
         raise ProgramError("its result is a view of a detached view: return a .clone()")
-    return Way(not direct, steps, False, window.why_not != "no_grad", window.why_not)
+    return Derivation(not direct, steps, False, view.why_not != "no_grad", view.why_not)

@@ -74,8 +74,8 @@ def without_repetitions(program: Program) -> Program:
 
 
 def with_constants_folded(program: Program) -> Program:
-    """Instructions that read constants only are run now, where their result is small and no window
-    into another array.
+    """Instructions that read constants only are run now, where their result is small and no view
+    of another array.
 
     Kernels are deterministic, so the result is the one that each run would compute; an instruction
     that fails is left to fail then.

@@ -9,8 +9,8 @@ happens.
 
 Memory. A program has values only, nothing is overwritten in it. So that in-place operations can be
 recorded, each piece of memory knows which value it holds now: writing into it means that it holds
-another one. A window remembers the steps that lead to it; writing through a window makes the memory
-hold "the old value with that region replaced" (`scatter_view`), and a window that is read after its
+another one. A view remembers the steps that lead to it; writing through a view makes the memory
+hold "the old value with that region replaced" (`scatter_view`), and a view that is read after its
 memory changed is read again. This is the engine's own rule for views (design note 0004), applied to
 payloads.
 """
@@ -74,7 +74,7 @@ class Recorded(Payload):
 
     @property
     def number(self) -> int:
-        """The number of the value that it has now (a window is read again if its memory was
+        """The number of the value that it has now (a view is read again if its memory was
         overwritten)."""
         memory = self.memory
         if self._seen != memory.writes:
@@ -143,7 +143,7 @@ class Recorded(Payload):
         )  # a change of layout is an instruction: sums depend on it in their last bits
         return Recorded(
             self.recorder, array, laid.number
-        )  # of its own: where axes have length 1, these reshapes are windows
+        )  # of its own: where axes have length 1, these reshapes are views
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The values cast to another dtype."""
@@ -182,7 +182,7 @@ class Recorded(Payload):
         self.write(values)
 
     def write(self, values: Any) -> None:
-        """Overwrite the whole of this value's memory (of this window of it)."""
+        """Overwrite the whole of this value's memory (or of this view of it)."""
         recorder, memory = self.recorder, self.memory
         concrete = values.array if type(values) is Recorded else values
         number = recorder.operand(values)

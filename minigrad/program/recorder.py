@@ -31,6 +31,14 @@ from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
 from ..ops.random import generator
+from .bindings import (
+    Binding,
+    GradientBinding,
+    NumberBinding,
+    StateBinding,
+    TensorBinding,
+    UpdateNumbers,
+)
 from .instructions import (
     Instruction,
     Literal,
@@ -42,7 +50,6 @@ from .instructions import (
 )
 from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
 from .phases import Phases
-from .places import GradientPlace, NumberPlace, Place, StatePlace, TensorPlace, UpdateNumbers
 from .program import Program
 
 
@@ -67,7 +74,7 @@ class Recorder:
             int, Recorded
         ] = {}  # id(array) -> the payload of all tensors on that memory
         self._lifted: list[tuple[Tensor, Recorded]] = []
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, Binding] = {}
         self._memories: list[
             tuple[int, Memory]
         ] = []  # memory from outside, with the number of the value that it held first
@@ -92,9 +99,9 @@ class Recorder:
         self._draws: dict[Any, int] = {}
         self._draw: Any = None
         self.drew_elsewhere = False  # on another device than the CPU
-        self.keeps_checks = (
-            False  # whether operations that may raise are run though nothing reads them
-        )
+        # whether operations that may raise are run though nothing reads their results
+        self.keeps_checks = False
+        self.frozen: list[Tensor] = []  # tensors from outside whose values are constants
         self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
         # by identity: all other tensors are recorded on copies (None: no tensor is)
         self.known: dict[int, Any] | None = None
@@ -201,14 +208,14 @@ class Recorder:
         numbers.commit()
         settings = dict(group)
         for name, value in numbers.values.items():
-            place = NumberPlace(name, numbers)
+            place = NumberBinding(name, numbers)
             number = self._value_of_type(Type((), backend.float64, number=True))
             self._outside[number], self._places[number] = value, place
             settings[name] = RunTimeNumber(value, number)
         counts = {name: value for name, value in state.items() if not hasattr(value, "dtype")}
         for name, value in state.items():
             if name not in counts and type(value) is not Recorded:
-                state[name] = self.capture(StatePlace(optimizer, param, name))
+                state[name] = self.capture(StateBinding(optimizer, param, name))
                 self._states.append((state, name, state[name]))
         known = set(state)
         with self.phases.named("update"):
@@ -250,7 +257,7 @@ class Recorder:
         self.names[payload.memory.number] = name
         tensor.array = payload
 
-    def capture(self, place: Place) -> Recorded:
+    def capture(self, place: Binding) -> Recorded:
         """An array that lives elsewhere (an optimiser's state) as an input that the caller does
         not give: `place` reads and writes it.
         """
@@ -295,12 +302,12 @@ class Recorder:
         if inside is not None and inside() is tensor:
             return
         if id(tensor) in self._leaf_of and number in self._outside:
-            self._places[number] = GradientPlace(self._leaf_of[id(tensor)])
+            self._places[number] = GradientBinding(self._leaf_of[id(tensor)])
             return
         if number in self._outside and (number not in self._places or id(tensor) in self._labels):
             owner = tensor if tensor.view_of is None else tensor.view_of.base
             always = number in self._places and self._places[number].always
-            self._places[number] = TensorPlace(owner, self._labels.get(id(tensor)))
+            self._places[number] = TensorBinding(owner, self._labels.get(id(tensor)))
             self._places[number].always |= always or id(tensor) in self._environment
         if isinstance(tensor.node, Leaf) and number in self._places:
             self._places[number].always = True
@@ -585,6 +592,8 @@ class Recorder:
                 self._captured_name(number, ())
                 captured[number] = place
             elif number in read:
+                if isinstance(place, TensorBinding):
+                    self.frozen.append(place.owner)
                 constants[number] = (
                     array if is_immutable(array) else copy_with_strides_of(array, array)
                 )
@@ -606,7 +615,7 @@ class Recorder:
         while it is the leaf's gradient.
         """
         place = self._places.get(number)
-        if isinstance(place, GradientPlace):
+        if isinstance(place, GradientBinding):
             return (
                 place.leaf.stored_grad is not None
                 and place.leaf.stored_grad

@@ -1,8 +1,8 @@
 """Run a program again.
 
-`interpret` is the plain way, one instruction after another through the engine's own kernels: the
-definition of what a program means, and the way for payloads that are no plain arrays (inside vmap,
-inside another trace, on a device without buffers of ours). `Replayer` is the fast way: its first
+`interpret` runs one instruction after another through the engine's own kernels: the definition of
+what a program means, and how payloads that are no plain arrays are computed (inside vmap, inside
+another trace, on a device without planned buffers). `Replayer` is the fast path: its first
 call interprets and watches how arrays lie in memory; from the second call with inputs of that
 layout on, it runs the lowered program (lower.py) on buffers that are kept from call to call. Both
 give the same bits as the function that was recorded.
@@ -137,7 +137,7 @@ class Replayer:
         given = {*program.inputs, *program.captured, *program.constants}
         makers = program.makers()
         self.copied = [
-            _window_root(program, makers, n) in given or n in program.outputs[:i]
+            _root_of(program, makers, n) in given or n in program.outputs[:i]
             for i, n in enumerate(program.outputs)
         ]
         self.copied_updates = {
@@ -399,7 +399,7 @@ class Replayer:
         }
 
 
-def _window_root(program: Program, makers: list[int], number: int) -> int:
+def _root_of(program: Program, makers: list[int], number: int) -> int:
     """The value of which this one is a view, through however many view operations; itself if it is
     none."""
     while makers[number] >= 0 and program.instructions[makers[number]].primitive.view:

@@ -131,7 +131,7 @@ class Snapshot:
             self._add(slots.grad)
 
     def _owners(self) -> list[Any]:
-        """The arrays of all tensors outside that are no known windows; `problem` says if two of
+        """The arrays of all tensors outside that are no known views; `problem` says if two of
         them share memory unknown to the engine."""
         arrays = {
             id(s.array): (t, s.array)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ..core.tensor import Leaf, Tensor, memory_version
 from ..errors import DeviceError
 from .arguments import Arguments
+from .bindings import GradientBinding, TensorBinding
 from .capture import CapturedProgram, CaptureError
 from .environment import Environment
 from .lower import shaped_by_values
 from .outcome import Outcome
 from .passes import hashable
-from .places import GradientPlace, TensorPlace
 from .recorder import Recorder, name_of
 from .run import Replayer
 from .snapshot import MADE_STATE, Snapshot
@@ -105,9 +105,9 @@ class Variant:
         recorder.known = before.tensors
         recorder.keeps_checks = True
         recorder.known_optimizers = {id(o) for o in self.environment.optimizers}
-        names = [
-            f"x{i}" if len(arguments.tensors) > 1 else "x" for i in range(len(arguments.tensors))
-        ]
+        count = len(arguments.tensors)
+        names = [f"x{i}" if count > 1 else "x" for i in range(count)]
+        outside = [t for _, t in self.environment.tensors]
 
         def again(after: Any) -> Any:
             recorder.capture_environment(self.environment.tensors)
@@ -117,16 +117,34 @@ class Variant:
                 recorder.lift_environment()
                 second = self.function(*arguments.args, **arguments.kwargs)
                 recorder.keeps_checks = False
-                outcome = Outcome(
-                    recorder, second, arguments.tensors, [t for _, t in self.environment.tensors]
-                )
+                outcome = Outcome(recorder, second, arguments.tensors, outside)
                 equal = outcome.agrees(result, before)
-                signature = ["tuple", [["leaf", i] for i in range(len(names))]]
+                signature = ["tuple", [["leaf", i] for i in range(count)]]
                 program, whole = outcome.programs(signature, name_of(self.function))
             return program, whole, outcome, equal and before.same(after)
 
         program, whole, outcome, equal = before.run(recorder, again)
         self.writes = bool(program.updates or program.gradients)
+        outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
+        recorded = whole, outcome.key(), recorder.frozen
+        problem = self._problem_of(program, recorder, before) or (
+            "it does not do the same in each call: run a second time from the same state, it gave"
+            " other values"
+            if not equal and not recorder.drew_elsewhere
+            else self._other_than_first(*recorded)
+        )
+        if problem is not None:
+            return problem
+        places = [p for p in program.captured.values() if isinstance(p, TensorBinding)]
+        checked = {id(place.tensor) for place in places}
+        for leaf in self.environment.leaves:
+            leaf.checked_elsewhere = id(leaf.tensor) in checked
+        self.program, self.outcome = program, outcome
+        self.ready, self._first = self._first is not None, recorded
+        return None
+
+    def _problem_of(self, program: Program, recorder: Recorder, before: Snapshot) -> str | None:
+        """Why a recording is no program of later calls, judged by itself."""
         if program.decisions:
             return f"Python asked for a value, {program.decisions[0]}, and may decide by it"
         shaped = shaped_by_values(recorder.instructions, recorder.types)
@@ -134,38 +152,24 @@ class Variant:
             return shaped
         if before.shared and self.writes:
             return ONE_MEMORY
-        if not equal and not recorder.drew_elsewhere:
-            return (
-                "it does not do the same in each call: run a second time from the same state, it"
-                " gave other values"
-            )
         for place in program.captured.values():
             if place.owner is not None and id(place.owner) not in before.tensors:
-                return (
-                    f"it uses the tensor {place.name} {tuple(place.array.shape)}, which it finds in"
-                    " a way that compile cannot follow"
-                )
-        outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
-        key = outcome.key()
-        if self._first is not None:
-            differs = _what_differs(self._first[0], whole)
-            if differs is None and key != self._first[1]:
-                differs = (
-                    "its results, or how often it counts memory as overwritten, are not of the same"
-                    " kind in two calls"
-                )
-            if differs is not None:
-                return differs
-        looked_at = {
-            id(place.tensor)
-            for place in program.captured.values()
-            if isinstance(place, TensorPlace)
-        }
-        for leaf in self.environment.leaves:
-            leaf.checked_elsewhere = id(leaf.tensor) in looked_at
-        self.program, self.outcome = program, outcome
-        self.ready, self._first = self._first is not None, (whole, key)
+                return _hidden(place.owner)
         return None
+
+    def _other_than_first(self, whole: Program, key: Any, frozen: list[Tensor]) -> str | None:
+        """How this recording differs from the first one; None if there is none yet."""
+        if self._first is None:
+            return None
+        first, first_key, first_frozen = self._first
+        for tensor in frozen:  # one that was there in both calls is no constant of the function's
+            if any(tensor is other for other in first_frozen):
+                return _hidden(tensor)
+        different = (
+            "its results, or how often it counts memory as overwritten, are not of the same kind in"
+            " two calls"
+        )
+        return _what_differs(first, whole) or (different if key != first_key else None)
 
     def prepare(self, tensors: list[Tensor]) -> Any:
         """Check the inputs and what is captured; raises ProgramError where it does not fit.
@@ -231,6 +235,12 @@ def _unusual(result: Any, seen: set[int], holds: Callable[[Any], bool]) -> str |
     )
 
 
+def _hidden(tensor: Tensor) -> str:
+    return (
+        f"it uses a tensor {tuple(tensor.shape)} that it finds in a way that compile cannot follow"
+    )
+
+
 def _extra_counts(
     counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]
 ) -> list[tuple[str, Any, int]]:
@@ -244,9 +254,9 @@ def _extra_counts(
             place = program.captured[number]
             tensor = (
                 place.leaf.stored_grad
-                if isinstance(place, GradientPlace)
+                if isinstance(place, GradientBinding)
                 else place.owner
-                if isinstance(place, TensorPlace)
+                if isinstance(place, TensorBinding)
                 else None
             )
         else:

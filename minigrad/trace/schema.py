@@ -71,7 +71,8 @@ def validate(trace: Any) -> Trace:
     _steps(trace, nodes, edges, columns)
     if "layout" in trace:
         _layout(trace["layout"], nodes, edges)
-    return trace  # type: ignore[no-any-return]
+    document: Trace = trace
+    return document
 
 
 _LISTS = ("inputs", "outputs", "nodes", "edges", "columns", "steps")

@@ -33,7 +33,7 @@ from ..core.backward import differentiate
 from ..core.graph import Node
 from ..core.modes import Event, forward_level, observing
 from ..core.primitive import Primitive
-from ..core.tensor import Tensor, grad_node, make_leaf, wrap
+from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
@@ -206,8 +206,7 @@ def count_operations(
                 x.tangents = {level: t}
         elif mode != "forward":
             for x in points:
-                make_leaf(x)
-                x.node.stores_grad = False  # type: ignore[union-attr]
+                make_place(x)
         with observing(counter):
             flat, rebuild = outputs_of(function(*inputs), "count_operations")
             if mode == "vjp":
@@ -225,6 +224,13 @@ def count_operations(
                     seeds,
                 )
     return Counts(tuple(counter.lines))
+
+
+def make_place(x: Tensor) -> None:
+    """Make a tensor a leaf whose gradient is wanted, and stored nowhere."""
+    make_leaf(x)
+    assert isinstance(x.node, Leaf)
+    x.node.stores_grad = False
 
 
 def _ones(x: Tensor) -> Tensor:

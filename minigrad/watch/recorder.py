@@ -150,7 +150,7 @@ class Recorder(TraceWriter):
         return name
 
     def _constant_array(self, value: Any) -> str:
-        """An array (or list) that was used as an operand as it is; the same one with the same
+        """An array (or list) that was used as an operand as it is; an array with equal
         elements is the same constant.
         """
         array = backend.as_payload(value)

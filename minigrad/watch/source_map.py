@@ -60,9 +60,9 @@ class SourceMap:
         self._text = textwrap.dedent("\n".join(self._lines))
         self._margin = len(self._lines[0]) - len(self._text.split("\n")[0])
         for node in ast.walk(definition):
-            target = _simple_target(node)
-            if target is not None:
-                value: ast.expr = node.value  # type: ignore[attr-defined]
+            assigned = _simple_assignment(node)
+            if assigned is not None:
+                target, value = assigned
                 self._variables[
                     value.lineno, value.end_lineno or 0, value.col_offset, value.end_col_offset or 0
                 ] = target
@@ -91,7 +91,7 @@ class SourceMap:
 
     def look_again(self) -> None:
         """Before Python 3.13, what was seen among a call's variables lives on until they are
-        looked at again, though thrown away since.
+        looked at again, though dropped since.
         """
         frame = self.frame() if self._looked else None
         if frame is not None and id(frame) in self._looked:
@@ -228,18 +228,18 @@ def _fits(definition: Function, code: CodeType) -> bool:
     )
 
 
-def _simple_target(node: ast.AST) -> str | None:
-    """`a` in `a = …`, `a: T = …` and `(a := …)`."""
+def _simple_assignment(node: ast.AST) -> tuple[str, ast.expr] | None:
+    """`a` and what it is assigned in `a = …`, `a: T = …` and `(a := …)`."""
     if (
         isinstance(node, ast.Assign)
         and len(node.targets) == 1
         and isinstance(node.targets[0], ast.Name)
     ):
-        return node.targets[0].id
+        return node.targets[0].id, node.value
     if (
         isinstance(node, ast.AnnAssign | ast.NamedExpr)
         and node.value is not None
         and isinstance(node.target, ast.Name)
     ):
-        return node.target.id
+        return node.target.id, node.value
     return None

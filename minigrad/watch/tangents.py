@@ -29,7 +29,7 @@ def tangent_step(
     tangent = out.tangents[level]
     # The recorder's tangents are never differentiated. Their history would tie an operation
     # that keeps its result (exp) to itself, in a cycle that only the cycle collector frees, at
-    # an arbitrary time: what is thrown away must be freed at once, in every run.
+    # an arbitrary time: what is dropped must be freed at once, in every run.
     out.tangents[level] = wrap(tangent.array, None, tangent.tangents)
     sources = [
         (slot, a, a.tangents[level], call.operands[slot])
@@ -38,16 +38,12 @@ def tangent_step(
     ]
     tangents = [[s, "d"] for s in dict.fromkeys(str(source) for _, _, _, source in sources)]
     reads = [[name, "v"], *tangents]
-    if not isinstance(
-        call.primitive, Primitive
-    ):  # a user's Function brings one rule for all its inputs together
+    write = [name, "d", payload_value(tangent.array, isinstance(call.primitive, Primitive))]
+    if not isinstance(call.primitive, Primitive):  # a user's Function has one rule for all inputs
         edges = [trace.into[name][slot]["id"] for slot, *_ in sources]
-        formula, say = sentences.pushed_together(
-            name, [str(source) for *_, source in sources], tangent.array
-        )
-        trace.step(
-            "tangent", name, edges, reads, [[name, "d", payload_value(tangent.array)]], formula, say
-        )
+        names = [str(source) for *_, source in sources]
+        words = sentences.pushed_together(name, names, tangent.array)
+        trace.step("tangent", name, edges, reads, [write], *words)
         return
     with unobserved(), no_grad():
         parts = forward.contributions(call.primitive, call.args, call.params, result, level)
@@ -80,7 +76,7 @@ def tangent_step(
         name,
         [c["edge"] for c in contribs],
         reads,
-        [[name, "d", payload_value(tangent.array, True)]],
+        [write],
         formula,
         say,
         contribs=contribs,

@@ -20,8 +20,8 @@ from ..core.modes import forward_level
 from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError
 from ..grad_mode import enable_grad, no_grad
+from ..trace.schema import Trace
 from .recorder import Recorder
-from .trace_writer import Trace
 
 MODES = ("primal", "forward", "reverse", "both")
 

@@ -9,7 +9,7 @@ from ..core import modes
 from ..core.graph import Node
 from ..core.tensor import Tensor, grad_node
 from ..errors import TraceTooLargeError
-from ..trace.schema import SCHEMA
+from ..trace.schema import SCHEMA, Trace
 from ..trace.text import number
 from .derivatives import Rules
 from .notation import label_of
@@ -21,8 +21,6 @@ COLUMNS = {
     "d": {"key": "d", "label": "tangent", "phase": "tangent"},
     "g": {"key": "g", "label": "adjoint", "phase": "adjoint"},
 }
-
-Trace = dict[str, Any]
 
 
 class TraceWriter:
@@ -182,8 +180,8 @@ class TraceWriter:
         return document
 
     def _mark_dangling(self) -> None:
-        """Nodes that lead to no output were computed in vain: of a derivative's own graph, often
-        a large part.
+        """Nodes that lead to no output are dangling: of a derivative's own graph, often a large
+        part.
         """
         leading = set(self.outputs)
         for node in reversed(self.nodes):

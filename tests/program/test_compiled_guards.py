@@ -8,6 +8,7 @@ import collections
 import contextvars
 import copy
 import dataclasses
+import functools
 import operator
 import os
 import pathlib
@@ -147,6 +148,15 @@ def _attributes() -> dict[str, tuple[Read, Write]]:
         except AttributeError:
             return 1.0
 
+    class Meta(type):
+        value = 1.0
+
+        def __getattr__(cls, name: str) -> float:
+            return cls.value
+
+    class Made(metaclass=Meta):
+        pass
+
     class Plain:
         pass
 
@@ -185,6 +195,7 @@ def _attributes() -> dict[str, tuple[Read, Write]]:
         ),
         "an unset slot": (unset, lambda v: setattr(slotted, "value", v)),
         "a new operator": (added, negated),
+        "a metaclass": (lambda: Made.anything, lambda v: setattr(Meta, "value", v)),
         "the class": (kind, lambda v: setattr(plain, "__class__", Plain if v == 1.0 else Other)),
     }
 
@@ -272,13 +283,20 @@ def _tensors() -> dict[str, tuple[Read, Write]]:
     optimizer = optim.Adam([mg.ones(1, requires_grad=True)], lr=1.0)
     group = optimizer.param_groups[0]
 
+    matrix, held = mg.ones(2, 3), functools.lru_cache(lambda: mg.ones(1))
+
     def fill(v: float) -> None:
         w.fill_(v)
+
+    def turn(v: float) -> None:
+        matrix.data = mg.ones(2, 3) if v == 1.0 else mg.ones(3, 2).t()
 
     return {
         "str": (lambda: float(str(w).split("[")[1].split("]")[0]), fill),
         "methodcaller": (lambda: times(mg.ones(1)), fill),
         "the length of nonzero": (lambda: 1.0 + mg.nonzero(w > 1).shape[0], fill),
+        "a stride": (lambda: float(matrix.stride(1)), turn),
+        "a tensor that a cache holds": (lambda: held(), lambda v: held().fill_(v)),
         "_version": (lambda: float(w._version), fill),
         "a rate": (lambda: optimizer.param_groups[0]["lr"], lambda v: group.update(lr=v)),
         "a default setting": (

@@ -17,8 +17,8 @@ from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..ops import linalg as la
 from ..ops import shape as sh
-from .facts import UnknownFact, is_about_dtype
-from .later import Arranged, later, nodes_in
+from .deferred import Arranged, deferred, nodes_in
+from .inference import UnknownFact, is_about_dtype
 from .node import Node, no_value
 from .ops import detach_op, recorded
 
@@ -56,7 +56,7 @@ def waiting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         except TypeError as error:
             if not is_about_dtype(error):
                 raise
-        return later(
+        return deferred(
             Arranged(function, args, kwargs),
             name,
             *nodes_in((args, kwargs)),
@@ -130,6 +130,10 @@ _DERIVATIVES = """
     backward requires_grad_ retain_grad register_hook register_post_accumulate_grad_hook grad
     stores_grad data
 """.split()
+_DIFFERENTIATE = (
+    "Derivatives of a graph are mg.graph.gradients(y, [x]) and jvp(y, [x], [v]); .detach() stops"
+    " them."
+)
 _KEPT = frozenset(
     """
     shape ndim dtype array node tangents version view_of stored_grad _version __class__ __init__
@@ -149,11 +153,7 @@ def attach_surface() -> None:
             continue
         own = getattr(Tensor, name)
         if name in _DERIVATIVES:
-            refuse = _refuses(
-                f".{name}",
-                "Derivatives of a graph are mg.graph.gradients(y, [x]) and jvp(y, [x], [v]);"
-                " .detach() stops them.",
-            )
+            refuse = _refuses(f".{name}", _DIFFERENTIATE)
             setattr(Node, name, property(refuse, refuse) if isinstance(own, property) else refuse)
         elif name.endswith("_") and not name.endswith("__"):
             setattr(

@@ -16,9 +16,9 @@ from ..core.tensor import Tensor
 from ..errors import GraphError
 from ..func import jvp as function_jvp
 from ..func import vjp as function_vjp
-from .facts import SomeFloat, is_differentiable, promoted, unknown_dtype, unknown_shape
-from .node import Node, Op, bare
-from .same import same_value
+from .equality import same_value
+from .inference import SomeFloat, is_differentiable, promoted, unknown_dtype, unknown_shape
+from .node import Node, Op, new_node
 
 
 class LaterOp(Op):
@@ -58,7 +58,7 @@ class LaterOp(Op):
             if not asked or i in self.blind or not is_differentiable(x.dtype_fact):
                 out.append(None)
                 continue
-            made = later(
+            made = deferred(
                 Pulled(self.function, i), f"pull of {self.label}", *inputs, output_grad, like=self
             )
             made.shape_fact, made.dtype_fact = x.shape_fact, x.dtype_fact
@@ -71,7 +71,7 @@ class LaterOp(Op):
         if not any(moving):
             return None
         given = [t for t, moves in zip(tangents, moving, strict=True) if t is not None and moves]
-        made = later(
+        made = deferred(
             Pushed(self.function, moving), f"push of {self.label}", *node.inputs, *given, like=self
         )
         made.shape_fact, made.dtype_fact = node.shape_fact, node.dtype_fact
@@ -81,7 +81,7 @@ class LaterOp(Op):
         return LaterOp, self.function
 
 
-def later(
+def deferred(
     function: Callable[..., Any],
     label: str,
     *nodes: Node,
@@ -103,7 +103,7 @@ def later(
         if any(type(f) is SomeFloat for f in found)
         else unknown_dtype()
     )
-    return bare(
+    return new_node(
         LaterOp(function, label, blind, recordable), tuple(nodes), {}, unknown_shape(), dtype
     )
 
@@ -120,7 +120,7 @@ def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
     label = getattr(function, "__name__", type(function).__name__)
     if not nodes:
         raise TypeError(f"call({label}, …): no argument is a Node. Call the function itself.")
-    return later(Arranged(function, args, kwargs), label, *nodes, recordable=False)
+    return deferred(Arranged(function, args, kwargs), label, *nodes, recordable=False)
 
 
 class Arranged:

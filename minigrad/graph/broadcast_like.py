@@ -14,8 +14,8 @@ from ..functions import broadcast_to as broadcast_tensor
 from ..functions import sum_to as sum_tensor
 from ..ops import elementwise as ew
 from ..ops import shape as sh
-from .leaves import constant
-from .node import Node, Op, bare
+from .node import Node, Op, new_node
+from .variables import constant
 
 
 class SumToLikeOp(Op):
@@ -27,7 +27,7 @@ class SumToLikeOp(Op):
 
     def __call__(self, *args: Any, **params: Any) -> Node:
         g, like = args
-        return bare(self, (g, like), {}, like.shape_fact, like.dtype_fact)
+        return new_node(self, (g, like), {}, like.shape_fact, like.dtype_fact)
 
     def run(self, node: Node, tensors: list[Any]) -> Any:
         g, like = tensors

@@ -8,16 +8,16 @@ from typing import Any
 from .. import backend
 from ..core.tensor import Tensor, wrap
 from ..errors import GraphError
-from .facts import unknown_dtype, unknown_shape
-from .node import Node, Op, bare
-from .same import same_value
+from .equality import same_value
+from .inference import unknown_dtype, unknown_shape
+from .node import Node, Op, new_node
 
 
 class PlaceholderOp(Op):
     """What a Variable is: a value that is fed."""
 
     def __call__(self, *args: Any, **params: Any) -> Node:
-        node: Node = bare(self, (), {}, unknown_shape(), unknown_dtype(), "x")
+        node: Node = new_node(self, (), {}, unknown_shape(), unknown_dtype(), "x")
         return node
 
     def compute(self, node: Node, input_vals: list[Any]) -> Any:
@@ -42,7 +42,7 @@ def Variable(
     both, mistakes are found when the graph is built. Raises TypeError for sizes that are not
     integers.
     """
-    node = bare(
+    node = new_node(
         placeholder_op, (), {}, unknown_shape(), unknown_dtype(), "x" if name is None else str(name)
     )
     if shape is not None:
@@ -96,4 +96,4 @@ def constant(value: Any) -> Node:
     history), a number or nested lists.
     """
     payload = backend.as_payload(value.array if isinstance(value, Tensor) else value)
-    return bare(ConstantOp(wrap(payload)), (), {}, tuple(payload.shape), payload.dtype)
+    return new_node(ConstantOp(wrap(payload)), (), {}, tuple(payload.shape), payload.dtype)

@@ -1,43 +1,12 @@
-"""Order and equality of graphs. Everything here walks lists and stacks, never recursion: a graph
-may be a million nodes deep.
-"""
+"""Equality of graphs, node for node, and of their parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from ..backend import PYTHON_SCALARS
 from ..core.tensor import Tensor
-
-if TYPE_CHECKING:
-    from .node import Node
-
-
-def find_topo_sort(node_list: Iterable[Node], stop: Any = ()) -> list[Node]:
-    """All nodes that lead to the given ones, each after its inputs: depth first, inputs in order,
-    as the document's function gives them.
-
-    stop: nodes whose inputs are not followed.
-    """
-    order: list[Node] = []
-    seen: set[Node] = set()
-    for root in node_list:
-        if root in seen:
-            continue
-        seen.add(root)
-        stack = [(root, iter(() if root in stop else root.operands))]
-        while stack:
-            node, rest = stack[-1]
-            for operand in rest:
-                if type(operand) not in PYTHON_SCALARS and operand not in seen:
-                    seen.add(operand)
-                    stack.append((operand, iter(() if operand in stop else operand.operands)))
-                    break
-            else:
-                order.append(node)
-                stack.pop()
-    return order
+from .node import Node
 
 
 def same_graph(
@@ -59,7 +28,7 @@ def difference(
     """The first thing in which two graphs differ, in words; None if they are equal node for node
     (see `same_graph`).
     """
-    left, right = ([x] if isinstance(x, Tensor) else list(x) for x in (a, b))
+    left, right = ([x] if isinstance(x, Node) else list(x) for x in (a, b))
     if len(left) != len(right):
         return f"{len(left)} outputs against {len(right)}"
     there: dict[Node, Node] = dict(variables or {})
@@ -91,8 +60,8 @@ def difference(
         ):
             return f"{x.name} and {y.name} have different parameters: {x.params} and {y.params}"
         for p, q in zip(reversed(x.args), reversed(y.args), strict=True):
-            if isinstance(p, Tensor) and isinstance(q, Tensor):
-                stack.append((p, q))  # type: ignore[arg-type]
+            if isinstance(p, Node) and isinstance(q, Node):
+                stack.append((p, q))
             elif not same_value(p, q):
                 return f"{x.name} has the operand {p}, {y.name} has {q}"
     return None

@@ -1,4 +1,4 @@
-"""Where captured inputs live: objects with an `.array` to read before a run and to write after
+"""Bindings of captured inputs: objects with an `.array` to read before a run and to write after
 it.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
 
 
-class Place(Protocol):
+class Binding(Protocol):
     """name: what the program calls it; array: the payload that lies there now; always: captured
     even if the program does not write it;
     owner: the tensor to which it belongs (None: to no tensor).
@@ -34,7 +34,7 @@ class Place(Protocol):
     def written(self) -> None: ...
 
 
-class TensorPlace:
+class TensorBinding:
     """A tensor's own values. A leaf (a parameter) is always captured, any other tensor only if
     the program writes to it.
     """
@@ -63,7 +63,7 @@ class TensorPlace:
         memory_version(self.tensor).count += 1
 
 
-class GradientPlace:
+class GradientBinding:
     """The `.grad` of a leaf, where the program adds to one that was there."""
 
     always = True
@@ -97,7 +97,7 @@ class GradientPlace:
         memory_version(self.leaf.stored_grad).count += 1
 
 
-class StatePlace:
+class StateBinding:
     """An array of an optimiser's state for one parameter."""
 
     always = True
@@ -187,7 +187,7 @@ class UpdateNumbers:
                     )
 
 
-class NumberPlace:
+class NumberBinding:
     """A Python number that each run reads again: one of an update's. In a program that was loaded
     from a file it is `value`."""
 
