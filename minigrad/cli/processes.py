@@ -9,10 +9,10 @@ processes                 what a command started, and what these started, is end
                           terminated, and killed after a while. On Linux the command adopts orphans,
                           so that none is missed; elsewhere psutil finds them, if it is installed.
 temporary files           a command has one temporary folder, also for all that it starts; it is
-removed last. SIGKILL                   cannot be handled: the processes of a command notice that a
-pipe from it has ended (`run`, here; the
-                          grader's servers; Jupyter's kernels by themselves). Its temporary folder
-                          stays.
+                          removed last.
+SIGKILL                   cannot be handled: the processes of a command notice that a pipe from it
+                          has ended (`run`, here; the grader's servers; Jupyter's kernels by
+                          themselves). Its temporary folder stays.
 """
 
 from __future__ import annotations

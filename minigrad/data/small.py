@@ -1,10 +1,11 @@
 """Small sets to learn with. Each is the same for the same seed (NumPy keeps its generators' streams
 within a release).
 
-disc        points in a square, inside a disc of half its area or not: the task of the 2-25-25-25-2
-network (Autogradlib) two_moons   two interleaved half circles, the usual example that no straight
-line separates digits      1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn
-(Alpaydin and Kaynak 1998, UCI)
+disc        points in a square, inside a disc of half its area or not: the task of the
+            2-25-25-25-2 network (Autogradlib)
+two_moons   two interleaved half circles, the usual example that no straight line separates
+digits      1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn (Alpaydin and
+            Kaynak 1998, UCI)
 """
 
 from __future__ import annotations

@@ -85,18 +85,8 @@ def Predict(
                 return f"the {case.group}: {problem}" if problem else ""
         return f"the {case.group} was not predicted yet."
 
-    exercise = Exercise(
-        name,
-        worth,
-        cases,
-        is_value=True,
-        verify=accept,
-        **{
-            "hints": HINTS,
-            "title": f"Predictions {name}",
-            **options,
-        },
-    )
+    options = {"hints": HINTS, "title": f"Predictions {name}", **options}
+    exercise = Exercise(name, worth, cases, is_value=True, verify=accept, **options)
     exercise.accept(accept)
     return exercise
 

@@ -2,12 +2,11 @@
 vector, compute a weight from others, pack sequences of several lengths. Names are PyTorch's
 (`torch.nn.utils`).
 
-clip_grad_norm_, clip_grad_value_, get_total_norm        gradients within bounds
-optim/clip.py parameters_to_vector, vector_to_parameters               all parameters as one vector
-vectors.py parametrize, parametrizations                            a weight as a function of other
-parameters   parametrize.py weight_norm, spectral_norm, remove_…                     the older form
-of these, by a hook           normalisation.py rnn
-sequences of several lengths                 rnn.py
+    optim/clip.py       clip_grad_norm_, clip_grad_value_, get_total_norm: gradients within bounds
+    vectors.py          parameters_to_vector, vector_to_parameters: all parameters as one vector
+    parametrize.py      parametrize, parametrizations: a weight as a function of other parameters
+    normalisation.py    weight_norm, spectral_norm, remove_…: the older form of these, by a hook
+    rnn.py              rnn: sequences of several lengths
 """
 
 from ...errors import no_such_name
