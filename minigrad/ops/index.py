@@ -25,7 +25,7 @@ from .sums import accumulator
 
 
 def is_basic(index: Any) -> bool:
-    """Whether the index selects a window (integers, slices, None, Ellipsis) and not a copy."""
+    """Whether the index selects a view (integers, slices, None, Ellipsis) and not a copy."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(
         p is None or p is Ellipsis or (isinstance(p, slice | int) and not isinstance(p, bool))
@@ -62,7 +62,7 @@ def _slice(xp: Any, x: Any, *, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     return x[
         parts if Ellipsis in parts else (*parts, Ellipsis)
-    ]  # with the Ellipsis even one element is a window, not a copy
+    ]  # with the Ellipsis even one element is a view, not a copy
 
 
 def _slice_backward(xp: Any, g: Any, *, index: Any, shape: tuple[int, ...]) -> Any:
