@@ -122,7 +122,11 @@ else:
             return on_demand.function(name)
         if name == "bfloat16":
             return backend.bfloat16_dtype()
-        raise errors.no_such_name(__name__, name, globals())
+        raise errors.no_such_name(__name__, name, __dir__())
+
+    def __dir__() -> list[str]:
+        """All names, for completion and for hints."""
+        return sorted({*globals(), *__all__, *on_demand.FUNCTIONS, *on_demand.MODULES})
 
     for _module in (func, sys.modules[f"{__name__}.core"]):
         errors.with_hints(_module)

@@ -84,3 +84,16 @@ def test_functions_of_networks_on_demand_are_public():
     assert callable(functional.grid_sample)
     with pytest.raises(AttributeError, match="grid_sampel"):
         functional.grid_sampel  # noqa: B018
+
+
+def test_completion_and_hints_know_what_is_not_loaded_yet():
+    program = """
+import minigrad as mg
+assert {"quantile", "det", "linalg", "compile"} <= set(dir(mg))
+for slip, hint in (("quantil", "quantile"), ("linalgs", "linalg")):
+    try:
+        getattr(mg, slip)
+    except AttributeError as error:
+        assert f"Did you mean {hint}" in str(error), error
+"""
+    assert "minigrad.extras.statistics" not in modules_after(program + "pass")
