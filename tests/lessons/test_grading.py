@@ -532,7 +532,7 @@ class TestPredictions:
     def test_another_number_is_wrong_without_a_diagnosis_and_without_the_answer(self, question):
         feedback = predict(question.name, 123.456)
         assert not feedback.passed
-        assert "try again" in str(feedback)
+        assert "Look again" in str(feedback)
         assert question.because not in str(feedback)
         assert question.because not in feedback._repr_html_()
 
@@ -540,7 +540,7 @@ class TestPredictions:
         ("value", "say"),
         [
             (..., "in place of `...`"),
-            (None, "in the place"),
+            (None, "in place"),
             ("5.5", "is the text '5.5'"),
             (1 + 2j, "is the complex number (1+2j)"),
             (True, "is the truth value True"),
