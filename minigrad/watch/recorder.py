@@ -420,6 +420,7 @@ class Recorder(TraceWriter):
             self._assigned = (*call.variable, call.names[0], ref(result))
 
     def note(self, call: Call, out: Tensor, index: int | None) -> str:
+        """The node, the edges and the step of a result; its name."""
         prim, operands = call.primitive, call.operands
         name = self.fresh_name("v")
         payload_value(out.array)  # refuses what is no array before anything is written
@@ -440,23 +441,7 @@ class Recorder(TraceWriter):
             node["of"] = call.of
         if call.span is not None:
             node["span"] = call.span
-        edges = self.into[name] = {}
-        for slot, source in enumerate(operands):
-            if source is not None:
-                edge: dict[str, Any] = {
-                    "id": f"e{len(self.edges) + 1}",
-                    "src": source,
-                    "dst": name,
-                    "slot": slot,
-                    "stage": call.stage,
-                }
-                if (
-                    getattr(prim, "elementwise", False)
-                    and self.by_id[source]["shape"] != node["shape"]
-                ):
-                    edge["broadcast"] = True
-                edges[slot] = edge
-                self.edges.append(edge)
+        edges = self.connect(node, operands, getattr(prim, "elementwise", False))
         place = out.node
         if isinstance(place, Pick) and place.parents[0] is not None:
             self.results_of.setdefault(place.parents[0], {})[place.index] = name
@@ -473,7 +458,7 @@ class Recorder(TraceWriter):
         self.step(
             "primal",
             name,
-            [e["id"] for e in edges.values()],
+            edges,
             reads,
             [[name, "v", payload_value(out.array, True)]],
             formula,

@@ -113,14 +113,7 @@ def pulled(
     def total(tokens: Tokens) -> Tokens:
         return [{"t": "fn", "text": "sum"}, op("("), *tokens, op(")")] if summed else tokens
 
-    terms: Tokens = []
-    for i, (name, _) in enumerate(upstream):
-        terms += [
-            *([op("+")] if i else []),
-            symbol(name, "bar", "g"),
-            op("·"),
-            derivative(name, target),
-        ]
+    terms = _chain_rule([name for name, _ in upstream], target)
     shown = [total(terms)] if rule is None or local is not None or summed else []
     shown += [total(rule)] if rule is not None else []
     formula: Tokens = [symbol(target, "bar", "g"), op("=" if before is None else "+=")]
@@ -156,6 +149,15 @@ def pulled(
             f" {number(value(after))}."
         ),
     )
+
+
+def _chain_rule(names: list[str], target: str) -> Tokens:
+    """ȳ · ∂y/∂x, summed over the results that send."""
+    terms: Tokens = []
+    for i, name in enumerate(names):
+        product = [symbol(name, "bar", "g"), op("·"), derivative(name, target)]
+        terms += [*([op("+")] if i else []), *product]
+    return terms
 
 
 def replaced(name: str, g: Any) -> tuple[Tokens, str]:

@@ -50,12 +50,9 @@ def tangent_step(
         locals_ = _local_tangents(call, out, level) if index is None else [None] * len(parts)
     contribs, terms = [], []
     for slot, _, upstream, source in sources:
-        part = parts[slot] if index is None or parts[slot] is None else parts[slot][index]
+        part = _share(parts[slot], index, out)
         if part is None:
             continue
-        if tuple(part.shape) != out.shape:  # one tangent for many elements
-            with unobserved():
-                part = primitive.registry["broadcast_to"](part, shape=out.shape)
         local = locals_[slot]
         entry = {
             "edge": trace.into[name][slot]["id"],
@@ -81,6 +78,15 @@ def tangent_step(
         say,
         contribs=contribs,
     )
+
+
+def _share(part: Any, index: int | None, out: Tensor) -> Any:
+    """What one operand gives to the tangent of a result, in that one's shape; None for nothing."""
+    part = part if index is None or part is None else part[index]
+    if part is None or tuple(part.shape) == out.shape:
+        return part
+    with unobserved():  # one tangent for many elements
+        return primitive.registry["broadcast_to"](part, shape=out.shape)
 
 
 def _local_tangents(call: Call, out: Tensor, level: int) -> list[Any]:

@@ -80,6 +80,22 @@ class TraceWriter:
         self.remember(tensor, name)
         return node
 
+    def connect(
+        self, node: dict[str, Any], operands: list[str | None], elementwise: bool
+    ) -> list[str]:
+        """An edge from each operand (None: it is no node) to a node; their names."""
+        edges = self.into[node["id"]] = {}
+        for slot, source in enumerate(operands):
+            if source is None:
+                continue
+            edge: dict[str, Any] = {"id": f"e{len(self.edges) + 1}", "src": source}
+            edge |= {"dst": node["id"], "slot": slot, "stage": node["stage"]}
+            if elementwise and self.by_id[source]["shape"] != node["shape"]:
+                edge["broadcast"] = True
+            edges[slot] = edge
+            self.edges.append(edge)
+        return [edge["id"] for edge in edges.values()]
+
     def group(self) -> str:
         """The modules whose call is under way, as a path: each by its name in the one that
         called it, the outermost by its class.
