@@ -442,11 +442,11 @@ class Environment:
             asked = [k for k in sorted(LIBRARY_EFFECTS.keys() & self._words) if hasattr(module, k)]
             if asked:
                 self._foreign(f"{name}.{asked[0]}", getattr(module, asked[0]))
-        effect = foreign_effect(module.__name__, "")
         new = sorted(k for k in self._words - known if k in own)
         known.update(new)
         functions = [k for k in new if isinstance(own[k], CALLABLES)]
         for k in functions:
+            effect = foreign_effect(module.__name__, k)
             if effect is not None:
                 self.problem = f"it {effect} ({module.__name__}.{k}), which a replay would not do"
                 return
