@@ -699,7 +699,8 @@ def _finite(value: Any) -> Any:
     can be compared that hold them.
     """
     if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
-        found = np.nan_to_num(value, nan=7e77, posinf=8e88, neginf=-8e88)
+        with np.errstate(over="ignore"):  # float16 holds none of these, so nothing is named there
+            found = np.nan_to_num(value, nan=7e37, posinf=3e38, neginf=-3e38)
         return np.asarray(found) if isinstance(value, np.ndarray) else float(found)
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
