@@ -1,6 +1,10 @@
 """Random programs, eager beside compiled: what can be seen of each call is equal (results, graphs,
-gradients, versions, states, errors)."""
+gradients, versions, states, errors).
 
+More of them: python -m tests.program.test_compiled_random_programs 3000
+"""
+
+import collections
 import random
 import sys
 import warnings
@@ -411,3 +415,20 @@ def test_hundreds_of_compiled_random_programs_agree_with_plain_calls(block: int)
     """900 of them, 150 in each block."""
     for seed in range(1000 + block * 150, 1000 + block * 150 + 150):
         assert (found := difference(seed, injections=seed % 2 == 0)) is None, found
+
+
+def main() -> None:
+    """As many programs as the command says, of other seeds, and what became of their calls."""
+    count = int(sys.argv[1])
+    tally: Any = collections.Counter()
+    warnings.simplefilter("ignore")
+    for seed in range(20_000, 20_000 + count):
+        found = difference(seed, injections=seed % 2 == 0, tally=tally)
+        if found is not None:
+            tally["different"] += 1
+            print(found)
+    print(f"{count} programs, {tally['different']} different; calls: {dict(tally)}")
+
+
+if __name__ == "__main__":
+    main()
