@@ -25,6 +25,32 @@ from .errors import (
 )
 
 
+def unknown_to_rule(owner: str, name: str, inputs: Sequence[str]) -> TypeError:
+    """A derivative rule has a parameter that its operation knows nothing of."""
+    return TypeError(
+        f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, "
+        "nor <input>_shape; make parameters keyword-only."
+    )
+
+
+def rules_missing(prim: Any, count: int) -> TypeError:
+    """An operation is declared with `count` rules, which is not one for each input."""
+    return TypeError(
+        f"{prim.name}: one rule for each input is needed, but got {count} for "
+        f"{len(prim.inputs)} (inputs: {', '.join(prim.inputs) or 'none'}). The first "
+        "parameter of the forward function is the array library, as in "
+        "lambda xp, x: xp.sin(x); the inputs come after it."
+    )
+
+
+def declared_twice(name: str) -> ValueError:
+    """An operation of this name is declared already."""
+    return ValueError(
+        f"an operation named {name} exists already; choose another name (a notebook's cell "
+        "can declare it once)."
+    )
+
+
 def wrong_call(prim: Any, count: int, params: dict[str, Any]) -> TypeError | None:
     """For a call of an operation with `count` operands and `params`: what is missing or too
     much."""
@@ -259,6 +285,24 @@ def unwritable(array: Any, uniform: bool) -> str | None:
             "read-only array). Call .clone() before writing to it."
         )
     return None
+
+
+def cannot_grow(operation: str, value: Any, target: Any) -> ShapeError:
+    """The result of an in-place operation has a larger shape than its target."""
+    return ShapeError(
+        f"{operation}: the result has shape {value.shape}, which does not fit the target "
+        f"of shape {target.shape}. An in-place operation cannot make its target grow; use "
+        "the out-of-place form."
+    )
+
+
+def cannot_hold(operation: str, value: Any, target: Any) -> InPlaceError:
+    """The result of an in-place operation has a dtype of a higher kind than its target."""
+    return InPlaceError(
+        f"{operation}: the result has dtype {value.dtype}, which cannot be written into a "
+        f"tensor of dtype {target.dtype}. Use the out-of-place form, or convert the target "
+        "first."
+    )
 
 
 IN_PLACE = {

@@ -1,4 +1,4 @@
-"""Room on Python's stack for reverse passes that run inside one another."""
+"""A deeper stack of Python for reverse passes that run inside one another."""
 
 from __future__ import annotations
 

@@ -108,8 +108,9 @@ def grad(
     ShapeError, GraphFreedError, InPlaceError.
     """
     if isinstance(inputs, dict):
-        tensors = tuple(_values(inputs, "inputs"))
-        options = (
+        found = grad(
+            outputs,
+            tuple(_values(inputs, "inputs")),
             grad_outputs,
             retain_graph,
             create_graph,
@@ -118,13 +119,10 @@ def grad(
             is_grads_batched,
             materialize_grads,
         )
-        return dict(zip(inputs, grad(outputs, tensors, *options), strict=True))
+        return dict(zip(inputs, found, strict=True))
     outs = as_sequence(outputs, "outputs")
-    edges = {
-        i
-        for i, x in enumerate(inputs if isinstance(inputs, list | tuple) else [inputs])
-        if isinstance(x, GradientEdge)
-    }
+    given = inputs if isinstance(inputs, list | tuple) else [inputs]
+    edges = {i for i, x in enumerate(given) if isinstance(x, GradientEdge)}
     ins = as_sequence(inputs, "inputs", [x.node for x in outs if x.node is not None])
     if not ins:
         raise AutogradError(
@@ -132,28 +130,16 @@ def grad(
         )
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: materialize_grads=True needs allow_unused to be True or left out.")
+    cotangents = _cotangents(grad_outputs, len(outs))
     if is_grads_batched:
-        return _batched_grad(
-            outs,
-            ins,
-            _cotangents(grad_outputs, len(outs)),
-            retain_graph,
-            create_graph,
-            allow_unused,
-            materialize_grads,
-        )
-    roots, seeds = _roots(outs, _cotangents(grad_outputs, len(outs)), "grad")
+        options = retain_graph, create_graph, allow_unused, materialize_grads
+        return _batched_grad(outs, ins, cotangents, *options)
+    roots, seeds = _roots(outs, cotangents, "grad")
     targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
     keep = create_graph if retain_graph is None else retain_graph
+    how = {"create_graph": create_graph, "retain_graph": keep}
     if only_inputs:
-        captured = differentiate(
-            roots,
-            seeds,
-            targets=targets,
-            accumulate=False,
-            create_graph=create_graph,
-            retain_graph=keep,
-        )
+        captured = differentiate(roots, seeds, targets=targets, accumulate=False, **how)
     else:
         captured = _with_other_leaves(roots, seeds, targets, create_graph, keep)
     results: list[Tensor | None] = []
@@ -162,32 +148,33 @@ def grad(
         if g is not None:
             for out in outs:
                 check_per_example(out.array, x.array, "grad", f"input {i}")
-        if g is None:
-            if materialize_grads:
-                if i in edges:
-                    raise AutogradError(
-                        f"grad: input {i} is a GradientEdge that was not used, and"
-                        " materialize_grads=True cannot make zeros for it, since it does not say"
-                        " on which device. Give the tensor itself, or take None with"
-                        " allow_unused=True."
-                    )
-                g = zeros_like(x)
-                if create_graph:
-                    g.requires_grad_()  # so that it can be differentiated again, as the others
-            elif not allow_unused:
-                raise UnusedInputError(
-                    f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was"
-                    " modified in place since). Set allow_unused=True to get None for it, or"
-                    " materialize_grads=True to get zeros."
-                )
-        elif not create_graph:
-            g = (
-                wrap(backend.as_payload(g.array), None, g.tangents)
-                if _shares_a_seed(g, seeds, captured, node)
-                else g
+            if not create_graph and _shares_a_seed(g, seeds, captured, node):
+                g = wrap(backend.as_payload(g.array), None, g.tangents)
+        elif materialize_grads:
+            g = _zeros(x, i, i in edges, create_graph)
+        elif not allow_unused:
+            raise UnusedInputError(
+                f"grad: input {i} (shape {x.shape}) was not used to compute the outputs (or was"
+                " modified in place since). Set allow_unused=True to get None for it, or"
+                " materialize_grads=True to get zeros."
             )
         results.append(g)
     return tuple(results)
+
+
+def _zeros(x: Tensor, number: int, is_edge: bool, create_graph: bool) -> Tensor:
+    """The gradient by an input that was not used, for materialize_grads=True."""
+    if is_edge:
+        raise AutogradError(
+            f"grad: input {number} is a GradientEdge that was not used, and"
+            " materialize_grads=True cannot make zeros for it, since it does not say"
+            " on which device. Give the tensor itself, or take None with"
+            " allow_unused=True."
+        )
+    made = zeros_like(x)
+    if create_graph:
+        made.requires_grad_()  # so that it can be differentiated again, as the others
+    return made
 
 
 def _batched_grad(

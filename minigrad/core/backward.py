@@ -160,9 +160,9 @@ class Pass:
     def pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
         """One operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
-        run: Any = lambda *_: pull(node, g, self.needed, self.differentiable)
         if not modes.observers:
-            return run()  # type: ignore[no-any-return]
+            return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
+        run = lambda *_: pull(node, g, self.needed, self.differentiable)
         params = node.params if isinstance(node, OpNode) else {}
         parts = modes.run_observed("backward", node.primitive, (g,), params, run, node)
         return parts  # type: ignore[no-any-return]

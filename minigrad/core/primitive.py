@@ -31,6 +31,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import explain
 from ..facets import Facets
 from ..half_precision import accumulating
 
@@ -83,10 +84,7 @@ class Rule:
             elif name.endswith("_shape") and name[:-6] in inputs:
                 sources.append(SHAPES - list(inputs).index(name[:-6]))
             else:
-                raise TypeError(
-                    f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, "
-                    "nor <input>_shape; make parameters keyword-only."
-                )
+                raise explain.unknown_to_rule(owner, name, inputs)
         self.sources, self.keywords = tuple(sources), tuple(keywords)
 
     @classmethod
@@ -189,22 +187,14 @@ class Primitive(Facets):
         self.symbol = symbol or name
         self.real_only, self.accumulates = real_only, accumulates
         if kind != "constant" and len(pulls) != len(self.inputs):
-            raise TypeError(
-                f"{name}: one rule for each input is needed, but got {len(pulls)} for "
-                f"{len(self.inputs)} (inputs: {', '.join(self.inputs) or 'none'}). The first "
-                "parameter of the forward function is the array library, as in "
-                "lambda xp, x: xp.sin(x); the inputs come after it."
-            )
+            raise explain.rules_missing(self, len(pulls))
         self.pulls = tuple(self._rule(p) for p in pulls)
         self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
         self.elementwise = kind == "elementwise"
         self.declare(kind, self.inputs, facets)
         self.plans: dict[int, Plan] = {}
         if name in registry:
-            raise ValueError(
-                f"an operation named {name} exists already; choose another name (a notebook's cell "
-                "can declare it once)."
-            )
+            raise explain.declared_twice(name)
         registry[name] = self
         for tell in declared:
             tell(self)

@@ -165,7 +165,7 @@ class Payload:
     these are. It gives the settings for the step. None: updated as an array is."""
 
     def check_fits(self, target: Any, operation: str) -> None:
-        """Raise BatchingError unless memory laid out as the payload `target` has room for this
+        """Raise BatchingError unless memory laid out as the payload `target` can hold this
         value."""
 
 

@@ -26,7 +26,7 @@ from ..backend import (
     is_immutable,
     shares_memory,
 )
-from ..errors import InPlaceError, ShapeError
+from ..errors import InPlaceError
 from . import modes, primitive
 from .graph import Node, OpNode, Version
 from .modes import state
@@ -121,11 +121,7 @@ def _move_retained(old: Node | None, new: Node | None) -> None:
 
 
 def assign(
-    target: Tensor,
-    value: Tensor,
-    operation: str,
-    uniform: bool = False,
-    checked: bool = False,
+    target: Tensor, value: Tensor, operation: str, uniform: bool = False, checked: bool = False
 ) -> Tensor:
     """Write `value` into the memory of `target`, which takes over its node, and return `target`.
 
@@ -142,19 +138,11 @@ def assign(
         _keep_old_values(value.node, memory_version(target))
     if value.shape != target.shape:
         if not broadcasts(value.shape, target.shape):
-            raise ShapeError(
-                f"{operation}: the result has shape {value.shape}, which does not fit the target "
-                f"of shape {target.shape}. An in-place operation cannot make its target grow; use "
-                "the out-of-place form."
-            )
+            raise explain.cannot_grow(operation, value, target)
         value = primitive.registry["broadcast_to"](value, shape=target.shape)
     if value.dtype != target.dtype:
         if not can_write(value.dtype, target.dtype):
-            raise InPlaceError(
-                f"{operation}: the result has dtype {value.dtype}, which cannot be written into a "
-                f"tensor of dtype {target.dtype}. Use the out-of-place form, or convert the target "
-                "first."
-            )
+            raise explain.cannot_hold(operation, value, target)
         value = primitive.registry["cast"](value, dtype=target.dtype)
     whole = target.view_of is None or isinstance(grad_node(target), Leaf)
     write: Any = _assign_to_tensor if whole else _assign_to_view

@@ -2,7 +2,7 @@
 
 operations.py has a function of one operand, of two or of more for each operation, backward.py a
 loop for the usual node. `enable` puts them in the place of what minigrad/core does in so many
-calls, `disable` takes them away again, and then everything goes the way that core describes.
+calls, `disable` takes them away again, and then everything runs as the core describes.
 They are on when minigrad is imported, unless the environment says MINIGRAD_FAST=0: so any program,
 and any tests, run without them (`MINIGRAD_FAST=0 pytest tests/core`). One switch for all threads;
 do not turn it while another thread computes.
@@ -111,7 +111,7 @@ def _attach(owner: type, name: str, clear: Any, fast: Any) -> None:
 
 
 def _connect(prim: Any) -> None:
-    """Put the fast paths of an operation beside its declaration."""
+    """Give an operation its fast paths."""
     prim.on_one, prim.on_two, prim.on_many = on_one(prim), on_two(prim), on_many(prim)
 
 
