@@ -1,4 +1,4 @@
-"""Functions of each element, and Python's operators: the table of names for ops/elementwise.py."""
+"""Functions of each element, and Python's operators: the table of names for ops/elementwise."""
 
 from __future__ import annotations
 

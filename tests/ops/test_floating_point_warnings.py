@@ -48,7 +48,7 @@ def test_operations_are_silent_under_numpys_error_mode_raise() -> None:
 
 
 def test_sums_differences_and_products_still_warn() -> None:
-    """The three shortest operations leave the decision to NumPy: see ops/elementwise.py."""
+    """The three shortest operations leave the decision to NumPy: see ops/elementwise."""
     large, infinite = mg.full((2,), 3e38), mg.full((2,), np.inf)
     for overflow in (lambda: large * large, lambda: large + large, lambda: infinite - infinite):
         with pytest.warns(RuntimeWarning):
