@@ -626,15 +626,27 @@ def likely_misconception(
             for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
                 if wrong is None or made(wrong):
                     return mistake, say
-        if exercise.has_one_answer and exercise.has_answer and not exercise.is_value:
-            for factor, say in FACTORS.items():
-                scaled = lambda case, factor=factor: _scaled(exercise.expected(case), factor)
-                if made(scaled):
-                    return Misconception("a factor for all", say, scaled, alone=True), ""
-            if all(
-                not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got, _ in pairs
-            ):
-                return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), ""
+    return _in_every_number(exercise, cases, returned, items)
+
+
+def _in_every_number(
+    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
+) -> tuple[Misconception, str] | None:
+    """A factor or a small error that is in every number of an answer that fails."""
+    if not exercise.has_one_answer or not exercise.has_answer or exercise.is_value:
+        return None
+    for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
+        pairs = [
+            (case, back.value)
+            for case, back, item in zip(cases, returned, items, strict=True)
+            if item.call == call and not back.kind
+        ]
+        for factor, say in FACTORS.items():
+            scaled = lambda case, factor=factor: _scaled(exercise.expected(case), factor)
+            if all(_is_of(exercise, scaled, case, got) for case, got in pairs):
+                return Misconception("a factor for all", say, scaled, alone=True), ""
+        if all(not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got in pairs):
+            return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), ""
     return None
 
 
