@@ -62,11 +62,11 @@ LESSON_1 = {
         "epsilon": (best(lambda f, f2, eps: eps, lambda f, f3, eps: eps), "you took eps itself"),
         "a factor in the first": (
             best(lambda f, f2, eps: math.sqrt(eps * f / f2), cube_root),
-            "a constant factor is lost",
+            "you lost a constant factor",
         ),
         "a factor in the second": (
             best(root, lambda f, f3, eps: (eps * f / f3) ** (1 / 3)),
-            "a constant factor is lost",
+            "you lost a constant factor",
         ),
         "no root": (
             best(lambda f, f2, eps: 4 * eps * f / f2, lambda f, f3, eps: 3 * eps * f / f3),
@@ -82,7 +82,7 @@ LESSON_1 = {
         ),
         "a square root for both": (
             best(root, lambda f, f3, eps: math.sqrt(3 * eps * f / f3)),
-            "a cube root is to be taken",
+            "take a cube root",
         ),
         "a fixed step": (
             best(lambda f, f2, eps: 1e-8, lambda f, f3, eps: 1e-5),
