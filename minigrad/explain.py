@@ -25,11 +25,22 @@ from .errors import (
 )
 
 
-def unknown_to_rule(owner: str, name: str, inputs: Sequence[str]) -> TypeError:
-    """A derivative rule has a parameter that its operation knows nothing of."""
+def unknown_to_rule(
+    owner: str, name: str, inputs: Sequence[str], keywords: Sequence[str]
+) -> TypeError:
+    """A derivative rule has a parameter that its operation does not have."""
     return TypeError(
-        f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, "
-        "nor <input>_shape; make parameters keyword-only."
+        f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor "
+        f"<input>_shape, nor a keyword parameter ({', '.join(keywords) or 'none'}), which a rule "
+        "takes after a *."
+    )
+
+
+def input_named_y(owner: str) -> TypeError:
+    """An operation is declared with an input whose name means the output in rules."""
+    return TypeError(
+        f"{owner}: an input cannot be named y, which is the output in derivative rules. Give it "
+        "another name, such as b."
     )
 
 
@@ -227,6 +238,11 @@ def wrong_contribution(node: Any, index: int, parent: Any, c: Any) -> AutogradEr
         return NotDifferentiableError(
             f"the pull rule of {name} for input {index} returned None; it must return the "
             "contribution."
+        )
+    if not hasattr(c, "shape"):
+        return ShapeError(
+            f"the pull rule of {name} returned {c!r} for input {index}; it must return an array of "
+            f"the input's shape {tuple(parent.shape)}, such as g * 0."
         )
     is_leaf = not parent.parents
     since = " (Was its .data given another shape since?)" if is_leaf else ""

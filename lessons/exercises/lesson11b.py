@@ -72,6 +72,12 @@ def _grown_cases(rng: np.random.Generator) -> Iterator[Case]:
         used = {o for row in rows for o in row[2]}
         inputs = {name: a for name, a in (("x1", x), ("x2", b)) if name in used}
         yield graph_case("the whole engine", summed(inputs, rows), call)
+    # Each element of a sum over one axis has an adjoint of its own, and no two sizes are equal, so
+    # that an adjoint of the wrong axis or of ones shows.
+    for op, size in (("sum over rows", 3), ("sum over columns", 2)):
+        inputs = {"x1": draw(rng, 2, 3), "x2": draw(rng, size)}
+        rows = [["v1", "mul", ["x1", "x1"]], ["v2", op, ["v1"]], ["v3", "mul", ["v2", "x2"]]]
+        yield graph_case("the whole engine", summed(inputs, rows), call)
     fork = list(forked(rng))
     for graph in (*fork, *(drawn(rng, GROWN) for _ in range(12))):
         yield graph_case("the whole engine", graph, call)

@@ -9,7 +9,7 @@ from typing import Any
 from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
 from ..core.backward import differentiate, start
-from ..core.graph import Node, Pick, youngest_first
+from ..core.graph import Node, youngest_first
 from ..core.tensor import Leaf, Tensor, grad_node, make_pick, wrap
 from ..errors import AutogradError, NoGradientError, UnusedInputError
 from ..functions import clone, zeros_like
@@ -60,7 +60,7 @@ def run_backward(
     roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), "backward")
     targets: list[Node] | None = None
     if inputs is not None:
-        wanted = as_sequence(inputs, "inputs", roots)
+        wanted = as_sequence(inputs, "inputs")
         if not wanted:
             raise AutogradError(
                 "backward: `inputs` cannot be empty; leave it out to reach all leaves."
@@ -123,7 +123,7 @@ def grad(
     outs = as_sequence(outputs, "outputs")
     given = inputs if isinstance(inputs, list | tuple) else [inputs]
     edges = {i for i, x in enumerate(given) if isinstance(x, GradientEdge)}
-    ins = as_sequence(inputs, "inputs", [x.node for x in outs if x.node is not None])
+    ins = as_sequence(inputs, "inputs")
     if not ins:
         raise AutogradError(
             "grad: `inputs` cannot be empty; name the tensors whose gradients you want."
@@ -233,11 +233,8 @@ def _with_other_leaves(
     return captured
 
 
-def as_sequence(value: Any, name: str, roots: Sequence[Node] = ()) -> tuple[Tensor, ...]:
+def as_sequence(value: Any, name: str) -> tuple[Tensor, ...]:
     """One tensor, a sequence or the values of a dict as a tuple; a GradientEdge counts as a tensor.
-
-    roots: where the pass starts that shall reach such an edge.
-
     Raises TypeError naming the argument and position otherwise.
     """
     single = isinstance(value, Tensor | GradientEdge)
@@ -252,7 +249,7 @@ def as_sequence(value: Any, name: str, roots: Sequence[Node] = ()) -> tuple[Tens
                 f"`{name}` must be a Tensor or a sequence of Tensors; element {i} is"
                 f" {type(x).__name__}."
             )
-    return tuple(_at(x, roots) if isinstance(x, GradientEdge) else x for x in items)
+    return tuple(_at(x) if isinstance(x, GradientEdge) else x for x in items)
 
 
 def _values(given: Mapping[Any, Any], name: str) -> list[Any]:
@@ -264,7 +261,7 @@ def _values(given: Mapping[Any, Any], name: str) -> list[Any]:
     return list(given.values())
 
 
-def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
+def _at(edge: GradientEdge) -> Tensor:
     """A tensor in an edge's place: the leaf itself, else one of the right shape whose values are
     never read."""
     node, number = edge.node, edge.output_nr
@@ -276,14 +273,7 @@ def _at(edge: GradientEdge, roots: Sequence[Node]) -> Tensor:
     dtype: Any = node.dtype[number] if several else node.dtype
     stand_in = wrap(backend.zeros(shape, dtype, 0.0), node)
     if several:
-        there = (
-            n
-            for n in youngest_first(list(roots))[1]
-            if isinstance(n, Pick) and n.parents[0] is node and n.index == number
-        )
-        stand_in.node = (
-            edge.ownership_token or next(there, None) or make_pick(node, number, stand_in)
-        )
+        stand_in.node = edge.ownership_token or make_pick(node, number)
     return stand_in
 
 

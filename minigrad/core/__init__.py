@@ -4,7 +4,7 @@ order; each file needs only those before it.
 1. `primitive`: how an operation is declared.
 2. `modes`: what is switched on in this thread, and how the engine is observed.
 3. `graph`: what a computation leaves behind for the backward pass.
-4. `tensor`: the Tensor, and the protocol for payloads that are no arrays.
+4. `tensor`: the Tensor, and the protocol for payloads that are not arrays.
 5. `forward`: forward mode.
 6. `views`: views and in-place writes.
 7. `apply`: what happens when an operation is called.

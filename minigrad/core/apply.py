@@ -87,7 +87,7 @@ def record(
         return
     node = make_node(prim, args, parents, params, outs)
     for i in places:
-        outs[i].node = node if prim.outputs == 1 else make_pick(node, i, outs[i])
+        outs[i].node = node if prim.outputs == 1 else make_pick(node, i)
 
 
 def _apply_to_arrays(prim: Primitive, args: Args, params: Params) -> Any:
@@ -214,7 +214,7 @@ def operator_of(operation: Callable[[Any, Any], Any]) -> Any:
 
 
 def reflected_operator_of(operation: Callable[[Any, Any], Any]) -> Any:
-    """The method `other op self`, where `other` is no tensor."""
+    """The method `other op self`, where `other` is not a tensor."""
 
     def method(self: Any, other: Any) -> Any:
         suits = type(other) in MODULES or is_operand(other)

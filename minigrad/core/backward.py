@@ -39,8 +39,8 @@ def backward(
 ) -> None:
     """Add the gradient of a tensor with respect to each leaf to the leaf's `.grad`.
 
-    cotangent: of the tensor's shape (None for one element: a one); retain_graph: keep the saved
-    values for another pass (default: as create_graph); create_graph: record the pass itself.
+    cotangent: of the tensor's shape (None for a tensor of one element: 1); retain_graph: keep the
+    saved values for another pass (default: as create_graph); create_graph: record the pass itself.
     """
     root, seed = start(tensor, cotangent, "backward")
     retain_graph = create_graph if retain_graph is None else retain_graph
@@ -49,8 +49,8 @@ def backward(
 
 def start(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node, Tensor]:
     """The node from which a pass begins, and its cotangent: the given one, or a one for a real
-    tensor of one element. Raises NoGradientError, NonScalarError, ShapeError, TypeError, in which
-    the tensor is the one with this number."""
+    tensor of one element. number: the tensor's position among those given, for messages. Raises
+    NoGradientError, NonScalarError, ShapeError, TypeError."""
     node = grad_node(tensor)
     if node is None:
         raise explain.no_history(tensor, caller, number)
@@ -247,7 +247,7 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
 def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
     """A contribution in the dtype of the input it belongs to. Raises NotDifferentiableError,
     ShapeError where a rule returned none, or one of another shape."""
-    if c is None or c.shape != parent.shape:
+    if getattr(c, "shape", None) != parent.shape:
         raise explain.wrong_contribution(node, index, parent, c)
     if c.dtype is not parent.dtype and c.dtype != parent.dtype:
         return primitive.registry["cast"](c, dtype=parent.dtype)
@@ -281,7 +281,7 @@ def _result_tensors(node: OpNode, values: tuple[Any, ...], tangents: Any) -> tup
     made = tuple(wrap(v, None, t) for v, t in zip(values, tangents, strict=True))
     for index, (out, has_rule) in enumerate(zip(made, node.primitive.differentiable, strict=True)):
         if has_rule and backend.is_differentiable(out.array.dtype):
-            out.node = make_pick(node, index, out)
+            out.node = make_pick(node, index)
     return made
 
 
@@ -320,9 +320,9 @@ def _show_to_hooks(node: Node, g: Any, report: Report | None) -> Any:
     return shown.array if raw else shown
 
 
-_storing = threading.Lock()
+_storing = threading.RLock()
 """Two threads may walk different graphs of the same parameters at once: sums into `.grad` take
-turns."""
+turns. (An observer of such a sum may start a backward pass of its own.)"""
 
 
 def store_grad(

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend import is_differentiable
+from ..backend import IMMUTABLE, is_differentiable
 from . import modes, primitive
 from .modes import state
 from .primitive import OUTPUT, SHAPES, Args, Params, Primitive, Rule
-from .tensor import Tensor, wrap
+from .tensor import Tensor, memory_version, wrap
 
 
 def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
@@ -109,6 +109,6 @@ def lowered(value: Any, level: int) -> Any:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}
     out = wrap(value.array, value.node, lower or None)
-    if value.version is not None:
-        out.version = value.version
+    if type(value.array) not in IMMUTABLE:  # what is kept for a backward pass may be overwritten
+        out.version = memory_version(value)
     return out

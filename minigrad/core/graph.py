@@ -2,9 +2,10 @@
 
 Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never
 to tensors), so values that no rule asked for die as soon as the program drops them. There is no
-reference from inputs to results and no cycle: memory returns by reference counting alone. A node
-gets its sequence number after everything it was made from, so **sorting nodes by sequence number,
-largest first, is a topological order**.
+reference from inputs to results and no cycle: memory returns by reference counting alone. (One
+exception: in forward mode a node keeps the tangents that its rules may read, and the tangent of its
+result may have been computed from the result.) A node gets its sequence number after everything it
+was made from, so **sorting nodes by sequence number, largest first, is a topological order**.
 
 An operation with several results is one `OpNode` whose results are `Pick` nodes, one each. The node
 of a tensor that the user made is a `Leaf` (tensor.py).
@@ -49,11 +50,13 @@ class Node:
     hooks: functions that see (and may replace) the value's complete cotangent, or None;
     retained: weak reference to the tensor that wants the cotangent as its `.grad`, or None;
     tangents: those of the values that it keeps, where forward mode was on (None for nodes that keep
-    nothing); extras: what few nodes have, PyTorch's hooks on nodes among it
-    (autograd/node_hooks.py): unset until it is asked for.
+    nothing); picks: of a node of several results, weak references to the nodes of the results;
+    extras: what few nodes have, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both are
+    unset until they are asked for.
 
-    Subclasses that are no OpNode bring their own rule: `pull(g, needed, differentiable)` returns
-    (parent, contribution) for each parent in `needed`, as `backward.pull_operation` does.
+    Subclasses other than OpNode, Pick and Leaf bring their own rule: `pull(g, needed,
+    differentiable)` returns (parent, contribution) for each parent in `needed`, as
+    `backward.pull_operation` does.
     """
 
     __slots__ = (
@@ -62,6 +65,7 @@ class Node:
         "extras",
         "hooks",
         "parents",
+        "picks",
         "retained",
         "sequence_number",
         "shape",
@@ -74,6 +78,7 @@ class Node:
     hooks: dict[int, Callable[[Any], Any]] | None
     retained: weakref.ref[Any] | None
     extras: Any
+    picks: dict[int, weakref.ref[Any]]
     tangents: Any = None
     gives_fresh = False  # whether its rule gives arrays that nothing else refers to
     has_hooks = False  # whether hooks run before or after its rule: subclasses say so
@@ -128,7 +133,8 @@ class OpNode(Node):
     def values(self) -> tuple[Any, ...]:
         """The saved values, after checking that they are still there and were not overwritten.
         Raises GraphFreedError, InPlaceError."""
-        if self.saved is None:
+        saved = self.saved
+        if saved is None:
             raise GraphFreedError(
                 f"a backward pass has already gone through the graph of {self.primitive.name} and "
                 "freed its saved values. To go through the same graph twice, call "
@@ -139,7 +145,7 @@ class OpNode(Node):
         for position, version, number in self.versions:
             if version.count != number:
                 raise explain.overwritten(self, position, version, number)
-        return self.saved
+        return saved
 
     def release(self) -> None:
         """Free the saved values (a node that keeps only shapes can be walked again)."""

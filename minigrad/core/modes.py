@@ -114,7 +114,7 @@ class Event:
 class Observer(Protocol):
     """What `observing` accepts. Two more methods are optional: `tensor_made(tensor)` hears of
     each tensor made of data and not by an operation, `read(tensor, kind)` of each one turned into
-    Python's number of this kind ("float")."""
+    a Python number of this kind ("float")."""
 
     def begin(self, event: Event) -> None: ...
 

@@ -60,9 +60,10 @@ NO_PARAMS: Params = {}
 
 class Rule:
     """One derivative rule and where its arguments come from: `sources` by position (see OUTPUT and
-    SHAPES), `keywords` by the name of a parameter of the operation."""
+    SHAPES), `keywords` by the name of a parameter of the operation; position: whether it asks for
+    the input's position as `index`."""
 
-    __slots__ = ("function", "keywords", "sources")
+    __slots__ = ("function", "keywords", "position", "sources")
 
     def __init__(
         self, function: RuleFunction, inputs: Sequence[str], named: Sequence[str], owner: str
@@ -76,6 +77,8 @@ class Rule:
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 keywords += [key for key in named if key not in keywords]
             elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                if name not in named and name != "index":
+                    raise explain.unknown_to_rule(owner, name, inputs, named)
                 keywords.append(name)
             elif name == "y":
                 sources.append(OUTPUT)
@@ -84,22 +87,27 @@ class Rule:
             elif name.endswith("_shape") and name[:-6] in inputs:
                 sources.append(SHAPES - list(inputs).index(name[:-6]))
             else:
-                raise explain.unknown_to_rule(owner, name, inputs)
+                raise explain.unknown_to_rule(owner, name, inputs, named)
         self.sources, self.keywords = tuple(sources), tuple(keywords)
+        self.position = "index" in keywords and "index" not in named
 
     @classmethod
     def of(cls, function: RuleFunction, sources: tuple[int, ...], keywords: Args) -> Rule:
         """A rule whose arguments are known already."""
         rule = cls.__new__(cls)
         rule.function, rule.sources, rule.keywords = function, sources, keywords
+        rule.position = False
         return rule
 
     def named(self, params: Params, index: int) -> Params:
-        """The parameters that the rule asks for; `index` is the input's position, which rules of
-        operations with any number of inputs may ask for."""
+        """The parameters that the rule asks for; `index` is the input's position, for a rule that
+        asks for it although the operation has no such parameter."""
         if not self.keywords:
             return NO_PARAMS
-        return {k: params.get(k, index) for k in self.keywords if k in params or k == "index"}
+        found = {k: params[k] for k in self.keywords if k in params}
+        if self.position:
+            found["index"] = index
+        return found
 
 
 class Plan:
@@ -134,7 +142,7 @@ class Primitive(Facets):
     name: unique; kind: "elementwise", "linear", "bilinear", "primitive" or "constant" (no
     derivative);
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`; if it
-    `fills`, it has one more keyword `out`, which is no parameter of the operation: a row-major
+    `fills`, it has one more keyword `out`, which is not a parameter of the operation: a row-major
     array of the result's shape and dtype to write into (None: make one);
     inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets
     `index`, the input's position, as a keyword); pulls, pushes: one Rule per input, None where
@@ -186,6 +194,8 @@ class Primitive(Facets):
         self.differentiable = tuple(differentiable or (kind != "constant",) * outputs)
         self.symbol = symbol or name
         self.real_only, self.accumulates = real_only, accumulates
+        if "y" in self.inputs:
+            raise explain.input_named_y(name)
         if kind != "constant" and len(pulls) != len(self.inputs):
             raise explain.rules_missing(self, len(pulls))
         self.pulls = tuple(self._rule(p) for p in pulls)
@@ -216,7 +226,7 @@ class Primitive(Facets):
 
     def plan(self, mask: int) -> Plan:
         """What to keep for inputs of which those need a gradient whose bit in `mask` is set: the
-        bits after the leading 1, one an input, in order. Made once, then kept in `plans`."""
+        bits after the leading 1, one per input, in order. Made once, then kept in `plans`."""
         plan = self.plans.get(mask)
         if plan is None:
             needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])

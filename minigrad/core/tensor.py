@@ -1,9 +1,9 @@
 """The Tensor: an array, its place in the graph, and its memory. No mathematics here; methods.py
 adds that.
 
-A tensor is a thin handle with seven slots. `array` is the payload; `node` its place in the graph (a
-Leaf if the user asked for a gradient, the node of the operation that made it otherwise, None for a
-constant); `tangents` its forward-mode derivatives by level; `version` counts how often the memory
+A tensor is a thin handle with six attributes. `array` is the payload; `node` its place in the graph
+(a Leaf if the user asked for a gradient, the node of the operation that made it otherwise, None for
+a constant); `tangents` its forward-mode derivatives by level; `version` counts how often the memory
 was overwritten and is shared with every alias; `view_of` says of which tensor this one is a view
 (views.py); `stored_grad` is what users see as `.grad`.
 
@@ -128,7 +128,7 @@ class Tensor(Methods):
 
 
 class Payload:
-    """The protocol for payloads that are no arrays: a value that stands for many (batching), or
+    """The protocol for payloads that are not arrays: a value that stands for many (batching), or
     that writes down what is done with it (program).
 
     A payload looks like an array as far as operations do not run on it: `shape`, `ndim`, `dtype`,
@@ -226,7 +226,7 @@ def tensor(
 
 
 def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor of the user's with this payload, moved to a device."""
+    """A tensor that the user makes, with this payload, moved to a device."""
     if device is not None:
         array = backend.to_device(array, str(device))
     out = wrap(backend.canonical(array))
@@ -302,7 +302,7 @@ def make_node(
 ) -> OpNode:
     """The node of an operation's results: edges to the inputs that need a gradient (`parents`, one
     for each of `args`), and the values that their rules name."""
-    mask = 1  # and then a bit an input: does it need a gradient?
+    mask = 1  # and then one bit per input: does it need a gradient?
     for parent in parents:
         mask = mask << 1 | (parent is not None)
     plan = prim.plans.get(mask) or prim.plan(mask)
@@ -351,10 +351,18 @@ def _shapes_to_sum_to(
     return tuple(shapes) if any([s is not None for s in shapes]) else None
 
 
-def make_pick(node: Node, index: int, out: Tensor) -> Pick:
-    """The graph place of result number `index` of a node with several results."""
+def make_pick(node: Node, index: int) -> Pick:
+    """The node of result number `index` of an operation with several, whose node is `node`: the
+    one that is in use, or a new one if none is."""
+    picks = getattr(node, "picks", None)
+    if picks is None:
+        picks = node.picks = {}
+    made = picks[index]() if index in picks else None
+    if made is not None:
+        return made  # type: ignore[no-any-return]
     made = Pick()
+    picks[index] = weakref.ref(made)
     made.sequence_number, made.parents, made.index = next_sequence_number(), (node,), index
     made.hooks = made.retained = None
-    made.shape, made.dtype = out.array.shape, out.array.dtype
+    made.shape, made.dtype = node.shape[index], node.dtype[index]  # type: ignore[assignment]
     return made

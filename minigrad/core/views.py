@@ -83,7 +83,7 @@ class View:
             if not state.recording:
                 return
             raise explain.ambiguous_view(tensor)
-        self.version = tensor.version.count
+        number = tensor.version.count
         with modes.unobserved():
             current = self.base
             before, state.recording = state.recording, True
@@ -94,6 +94,7 @@ class View:
                 state.recording = before
         _move_retained(tensor.node, current.node)
         tensor.node, tensor.tangents = current.node, current.tangents
+        self.version = number  # last: an interrupt before leaves the view to be refreshed
 
 
 def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:

@@ -75,7 +75,11 @@ def walk_graph(walk: Pass) -> None:
                     c = sum_to.forward(numpy, c, shape=shape)
                 else:
                     c = sum_to(c, shape=shape)
-            if c is None or c.dtype is not parent.dtype or c.shape != parent.shape:
+            try:
+                fits = c.dtype is parent.dtype and c.shape == parent.shape
+            except AttributeError:  # None, or a number
+                fits = False
+            if not fits:
                 c = check_contribution(node, index, parent, c)
             if parent not in cotangents:  # the first contribution is kept as it is
                 cotangents[parent] = c

@@ -165,4 +165,4 @@ def attach(
     facts: Any = tuple(o.array.shape for o in outs), tuple(o.array.dtype for o in outs)
     node.shape, node.dtype = facts
     for index, out in enumerate(outs):
-        out.node = make_pick(node, index, out)
+        out.node = make_pick(node, index)

@@ -952,7 +952,7 @@ def test_draw_writes_every_format(command, tmp_path, mine, ending):
     ):
         assert command("draw", *what, "-o", str(tmp_path / f"g.{ending}")) == (0, "", "")
         begins = {
-            "svg": b"<?xml",
+            "svg": b"<svg xmlns",
             "png": b"\x89PNG",
             "pdf": b"%PDF",
             "dot": b"digraph",

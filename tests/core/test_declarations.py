@@ -4,7 +4,18 @@ registry.
 
 import pytest
 
-from minigrad.core.primitive import bilinear, elementwise, registry
+import minigrad as mg
+from minigrad.core.primitive import bilinear, elementwise, linear, registry
+from minigrad.errors import ShapeError
+
+
+@pytest.fixture
+def declared(monkeypatch):
+    """Operations that are declared in a test are gone after it."""
+    before = dict(registry)
+    yield
+    for name in set(registry) - set(before):
+        del registry[name]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +37,16 @@ from minigrad.core.primitive import bilinear, elementwise, registry
             "`z` is neither an input",
         ),
         (
+            lambda: elementwise("new", lambda xp, x, *, axis=0: x, lambda g, *, axs=0: g),
+            TypeError,
+            r"`axs` is neither .* nor a keyword parameter \(axis\)",
+        ),
+        (
+            lambda: elementwise("new", lambda xp, y, x: x, lambda g, y: g, lambda g, y: g),
+            TypeError,
+            "an input cannot be named y, which is the output",
+        ),
+        (
             lambda: bilinear("new", lambda xp, a: a, lambda g, b: g, lambda g, a: g),
             TypeError,
             r"got 2 for 1 \(inputs: a\)",
@@ -42,3 +63,25 @@ def test_a_declaration_that_does_not_fit_is_refused_and_leaves_nothing(declare, 
     with pytest.raises(error, match=said):
         declare()
     assert registry == before
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_rule_that_returns_a_number_is_told_the_shape_it_must_have(declared, fast):
+    zero = elementwise("new", lambda xp, x: x * 0, lambda g, x: 0.0)
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (mg.fast.enable if fast else mg.fast.disable)()
+    try:
+        with pytest.raises(ShapeError, match=r"returned 0.0 for input 0.*shape \(2,\)"):
+            zero(x).sum().backward()
+    finally:
+        mg.fast.enable()
+
+
+def test_a_parameter_named_index_keeps_its_default_in_rules(declared):
+    pick = linear(
+        "new",
+        lambda xp, x, *, index=2: x[index],
+        lambda g, x_shape, *, index=2: mg.nn.functional.one_hot(mg.tensor(index), x_shape[0]) * g,
+    )
+    x, t = mg.tensor([1.0, 2.0, 3.0]), mg.tensor([10.0, 20.0, 30.0])
+    assert [v.item() for v in mg.func.jvp(pick, (x,), (t,))] == [3.0, 30.0]

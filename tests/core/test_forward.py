@@ -365,3 +365,22 @@ def test_tangents_of_others_stay_as_they_are():
             )
         fwad.unpack_dual(z).tangent.sum().backward()
         assert leaf.grad.tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_values_that_a_tangent_needs_are_guarded_against_overwriting(fast):
+    def square(x):
+        u = x.clone()
+        y = u * u
+        u.add_(10)
+        return y
+
+    w = mg.tensor([1.0], requires_grad=True)
+    (mg.fast.enable if fast else mg.fast.disable)()
+    try:
+        _, tangent = mg.func.jvp(square, (mg.tensor([2.0]),), (w,))
+        assert tangent.item() == 4.0
+        with pytest.raises(mg.errors.InPlaceError, match="modified in place"):
+            tangent.sum().backward()
+    finally:
+        mg.fast.enable()

@@ -3,6 +3,7 @@ other exercises are in test_grading.py.
 """
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_classic_mistakes_are_named_and_shown(wrong, points, word, seed):
 
 def test_a_value_that_is_wrong_is_told_from_a_tangent(scope):
     said = check("dual", *work(product=lambda a, b, da, db: (a + b, da * b + a * db)))
-    assert "The value of v1 = x1 · x2 is 5" in str(said)
+    assert re.search(r"The value of v1 = x1 · \S+ should be [\d.]+, but is [\d.]+\.", str(said))
 
 
 def test_what_is_no_dual_number_is_reported():

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...core import primitive
-from ...core.graph import Node, Pick, next_sequence_number
+from ...core.graph import Node, next_sequence_number
 from ...core.modes import state
-from ...core.tensor import Tensor, grad_node, wrap
+from ...core.tensor import Tensor, grad_node, make_pick, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
 from .context import FunctionCtx
 
@@ -58,11 +58,10 @@ class FunctionNode(Node):
 
     shape, dtype: of the result, or tuples of them with None for results that are not
     differentiable; is_tensor: which arguments were tensors; tangents: those of the saved tensors,
-    if an argument carried some when the Function ran; picks: weak references to the Picks of
-    several results.
+    if an argument carried some when the Function ran.
     """
 
-    __slots__ = ("ctx", "function", "is_tensor", "picks", "several", "tangents")
+    __slots__ = ("ctx", "function", "is_tensor", "several", "tangents")
 
     shape: Any
     dtype: Any
@@ -82,7 +81,7 @@ class FunctionNode(Node):
         )
         self.function, self.ctx, self.tangents = function, ctx, None
         self.is_tensor = tuple(isinstance(a, Tensor) for a in args)
-        self.picks: list[Callable[[], Pick | None]] | None = None
+        self.picks = {}
         ctx._node = weakref.ref(self)
 
     def settle(self, outs: Sequence[Any], several: bool) -> None:
@@ -91,25 +90,10 @@ class FunctionNode(Node):
         dtypes = tuple(o.array.dtype if isinstance(o, Tensor) else None for o in outs)
         self.several = several
         self.shape, self.dtype = (shapes, dtypes) if several else (shapes[0], dtypes[0])
-        self.picks = [lambda: None] * len(outs) if several else None
 
     def place(self, output: int) -> Node:
         """The graph place of one result."""
-        if self.picks is None:
-            return self
-        made = self.picks[output]()
-        if made is None:
-            made = Pick()
-            made.sequence_number, made.parents, made.index, made.hooks, made.retained = (
-                next_sequence_number(),
-                (self,),
-                output,
-                None,
-                None,
-            )
-            made.shape, made.dtype = self.shape[output], self.dtype[output]
-            self.picks[output] = weakref.ref(made)
-        return made
+        return make_pick(self, output) if self.several else self
 
     @property
     def primitive(self) -> FunctionDeclaration:

@@ -124,7 +124,7 @@ def _saved_attribute(node: OpNode, wanted: str, raw: bool) -> Any:
         return value
     if isinstance(value, tuple):
         return tuple(
-            wrap(v, make_pick(node, i, wrap(v)) if d else None)
+            wrap(v, make_pick(node, i) if d else None)
             for i, (v, d) in enumerate(zip(value, node.primitive.differentiable, strict=True))
         )
     place = node if source == OUTPUT else node.parents[source]
