@@ -267,11 +267,12 @@ def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
             value = wrap(value, node, tangents[-1])
         elif source == OUTPUT:
             value = _result_tensors(node, value, tangents[-1])
-        if isinstance(value, Tensor) and node.saved is not None:
+        if node.saved is not None:
             # (Values that were kept elsewhere, by hooks, have no memory that could be overwritten.)
-            for where, version, _ in node.versions:
-                if where == position:
-                    value.version = version
+            counters = [version for where, version, _ in node.versions if where == position]
+            for tensor in (value if isinstance(value, tuple) else (value,)) if counters else ():
+                if type(tensor.array) not in backend.IMMUTABLE:
+                    tensor.version = counters.pop(0)
         out.append(value)
     return tuple(out)
 

@@ -77,7 +77,7 @@ def test_the_browser_breaks_lines_where_python_does(visit, tmp_path, name):
     visit.page.goto(path.as_uri())
     visit.page.wait_for_function("() => !!window.parts")
     broken = 0
-    for wide in (330, 700, 1200, 2000, 100_000):
+    for wide in (330, 700, 1000, 1200, 2000, 100_000):
         mine = in_lines(place, trace["edges"], wide)
         theirs = visit.page.evaluate(
             "([place, edges, wide]) => parts.inLines(place, edges, wide)",

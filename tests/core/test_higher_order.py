@@ -220,3 +220,12 @@ def test_one_of_several_results_is_reached_through_a_recorded_backward_pass(fast
     np.testing.assert_allclose(by_values.numpy(), 8 * values.detach().numpy())
     assert by_vectors.shape == (2, 2)
     np.testing.assert_allclose(seen[1], by_values.numpy())
+
+
+def test_a_result_overwritten_between_two_backward_passes_is_noticed():
+    a = mg.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    values, vectors = mg.linalg.eigh(a)
+    (g,) = mg.autograd.grad(values.square().sum() + vectors.sum(), a, create_graph=True)
+    vectors.detach().mul_(2)
+    with pytest.raises(mg.errors.InPlaceError, match="modified in place"):
+        mg.autograd.grad(g.square().sum(), values)
