@@ -71,7 +71,7 @@ class Text(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.words, self.tags, self.hidden = "", [], 0
+        self.words, self.pieces, self.tags, self.hidden = "", [], [], 0
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
@@ -83,6 +83,7 @@ class Text(HTMLParser):
 
     def handle_data(self, data):
         self.words += "" if self.hidden else data
+        self.pieces.append(data.strip())
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -101,7 +102,7 @@ def test_its_own_solution_gets_all_points(name, tmp_path):
     errors = result.record["cells"].values()
     assert not [e for e in errors if "No module named" in e or "cannot import name" in e], errors
     page = Text(student_html("ada", name, result.judgements))
-    assert page.words.count("✓ right") == len(result.judgements)
+    assert page.pieces.count("✓ right") == len(result.judgements)
     assert f"{result.points:g} of {result.points:g} point" in page.words
 
 

@@ -166,7 +166,7 @@ def gradients(order, wanted):
                 parts.setdefault(parent, []).append(part)
     return [adjoint.get(node, 0.0) for node in wanted]
 """,
-        "Where a node is used more than once",
+        "a node gets the mean of its contributions",
     ),
     "the larger part": (
         sweep(
@@ -179,7 +179,7 @@ def gradients(order, wanted):
     ),
     "parts multiplied": (
         sweep(combine="grad[parent] = grad.get(parent, 1.0) * part"),
-        "Where a node is used more than once",
+        "the contributions to a node are multiplied",
     ),
     "parts subtracted": (
         sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"),
