@@ -51,11 +51,11 @@ def known() -> "dict[str, Exercise]":
     if own.is_file():
         return dict(sheet.public_exercises(own.resolve()))
     found: dict[str, Exercise] = {}
-    for path in sorted((Path(__file__).parents[1] / "exercises").glob("lesson[0-9]*.py")):
+    for name in importlib.import_module("minigrad.lessons.exercises").modules():
         with contextlib.suppress(
             ModuleNotFoundError
         ):  # what another lesson needs is no reason to fail in this one
-            found |= importlib.import_module(f"minigrad.lessons.exercises.{path.stem}").EXERCISES
+            found |= importlib.import_module(f"minigrad.lessons.exercises.{name}").EXERCISES
     return found
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.exercises import lesson16, zoo
-from minigrad.lessons.exercises.lesson16 import (
+from minigrad.lessons.exercises import bug_zoo, zoo
+from minigrad.lessons.exercises.bug_zoo import (
     BUGS,
     EXERCISES,
     NAMES,
@@ -36,7 +36,7 @@ def test_the_sheet_is_fit_to_grade_with():
 
 def test_the_sound_engine_does_what_minigrad_does():
     assert first_divergence(reference(), trace_of(zoo.Engine(), "sound")) is None
-    assert reference() == trace_function(f, *lesson16.INPUTS.values(), mode="reverse")
+    assert reference() == trace_function(f, *bug_zoo.INPUTS.values(), mode="reverse")
 
 
 def test_there_is_one_engine_for_each_bug():
@@ -55,7 +55,7 @@ def test_the_first_difference_of_each_trace_is_where_its_bug_is(letter, node, sa
 
 @pytest.mark.parametrize("letter", LETTERS)
 def test_each_trace_is_what_the_engine_left_behind(letter):
-    nodes = zoo.build(lesson16.INPUTS, lesson16.ROWS)
+    nodes = zoo.build(bug_zoo.INPUTS, bug_zoo.ROWS)
     for _ in range(2):
         zoo.backward(nodes["v5"], zoo.engine(letter))
     last = {

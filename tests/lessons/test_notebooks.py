@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from minigrad.lessons import exercises
 from minigrad.lessons.exercises.lesson02 import EXERCISES
 from minigrad.lessons.grading import check
 
@@ -72,11 +73,10 @@ class TestFile:
 
 def test_no_two_exercises_of_the_course_share_a_name():
     """A check knows an exercise by its name alone: of two, one would be judged as the other."""
-    files = sorted((ROOT / "lessons" / "exercises").glob("lesson[0-9]*.py"))
     names = [
         name
-        for file in files
-        for name in importlib.import_module(f"minigrad.lessons.exercises.{file.stem}").EXERCISES
+        for module in exercises.modules()
+        for name in importlib.import_module(f"minigrad.lessons.exercises.{module}").EXERCISES
     ]
     assert len(names) > 20
     assert [name for name, count in Counter(names).items() if count > 1] == []
@@ -86,7 +86,7 @@ def test_no_two_exercises_of_the_course_share_a_name():
     "path", [p for p in NOTEBOOKS if p.stem[0].isdigit()], ids=lambda p: p.stem
 )
 def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
-    exercises = importlib.import_module(
+    asked = importlib.import_module(
         f"minigrad.lessons.exercises.lesson{path.stem.partition('_')[0]}"
     ).EXERCISES
     heading, checked = "", []
@@ -99,7 +99,7 @@ def test_what_a_check_says_is_headed_as_the_exercise_is_in_the_notebook(path):
                 .replace("`", "")
             )
         elif found := re.match(r'check\("([^"]+)"', source):
-            title = exercises[found[1]].title
+            title = asked[found[1]].title
             checked.append(title)
             assert str(check(found[1])).startswith(f"{title}: "), "so it stands above the feedback"
             if heading.startswith("Exercise "):

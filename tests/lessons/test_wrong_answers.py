@@ -22,9 +22,6 @@ stack as well.
 """
 TOO_LONG = "took too long"
 WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG
-SMALLER = {"fast_adjoints": Cost("fast_adjoints", n=5_000).make_cases}
-"""Cases for wrong answers that are not about time: these are too deep for recursion as well."""
-TOO_LONG = "took too long"
 ELSEWHERE = ("own_step",)
 """The milestone has a table of its own, in wrong/engines.py."""
 PREDICTIONS = sorted(
