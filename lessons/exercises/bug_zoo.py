@@ -358,7 +358,7 @@ OTHERWISE: dict[str, dict[str, Callable[..., Any]]] = {
             _to(g * b, a), _to(g * b, b)),
         "the second operand gets nothing.": lambda g, a, b: (_to(g * b, a), 0 * b),
         "both operands get g without a factor.": lambda g, a, b: (g, g),
-        "the sign of the first part is turned round.": lambda g, a, b: (
+        "the sign of the first part is reversed.": lambda g, a, b: (
             _to(-g * b, a), _to(g * a, b)),
     },
     "accumulate": {

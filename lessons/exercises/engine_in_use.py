@@ -627,7 +627,7 @@ AGREES = told_by(
         ),
         Misconception(
             "the size alone",
-            "you compare absolute values: a sign that is turned round passes.",
+            "you compare absolute values: a sign that is reversed passes.",
             _shaped(lambda a, b: np.allclose(np.abs(a), np.abs(b), rtol=1e-4, atol=1e-8)),
         ),
         Misconception(

@@ -441,7 +441,7 @@ dual = Exercise(
         ),
         _mistaken(
             "sign of the cosine",
-            "the sign is turned round: the derivative of the sine is plus the cosine.",
+            "the sign is reversed: the derivative of the sine is plus the cosine.",
             sin=_function(np.sin, lambda a, da: -np.cos(a) * da),
         ),
         _mistaken(

@@ -410,7 +410,7 @@ GRAPH_RULES = told_by(
         ),
         _in_a_rule(
             "sign of the exponential",
-            "the sign in the `pull` of `exp` is turned round.",
+            "the sign in the `pull` of `exp` is reversed.",
             exponential=lambda g, a: -g * math.exp(a),
         ),
         Misconception(

@@ -286,9 +286,7 @@ PULL_SUM = Exercise(
             "you divide by the number of terms: that is the mean's rule.",
             lambda x, axis, g: _spread(x, axis, g) / (x.size if axis is None else x.shape[axis]),
         ),
-        Misconception.of(
-            "sign", "the sign is turned round.", lambda x, axis, g: -_spread(x, axis, g)
-        ),
+        Misconception.of("sign", "the sign is reversed.", lambda x, axis, g: -_spread(x, axis, g)),
         Misconception.of(
             "one sum for all",
             "every element gets the sum of all adjoints. Each element went into one sum only, and"

@@ -421,7 +421,7 @@ def _all_values(pairs: Any, value: Callable[[Case], Any]) -> Any:
             "`backward` multiplies by s²; the derivative is s · (1 − s).",
             lambda s, g: g * s * s,
         ),
-        _slip("sign", "the sign of the gradient is turned round.", lambda s, g: -g * s * (1 - s)),
+        _slip("sign", "the sign of the gradient is reversed.", lambda s, g: -g * s * (1 - s)),
     ),
 )
 def sigmoid_function(rng: np.random.Generator) -> Iterator[Case]:

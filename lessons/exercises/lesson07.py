@@ -137,7 +137,7 @@ def _slip_in_chain(
         ),
         _slip_in_chain(
             "sign",
-            "the sign of what is pulled back is turned round.",
+            "the sign of what is pulled back is reversed.",
             lambda names, points, i, dout: -_pulled(names, points[i], dout),
         ),
         _slip_in_chain(
@@ -261,7 +261,7 @@ def Bprop(
                     "out alone", "`out` is returned without `dout`.", lambda out, dout, dx: out
                 )
             ),
-            slip("sign", "the sign is turned round.", lambda out, dout, dx: -dx),
+            slip("sign", "the sign is reversed.", lambda out, dout, dx: -dx),
             slip(
                 "added",
                 "`dout` and the result are added; they are multiplied.",

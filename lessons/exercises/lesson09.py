@@ -257,7 +257,7 @@ PULL_CROSS_ENTROPY = Exercise(
                       "largest score of its own.",
                       lambda case: _one_maximum(**case.args), explains=lambda case,
                       got: _but_for_nan(_one_maximum, case, got)),
-        Misconception.of("sign", "the sign is turned round.", lambda scores, target,
+        Misconception.of("sign", "the sign is reversed.", lambda scores, target,
             g: g * (target - _softmax(scores)) / len(scores)),
         Misconception.of("no target", "the target is missing: subtract it from the softmax.",
                          lambda scores, target, g: g * _softmax(scores) / len(scores)),

@@ -254,7 +254,7 @@ adjoint_cat = equal_to(
             lambda g, channels: [g[: int(n)] for n in channels],
         ),
         Misconception.of(
-            "turned round",
+            "reversed",
             "the branches got each other's channels.",
             lambda g, channels: _sized(g, channels, lambda i: int(sum(channels[i + 1 :]))),
         ),
@@ -368,7 +368,7 @@ adjoint_max_pool = equal_to(
                 np.arange(x.size).reshape(x.shape) == x.argmax(), _spread(g), 0.0
             ),
         ),
-        Misconception.of("sign", "the sign is turned round.", lambda x, g: -_unpooled(x, g)),
+        Misconception.of("sign", "the sign is reversed.", lambda x, g: -_unpooled(x, g)),
     ),
 )
 

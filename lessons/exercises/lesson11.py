@@ -154,7 +154,7 @@ BANDS = equal_to(
                          lambda curves: [np.median(curves, axis=1), curves.std(axis=1)]),
         Misconception.of("variance", "you return the variance; the standard deviation is its root.",
                          lambda curves: [np.median(curves, axis=0), curves.var(axis=0)]),
-        Misconception.of("exchanged", "the two are exchanged: the median comes first.",
+        Misconception.of("exchanged", "the two are swapped: the median comes first.",
                          lambda curves: [np.std(curves, axis=0), np.median(curves, axis=0)]),
         Misconception.of("divided by n − 1",
             (

@@ -581,8 +581,8 @@ def _hessian_mistakes() -> Iterator[Misconception]:
             lambda case, v: 2 * _hessian_times(case, v),
         ),
         (
-            "turned round",
-            "The sign is turned round.",
+            "reversed",
+            "The sign is reversed.",
             lambda case, v: -_hessian_times(case, v),
         ),
         (

@@ -59,7 +59,7 @@ def _own(
         drive=DRIVE,
         title=f"Exercise {name}",
         present=_present(name),
-        checked="They are held against what the engine's own operations and rules give.",
+        checked="Your results are compared with those of the engine's own operations and rules.",
         **{"rtol": 1e-9, "atol": 1e-12, **options},
     )
     made.answer(lambda what, inputs, seeds: _right(f, what, inputs, seeds))
@@ -172,12 +172,12 @@ softplus = _own(
     atol=0.0,  # where the value is small, all of its digits count
     hints=(
         (
-            "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)), which `mg.sigmoid` computes for"
-            " all x, large ones too."
+            "The derivative of ln(1 + exp(x)) is 1/(1 + exp(−x)). `mg.sigmoid` computes it safely"
+            " for all x."
         ),
         (
-            "For a large x, ln(1 + exp(x)) = x + ln(1 + exp(−x)), and there nothing overflows. For"
-            " a small x the formula as it is serves."
+            "For a large x use ln(1 + exp(x)) = x + ln(1 + exp(−x)): nothing overflows there. For"
+            " a small x the formula is fine as it stands."
         ),
         (
             "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward`"
@@ -187,14 +187,14 @@ softplus = _own(
     misconceptions=(
         Misconception(
             "overflow",
-            "you take the exponential of a large number, which is infinite for a computer. Of a"
-            " large negative number it is 0.",
+            "you take the exponential of a large number, which overflows to infinity. (That of a"
+            " large negative number is 0.)",
             lambda case: _as_written(**case.args),
             explains=_overflows,
         ),
         Misconception(
             "relu",
-            "The values are those of relu: softplus is smooth, and ln 2 at 0.",
+            "These are the values of relu. Softplus is smooth, and at 0 it is ln 2.",
             lambda case: _relu(case) if case.args["what"] == "value" else None,
             fitted=lambda pairs: (
                 ("", None)
@@ -208,8 +208,8 @@ softplus = _own(
         ),
         Misconception(
             "1 + a small number",
-            "For x near −40 and below, 1 + exp(x) is just 1 for a computer, and its logarithm 0:"
-            " all digits are lost. `mg.log1p(…)` keeps them.",
+            "For x near −40 and below, 1 + exp(x) rounds to 1, and its logarithm is 0: all digits"
+            " are lost. `mg.log1p(…)` keeps them.",
             lambda case: _absorbed(**case.args),
             explains=lambda case, got: (
                 not _as_graded(softplus)(case, got)
@@ -236,7 +236,7 @@ softplus = _own(
         ),
         Misconception.of(
             "sign",
-            "the sign of x in the derivative is turned round.",
+            "x has the wrong sign in your derivative.",
             _softplus_but(lambda x, g: g * _logistic(-x)),
         ),
         Misconception.of(
@@ -346,9 +346,9 @@ norm = _own(
         ),
         Misconception(
             "chosen too late",
-            "x / y is still computed at the zero vector, and what is chosen after it only hides the"
-            " NaN: differentiated once more, it is back. Choose before dividing, so that the"
-            " division is never 0/0.",
+            "x / y is still computed at the zero vector, and choosing afterwards only hides the"
+            " NaN, which comes back in the second derivative. Choose before you divide, so that"
+            " the division is never 0/0.",
             _of(_norm_but(lambda x, g, y: np.where(y > 0, g * x / y, 0.0))),
             explains=lambda case, got: (
                 bool(np.isnan(got).all()) if _twice_at_zero(case) else not _is_norm(case, got)
@@ -369,8 +369,8 @@ norm = _own(
         ),
         _in_gradient(
             "exchanged",
-            "x and y are exchanged: they come back in the order in which `forward` puts them"
-            " aside.",
+            "x and y are swapped: `ctx.saved_tensors` returns them in the order in which `forward`"
+            " saved them.",
             _norm_but(lambda x, g, y: g * y / np.where(x > 0, x, 1.0)),
         ),
         _in_gradient(
@@ -380,7 +380,7 @@ norm = _own(
         ),
         _in_gradient(
             "passes g on",
-            "At the zero vector nothing should come back: the slope is 0 there.",
+            "At the zero vector the gradient should be 0.",
             _norm_but(lambda x, g, y: g * x / y if y else g + 0 * x),
         ),
     ),
@@ -419,14 +419,15 @@ hypotenuse = _own(
     {"tangents": 2, "one input moves": 1},
     _hypotenuse_cases,
     hints=(
-        "The derivative by a is a / y, that by b is b / y; you see both in `backward`.",
-        "Forward, the two influences are added into one number for each result.",
+        "The derivative with respect to a is a / y, with respect to b it is b / y. Both stand in"
+        " `backward`.",
+        "In forward mode both effects add up to one tangent of the result.",
         "Return (a · da + b · db) / y.",
     ),
     misconceptions=(
         Misconception.of(
             "a pair",
-            "A tangent of the result is one number, the sum of both influences.",
+            "The result has one tangent, the sum of both effects.",
             lambda what, inputs, seeds: [
                 inputs[0] * seeds[0] / np.hypot(*inputs),
                 inputs[1] * seeds[1] / np.hypot(*inputs),
@@ -459,17 +460,17 @@ hypotenuse = _own(
         ),
         Misconception.of(
             "the first only",
-            "the part of `db` is missing.",
+            "the term with `db` is missing.",
             _length_but(lambda a, b, da, db, y: a * da / y),
         ),
         Misconception.of(
             "the second only",
-            "the part of `da` is missing.",
+            "the term with `da` is missing.",
             _length_but(lambda a, b, da, db, y: b * db / y),
         ),
         Misconception.of(
             "subtracted",
-            "the two parts are subtracted; both are added.",
+            "you subtract the second term; both are added.",
             _length_but(lambda a, b, da, db, y: (a * da - b * db) / y),
         ),
     ),
@@ -513,13 +514,13 @@ cube = _own(
         Misconception.of(
             "a constant slope",
             "the second derivative is 0 everywhere: the slope reaches the engine as a constant. It"
-            " was computed in `forward`, or cut off on the way, as by `detach`.",
+            " was computed in `forward`, or cut off later, for example by `detach`.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: 0 * x),
         ),
         Misconception.of(
             "half a constant",
             "one of the factors of the slope is a constant for the engine: it was computed in"
-            " `forward`, or cut off on the way.",
+            " `forward`, or cut off later.",
             _cube_but(lambda x, g: g * 3 * x * x, lambda x, g: g * 3 * x),
         ),
         Misconception.of(
@@ -599,7 +600,7 @@ _ALL: tuple[Exercise, ...] = (
                 lambda: _cards(lambda x: 1 / (1 + mg.exp(-x))),
             ),
             ("That is Logistic alone; the product is an operation too.", lambda: 1.0),
-            ("An input is a node, but no operation.", lambda: 3.0),
+            ("An input is a node, but not an operation.", lambda: 3.0),
         ),
         hints=("Which operations does the engine see, if it does not look into `forward`?",),
         tolerance=1e-9,
@@ -615,8 +616,8 @@ _ALL: tuple[Exercise, ...] = (
             mg.tensor(2.0, dtype=mg.float64)
         ).item(),
         because=(
-            "For the engine the slope is a number that came from nowhere, so it does not change"
-            " when x does. No error, and no warning."
+            "To the engine the slope is a constant: it does not know that the slope changes when x"
+            " does. You get no error and no warning."
         ),
         slips=(
             (
@@ -648,7 +649,7 @@ TITLES = {
     "Softplus": "Exercise 1 · Softplus",
     "Norm": "Exercise 2 · The length, and its hole",
     "Hypotenuse": "Exercise 3 · Derive the JVP",
-    "Cube": "Exercise 4 · Once more",
+    "Cube": "Exercise 4 · Differentiable twice",
     "operation": "Exercise 5 · Rules for your own engine",
 }
 

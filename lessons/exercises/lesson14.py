@@ -87,7 +87,7 @@ wrong_rules = told_by(
     is_value=True,
     checked="gradcheck was asked at positive and at negative points.",
     hints=(
-        "A check says something about the points that it was made at, and nothing about others.",
+        "A check tells you about the points that it tried, and about no others.",
         (
             "Give gradcheck a vector with positive and negative numbers. Where does each of the"
             " three functions change its formula?"
@@ -237,13 +237,13 @@ raised_exp = Mended(
             "you detached y: the error is gone, and so is the gradient.",
             lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x,
         ),
-        _mistake("left out", "the factor 2 is gone.", lambda x: mg.exp(x) + 1.0),
-        _mistake("the one left out", "the 1 is gone.", lambda x: mg.exp(x) * 2.0),
+        _mistake("left out", "the factor 2 is missing.", lambda x: mg.exp(x) + 1.0),
+        _mistake("the one left out", "the 1 is missing.", lambda x: mg.exp(x) * 2.0),
         _mistake("added first", "you add 1 before you double.", lambda x: (mg.exp(x) + 1.0) * 2.0),
         _mistake("exp alone", "neither the factor 2 nor the 1 is there.", mg.exp),
         _mistake(
             "factor on the input",
-            "the factor now stands inside of exp.",
+            "you moved the factor inside exp.",
             lambda x: mg.exp(2.0 * x) + 1.0,
         ),
     ),
@@ -286,7 +286,7 @@ length = Mended(
     hints=(
         (
             "At zero the square root has an infinite slope. Whatever comes after it, 0 · ∞ is "
-            "NaN: so the root must never be taken of zero."
+            "NaN: so never take the root of zero."
         ),
         (
             "Choose before the root, not after it: where s is 0, take the root of something "
@@ -297,7 +297,7 @@ length = Mended(
     misconceptions=(
         replace(
             _mistake("the root of zero",
-                "the root is still taken of zero; a choice that comes after it comes too late.",
+                "you still take the root of zero; choosing after that is too late.",
                 _where_outside),
             explains=lambda case, got: bool(np.isnan(got["gradient"]).all())
             if not case.args["x"].any()
@@ -363,21 +363,23 @@ skew = Mended(
     misconceptions=(
         _mistake("unchanged", "the adjoint of v is still missing.", _skew_of(_kept, _cut)),
         _mistake("cut at the mean", "now the mean is cut off instead.", _skew_of(_cut, _kept)),
-        _mistake("no division", "the variance is gone altogether.", _skew_of(_kept, lambda v: 1.0)),
+        _mistake(
+            "no division", "you do not divide by the variance.", _skew_of(_kept, lambda v: 1.0)
+        ),
         _mistake("both cut", "the mean and the variance are both cut off.", _skew_of(_cut, _cut)),
         _mistake(
             "the root",
-            "you divide by the root of the variance; here it is the variance itself.",
+            "you divide by the root of the variance; divide by the variance itself.",
             _skew_of(_kept, mg.sqrt),
         ),
         _mistake(
             "not centred",
-            "the mean is not subtracted.",
+            "you do not subtract the mean.",
             lambda x: (x * x * x).mean() / (x * x).mean(),
         ),
         _mistake(
             "the square",
-            "the deviations are squared above the line; they are cubed.",
+            "you square the deviations in the numerator; they should be cubed.",
             lambda x: ((x - x.mean()) ** 2).mean() / ((x - x.mean()) ** 2).mean(),
         ),
     ),
@@ -435,7 +437,7 @@ busiest = told_by(
     {"small": 1, "with a region": 2},
     _profiles,
     checked=(
-        "The rows are made up for the check; in the lesson you use it on a profile of your own."
+        "The check uses made-up rows; in the lesson you apply your function to a real profile."
     ),
     hints=(
         (
@@ -450,9 +452,9 @@ busiest = told_by(
             "you went by the total; a region's total is that of everything inside it.",
                  lambda r: _most(r, lambda x: x[3], lambda x: x[3])),
         _misread("total as the whole",
-            "The share is of the sum of own times; the totals count nested time twice.",
+            "The share is relative to the sum of all own times; totals count nested time twice.",
                  lambda r: (_busiest(r)[0], max(x[2] for x in r) / sum(x[3] for x in r))),
-        _misread("most calls", "Many calls are not much time.",
+        _misread("most calls", "Many calls need not take much time.",
             lambda r: _most(r, lambda x: x[1], lambda x: x[1])),
         _misread("time per call",
             (
@@ -491,16 +493,17 @@ _ALL: tuple[Exercise, ...] = (
         "Prediction: the gradient of x after a hook on y",
         variable="gradient_of_x",
         answer=_hooked,
-        because="The hook makes 0.5 of the adjoint 5, and x gets that times 2x = 6.",
+        because="The hook turns the adjoint 5 into 0.5, and x gets that times 2x = 6.",
         slips=(
             (
-                "That would be without the hook. It changes the adjoint before x gets its share.",
+                "That is the gradient without the hook. The hook changes the adjoint of y before x"
+                " gets its share.",
                 lambda: 30.0,
             ),
             (
                 (
-                    "That is what the hook leaves of y's adjoint. x gets it times the derivative"
-                    " of x²."
+                    "That is the adjoint of y after the hook. To get that of x, multiply by the"
+                    " derivative of x²."
                 ),
                 lambda: 0.5,
             ),
@@ -508,7 +511,7 @@ _ALL: tuple[Exercise, ...] = (
         ),
         hints=(
             "Without the hook: the adjoint of y is 5, and x gets 5 · 2x.",
-            "The hook's result takes the place of the adjoint of y.",
+            "What the hook returns replaces the adjoint of y.",
         ),
     ),
     Number(
@@ -517,24 +520,29 @@ _ALL: tuple[Exercise, ...] = (
         variable="how_many_nan",
         answer=_nans,
         because=(
-            "`where` chooses among values that are there already: the root was taken of 0 and of −1"
-            " too. Backward it sends 0 there, and 0 · ∞ is NaN."
+            "`where` chooses between two finished results, so the roots of 0 and of −1 were"
+            " computed as well. In the backward pass `where` sends 0 to them: 0 · ∞ is NaN, and 0"
+            " times the NaN at −1 is NaN too."
         ),
         slips=(
             (
                 (
-                    "The values are fine, as `where` chooses 0. But which roots were taken before"
-                    " it chose?"
+                    "The values are fine, because `where` chooses 0. But which roots were computed"
+                    " before it chose?"
                 ),
                 lambda: 0.0,
             ),
-            ("The root of −1 was taken. And what is the slope of the root at 0?", lambda: 1.0),
+            (
+                "The root of −1 was computed too. And what is the slope of the root at 0?",
+                lambda: 1.0,
+            ),
             ("4 is a harmless number: its gradient is 1/4.", lambda: 3.0),
         ),
         hints=(
-            "`where` gets both alternatives as finished tensors. Which roots were taken?",
+            "`where` gets both alternatives as finished tensors. Which roots were computed?",
             (
-                "Backward, `where` sends 0 to the alternative that was not chosen. The root"
+                "In the backward pass, `where` sends 0 to the alternative that was not chosen. The"
+                " root"
                 " multiplies that by 1/(2√x)."
             ),
         ),

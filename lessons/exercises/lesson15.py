@@ -48,10 +48,7 @@ def _runs(case: Case, got: Any) -> str:
             f"x was on pretend:0, but the result is on {got['where']}: it should stay where x is."
         )
     if got["back"]:
-        return (
-            f"{got['back']} bytes were moved to the host on the way; nothing has to leave the"
-            " device."
-        )
+        return f"{got['back']} bytes were moved to the host; nothing has to leave the device."
     return ""
 
 
@@ -93,30 +90,30 @@ weighted = told_by(
     ),
     present=lambda case: f"weighted(mg.tensor({shown(case.args['x'])}))",
     hints=(
-        "Where is the tensor that your function makes itself? Print its .device.",
-        "Functions that make tensors take device=…, and x knows where it is.",
+        "On which device is the tensor that your function creates? Print its .device.",
+        "Functions that create tensors take device=…, and x.device says where x is.",
         "mg.arange(1, n + 1, dtype=x.dtype, device=x.device)",
     ),
     misconceptions=(
         Misconception.of(
             "moves everything to the CPU",
-            "you moved x to the CPU. Move what you made yourself to x instead.",
+            "you moved x to the CPU. Move the tensor that you created to x instead.",
             _result("cpu", 1),
         ),
         Misconception(
             "moves x to the CPU more than once",
-            "you moved x to the CPU. Move what you made yourself to x instead.",
+            "you moved x to the CPU. Move the tensor that you created to x instead.",
             lambda case: _result("cpu", 2)(**case.args),
             explains=lambda case, got: got["where"] == "cpu" and got["back"] > 0,
         ),
         Misconception.of(
             "there and back",
-            "you computed on the CPU and moved the result: x travels twice for nothing.",
+            "you computed on the CPU and moved the result back: two transfers for nothing.",
             _result(back=1),
         ),
         Misconception(
             "there and back, more than once",
-            "you computed on the CPU and moved the result: x travels twice for nothing.",
+            "you computed on the CPU and moved the result back: two transfers for nothing.",
             lambda case: _result(back=2)(**case.args),
             explains=lambda case, got: got["where"] != "cpu" and got["back"] > 0,
         ),
@@ -187,19 +184,19 @@ bytes_moved = equal_to(
     _trainings,
     rtol=1e-12,
     atol=0.5,
-    checked="The messages of each training are counted one by one.",
+    checked="The transfers of each training are counted one by one.",
     hints=(
         (
-            "Write down the messages of one step: what goes there, what comes back? And which "
-            "are sent once only?"
+            "List the transfers of one step: what goes to the device, and what comes back? Which"
+            " happen only once?"
         ),
         (
-            "A message has as many bytes as it has numbers, times itemsize. A batch has "
+            "A transfer takes as many bytes as it has numbers, times itemsize. A batch has "
             "math.prod(shape) numbers."
         ),
         (
-            "Each step: the batch and one number. The model: twice in all if it stays, twice in "
-            "each step if it travels."
+            "Each step: the batch and one number. The model: two transfers in all if it stays, two"
+            " in each step if it travels."
         ),
     ),
     misconceptions=(
@@ -273,7 +270,7 @@ def _pays(case: Case, got: Any) -> str:
         return ""
     longer = "longer" if there > here else "shorter"
     return (
-        f"for {_shown(case)} the way over the device takes"
+        f"for {_shown(case)} the GPU, with its transfers, takes"
         f" {max(there, here) / min(there, here):.3g} times {longer} at your size than here."
     )
 
@@ -301,11 +298,11 @@ pays = told_by(
     _machines,
     answers=("smallest_size", "elementwise_pays"),
     present=lambda case: f"{case.call}({_shown(case)})",
-    checked="At your size the two ways must take equally long.",
+    checked="At your size, CPU and GPU must take equally long.",
     hints=(
         (
-            "Write down two times for each: the work done here; the work done there, and the "
-            "bytes of three arrays on the way."
+            "Write down two times for each: the work on the CPU; the work on the GPU plus the"
+            " transfer of three arrays."
         ),
         (
             "Product: 2n³/cpu = 2n³/gpu + 12n²/link. Addition, for each element: 1/cpu against "
@@ -314,7 +311,7 @@ pays = told_by(
         "Divide the first equation by 2n²: n · (1/cpu − 1/gpu) = 6/link.",
     ),
     misconceptions=(
-        Misconception("two arrays", "The result has to come back as well: three arrays travel.",
+        Misconception("two arrays", "The result has to come back as well: three arrays are moved.",
                       _by_call(lambda **a: _size(**a, factor=4.0), lambda **a: _adds(**a))),
         Misconception("numbers for bytes", "A float32 has four bytes.",
                       _by_call(lambda **a: _size(**a, factor=1.5), lambda **a: _adds(**a))),
@@ -322,10 +319,10 @@ pays = told_by(
             "A product of n × n matrices takes n³ multiplications and as many additions.",
                       _by_call(lambda **a: _size(**a, factor=12.0), lambda **a: _adds(**a))),
         Misconception("the device's own time",
-            "The device needs time for the work, too: 1/gpu is missing.",
+            "The GPU needs time for the work, too: 1/gpu is missing.",
                       _by_call(lambda cpu, gpu, link: 6 * cpu / link, lambda **a: _adds(**a))),
         Misconception("a fast device always pays",
-            "For additions the way may cost more than the work, however fast the device is.",
+            "For additions the transfer may cost more than the work, however fast the device is.",
                       _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: gpu > cpu)),
     ),
 )  # fmt: skip
@@ -348,7 +345,7 @@ def _queues(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _ends(count: int, launch: float, run: float, wait_each: bool) -> float:
-    """When everything is done: the host hands over one job after the other, the device works on
+    """When everything is done: the host launches one job after the other, the device works on
     them one by one.
     """
     host = device = 0.0
@@ -366,10 +363,10 @@ finished = equal_to(
     _queues,
     rtol=1e-9,
     atol=1e-9,
-    checked="The queue is played through job by job.",
+    checked="The queue is simulated job by job.",
     hints=(
         (
-            "Draw two lines, the host's and the device's, and put in three jobs. Who waits for "
+            "Draw two time lines, the host's and the device's, and enter three jobs. Who waits for "
             "whom if run is longer? And if launch is?"
         ),
         (
@@ -383,16 +380,16 @@ finished = equal_to(
     ),
     misconceptions=(
         Misconception.of("the launches only",
-            "That is when the host has handed over the last job; the device is not done then.",
+            "That is when the host has launched the last job; the device is not done yet.",
                          lambda count, launch, run, wait_each: count * launch),
         Misconception.of("nothing overlaps",
-            "Without waiting the host hands over the next job while the device works.",
+            "Without waiting, the host launches the next job while the device works.",
                          lambda count, launch, run, wait_each: count * (launch + run)),
         Misconception.of("the device only",
-            "The first job has to be handed over before the device can begin.",
+            "The first job has to be launched before the device can begin.",
                          lambda count, launch, run, wait_each: count * run),
         Misconception.of("the device is always slower",
-            "Where handing over takes longer than the job, the device waits for the host.",
+            "Where a launch takes longer than the job, the device waits for the host.",
                          lambda count, launch, run,
                          wait_each: count * (launch + run) if wait_each else launch + count * run),
         Misconception.of("the pace alone",
@@ -418,7 +415,7 @@ _ALL: tuple[Exercise, ...] = (
         because="50,176 numbers, four bytes each: 200 kB.",
         slips=(
             (
-                "Those are the numbers. A float32 has 32 bits, which are four bytes.",
+                "That is how many numbers there are. A float32 has 32 bits, which are four bytes.",
                 lambda: 64.0 * 28 * 28,
             ),
             (
@@ -428,7 +425,7 @@ _ALL: tuple[Exercise, ...] = (
             ("That is one image.", lambda: 4.0 * 28 * 28),
             ("Those are bits; a byte has eight.", lambda: 32.0 * 64 * 28 * 28),
         ),
-        hints=("How many numbers has the batch?", "A float32 has 32 bits, and a byte has 8."),
+        hints=("How many numbers are in the batch?", "A float32 has 32 bits, and a byte has 8."),
         tolerance=1e-9,
     ),
     weighted,
@@ -436,13 +433,13 @@ _ALL: tuple[Exercise, ...] = (
     pays,
     Number(
         "stopwatch",
-        "Prediction: what a stopwatch shows that does not wait",
+        "Prediction: a stopwatch that does not wait",
         variable="shown_by_the_stopwatch",
         answer=lambda: 100 * 5.0,
-        because="It measures how long it took to hand the work over, and nothing of the work.",
+        because="It measures how long the launches took, and nothing of the work itself.",
         slips=(
             (
-                "That is when the work is done. But the stopwatch was stopped before.",
+                "That is when the work is done. But the stopwatch was stopped earlier.",
                 lambda: _ends(100, 5.0, 20.0, False),
             ),
             ("That is what the work takes; the stopwatch did not wait for it.", lambda: 2000.0),
@@ -458,9 +455,9 @@ _ALL: tuple[Exercise, ...] = (
 )
 
 TITLES = {
-    "weighted": "Exercise 1 · Wherever it is",
-    "bytes_moved": "Exercise 2 · Count them yourself",
-    "pays": "Exercise 3 · The size from which on it pays",
+    "weighted": "Exercise 1 · On any device",
+    "bytes_moved": "Exercise 2 · Count the bytes",
+    "pays": "Exercise 3 · The smallest size that pays",
     "finished": "Exercise 4 · When is it finished?",
 }
 

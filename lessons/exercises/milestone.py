@@ -349,7 +349,7 @@ def _mistakes() -> Iterator[Misconception]:
         ),
         (
             "sign of the scores",
-            f"the sign in {rule} is turned round: it is softmax − target.",
+            f"the sign in {rule} is reversed: it is softmax − target.",
             lambda p, t: (t - p) / len(p),
         ),
     ):

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[str, Step]] = {
     ),
     "decays exchanged": (
         (
-            "the two decays are exchanged: 0.9 belongs to m, the mean of the gradients, and 0.999"
+            "the two decays are swapped: 0.9 belongs to m, the mean of the gradients, and 0.999"
             " to v, that of their squares."
         ),
         adam(mean=0.999, square=0.9),
@@ -130,11 +130,11 @@ WRONG: dict[str, tuple[str, Step]] = {
         adam(quotient=lambda m, v: m * (np.sqrt(v) + 1e-8)),
     ),
     "weights of m exchanged": (
-        "the weights in m are exchanged: 0.9 for the old mean, 0.1 for the new gradient.",
+        "the weights in m are swapped: 0.9 for the old mean, 0.1 for the new gradient.",
         adam(mean=0.1, new_mean=0.9),
     ),
     "weights of v exchanged": (
-        "the weights in v are exchanged: 0.999 for the old mean, 0.001 for the new square.",
+        "the weights in v are swapped: 0.999 for the old mean, 0.001 for the new square.",
         adam(square=0.001, new_square=0.999),
     ),
     "gradient in full": (

@@ -632,7 +632,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     rule_mistake(
         "sign of everything",
-        "all signs are turned round: contributions are added, not subtracted.",
+        "all signs are reversed: contributions are added, not subtracted.",
         _negated,
     ),
     rule_mistake(

@@ -367,7 +367,7 @@ def test_without_the_viewer_the_feedback_is_still_there():
     program = (
         "import sys, math; sys.modules['minigrad.viz'] = None\nfrom minigrad.lessons.grading import"
         " check\nfeedback = check('sin', lambda a, da: -math.cos(a) * da, None)\nhtml ="
-        " feedback._repr_html_()\nassert feedback.trace is not None and 'sign is turned round' in"
+        " feedback._repr_html_()\nassert feedback.trace is not None and 'sign is reversed' in"
         " html and 'iframe' not in html"
     )
     subprocess.run(

@@ -82,7 +82,7 @@ def test_random_cases_differ_from_run_to_run_and_contain_the_small_ones():
 TANGENT = {
     "sin": {
         "forgot the chain rule's factor": lambda a, da: cos(a),
-        "sign is turned round": lambda a, da: -cos(a) * da,
+        "sign is reversed": lambda a, da: -cos(a) * da,
         "value instead of its derivative": lambda a, da: sin(a) * da,
         "applied the operation to `da`": lambda a, da: sin(da),
         "passes unchanged": lambda a, da: da,
@@ -92,30 +92,30 @@ TANGENT = {
     },
     "mul": {
         "forgot the chain rule's factor": lambda a, b, da, db: a + b,
-        "sign is turned round": lambda a, b, da, db: -(da * b + a * db),
+        "sign is reversed": lambda a, b, da, db: -(da * b + a * db),
         "operands are swapped": lambda a, b, da, db: da * a + b * db,
         "applied the operation to": lambda a, b, da, db: da * db,
-        "part of `db` is missing": lambda a, b, da, db: da * b,
-        "part of `da` is missing": lambda a, b, da, db: a * db,
-        "sign of the part of `db`": lambda a, b, da, db: da * b - a * db,
+        "term with `db` is missing": lambda a, b, da, db: da * b,
+        "term with `da` is missing": lambda a, b, da, db: a * db,
+        "sign of the term with `db`": lambda a, b, da, db: da * b - a * db,
         "value instead of its derivative": lambda a, b, da, db: a * b * (da + db),
         "multiplied the two contributions": lambda a, b, da, db: da * b * a * db,
         "passes unchanged": lambda a, b, da, db: da + db,
     },
     "div": {
-        "sign of the part of `db`": lambda a, b, da, db: da / b + a * db / b**2,
+        "sign of the term with `db`": lambda a, b, da, db: da / b + a * db / b**2,
         "the part of `b` has a factor `b` too many": lambda a, b, da, db: da / b - a * db / b,
         "the part of `b` has the wrong sign and a factor `b`": lambda a, b, da, db: (
             da / b + a * db / b
         ),
-        "part of `db` is missing": lambda a, b, da, db: da / b,
+        "term with `db` is missing": lambda a, b, da, db: da / b,
     },
 }
 
 ADJOINT = {
     "sin": {
         "left out the adjoint `g`": lambda a, g: cos(a),
-        "sign is turned round": lambda a, g: -g * cos(a),
+        "sign is reversed": lambda a, g: -g * cos(a),
         "value instead of its derivative": lambda a, g: g * sin(a),
         "`g` passes unchanged": lambda a, g: g,
         "added `g`": lambda a, g: g + cos(a),
@@ -377,7 +377,7 @@ SWEEPS = {
     wrong_order: ("goes from first to last", "x2"),
     forgets_upstream: ("the operation's own adjoint is left out", "x2"),
     forgets_local: ("leave out the local derivative", "v4"),
-    wrong_sign: ("all signs are turned round", "v3"),
+    wrong_sign: ("all signs are reversed", "v3"),
     counts_twice: ("counted twice", "v3"),
     loses_the_seed: ("the output's adjoint is 0 at the start", "v5"),
     first_operand_only: ("only the first operand", "v4"),

@@ -80,7 +80,7 @@ def test_right_work_is_right():
     ({"product": lambda a, b, da, db: (a * b, da + db)}, 1, "as in a sum"),
     ({"product": lambda a, b, da, db: (da * b + a * db, a * b)}, 1, "changed places"),
     ({"sine": lambda a, da: (math.sin(a), math.cos(a))}, 1, "own tangent is forgotten"),
-    ({"sine": lambda a, da: (math.sin(a), -math.cos(a) * da)}, 1, "sign is turned round"),
+    ({"sine": lambda a, da: (math.sin(a), -math.cos(a) * da)}, 1, "sign is reversed"),
     ({"sine": lambda a, da: (math.sin(a), math.sin(da))}, 1, "applied to the tangent"),
     ({"sine": lambda a, da: (math.sin(a), math.cos(da) * da)}, 1, "taken at the value"),
     ({"logarithm": lambda a, da: (math.log(a), a * da)}, 1, "divide by it"),

@@ -133,7 +133,7 @@ def test_the_formula_as_it_stands_on_paper_loses_the_point_for_large_inputs_only
 WRONG = {
     "forgets g": (lambda x, g: mg.sigmoid(x), "left out `g`"),
     "passes g on": (lambda x, g: g, "passes unchanged"),
-    "sign": (lambda x, g: g * mg.sigmoid(-x), "the sign of x"),
+    "sign": (lambda x, g: g * mg.sigmoid(-x), "x has the wrong sign"),
     "value": (lambda x, g: g * STABLE(x), "value instead of the derivative"),
 }
 
@@ -205,13 +205,13 @@ NORMS = {
         "a small number",
     ),
     "forgets g": (lambda x, y, g: x / mg.where(y > 0, y, 1.0), 2, "left out `g`"),
-    "exchanged": (lambda x, y, g: g * y / mg.where(x > 0, x, 1.0), 2, "x and y are exchanged"),
+    "exchanged": (lambda x, y, g: g * y / mg.where(x > 0, x, 1.0), 2, "x and y are swapped"),
     "not divided": (lambda x, y, g: g * x, 2, "divide by the length"),
     "of the square": (lambda x, y, g: 2 * g * x, 2, "sum of squares"),
     "something at zero": (
         lambda x, y, g: g * x / y if y.item() else g + 0 * x,
         1,
-        "the slope is 0 there",
+        "the gradient should be 0",
     ),
     "an exception": (lambda x, y, g: 1 / 0, 0, "ZeroDivisionError"),
 }
@@ -230,7 +230,7 @@ TANGENTS = {
     "swapped": (lambda a, b, y, da, db: (b * da + a * db) / y, "operands are swapped"),
     "a pair": (
         lambda a, b, y, da, db: (a * da / y, b * db / y),
-        "one number, the sum of both influences",
+        "one tangent, the sum of both effects",
     ),
     "the square": (lambda a, b, y, da, db: 2 * a * da + 2 * b * db, "without the root"),
 }

@@ -99,7 +99,7 @@ def test_wrong_lists_of_rules_get_the_reason(names, word):
 
 
 @pytest.mark.parametrize("name, wrong, word", [
-    ("hooked", 30, "without the hook"), ("hooked", 0.5, "x gets it times"),
+    ("hooked", 30, "without the hook"), ("hooked", 0.5, "To get that of x"),
     ("nans", 0, "before it chose"), ("nans", 1, "slope of the root"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):

@@ -104,7 +104,7 @@ def test_a_function_that_makes_its_tensor_on_the_cpu_works_there_only():
     assert feedback.points == 0 and "pretend and cpu" in str(feedback)
     assert "moved x to the CPU" in str(check("weighted", lambda x: weighted(x.cpu())))
     there_and_back = check("weighted", lambda x: weighted(x.cpu()).to(x.device))
-    assert there_and_back.points == 1 and "travels twice" in str(there_and_back)
+    assert there_and_back.points == 1 and "two transfers" in str(there_and_back)
     assert check("weighted", lambda x: x / (mg.ones_like(x[:, :1]).cumsum(0))).passed
 
 
@@ -129,7 +129,7 @@ def test_what_is_no_size_is_wrong_and_does_not_stop_the_check(size):
 
 @pytest.mark.parametrize("name, wrong, word", [
     ("batch-bytes", 50176, "four bytes"), ("batch-bytes", 3136, "one image"),
-    ("stopwatch", 2005, "stopped before"), ("stopwatch", 5, "one call"),
+    ("stopwatch", 2005, "stopped earlier"), ("stopwatch", 5, "one call"),
 ])  # fmt: skip
 def test_slips_of_predictions_are_recognised(name, wrong, word):
     assert word in str(predict(name, wrong))

@@ -253,7 +253,7 @@ def _vjp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Mistake]:
         "you left out `g`: multiply by it.",
         lambda xs, g: pulled(f, xs, np.ones_like(g)),
     )
-    yield ("sign", "the sign is turned round.", lambda xs, g: [-c for c in pulled(f, xs, g)])
+    yield ("sign", "the sign is reversed.", lambda xs, g: [-c for c in pulled(f, xs, g)])
     yield (
         "forgets the local derivative",
         "`g` passes unchanged: the operation's own derivative is missing.",
@@ -308,7 +308,7 @@ def _jvp_mistakes(f: Callable[..., Any], inputs: int) -> Iterator[Mistake]:
         "you left out the tangents: multiply by them.",
         lambda xs, d: pushed(f, xs, [np.ones_like(t) for t in d]),
     )
-    yield ("sign", "the sign is turned round.", lambda xs, d: -pushed(f, xs, d))
+    yield ("sign", "the sign is reversed.", lambda xs, d: -pushed(f, xs, d))
     yield (
         "value instead of derivative",
         "you used the operation's value instead of its derivative.",

@@ -400,7 +400,7 @@ def tangent_mistakes(s: Setting) -> Iterator[tuple[str, Numbers]]:
     d = " and ".join(f"`d{a}`" for a in s.letters)
     dot = lambda p: (sum(a * b for a, b in zip(p, s.t, strict=True)),)
     yield f"you forgot the chain rule's factor: multiply by {d}.", (sum(s.p),)
-    yield "the sign is turned round.", dot([-p for p in s.p])
+    yield "the sign is reversed.", dot([-p for p in s.p])
     yield (
         f"you used the operation's value instead of its derivative, times {d}.",
         dot([s.y] * len(s.p)),
@@ -424,15 +424,15 @@ def tangent_mistakes(s: Setting) -> Iterator[tuple[str, Numbers]]:
         dot(s.p[::-1]),
     )
     yield (
-        f"the part of `d{b}` is missing: each input sends its own contribution.",
+        f"the term with `d{b}` is missing: each input sends its own contribution.",
         (s.p[0] * s.t[0],),
     )
     yield (
-        f"the part of `d{a}` is missing: each input sends its own contribution.",
+        f"the term with `d{a}` is missing: each input sends its own contribution.",
         (s.p[1] * s.t[1],),
     )
-    yield f"the sign of the part of `d{b}` is wrong.", dot((s.p[0], -s.p[1]))
-    yield f"the sign of the part of `d{a}` is wrong.", dot((-s.p[0], s.p[1]))
+    yield f"the sign of the term with `d{b}` is wrong.", dot((s.p[0], -s.p[1]))
+    yield f"the sign of the term with `d{a}` is wrong.", dot((-s.p[0], s.p[1]))
     yield (
         "you multiplied the two contributions; they are added.",
         (s.p[0] * s.t[0] * s.p[1] * s.t[1],),
@@ -449,7 +449,7 @@ def adjoint_mistakes(s: Setting) -> Iterator[tuple[str, Numbers]]:
     """(sentence, the numbers that this mistake gives) for each classic wrong adjoint rule."""
     g, scaled = s.g, lambda p: tuple(s.g * x for x in p)
     yield "you left out the adjoint `g` that arrives from above: multiply by it.", s.p
-    yield "the sign is turned round.", scaled([-p for p in s.p])
+    yield "the sign is reversed.", scaled([-p for p in s.p])
     yield "you used the operation's value instead of its derivative.", scaled([s.y] * len(s.p))
     yield "`g` passes unchanged: the operation's own derivative is missing.", (g,) * len(s.p)
     yield "you added `g` where it is to be multiplied.", tuple(p + g for p in s.p)

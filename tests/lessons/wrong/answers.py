@@ -272,7 +272,7 @@ SWEEPS = {
         sweep(send=lambda g, local: g + local),
         "you add the adjoint and the local derivative",
     ),
-    "subtracted": (sweep(put=lambda old, new: old - new), "all signs are turned round"),
+    "subtracted": (sweep(put=lambda old, new: old - new), "all signs are reversed"),
     "twice": (sweep(put=lambda old, new: old + 2 * new), "counted twice"),
     "the larger": (
         sweep(put=lambda old, new: max(old, new, key=abs)),
@@ -304,7 +304,7 @@ LESSON_2 = {
         ),
         "sign": (
             both(lambda a, da: -math.cos(a) * da, lambda a, g: -math.cos(a) * g),
-            "sign is turned round",
+            "sign is reversed",
         ),
         "sine of the tangent": (
             both(lambda a, da: math.sin(da), SIN[1]),
@@ -325,15 +325,15 @@ LESSON_2 = {
         ),
         "first part only": (
             both(lambda a, b, da, db: da * b, MUL[1]),
-            "the part of `db` is missing",
+            "the term with `db` is missing",
         ),
         "second part only": (
             both(lambda a, b, da, db: a * db, MUL[1]),
-            "the part of `da` is missing",
+            "the term with `da` is missing",
         ),
         "subtracted": (
             both(lambda a, b, da, db: da * b - a * db, MUL[1]),
-            "the sign of the part of `db`",
+            "the sign of the term with `db`",
         ),
         "swapped": (both(lambda a, b, da, db: da * a + db * b, MUL[1]), "the operands are swapped"),
         "swapped back": (both(MUL[0], lambda a, b, g: (g * a, g * b)), "the operands are swapped"),
@@ -350,13 +350,13 @@ LESSON_2 = {
         ),
         "sign": (
             both(lambda a, b, da, db: da / b + a * db / b**2, DIV[1]),
-            "the sign of the part of `db`",
+            "the sign of the term with `db`",
         ),
         "product rule": (both(lambda a, b, da, db: da * b + a * db, DIV[1]), ""),
         "quotient of tangents": (both(lambda a, b, da, db: da / db if db else 0.0, DIV[1]), ""),
         "the numerator only": (
             both(lambda a, b, da, db: da / b, DIV[1]),
-            "the part of `db` is missing",
+            "the term with `db` is missing",
         ),
         "sign back": (
             both(DIV[0], lambda a, b, g: (g / b, g * a / b**2)),
@@ -766,7 +766,7 @@ LESSON_5 = {
         "g alone": (one(lambda x, g: g), "`g` passes unchanged"),
         "power rule": (one(lambda x, g: g * x * np.exp(x - 1)), "the rule of xⁿ"),
         "exp of g": (one(lambda x, g: np.exp(g)), "the exponential of `g`"),
-        "sign": (one(lambda x, g: -g * np.exp(x)), "the sign is turned round"),
+        "sign": (one(lambda x, g: -g * np.exp(x)), "the sign is reversed"),
         "added": (one(lambda x, g: g + np.exp(x)), ""),
         "at the result": (
             one(lambda x, g: g * np.exp(np.exp(x))),
@@ -779,7 +779,7 @@ LESSON_5 = {
         "the value": (one(lambda x, g: x.T), "you transposed x"),
         "reshaped": (one(lambda x, g: g.reshape(x.shape)), "`reshape` does not move them"),
         "times x": (one(lambda x, g: g * x.T), "you multiply by x"),
-        "sign": (one(lambda x, g: -g.T), "the sign is turned round"),
+        "sign": (one(lambda x, g: -g.T), "the sign is reversed"),
         "upside down": (one(lambda x, g: g[::-1].T), ""),
         "twice": (one(lambda x, g: 2 * g.T), "a factor 2 too many"),
         "ones": (one(lambda x, g: np.ones_like(x)), "you left out `g`"),
@@ -885,7 +885,7 @@ LESSON_6 = {
         "no g": (one(lambda x, g: np.exp(x)), "you left out `g`"),
         "g alone": (one(lambda x, g: g[:, None] + 0 * x), ""),
         "summed": (one(lambda x, g: g * np.exp(x).sum(axis=1)), ""),
-        "sign": (one(lambda x, g: -g[:, None] * np.exp(x)), "the sign is turned round"),
+        "sign": (one(lambda x, g: -g[:, None] * np.exp(x)), "the sign is reversed"),
         "half": (one(lambda x, g: g[:, None] * np.exp(x) / 2), "a factor 2 is missing"),
         "the mean": (one(lambda x, g: g[:, None] * np.exp(x) / x.shape[1]), ""),
     },
@@ -895,7 +895,7 @@ LESSON_6 = {
         "not summed": (one(lambda x, dx: np.exp(x) * dx), ""),
         "the other axis": (one(lambda x, dx: (np.exp(x) * dx).sum(axis=0)), ""),
         "tangents alone": (one(lambda x, dx: dx.sum(axis=1)), ""),
-        "sign": (one(lambda x, dx: -(np.exp(x) * dx).sum(axis=1)), "the sign is turned round"),
+        "sign": (one(lambda x, dx: -(np.exp(x) * dx).sum(axis=1)), "the sign is reversed"),
         "exp of the tangents": (one(lambda x, dx: np.exp(dx).sum(axis=1)), ""),
     },
     "verdicts": {
@@ -994,7 +994,7 @@ LESSON_7 = {
     "bprop_exp": {
         "no dout": (bprop(lambda x, out, dout: out), "`dout` is left out"),
         "dout alone": (bprop(lambda x, out, dout: dout), "`dout` passes unchanged"),
-        "sign": (bprop(lambda x, out, dout: -dout * out), "the sign is turned round"),
+        "sign": (bprop(lambda x, out, dout: -dout * out), "the sign is reversed"),
         "reads x": (bprop(lambda x, out, dout: dout * mg.exp(x)), "he rule reads x"),
         "no tuple": (one(lambda x, out, dout: dout * out), "with the comma"),
         "exp of out": (bprop(lambda x, out, dout: dout * mg.exp(out)), ""),
@@ -1005,7 +1005,7 @@ LESSON_7 = {
         "no dout": (bprop(lambda x, out, dout: 1 + out * out), "`dout` is left out"),
         "dout alone": (bprop(lambda x, out, dout: dout), "`dout` passes unchanged"),
         "minus": (bprop(lambda x, out, dout: dout * (1 - out * out)), ""),
-        "sign": (bprop(lambda x, out, dout: -dout * (1 + out * out)), "the sign is turned round"),
+        "sign": (bprop(lambda x, out, dout: -dout * (1 + out * out)), "the sign is reversed"),
         "reads x": (bprop(lambda x, out, dout: dout / mg.cos(x) ** 2), "he rule reads x"),
         "no square": (bprop(lambda x, out, dout: dout * (1 + out)), ""),
     },

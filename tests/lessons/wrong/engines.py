@@ -183,7 +183,7 @@ def gradients(order, wanted):
     ),
     "parts subtracted": (
         sweep(combine="grad[parent] = grad.get(parent, 0.0) - part"),
-        "signs are turned round",
+        "signs are reversed",
     ),
     "parts averaged with the old": (
         sweep(combine="grad[parent] = part if parent not in grad else (grad[parent] + part) / 2"),

@@ -74,7 +74,7 @@ NINE = {
             "the operation's value instead of its derivative",
         ),
         "leaky": (one(lambda x, g: np.where(x > 0, g, 0.1 * g)), ""),
-        "sign": (one(lambda x, g: -g * (x > 0)), "the sign is turned round"),
+        "sign": (one(lambda x, g: -g * (x > 0)), "the sign is reversed"),
     },
     "pull_cross_entropy": {
         "no mean": (
@@ -98,7 +98,7 @@ NINE = {
             "np.exp overflows",
         ),
         "no g": (one(lambda s, t, g: (softmax(s) - t) / len(s)), "you left out `g`"),
-        "sign": (one(lambda s, t, g: g * (t - softmax(s)) / len(s)), "the sign is turned round"),
+        "sign": (one(lambda s, t, g: g * (t - softmax(s)) / len(s)), "the sign is reversed"),
         "no target": (one(lambda s, t, g: g * softmax(s) / len(s)), "the target is missing"),
         "all elements": (one(lambda s, t, g: g * (softmax(s) - t) / s.size), "not of all elements"),
         "columns": (one(lambda s, t, g: g * (softmax(s, 0) - t) / len(s)), "over each row"),
@@ -151,7 +151,7 @@ TEN = {
         ),
         "the first channels": (one(lambda g, c: [g[:, :n] for n in c]), "the start must move on"),
         "along the images": (one(lambda g, c: [g[:n] for n in c]), "axis 1 holds the channels"),
-        "turned round": (one(lambda g, c: cut(g, c)[::-1]), ""),
+        "reversed": (one(lambda g, c: cut(g, c)[::-1]), ""),
         "divided": (one(lambda g, c: [p / len(c) for p in cut(g, c)]), "nothing is shared out"),
         "summed": (one(lambda g, c: [p.sum() for p in cut(g, c)]), ""),
         "sign": (one(lambda g, c: [-p for p in cut(g, c)]), ""),
@@ -175,7 +175,7 @@ TEN = {
         ),
         "one winner for all": (one(lambda x, g: wide(g) * (x == x.max())), ""),
         "the smallest": (one(lambda x, g: pooled(x, g, lambda w, g: winner(-w, g))), ""),
-        "sign": (one(lambda x, g: -pooled(x, g, winner)), "the sign is turned round"),
+        "sign": (one(lambda x, g: -pooled(x, g, winner)), "the sign is reversed"),
     },
     "adjoint_centred": {
         "a constant": (one(lambda g: g), "the mean as a constant"),
@@ -290,7 +290,7 @@ ELEVEN = {
         "no root": (adam(root=lambda v: v + 1e-8), "the root is missing"),
         "|g|": (adam(square=np.abs), "mean of |g|"),
         "g": (adam(square=lambda g: g), ""),
-        "betas exchanged": (adam(betas=(0.999, 0.9)), "the two decays are exchanged"),
+        "betas exchanged": (adam(betas=(0.999, 0.9)), "the two decays are swapped"),
         "the whole gradient": (adam(m=1.0), "whole gradient"),
         "no memory": (adam(keep=False), "nothing is kept from step to step"),
         "descent": (one(lambda p, g, s: p - 0.01 * g), "plain gradient descent"),
@@ -489,7 +489,7 @@ THIRTEEN = {
         "not divided": (length(lambda x, y, g: g * x), "forgot to divide"),
         "exchanged": (
             length(lambda x, y, g: g * y / mg.where(x > 0, x, 1.0)),
-            "x and y are exchanged",
+            "x and y are swapped",
         ),
         "the square": (length(lambda x, y, g: 2 * g * x), "the sum of squares"),
     },
@@ -513,7 +513,7 @@ THIRTEEN = {
         "not divided": (hypotenuse(lambda a, b, y, da, db: a * da + b * db), "forgot to divide"),
         "the first only": (
             hypotenuse(lambda a, b, y, da, db: a * da / y),
-            "the part of `db` is missing",
+            "the term with `db` is missing",
         ),
         "the second only": (hypotenuse(lambda a, b, y, da, db: b * db / y), ""),
         "subtracted": (hypotenuse(lambda a, b, y, da, db: (a * da - b * db) / y), ""),
@@ -593,15 +593,15 @@ FOURTEEN = {
     },
     "raised_exp": {
         "detached": (one(lambda x: mg.exp(x).detach() * 2.0 + 1.0 + 0.0 * x), "so is the gradient"),
-        "no factor": (one(lambda x: mg.exp(x) + 1.0), "the factor 2 is gone"),
-        "no 1": (one(lambda x: mg.exp(x) * 2.0), "the 1 is gone"),
-        "inside": (one(lambda x: mg.exp(2.0 * x) + 1.0), "inside of exp"),
+        "no factor": (one(lambda x: mg.exp(x) + 1.0), "the factor 2 is missing"),
+        "no 1": (one(lambda x: mg.exp(x) * 2.0), "the 1 is missing"),
+        "inside": (one(lambda x: mg.exp(2.0 * x) + 1.0), "inside exp"),
         "added first": (one(lambda x: (mg.exp(x) + 1.0) * 2.0), ""),
         "exp alone": (one(lambda x: mg.exp(x)), ""),
         "still in place": (one(lambda x: mg.exp(x).mul_(2.0) + 1.0), "raised"),
     },
     "length": {
-        "chosen too late": (one(where_after), "a choice that comes after it"),
+        "chosen too late": (one(where_after), "choosing after that is too late"),
         "the root of zero": (one(lambda x: mg.sqrt((x * x).sum())), ""),
         "a small number": (
             one(lambda x: mg.sqrt((x * x).sum() + 1e-9)),
@@ -615,7 +615,7 @@ FOURTEEN = {
     "skew": {
         "unchanged": (skewed(variance=lambda v: v.detach()), "the adjoint of v is still missing"),
         "the mean cut": (skewed(mean=lambda m: m.detach()), "the mean is cut off"),
-        "no division": (skewed(variance=lambda v: 1.0), "the variance is gone"),
+        "no division": (skewed(variance=lambda v: 1.0), "do not divide by the variance"),
         "the square": (skewed(power=2), ""),
         "the root": (skewed(variance=mg.sqrt), ""),
         "not centred": (skewed(mean=lambda m: 0.0 * m), ""),
@@ -631,7 +631,7 @@ FOURTEEN = {
             ),
             "you went by the total",
         ),
-        "share of totals": (busiest(whole=lambda r: r[3]), "the sum of own times"),
+        "share of totals": (busiest(whole=lambda r: r[3]), "the sum of all own times"),
         "calls": (
             one(
                 lambda rows: (
@@ -639,7 +639,7 @@ FOURTEEN = {
                     max(r[1] for r in rows) / sum(r[1] for r in rows),
                 )
             ),
-            "Many calls are not much time",
+            "Many calls need not take much time",
         ),
         "time per call": (busiest(key=lambda r: r[2] / r[1]), ""),
         "percent": (busiest(factor=100.0), "not percent"),
@@ -682,7 +682,7 @@ FIFTEEN = {
         "moved to the cpu": (one(lambda x: x.cpu() * weights(x.cpu())), "you moved x to the CPU"),
         "there and back": (
             one(lambda x: (x.cpu() * weights(x.cpu())).to(x.device)),
-            "travels twice for nothing",
+            "two transfers for nothing",
         ),
         "divided by 2": (one(lambda x: x * weights(x, first=2)), "your count begins at 2"),
         "multiplied": (one(lambda x: x / weights(x)), ""),
@@ -743,14 +743,14 @@ FIFTEEN = {
     "pays": {
         "two arrays": (
             both(lambda cpu, gpu, link: size(cpu, gpu, link, 4), adds),
-            "three arrays travel",
+            "three arrays are moved",
         ),
         "numbers": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 1.5), adds), "four bytes"),
         "n³": (both(lambda cpu, gpu, link: size(cpu, gpu, link, 12), adds), "as many additions"),
         "no time there": (both(lambda cpu, gpu, link: 6 * cpu / link, adds), "1/gpu is missing"),
         "always": (
             both(size, lambda cpu, gpu, link: gpu > cpu),
-            "the way may cost more than the work",
+            "the transfer may cost more than the work",
         ),
         "never": (both(size, lambda cpu, gpu, link: False), ""),
         "upside down": (both(lambda cpu, gpu, link: 1 / size(cpu, gpu, link), adds), ""),
@@ -758,7 +758,7 @@ FIFTEEN = {
     "finished": {
         "launches": (
             one(lambda count, launch, run, wait_each: count * launch),
-            "handed over the last job",
+            "launched the last job",
         ),
         "nothing overlaps": (
             one(lambda count, launch, run, wait_each: count * (launch + run)),

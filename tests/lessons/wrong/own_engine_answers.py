@@ -177,7 +177,7 @@ WRONG_PRODUCTS = {
     "no direction": (S, S.replace("Tensor(dx)", "Tensor(0 * dx)"), "Everything is 0"),
     "another point": (G, G.replace("[point]", "[Tensor(x)]"), "Everything is 0"),
     "twice": (G, f"2 * {G}", "twice the product"),
-    "a sign": (G, f"-{G}", "The sign is turned round"),
+    "a sign": (G, f"-{G}", "The sign is reversed"),
     "v·H·v": (G, f"np.sum(dx * {G})", "H·ẋ has the shape of x"),
     "a list": (G, G.removesuffix("[0]"), ""),
     "the diagonal": (
