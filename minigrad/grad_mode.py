@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .core.modes import state
+from .core.graph import state
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,9 +16,9 @@ from contextlib import ContextDecorator
 from types import CodeType
 from weakref import WeakKeyDictionary
 
-from ..core import modes
+from ..core import observe
 from ..core.graph import Node, OpNode, Pick
-from ..core.modes import Event
+from ..core.observe import Event
 from ..errors import AutogradError
 from .frames import user_frames
 
@@ -76,10 +76,10 @@ _state = _State()
 
 def _use(observer: _Anomaly | None) -> None:
     if _state.observer is not None:
-        modes.remove_observer(_state.observer)
+        observe.remove_observer(_state.observer)
     _state.observer = observer
     if observer is not None:
-        modes.add_observer(observer)
+        observe.add_observer(observer)
 
 
 class _Birth:

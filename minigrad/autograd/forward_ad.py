@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core.modes import forward_level, state
+from ..core.forward import forward_level
+from ..core.graph import state
 from ..core.tensor import Tensor, alias, as_tensor, grad_node
 from ..errors import AutogradError, ShapeError
 from ..functions import clone

@@ -22,8 +22,8 @@ from typing import Any
 
 from .. import backend
 from ..batching import per_example
+from ..core.forward import forward_level
 from ..core.graph import youngest_first
-from ..core.modes import forward_level
 from ..core.tensor import Tensor, alias, grad_node, make_leaf, wrap
 from ..errors import (
     BatchingError,

@@ -9,8 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.graph import Node, Pick
-from ..core.modes import state
+from ..core.graph import Node, Pick, state
 from ..core.tensor import Tensor, grad_node, memory_version
 from ..errors import NoGradientError
 from ..hook_handle import HookHandle

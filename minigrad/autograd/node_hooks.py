@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from ..backend import DType, Shape, canonical
 from ..core.backward import Report, pull_operation, store_grad
-from ..core.graph import Node, OpNode, Pick
-from ..core.modes import state
+from ..core.graph import Node, OpNode, Pick, state
 from ..core.tensor import Leaf, Tensor, alias, wrap
 from ..errors import AutogradError, ShapeError
 from ..hook_handle import HookHandle

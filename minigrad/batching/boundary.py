@@ -17,8 +17,7 @@ from typing import Any
 
 from ..backend import canonical, is_immutable, materialise
 from ..core.apply import apply_to_tensors
-from ..core.graph import Node, youngest_first
-from ..core.modes import state
+from ..core.graph import Node, state, youngest_first
 from ..core.primitive import Primitive, primitive
 from ..core.tensor import Leaf, Tensor
 from ..errors import BatchingError

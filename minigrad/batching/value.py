@@ -24,7 +24,7 @@ from itertools import count
 from typing import Any
 
 from ..backend import Array, DType, Shape
-from ..core.modes import state
+from ..core.graph import state
 from ..core.tensor import Payload
 from ..errors import BatchingError
 

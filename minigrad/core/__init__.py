@@ -2,8 +2,8 @@
 order; each file needs only those before it.
 
 1. `primitive`: how an operation is declared.
-2. `modes`: what is switched on in this thread, and how the engine is observed.
-3. `graph`: what a computation leaves behind for the backward pass.
+2. `observe`: how the engine can be observed.
+3. `graph`: a thread's switches, and what a computation leaves behind for the backward pass.
 4. `tensor`: the Tensor, and the protocol for payloads that are not arrays.
 5. `forward`: forward mode.
 6. `views`: views and in-place writes.
@@ -23,9 +23,8 @@ The concepts, in the order in which they appear:
 - Pull, push: the rules of reverse and of forward mode, one for each input.
 - Plan: what a node must keep, given which inputs need a gradient.
 - Registry: all declarations by name.
-- State: the switches of a thread: recording, levels, the pass under way.
-- Level: one derivative of forward mode; nested derivatives have different levels.
 - Observer: sees every event (operation, tangent, pull, store, write) of its thread.
+- State: the switches of a thread: recording, levels, the pass under way.
 - Node: a differentiable value's place in the graph; it refers to its inputs' nodes.
 - Sequence number: nodes are numbered as they are made, which orders the backward pass.
 - OpNode: the node of an operation's result, with the saved values that its rules name.
@@ -36,6 +35,7 @@ The concepts, in the order in which they appear:
 - Payload: an array, or a value that runs operations itself (vmap, recorded programs).
 - Leaf: the node of a tensor whose gradient the user wants.
 - Tangent: a directional derivative that a tensor carries, one for each level.
+- Level: one derivative of forward mode; nested derivatives have different levels.
 - View: of which tensor another one is a view, and by which operations.
 - Assign: an in-place write: compute, then overwrite, then take over the node.
 - Promotion: operands of one dtype, before anything is computed.

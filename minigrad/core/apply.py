@@ -12,9 +12,8 @@ from typing import Any
 
 from .. import backend, explain
 from ..backend import FAST_DTYPES, MODULES, PYTHON_SCALARS, is_differentiable
-from . import forward, modes, primitive
-from .graph import Parents
-from .modes import state
+from . import forward, observe, primitive
+from .graph import Parents, state
 from .primitive import Args, Params, Primitive
 from .tensor import Payload, Tensor, as_tensor, make_node, make_pick, wrap
 from .views import mark_view
@@ -33,13 +32,13 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
                 return kind.__minigrad_apply__(prim, args, params)
         operands = promote_operands(prim, args) if tensors else args
         run = apply_to_tensors if tensors else _apply_to_arrays
-        if not modes.observers:
+        if not observe.observers:
             return run(prim, operands, params)
         # Observers see what was given, and the casts of tensors as operations of their own.
         pairs = zip(args, operands, strict=True)
         shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
         observed = lambda *_: run(prim, operands, params)
-        return modes.run_observed("forward", prim, shown, params, observed)
+        return observe.run_observed("forward", prim, shown, params, observed)
     except (ValueError, TypeError) as error:
         reason = explain.wrong_operands(prim, args, params, error)
         if reason is not None:

@@ -21,9 +21,8 @@ from typing import Any
 
 from .. import backend, explain
 from ..recursion import deeper_stack
-from . import modes, primitive
-from .graph import Node, OpNode, Pick, youngest_first
-from .modes import state
+from . import observe, primitive
+from .graph import Node, OpNode, Pick, state, youngest_first
 from .primitive import OUTPUT
 from .tensor import Leaf, Tensor, grad_node, make_pick, memory_version, wrap
 
@@ -160,19 +159,19 @@ class Pass:
     def pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
         """One operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
-        if not modes.observers:
+        if not observe.observers:
             return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
         run = lambda *_: pull(node, g, self.needed, self.differentiable)
         params = node.params if isinstance(node, OpNode) else {}
-        parts = modes.run_observed("backward", node.primitive, (g,), params, run, node)
+        parts = observe.run_observed("backward", node.primitive, (g,), params, run, node)
         return parts  # type: ignore[no-any-return]
 
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
         store: Any = store_grad if type(leaf) is Leaf else type(leaf).store
         run: Any = lambda *_: store(leaf, g, self.create_graph, self.report)
-        if modes.observers:
-            modes.run_observed("leaf", leaf, (g,), {}, run, leaf)
+        if observe.observers:
+            observe.run_observed("leaf", leaf, (g,), {}, run, leaf)
         else:
             run()
 

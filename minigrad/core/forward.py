@@ -8,14 +8,31 @@ the outer one ("perturbation confusion").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from ..backend import IMMUTABLE, is_differentiable
-from . import modes, primitive
-from .modes import state
+from . import observe, primitive
+from .graph import state
 from .primitive import OUTPUT, SHAPES, Args, Params, Primitive, Rule
 from .tensor import Tensor, memory_version, wrap
+
+_level_numbers = count(1)
+
+
+@contextmanager
+def forward_level() -> Iterator[int]:
+    """Open a new, innermost level of forward mode. Its number is larger than those of all levels
+    that are open already."""
+    level = next(_level_numbers)
+    outer = state.levels
+    state.levels = (*outer, level)
+    try:
+        yield level
+    finally:
+        state.levels = outer
 
 
 def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
@@ -25,9 +42,9 @@ def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) 
     single = prim.outputs == 1
     shown = outs[0] if single else outs
     for level in _levels(args):
-        if modes.observers:
+        if observe.observers:
             run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
-            tangents = modes.run_observed("tangent", prim, (*args, shown, level), params, run)
+            tangents = observe.run_observed("tangent", prim, (*args, shown, level), params, run)
         else:
             tangents = _push(prim, args, params, shown, level)
         for out, tangent in zip(outs, (tangents,) if single else tangents, strict=True):

@@ -13,6 +13,7 @@ of a tensor that the user made is a `Leaf` (tensor.py).
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
@@ -31,6 +32,25 @@ next_sequence_number = count(1).__next__
 
 Parents = Sequence["Node | None"]
 """The nodes of an operation's inputs, None for those that need no gradient."""
+
+
+class State(threading.local):
+    """The switches of one thread.
+
+    recording: whether operations are recorded for reverse mode; levels: the numbers of the open
+    levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
+    walk: the nodes of the reverse pass under way, or None; needed: those of them on a path to what
+    is wanted.
+    """
+
+    recording = True
+    levels: tuple[int, ...] = ()
+    batches: tuple[Any, ...] = ()
+    walk: Any = None
+    needed: Any = None
+
+
+state = State()
 
 
 class Version:

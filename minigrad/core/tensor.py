@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from .. import backend, explain
 from ..backend import IMMUTABLE, Array, DType, Shape, as_payload, is_differentiable, is_immutable
 from ..errors import DTypeError
-from . import modes
+from . import observe
 from .graph import Node, OpNode, Parents, Pick, Version, next_sequence_number
 from .primitive import OUTPUT, SHAPES, Args, Params, Primitive
 
@@ -36,8 +36,8 @@ def _as_number(kind: type) -> Any:
     """The method behind `float(x)`, and so behind `math.sin(x)`; observers hear of it."""
 
     def method(self: Tensor) -> Any:
-        if modes.observers:
-            modes.tell("read", self, kind.__name__)
+        if observe.observers:
+            observe.tell("read", self, kind.__name__)
         return kind(self.item())
 
     return method
@@ -237,8 +237,8 @@ def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> T
 
 def made_of_data(tensor: Tensor) -> Tensor:
     """Tell observers of a tensor that was made of data, not by an operation, and return it."""
-    if modes.observers:
-        modes.tell("tensor_made", tensor)
+    if observe.observers:
+        observe.tell("tensor_made", tensor)
     return tensor
 
 

@@ -27,9 +27,8 @@ from ..backend import (
     shares_memory,
 )
 from ..errors import InPlaceError
-from . import modes, primitive
-from .graph import Node, OpNode, Version
-from .modes import state
+from . import observe, primitive
+from .graph import Node, OpNode, Version, state
 from .primitive import Params, Primitive
 from .tensor import (
     Leaf,
@@ -84,7 +83,7 @@ class View:
                 return
             raise explain.ambiguous_view(tensor)
         number = tensor.version.count
-        with modes.unobserved():
+        with observe.unobserved():
             current = self.base
             before, state.recording = state.recording, True
             try:
@@ -147,9 +146,9 @@ def assign(
         value = primitive.registry["cast"](value, dtype=target.dtype)
     whole = target.view_of is None or isinstance(grad_node(target), Leaf)
     write: Any = _assign_to_tensor if whole else _assign_to_view
-    if modes.observers:
+    if observe.observers:
         run = lambda *_: write(target, value)
-        modes.run_observed("assign", None, (target, value), {"operation": operation}, run)
+        observe.run_observed("assign", None, (target, value), {"operation": operation}, run)
     else:
         write(target, value)
     return target

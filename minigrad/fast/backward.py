@@ -14,7 +14,7 @@ from ..backend import NumpyArray, float32, float64, numpy
 from ..core import primitive
 from ..core.backward import Pass, check_contribution, store_grad
 from ..core.graph import Node, OpNode, Pick
-from ..core.modes import observers
+from ..core.observe import observers
 from ..core.tensor import Leaf
 
 

@@ -31,8 +31,8 @@ from ..backend import (
 from ..core import primitive
 from ..core.apply import record
 from ..core.forward import push
-from ..core.graph import OpNode, next_sequence_number
-from ..core.modes import observers, state
+from ..core.graph import OpNode, next_sequence_number, state
+from ..core.observe import observers
 from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor, make_node, memory_version, wrap
 from ..core.views import mark_view

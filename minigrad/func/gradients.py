@@ -14,8 +14,8 @@ from typing import Any
 from .. import backend
 from ..batching import per_example
 from ..core.backward import differentiate
-from ..core.graph import youngest_first
-from ..core.modes import forward_level, state
+from ..core.forward import forward_level
+from ..core.graph import state, youngest_first
 from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import DTypeError, NonScalarError, ShapeError
 from ..functions import clone, zeros_like

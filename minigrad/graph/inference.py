@@ -25,7 +25,7 @@ from typing import Any
 from .. import backend
 from ..backend import DType, Shape
 from ..core import apply
-from ..core.modes import unobserved
+from ..core.observe import unobserved
 from ..core.primitive import Primitive
 from ..core.tensor import wrap
 from ..errors import DTypeError, GraphError, ShapeError

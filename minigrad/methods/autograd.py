@@ -11,8 +11,7 @@ from .. import backend
 from ..autograd.backward import run_backward
 from ..autograd.node_hooks import extras_with_hooks, register_tensor_hook
 from ..core import backward as core_backward
-from ..core.graph import Node, OpNode, Pick
-from ..core.modes import state
+from ..core.graph import Node, OpNode, Pick, state
 from ..core.tensor import Leaf, Tensor, alias, as_tensor, grad_node, make_leaf, memory_version, wrap
 from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
 from ..explain import check_gradient

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
-from ..core.modes import state
+from ..core.graph import state
 from ..core.tensor import (
     Leaf,
     Tensor,

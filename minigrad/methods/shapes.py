@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import backend, functions
 from ..batching import Batched
-from ..core import modes
+from ..core import observe
 from ..core.tensor import Tensor, alias, memory_version
 from ..errors import BatchingError, DTypeError, InPlaceError, ProgramError, ShapeError
 from ..names import attach, attribute, method
@@ -152,7 +152,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
         raise BatchingError(
             "view(dtype): inside vmap bytes are not read as another dtype. Do it before, or after."
         )
-    if modes.observers:  # nothing in a record could say that these are the same bytes
+    if observe.observers:  # nothing in a record could say that these are the same bytes
         raise ProgramError(
             "view(dtype): while operations are recorded, bytes are not read as another dtype. Do it"
             " before, or after."

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import backend
 from ..core.graph import OpNode
-from ..core.modes import observation, observers
+from ..core.observe import observers
 from ..core.tensor import Leaf, Tensor, wrap
 from ..errors import did_you_mean
 from ..hook_handle import HookHandle
+from ..regions import calls
 from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states
@@ -58,12 +59,12 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not observers:
             return self._called(args, kwargs)
-        before = observation.owners  # who observes may ask whose operations these are
-        observation.owners = (*before, self)
+        before = calls.modules  # who observes may ask whose operations these are
+        calls.modules = (*before, self)
         try:
             return self._called(args, kwargs)
         finally:
-            observation.owners = before
+            calls.modules = before
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = self._call_hooks

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import autograd, backend
-from ..core.modes import state
+from ..core.graph import state
 from ..core.tensor import Leaf, Tensor, grad_node
 from .guards import PLAIN
 

@@ -47,8 +47,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core import modes
-from ..core.modes import state
+from ..core import observe
+from ..core.graph import state
 from ..errors import ProgramError
 from .arguments import Arguments
 from .environment import UNWRAPPED
@@ -132,8 +132,8 @@ class Compiled:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.observation.listening and any(
-            isinstance(o, Recorder) for o in modes.observation.listening
+        if observe.observation.listening and any(
+            isinstance(o, Recorder) for o in observe.observation.listening
         ):
             return self.function(*args, **kwargs)  # as a part of what is being recorded
         arguments = Arguments(args, kwargs)
@@ -251,7 +251,7 @@ UNWRAPPED[Compiled] = "function"
 
 def _mode_problem() -> str | None:
     """Why nothing can be replayed or recorded just now."""
-    if modes.observation.listening:
+    if observe.observation.listening:
         return (
             "an observer is active (a recorder, a profiler, anomaly detection), which would see"
             " nothing of a replay"

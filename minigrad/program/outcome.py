@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.graph import Version
-from ..core.modes import state
+from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor, alias, memory_version
 from ..errors import ProgramError
 from .graph_pattern import Memory

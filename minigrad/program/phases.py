@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core import modes
-from ..core.modes import Event, state
+from ..core import observe
+from ..core.graph import state
+from ..core.observe import Event
 from .instructions import PHASES
 
 
@@ -43,7 +44,7 @@ class Phases:
         """The phase of an instruction that is recorded now."""
         if self._named is not None:
             return self._named
-        event = modes.observation.event
+        event = observe.observation.event
         while event is not None:
             if event.phase == "tangent":
                 return "tangent"

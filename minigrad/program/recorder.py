@@ -24,9 +24,10 @@ from typing import Any
 from .. import backend
 from ..autograd.backward import grad as _gradients
 from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
-from ..core import modes
+from ..core import observe
 from ..core.apply import compute
-from ..core.modes import Event, state
+from ..core.graph import state
+from ..core.observe import Event
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
@@ -113,7 +114,7 @@ class Recorder:
         """Record what this thread's engine does inside the `with` block. Afterwards all tensors
         have their plain arrays again.
         """
-        if any(isinstance(o, Recorder) for o in modes.observation.listening):
+        if any(isinstance(o, Recorder) for o in observe.observation.listening):
             raise ProgramError(
                 "a function that records (trace, compile) was called while another one records."
                 " Trace the outer one only."
@@ -125,7 +126,7 @@ class Recorder:
             )
         self.open = True
         try:
-            with modes.observing(self):
+            with observe.observing(self):
                 yield self
         finally:
             self.open = False
@@ -663,7 +664,7 @@ class Recorder:
 
 
 def _called_on_tensors(primitive: Primitive) -> bool:
-    event = modes.observation.event
+    event = observe.observation.event
     return (
         event is not None
         and event.primitive is primitive

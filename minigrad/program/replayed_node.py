@@ -7,8 +7,7 @@ from typing import Any
 
 from ..autograd.function.node import FunctionDeclaration
 from ..core.backward import differentiate
-from ..core.graph import Node, OpNode, Version, next_sequence_number
-from ..core.modes import state
+from ..core.graph import Node, OpNode, Version, next_sequence_number, state
 from ..core.primitive import registry
 from ..core.tensor import Tensor, make_pick, memory_version, wrap
 from .result_graphs import ResultGraph

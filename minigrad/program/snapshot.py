@@ -19,13 +19,13 @@ from typing import Any
 
 from .. import autograd, backend, functions
 from ..backend import copy_with_strides_of, is_immutable
-from ..core import modes
-from ..core.graph import Version
-from ..core.modes import state
+from ..core import observe
+from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor
 from ..core.views import View
 from ..ops import random
 from ..optim.optimizer import Optimizer
+from ..regions import calls
 from .memory import overlapping
 
 TOLERANCE = 1e-3
@@ -261,19 +261,19 @@ class _Rest:
     numbers, whose states are whose."""
 
     def __init__(self, recorder: Any, states: list[tuple[Optimizer, Any]]) -> None:
-        here = modes.observation
+        here = observe.observation
         self.generators = dict(random.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
         self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
-        self.here = here.listening, here.event, here.owners
+        self.here = here.listening, here.event, calls.modules
 
     def put_back(self) -> None:
         """Everything as it was."""
-        here = modes.observation
+        here = observe.observation
         state.recording, state.levels, state.batches, state.walk, state.needed = self.modes
-        here.listening, here.event, here.owners = self.here
-        while self.recorder in modes.observers:
-            modes.observers.remove(self.recorder)
+        here.listening, here.event, calls.modules = self.here
+        while self.recorder in observe.observers:
+            observe.observers.remove(self.recorder)
         self.recorder.open = False
         for optimizer, entries in self.states:
             optimizer.state = entries

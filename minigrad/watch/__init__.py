@@ -1,4 +1,4 @@
-"""Observers of the engine: what uses the one instrumentation point (core/modes.py)."""
+"""Observers of the engine: what uses the one instrumentation point (core/observe.py)."""
 
 from .trace import trace_function
 

@@ -14,7 +14,7 @@ from .. import backend
 from ..core import primitive
 from ..core.backward import pull_operation
 from ..core.graph import Node, OpNode
-from ..core.modes import Event, unobserved
+from ..core.observe import Event, unobserved
 from ..core.tensor import Tensor
 from ..errors import AutogradError
 from . import sentences

@@ -28,10 +28,11 @@ from functools import reduce
 from typing import Any
 
 from .. import backend, scalar
-from ..core import modes
+from ..core import observe
 from ..core.backward import differentiate
+from ..core.forward import forward_level
 from ..core.graph import Node
-from ..core.modes import Event, forward_level, observing
+from ..core.observe import Event, observing
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
 from ..func.gradients import fitting, outputs_of
@@ -157,7 +158,7 @@ class _Counter:
     def __init__(self) -> None:
         self.phase = "forward"
         self.lines: list[Line] = []
-        self.root = modes.observation.event
+        self.root = observe.observation.event
 
     def begin(self, event: Event) -> None:
         """Nothing is known yet."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import backend
-from ..core.modes import unobserved
+from ..core.observe import unobserved
 from ..core.primitive import OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor
 from ..grad_mode import no_grad

@@ -25,11 +25,12 @@ from typing import Any
 from weakref import ref
 
 from .. import backend
-from ..core import modes, primitive
-from ..core.graph import Node, Pick, next_sequence_number
-from ..core.modes import Event, observing, state, unobserved
+from ..core import observe, primitive
+from ..core.graph import Node, Pick, next_sequence_number, state
+from ..core.observe import Event, observing, unobserved
 from ..core.tensor import Leaf, Tensor, grad_node, wrap
 from ..errors import AutogradError
+from ..regions import calls
 from . import sentences
 from .adjoints import Adjoints
 from .derivatives import Made
@@ -99,7 +100,7 @@ class Recorder(TraceWriter):
     ) -> None:
         super().__init__(SourceMap(f, source), labels, most)
         self._level = level
-        self._root = modes.observation.event  # the trace may itself be observed
+        self._root = observe.observation.event  # the trace may itself be observed
         self._birth = next_sequence_number()  # older nodes were made before the traced function ran
         self.adjoints = Adjoints(self, self._birth)
         self._by_array: dict[int, tuple[str, bytes]] = {}
@@ -137,7 +138,7 @@ class Recorder(TraceWriter):
         kind = "const" if place is None else "param"
         name = self.fresh_name(kind[0])
         node = self.add(name, value, kind, [])
-        held = modes.observation.owners
+        held = calls.modules
         attribute = (
             next((path for path, p in held[-1].named_parameters() if p is value), None)
             if held

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary, ref
 
 from ..autograd.checkpoint import AGAIN, FIRST
 from ..core.graph import Node, OpNode
-from ..core.modes import Event
+from ..core.observe import Event
 from ..core.primitive import OUTPUT
 from ..core.tensor import Tensor
 from . import sentences

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..core import forward, primitive
-from ..core.modes import unobserved
+from ..core.observe import unobserved
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, wrap
 from ..grad_mode import no_grad

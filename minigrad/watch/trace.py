@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import backend
 from ..core.backward import differentiate
+from ..core.forward import forward_level
 from ..core.graph import Node, OpNode, youngest_first
-from ..core.modes import forward_level
 from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError
 from ..grad_mode import enable_grad, no_grad

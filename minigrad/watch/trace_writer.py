@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..core import modes
 from ..core.graph import Node
 from ..core.tensor import Tensor, grad_node
 from ..errors import TraceTooLargeError
+from ..regions import calls
 from ..trace.schema import SCHEMA, Trace
 from ..trace.text import number
 from .derivatives import Rules
@@ -102,7 +102,7 @@ class TraceWriter:
         """
         path: list[str] = []
         outer: Any = None
-        for module in modes.observation.owners:
+        for module in calls.modules:
             if outer is None:
                 path.append(type(module).__name__)
             else:

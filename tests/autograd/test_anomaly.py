@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad import autograd
 from minigrad.autograd.anomaly import HEADING, is_anomaly_enabled
-from minigrad.core import modes
+from minigrad.core import observe
 
 
 def shown(error):
@@ -74,7 +74,7 @@ def test_nan_raises_and_names_operation_output_and_line():
     note = shown(caught.value)
     assert "y = x.sqrt()" in note[note.index(HEADING) :]
     assert '"x" (shape (2,), dtype float32)' in str(caught.value)
-    assert x.grad is None and modes.observers == []
+    assert x.grad is None and observe.observers == []
 
 
 def test_the_second_input_is_named_as_such():
@@ -215,19 +215,19 @@ def test_set_detect_anomaly_as_a_function_and_as_a_context():
     autograd.set_detect_anomaly(True)
     assert is_anomaly_enabled()
     with autograd.set_detect_anomaly(False):
-        assert not is_anomaly_enabled() and modes.observers == []
+        assert not is_anomaly_enabled() and observe.observers == []
     assert is_anomaly_enabled()
     with pytest.raises(ZeroDivisionError), autograd.set_detect_anomaly(False):
         raise ZeroDivisionError
     assert is_anomaly_enabled()
     autograd.set_detect_anomaly(False)
-    assert not is_anomaly_enabled() and modes.observers == []
+    assert not is_anomaly_enabled() and observe.observers == []
 
 
 def test_blocks_nest_and_decorate():
     with autograd.detect_anomaly():
         with autograd.detect_anomaly(check_nan=False):
-            assert len(modes.observers) == 1
+            assert len(observe.observers) == 1
         assert is_anomaly_enabled()
 
     @autograd.detect_anomaly()

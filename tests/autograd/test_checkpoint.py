@@ -17,7 +17,7 @@ from minigrad.autograd.checkpoint import (
     checkpoint_sequential,
 )
 from minigrad.core.graph import OpNode, youngest_first
-from minigrad.core.modes import observing
+from minigrad.core.observe import observing
 from minigrad.errors import GraphFreedError, InPlaceError
 
 F64 = mg.float64

@@ -13,7 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck
 from minigrad.autograd.function import _ContextMethodMixin, once_differentiable
-from minigrad.core.modes import observing
+from minigrad.core.observe import observing
 from minigrad.errors import (
     AutogradError,
     DTypeError,

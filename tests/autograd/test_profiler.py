@@ -17,7 +17,7 @@ from minigrad.autograd import profiler
 from minigrad.autograd.profiler import load_nvprof, profile, record_function
 from minigrad.autograd.profiler.events import SORT_KEYS, FunctionEvent
 from minigrad.autograd.profiler.table import format_memory, format_time
-from minigrad.core import modes
+from minigrad.core import observe
 from minigrad.errors import AutogradError, DeviceError
 from tests.helpers.fake_device import FakeArray
 
@@ -308,7 +308,7 @@ def test_an_empty_profile_has_an_empty_table():
 def test_a_disabled_profile_is_an_ordinary_block():
     with profile(enabled=False) as prof:
         network()
-        assert modes.observers == []
+        assert observe.observers == []
     assert len(prof) == 0 and list(prof) == []
 
 
@@ -325,7 +325,7 @@ def test_after_an_exception_the_profile_holds_what_ran():
     with pytest.raises(ValueError, match=r"fit|broadcast|shape"), profile() as prof:
         mg.ones(2) + 1
         mg.ones(2) + mg.ones(3)
-    assert counts(prof) == {"add": 2} and modes.observers == []
+    assert counts(prof) == {"add": 2} and observe.observers == []
 
 
 def test_profiles_nest_and_a_region_may_outlive_one():
@@ -439,7 +439,7 @@ def test_without_a_device_there_is_a_clear_error(monkeypatch):
     for block in (profile(use_cuda=True), profiler.emit_nvtx()):
         with pytest.raises(DeviceError, match="no CUDA device with CuPy"), block:
             pass
-    assert modes.observers == []
+    assert observe.observers == []
     with profiler.emit_nvtx(enabled=False):
         network()
 
@@ -476,7 +476,7 @@ def test_nvtx_ranges_carry_sequence_numbers(fake_cuda):
     assert fake_cuda.count("pop") == len(pushed)
     with pytest.raises(ZeroDivisionError), profiler.emit_nvtx(), record_function("part"):
         raise ZeroDivisionError
-    assert fake_cuda[-2:] == ["part", "pop"] and modes.observers == []
+    assert fake_cuda[-2:] == ["part", "pop"] and observe.observers == []
 
 
 # ------------------------------------------------------------------------------------------- nvprof
@@ -606,16 +606,20 @@ def test_all_observers_hear_the_end_even_if_one_raises():
         def end(self, event):
             order.append(f"{self.name} ends")
 
-    with modes.observing(Ordered("outer")), modes.observing(Ordered("inner")):
+    with observe.observing(Ordered("outer")), observe.observing(Ordered("inner")):
         mg.ones(2) + 1
     assert order == ["outer begins", "inner begins", "inner ends", "outer ends"]
     first, second = Deaf(), Deaf(fails=True)
-    with modes.observing(first), modes.observing(second), pytest.raises(KeyError, match="observer"):
+    with (
+        observe.observing(first),
+        observe.observing(second),
+        pytest.raises(KeyError, match="observer"),
+    ):
         mg.ones(2) + 1
     assert (
         first.heard == second.heard == ["begin", "end"]
-        and modes.observers == []
-        and modes.observation.event is None
+        and observe.observers == []
+        and observe.observation.event is None
     )
 
 
@@ -635,9 +639,9 @@ def test_observers_of_threads_do_not_disturb_one_another():
     def work():
         for _ in range(200):
             counter = Counter()
-            with modes.observing(counter):
+            with observe.observing(counter):
                 mg.ones(2) + 1
-                with modes.unobserved():
+                with observe.unobserved():
                     mg.ones(2) + 1
                 mg.ones(2) + 1
             found.append((counter.begun, counter.ended))
@@ -647,7 +651,7 @@ def test_observers_of_threads_do_not_disturb_one_another():
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [(2, 2)] * 1200 and modes.observers == []
+    assert found == [(2, 2)] * 1200 and observe.observers == []
 
 
 def test_events_of_the_surface_have_pytorchs_names():

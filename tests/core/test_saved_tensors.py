@@ -590,7 +590,7 @@ def test_packed_values_go_with_the_graph_by_reference_count():
 
 
 def test_nothing_stays_behind_after_the_block():
-    from minigrad.core import modes
+    from minigrad.core import observe
 
     x = mg.ones(2, requires_grad=True)
     with hooks(mg, *same), hooks(mg, *same):
@@ -601,7 +601,7 @@ def test_nothing_stays_behind_after_the_block():
         hooks(mg, *same),
     ):
         raise KeyError
-    assert modes.observers == []
+    assert observe.observers == []
     assert type((x * x).grad_fn).__name__ == "OpNode"
 
 

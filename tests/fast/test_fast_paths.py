@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad import backend, fast
 from minigrad.autograd import forward_ad
-from minigrad.core import apply, modes, primitive
+from minigrad.core import apply, observe, primitive
 from minigrad.core.graph import youngest_first
 from minigrad.core.primitive import registry
 from minigrad.errors import InPlaceError, ShapeError
@@ -435,7 +435,7 @@ def test_a_parameter_is_updated_alike(update, dtype, other):
 
 def test_a_watched_update_is_seen():
     x = mg.ones(3)
-    with modes.observing(Watcher()) as watcher:
+    with observe.observing(Watcher()) as watcher:
         x -= 0.5
     assert watcher.seen == [("forward", "sub"), ("assign", None)]
     assert x.tolist() == [0.5, 0.5, 0.5]

@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim
-from minigrad.core import modes
+from minigrad.core import observe
 from minigrad.nn import functional as F
 from minigrad.program import Compiled, EagerWarning, Recorder
 from minigrad.program.payload import Recorded
@@ -737,7 +737,7 @@ def test_hooks_and_observers() -> None:
         def end(self, event: Any) -> None: ...
 
     watcher = Watcher()
-    with modes.observing(watcher), pytest.warns(EagerWarning, match="an observer is active"):
+    with observe.observing(watcher), pytest.warns(EagerWarning, match="an observer is active"):
         compiled()
     assert watcher.events > 2
     compiled()

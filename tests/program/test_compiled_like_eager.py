@@ -529,7 +529,7 @@ def _training() -> tuple[Any, Any]:
         facts = [(t.tolist(), t._version, type(t.array).__name__) for t in tensors]
         modes = (
             mg.is_grad_enabled(),
-            len(mg.core.modes.observers),
+            len(mg.core.observe.observers),
             repr(mg.functions.random_state()),
         )
         return repr((facts, gradients, states, modes))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import modes, primitive
+from minigrad.core import observe, primitive
 from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTooLargeError
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
@@ -26,7 +26,7 @@ from tests.helpers.work_count import work
 def traced(f, *args, **options):
     trace = validate(trace_function(f, *args, **options))
     assert check_laws(trace) == []
-    assert modes.observers == [] and modes.observation.event is None
+    assert observe.observers == [] and observe.observation.event is None
     return trace
 
 
@@ -492,7 +492,7 @@ def test_an_exception_inside_passes_through_untouched():
         and not getattr(problem, "__notes__", [])
         and problem.__cause__ is None
     )
-    assert modes.observers == [] and modes.observation.event is None
+    assert observe.observers == [] and observe.observation.event is None
     traced(lambda x: x * x, 1.0)
 
 
@@ -566,7 +566,7 @@ def test_several_threads_do_not_see_one_another():
     for t in threads:
         t.join()
     assert errors == [] and len(found) == 12 and all(t == expected for t in found)
-    assert modes.observers == []
+    assert observe.observers == []
 
 
 def test_tracing_leaves_no_garbage_behind():

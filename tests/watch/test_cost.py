@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.modes import observing
+from minigrad.core.observe import observing
 from minigrad.core.primitive import registry
 from minigrad.errors import ShapeError
 from minigrad.watch.cost import MODES, Cost, cost_of, count_operations

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import Array
-from ...core.graph import Node
-from ...core.modes import state
+from ...core.graph import Node, state
 from ...core.tensor import Leaf, Tensor, alias, grad_node, memory_version, wrap
 from ...core.views import View, assign
 from ...errors import AutogradError, InPlaceError

@@ -33,8 +33,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backend import is_differentiable
-from ...core import modes
-from ...core.modes import state
+from ...core import observe
+from ...core.graph import state
 from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import AutogradError, NotDifferentiableError
 from ...grad_mode import no_grad
@@ -151,8 +151,8 @@ class Function:
             if cls.vmap is not Function.vmap:
                 return run_rule(cls, args)
             args = joined(args)
-        if modes.observers:
-            return modes.run_observed(
+        if observe.observers:
+            return observe.run_observed(
                 "forward", cls._declaration, args, kwargs, lambda p, a, q: run(cls, a, q, split)
             )
         return run(cls, args, kwargs, split)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend import is_complex, is_differentiable, zeros
-from ...core import modes, primitive
+from ...core import observe, primitive
 from ...core.forward import lowered
-from ...core.modes import state
+from ...core.graph import state
 from ...core.tensor import Tensor, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, ShapeError
 from .context import FunctionCtx, contains
@@ -48,14 +48,14 @@ def push_through(
             rule, ctx, given, outs, level
         )
         pushed = (
-            modes.run_observed(
+            observe.run_observed(
                 "tangent",
                 cls._declaration,
                 (*args, tuple(outs) if len(outs) > 1 else outs[0], level),
                 {},
                 push,
             )
-            if modes.observers
+            if observe.observers
             else push(None, (), {})
         )
         for (result, out), tangent in zip(

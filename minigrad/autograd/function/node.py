@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...core import primitive
-from ...core.graph import Node, next_sequence_number
-from ...core.modes import state
+from ...core.graph import Node, next_sequence_number, state
 from ...core.tensor import Tensor, grad_node, make_pick, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
 from .context import FunctionCtx

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...batching import Batched
 from ...batching.boundary import enter, leave, shared
 from ...batching.value import axes_of, union
-from ...core.modes import state
+from ...core.graph import state
 from ...core.tensor import Tensor, grad_node
 from ...errors import BatchingError
 

@@ -12,7 +12,7 @@ from ... import backend
 from ...backend import DType
 from ...core import primitive
 from ...core.graph import OpNode
-from ...core.modes import Event, observing
+from ...core.observe import Event, observing
 from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import DTypeError
 from ..backward import grad

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.graph import Node, Pick
-from ...core.modes import Event
+from ...core.observe import Event
 
 
 def event_name(event: Event) -> str:

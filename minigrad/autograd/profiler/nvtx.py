@@ -8,9 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ... import backend
-from ...core import modes
+from ...core import observe
 from ...core.graph import Node
-from ...core.modes import Event
+from ...core.observe import Event
 from ...core.tensor import Tensor
 from ...errors import DeviceError
 from .names import event_name, place_of
@@ -43,12 +43,12 @@ class emit_nvtx:
                 " device with CuPy here. Use autograd.profiler.profile() to time the CPU."
             )
         self._emitter = _Emitter(backend.load_cupy().cuda.nvtx, self.record_shapes)
-        modes.add_observer(self._emitter)
+        observe.add_observer(self._emitter)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._emitter is not None:
-            modes.remove_observer(self._emitter)
+            observe.remove_observer(self._emitter)
             self._emitter = None
 
 

@@ -6,7 +6,7 @@ and figures are PyTorch's.
         y.backward()
     print(prof.key_averages().table(sort_by="self_cpu_time_total"))
 
-A profile is an observer of the engine's one instrumentation point (core/modes.py), so it sees
+A profile is an observer of the engine's one instrumentation point (core/observe.py), so it sees
 operations inside operations (the arithmetic of a backward rule) as nested events, and knows of each
 backward pull which forward operation it belongs to. It sees the thread that started it.
 
@@ -22,9 +22,9 @@ import time
 import tracemalloc
 from typing import Any
 
-from ... import backend
-from ...core import modes
-from ...core.modes import Event
+from ... import backend, regions
+from ...core import observe
+from ...core.observe import Event
 from ...core.tensor import Tensor
 from ...errors import AutogradError, DeviceError
 from ..frames import user_frames
@@ -77,12 +77,12 @@ class profile:
                 " to time the CPU."
             )
         self._listener = _Listener(self)
-        modes.add_observer(self._listener)
+        observe.add_observer(self._listener)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._listener is not None:
-            modes.remove_observer(self._listener)
+            observe.remove_observer(self._listener)
             self.function_events = self._listener.events()
 
     def _finished(self) -> EventList:
@@ -171,7 +171,7 @@ class record_function(contextlib.ContextDecorator):
         self._open: list[Any] = []
 
     def __enter__(self) -> record_function:
-        self._open.append(modes.region(self.name))
+        self._open.append(regions.region(self.name))
         self._open[-1].__enter__()
         return self
 

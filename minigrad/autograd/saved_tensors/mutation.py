@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from ...core import modes
+from ...core import observe
 from ...core.graph import Node, OpNode, Pick, Version
-from ...core.modes import Event
+from ...core.observe import Event
 from ..function.node import FunctionNode
 
 _copies = count()
@@ -139,7 +139,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutation]:
     state = _Mutation()
     _allowing.now = True
     try:
-        with modes.observing(state):
+        with observe.observing(state):
             yield state
     finally:
         _allowing.now = False

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 from ... import backend, explain
 from ...backend import PYTHON_SCALARS
-from ...core import modes
+from ...core import observe
 from ...core.backward import pull_operation
 from ...core.graph import Node, OpNode, Pick, Version
-from ...core.modes import Event
+from ...core.observe import Event
 from ...core.primitive import OUTPUT
 from ...core.tensor import Tensor, alias, wrap
 from ...errors import InPlaceError, ShapeError
@@ -86,7 +86,7 @@ class Packed:
             count,
         )
         before = tensor._version
-        with no_grad(), modes.unobserved():
+        with no_grad(), observe.unobserved():
             self.held = pack(tensor)
         if tensor._version != before:
             raise InPlaceError(
@@ -300,13 +300,13 @@ class saved_tensors_hooks:
             raise RuntimeError(_packing.refused)
         _packing.hooks.append((self.pack_hook, self.unpack_hook))
         if len(_packing.hooks) == 1:
-            modes.add_observer(_packing)
+            observe.add_observer(_packing)
 
     def __exit__(self, *_: object) -> None:
         _packing.hooks.pop()
         _packing.latest = None
         if not _packing.hooks:
-            modes.remove_observer(_packing)
+            observe.remove_observer(_packing)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -1,7 +1,4 @@
-"""What is switched on in this thread, and the one place from which the engine can be observed.
-
-`state.recording` is what `no_grad` turns off; `state.levels` are the open levels of forward mode.
-Both belong to a thread.
+"""The one place from which the engine can be observed.
 
 Every forward operation, every tangent, every backward pull and every write in place passes
 `run_observed`. Where no observer exists that costs one truth test of an empty list. Profiler,
@@ -15,43 +12,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any, Protocol
 
 from .primitive import Args, Params
-
-
-class State(threading.local):
-    """The switches of one thread.
-
-    recording: whether operations are recorded for reverse mode; levels: the numbers of the open
-    levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
-    walk: the nodes of the reverse pass under way, or None; needed: those of them on a path to what
-    is wanted.
-    """
-
-    recording = True
-    levels: tuple[int, ...] = ()
-    batches: tuple[Any, ...] = ()
-    walk: Any = None
-    needed: Any = None
-
-
-state = State()
-_level_numbers = count(1)
-
-
-@contextmanager
-def forward_level() -> Iterator[int]:
-    """Open a new, innermost level of forward mode. Its number is larger than those of all levels
-    that are open already."""
-    level = next(_level_numbers)
-    outer = state.levels
-    state.levels = (*outer, level)
-    try:
-        yield level
-    finally:
-        state.levels = outer
 
 
 class Event:
@@ -122,15 +85,10 @@ class Observer(Protocol):
 
 
 class Observation(threading.local):
-    """Who observes this thread, and what it is doing.
-
-    listening: the observers; event: the innermost event under way; owners: the modules whose calls
-    are under way, the outermost first.
-    """
+    """Who observes this thread (`listening`), and the innermost event under way."""
 
     listening: tuple[Observer, ...] = ()
     event: Event | None = None
-    owners: tuple[Any, ...] = ()
 
 
 observation = Observation()
@@ -170,27 +128,6 @@ def _node_of(result: Any) -> Any:
     results = result if isinstance(result, tuple) else (result,)
     nodes = [getattr(r, "node", None) for r in results]
     return next((node for node in nodes if node is not None), None)
-
-
-@contextmanager
-def region(name: str, about: Any = None) -> Iterator[None]:
-    """A stretch of the user's program with a name, shown to this thread's observers as an event of
-    the phase "region".
-
-    about: whatever the stretch belongs to; observers find it in the event's params.
-    """
-    if not observation.listening:
-        yield
-        return
-    event = Event("region", None, (), {"name": name, "about": about})
-    try:
-        event.begin()
-        yield
-    except BaseException as error:
-        event.error = error
-        raise
-    finally:
-        event.end()
 
 
 def tell(method: str, *details: Any) -> None:
