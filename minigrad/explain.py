@@ -121,7 +121,7 @@ def wrong_operands(
     prim: Any, args: Sequence[Any], params: dict[str, Any], error: Exception
 ) -> Exception | None:
     """After a call of an operation raised `error`: what was wrong with the call, or None."""
-    if isinstance(error, ShapeError):
+    if isinstance(error, ShapeError) or hasattr(error, "observer"):
         return None
     if isinstance(error, TypeError):
         return wrong_call(prim, len(args), params)
@@ -155,9 +155,12 @@ def refuse_complex(prim: Any, operands: Sequence[Any]) -> None:
             )
 
 
-def integers_in_range(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """After NumPy refused a Python integer: the arguments with Python integers reduced modulo 2ⁿ to
-    the range of the tensors' integer dtype, as in PyTorch; None if none is out of range."""
+def integers_in_range(args: tuple[Any, ...], error: OverflowError) -> tuple[Any, ...] | None:
+    """After NumPy refused a Python integer with `error`: the arguments with Python integers reduced
+    modulo 2ⁿ to the range of the tensors' integer dtype, as in PyTorch; None if none is out of
+    range."""
+    if hasattr(error, "observer"):
+        return None
     payloads = [getattr(a, "array", a) for a in args if hasattr(a, "dtype")]
     dtype = result_type(payloads) if payloads else None
     if dtype is None or dtype.kind not in "iu":

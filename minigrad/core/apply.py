@@ -44,8 +44,8 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         if reason is not None:
             raise reason from None
         raise
-    except OverflowError:  # NumPy refuses Python integers that the dtype cannot hold
-        wrapped = explain.integers_in_range(args)
+    except OverflowError as error:  # NumPy refuses Python integers that the dtype cannot hold
+        wrapped = explain.integers_in_range(args, error)
         if wrapped is None:
             raise
         return apply(prim, wrapped, params)
@@ -67,10 +67,10 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
                     return rewritten
     result = compute(prim, arrays, params)
     outs = (wrap(result),) if prim.outputs == 1 else tuple(map(wrap, result))
+    if prim.view:  # before the node: it may save the result, whose version counter this sets
+        mark_view(prim, args[0], params, outs[0])
     if recorded:
         record(prim, args, parents, params, outs)
-    if prim.view:
-        mark_view(prim, args[0], params, outs[0])
     if prim.kind != "constant" and any([type(a) is Tensor and a.tangents for a in args]):
         forward.push(prim, args, params, outs)
     return outs[0] if prim.outputs == 1 else outs

@@ -55,7 +55,7 @@ class Event:
         """Show the event to the observers."""
         observation.event = self
         for observer in self.listening:
-            observer.begin(self)
+            self._tell(observer, observer.begin)
             self.begun += 1
 
     def end(self) -> None:
@@ -64,11 +64,20 @@ class Event:
         observation.event = self.parent
         while self.begun:
             self.begun -= 1
+            observer = self.listening[self.begun]
             try:
-                self.listening[self.begun].end(self)
+                self._tell(observer, observer.end)
             except BaseException:
                 self.end()
                 raise
+
+    def _tell(self, observer: Observer, method: Callable[[Event], None]) -> None:
+        """An error of an observer gets the attribute `observer`: it is none of the operation's."""
+        try:
+            method(self)
+        except BaseException as error:
+            error.observer = observer  # type: ignore[attr-defined]
+            raise
 
     def __repr__(self) -> str:
         return f"<{self.phase} {getattr(self.primitive, 'name', self.primitive)}>"
@@ -85,9 +94,13 @@ class Observer(Protocol):
 
 
 class Observation(threading.local):
-    """Who observes this thread (`listening`), and the innermost event under way."""
+    """Who observes this thread, and the innermost event under way.
+
+    listening: the observers, without those that `unobserved` hides now; added: with those.
+    """
 
     listening: tuple[Observer, ...] = ()
+    added: tuple[Observer, ...] = ()
     event: Event | None = None
 
 
@@ -140,18 +153,25 @@ def tell(method: str, *details: Any) -> None:
 def add_observer(observer: Observer) -> None:
     """Show `observer` what this thread's engine does from now on."""
     observation.listening = (*observation.listening, observer)
+    observation.added = (*observation.added, observer)
     with _changing:
         observers.append(observer)
 
 
 def remove_observer(observer: Observer) -> None:
     """Undo the latest `add_observer(observer)` of this thread. Does nothing if there is none."""
-    listening = observation.listening
-    found = [i for i, o in enumerate(listening) if o is observer]
-    if found:
-        observation.listening = listening[: found[-1]] + listening[found[-1] + 1 :]
+    added = _without(observation.added, observer)
+    if len(added) < len(observation.added):
+        observation.listening = _without(observation.listening, observer)
+        observation.added = added
         with _changing:
             del observers[next(i for i, o in enumerate(observers) if o is observer)]
+
+
+def _without(some: tuple[Observer, ...], observer: Observer) -> tuple[Observer, ...]:
+    """`some` without the last occurrence of `observer`."""
+    found = [i for i, o in enumerate(some) if o is observer]
+    return some[: found[-1]] + some[found[-1] + 1 :] if found else some
 
 
 @contextmanager
@@ -167,9 +187,10 @@ def observing(observer: Observer) -> Iterator[Observer]:
 @contextmanager
 def unobserved() -> Iterator[None]:
     """Hide what happens inside from this thread's observers (for observers that run operations
-    themselves)."""
+    themselves). Those that are added inside see it, and stay."""
     before, observation.listening = observation.listening, ()
     try:
         yield
     finally:
-        observation.listening = before
+        seeing = {id(o) for o in (*before, *observation.listening)}
+        observation.listening = tuple([o for o in observation.added if id(o) in seeing])

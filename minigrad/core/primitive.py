@@ -231,6 +231,8 @@ class Primitive(Facets):
         if plan is None:
             needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])
             rules = self.pulls * len(needed) if self.variadic else self.pulls
+            if len(self.plans) >= 1000:  # of a variadic operation
+                self.plans.clear()
             plan = self.plans[mask] = Plan(rules, needed, self.variadic)
         return plan
 

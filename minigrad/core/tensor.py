@@ -262,14 +262,14 @@ def make_leaf(tensor: Tensor) -> None:
 def memory_version(tensor: Tensor) -> Version:
     """The counter of the tensor's memory, made on first use; afterwards the payload is an array
     that can be shared and overwritten."""
-    version = tensor.version
-    if version is None:
-        version = tensor.version = Version()
-        version.count = 0
-        tensor.array = backend.materialise(tensor.array)
+    if tensor.version is None:
+        made, array = Version(), backend.materialise(tensor.array)
+        made.count = 0
+        if tensor.version is None:  # no call follows, so CPython switches to no other thread
+            tensor.version, tensor.array = made, array
         if isinstance(tensor.node, Leaf):
-            tensor.node.array, tensor.node.version = tensor.array, version
-    return version
+            tensor.node.array, tensor.node.version = tensor.array, tensor.version
+    return tensor.version
 
 
 def grad_node(tensor: Tensor) -> Node | None:

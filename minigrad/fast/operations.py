@@ -57,8 +57,8 @@ def call(self: Any, *args: Any, **params: Any) -> Any:
         if count == 2:
             return self.on_two(args[0], args[1], params)
         return self.on_many(args, params)
-    except TypeError:
-        wrong = explain.wrong_call(self, len(args), params)
+    except TypeError as error:
+        wrong = explain.wrong_operands(self, args, params, error)
         if wrong is not None:
             raise wrong from None
         raise
@@ -108,6 +108,9 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
         out = _new_tensor(Tensor)
         out.array = y
         out.tangents = out.version = out.view_of = out.stored_grad = None
+        if view:
+            mark_view(prim, a, params, out)
+            y = out.array
         parent = a.node
         if parent is None or not recorded or not state.recording:
             out.node = None
@@ -122,8 +125,6 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
                 _keep(node, plan.sources, (a, out), (x, y))
             else:
                 node.saved = node.versions = ()
-        if view:
-            mark_view(prim, a, params, out)
         if recorded and a.tangents is not None:
             push(prim, (a,), params, (out,))
         return out
@@ -195,6 +196,9 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
         out = _new_tensor(Tensor)
         out.array = z
         out.tangents = out.version = out.view_of = out.stored_grad = None
+        if view:
+            mark_view(prim, a, params, out)
+            z = out.array
         if (left is None and right is None) or not recorded or not state.recording:
             out.node = None
         else:
@@ -215,8 +219,6 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
                 _keep(node, plan.sources, (a, b, out), (x, y, z))
             else:
                 node.saved = node.versions = ()
-        if view:
-            mark_view(prim, a, params, out)
         if tangents is not None and recorded:
             push(prim, (a, b), params, (out,))
         return out
@@ -275,6 +277,9 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
         if not tensors:
             return results[0] if single else tuple(results)
         outs = tuple([wrap(y) for y in results])
+        if view:
+            mark_view(prim, args[0], params, outs[0])
+            results[0] = outs[0].array
         if mask & (mask - 1) and recorded and state.recording:
             if not simple:
                 record(prim, args, parents, params, outs)
@@ -288,8 +293,6 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
                 node.shape, node.dtype = results[0].shape, results[0].dtype
                 node.unbroadcast = node.hooks = node.retained = node.tangents = None
                 _keep(node, plan.sources, (*args, outs[0]), (*arrays, results[0]))
-        if view:
-            mark_view(prim, args[0], params, outs[0])
         if dual and recorded:
             push(prim, args, params, outs)
         return outs[0] if single else outs

@@ -265,13 +265,13 @@ class _Rest:
         self.generators = dict(random.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
         self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
-        self.here = here.listening, here.event, calls.modules
+        self.here = here.listening, here.added, here.event, calls.modules
 
     def put_back(self) -> None:
         """Everything as it was."""
         here = observe.observation
         state.recording, state.levels, state.batches, state.walk, state.needed = self.modes
-        here.listening, here.event, calls.modules = self.here
+        here.listening, here.added, here.event, calls.modules = self.here
         while self.recorder in observe.observers:
             observe.observers.remove(self.recorder)
         self.recorder.open = False

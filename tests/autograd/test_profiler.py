@@ -623,6 +623,68 @@ def test_all_observers_hear_the_end_even_if_one_raises():
     )
 
 
+def test_observers_come_and_go_inside_an_unobserved_stretch():
+    heard = []
+
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def begin(self, event):
+            heard.append(self.name)
+
+        def end(self, event):
+            pass
+
+    hidden, gone, new = map(Named, ("hidden", "gone", "new"))
+    observe.add_observer(hidden), observe.add_observer(gone)
+    with observe.unobserved():
+        observe.add_observer(new), observe.remove_observer(gone)
+        mg.ones(2) + 1
+        with observe.unobserved():
+            mg.ones(2) + 1
+        mg.ones(2) + 1
+    assert heard == ["new", "new"], "those from before are hidden, the new one sees"
+    mg.ones(2) + 1
+    assert heard[2:] == ["hidden", "new"], "what was added stays, what was removed is gone"
+    observe.remove_observer(hidden), observe.remove_observer(new)
+    mg.ones(2) + 1
+    assert len(heard) == 4 and observe.observers == [] and observe.observation.listening == ()
+
+
+@pytest.mark.parametrize("moment", ["begin", "end"])
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (ValueError, lambda: mg.ones(2) + mg.ones(2)),
+        (ValueError, lambda: mg.ones(2) + mg.ones(3)),
+        (OverflowError, lambda: mg.tensor([1], dtype="uint8") + 1000),
+        (OverflowError, lambda: mg.ones(2, dtype="float64") + mg.ones(2)),  # a cast inside
+        (TypeError, lambda: mg.core.primitive.registry["exp"](mg.ones(2), axis=1)),
+    ],
+)
+def test_an_error_of_an_observer_is_not_taken_for_one_of_the_operation(error, call, moment):
+    class Raises:
+        raised = 0
+
+        def begin(self, event):
+            if moment == "begin":
+                self.fail()
+
+        def end(self, event):
+            if moment == "end":
+                self.fail()
+
+        def fail(self):
+            self.raised += 1
+            raise error("of the observer")
+
+    observer = Raises()
+    with observe.observing(observer), pytest.raises(error, match="of the observer"):
+        call()
+    assert observer.raised == 1 and observe.observers == [], "the operation is not tried again"
+
+
 def test_observers_of_threads_do_not_disturb_one_another():
     class Counter:
         def __init__(self):

@@ -7,8 +7,9 @@ from contextlib import nullcontext
 import pytest
 
 import minigrad as mg
-from minigrad.core.primitive import bilinear, elementwise, linear, registry
-from minigrad.errors import ShapeError
+from minigrad.core import tensor as core_tensor
+from minigrad.core.primitive import bilinear, elementwise, linear, primitive, registry
+from minigrad.errors import InPlaceError, ShapeError
 
 
 @pytest.fixture
@@ -84,3 +85,54 @@ def test_a_parameter_named_index_keeps_its_default_in_rules(declared):
     )
     x, t = mg.tensor([1.0, 2.0, 3.0]), mg.tensor([10.0, 20.0, 30.0])
     assert [v.item() for v in mg.func.jvp(pick, (x,), (t,))] == [3.0, 30.0]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_view_whose_rule_reads_its_result_guards_it_against_overwriting(declared, fast):
+    rule = lambda g, y: g * y
+    view = primitive("new", lambda xp, x: x[...], [rule], [rule], view=True)
+    with nullcontext() if fast else mg.fast.disabled():
+        for shape in ((2,), ()):
+            x = mg.ones(*shape, requires_grad=True)
+            base = x * 2
+            y = view(base)
+            total = y.sum()
+            total.backward(retain_graph=True)
+            assert x.grad.sum().item() == 4 * y.numel()
+            with mg.no_grad():
+                base.mul_(3)
+            assert y.tolist() == base.tolist()
+            with pytest.raises(InPlaceError, match="its output"):
+                total.backward()
+
+
+def test_an_operation_of_many_inputs_keeps_a_bounded_number_of_plans():
+    cat = registry["cat"]
+    leaf, constant = mg.ones(1, requires_grad=True), mg.ones(1)
+    for number in range(1, 1200):
+        inputs = [leaf if number >> bit & 1 else constant for bit in range(11)]
+        assert mg.cat(inputs).requires_grad
+        assert len(cat.plans) <= 1000
+    mg.cat(inputs).sum().backward()
+    assert leaf.grad.item() == (1199).bit_count()
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+@pytest.mark.parametrize("payload", [[1.0], 1.0])
+def test_a_version_counter_that_two_threads_make_at_once_is_one(
+    monkeypatch, requires_grad, payload
+):
+    x, seen = mg.tensor(payload), []
+    if requires_grad:
+        x.requires_grad_()
+        x.version = x.node.version = None
+
+    class Version(core_tensor.Version):
+        def __init__(self):  # the other thread runs here
+            if not seen:
+                seen.append(None)
+                seen[0] = core_tensor.memory_version(x), x.array
+
+    monkeypatch.setattr(core_tensor, "Version", Version)
+    assert (core_tensor.memory_version(x), x.array) == seen[0]
+    assert x.array is seen[0][1] and (not requires_grad or x.node.version is x.version)
