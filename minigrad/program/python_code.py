@@ -9,6 +9,7 @@ another call, or does something in the world outside, for all that is known.
 from __future__ import annotations
 
 import dis
+import functools
 import io
 import logging
 import random
@@ -121,8 +122,9 @@ class Names:
     dynamic: bool = False
 
 
+@functools.lru_cache(maxsize=1024)
 def names_in(code: types.CodeType) -> Names:
-    """All names in a function's code."""
+    """All names in a function's code. (Remembered: callers must not change the answer.)"""
     found = Names()
     stack = [code]
     while stack:

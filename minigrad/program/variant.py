@@ -245,9 +245,9 @@ def _extra_counts(
     counts: list[tuple[Tensor, int]], program: Program, inputs: list[Tensor]
 ) -> list[tuple[str, Any, int]]:
     """How often a call counts memory as overwritten beyond what the updates of its program count:
-    ("input" | "tensor" | "gradient", which
-    one, how often)."""
-    written: dict[int, int] = {}
+    ("input" | "tensor" | "gradient", which one, how often). Writing through `.data` does not count:
+    -1 for the update."""
+    written: dict[int, Tensor] = {}
     where: dict[int, tuple[str, Any]] = {id(t): ("input", i) for i, t in enumerate(inputs)}
     for number in program.updates:
         if number in program.captured:
@@ -262,7 +262,7 @@ def _extra_counts(
         else:
             tensor = inputs[program.inputs.index(number)]
         if tensor is not None:
-            written[id(memory_version(tensor))] = 1
+            written[id(memory_version(tensor))] = tensor
     for place in program.captured.values():
         if (
             isinstance(place.owner, Tensor)
@@ -270,9 +270,10 @@ def _extra_counts(
             and place.owner.stored_grad is not None
         ):
             where[id(place.owner.stored_grad)] = "gradient", place.owner
+    uncounted = written.keys() - {id(t.version) for t, _ in counts}
     pairs = [
-        (*where.get(id(t), ("tensor", t)), count - written.get(id(t.version), 0))
-        for t, count in counts
+        (*where.get(id(t), ("tensor", t)), count - (id(t.version) in written))
+        for t, count in [*counts, *((written[key], 0) for key in uncounted)]
     ]
     return [(kind, what, count) for kind, what, count in pairs if count]
 
