@@ -146,6 +146,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     from minigrad.cli import folders, processes
 
     _set_workers(config)
+    # The hundreds of processes of a run would each compile the tests, minigrad and their imports.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if config.option.usepdb or config.option.collectonly:
         return (yield)
     if hasattr(config, "workerinput"):

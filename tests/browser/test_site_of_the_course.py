@@ -1,5 +1,6 @@
-"""The site of the course itself, built once: every page opens from the disk and from a plain web
-server, and every picture on it steps.
+"""The site of the course itself, built once from the executed notebooks that other tests use too:
+every page opens from the disk and from a plain web server, and every picture on it steps.
+tests/lessons/test_site.py has a site whose build executes the cells.
 """
 
 import functools
@@ -10,6 +11,9 @@ import threading
 
 import pytest
 from minigrad.lessons import site
+from minigrad.lessons.edition import student_file
+
+from tests.helpers import lesson_runs
 
 pytestmark = [
     pytest.mark.whole,
@@ -29,7 +33,19 @@ ROOTS = ":is(.mg-root, .mt-root)"
 @pytest.fixture(scope="module")
 def course_site(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
-    site.build(place / "out")
+
+    def page_source(path):
+        if path.suffix == ".ipynb":
+            return (lesson_runs.run(path, "students") / lesson_runs.EXECUTED).read_bytes()
+        return student_file(path)
+
+    settings = site.settings
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "student_file", page_source)
+        patch.setattr(
+            site, "settings", lambda title: {**settings(title), "nb_execution_mode": "off"}
+        )
+        site.build(place / "out")
     assert [path.name for path in place.iterdir()] == ["out"], (
         "nothing is written beside the folder that was asked for"
     )

@@ -43,14 +43,15 @@ class Watcher:
         pass
 
 
+def no_fast_path(prim, args, params):
+    """In the place of the core, which must not be needed."""
+    pytest.fail(f"{prim.name} has no fast path")
+
+
 def both_ways(call):
     """What `call` gives by the fast paths and by the core; the first must not need the core."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            primitive,
-            "run",
-            lambda prim, args, params: pytest.fail(f"{prim.name} has no fast path"),
-        )
+        patch.setattr(primitive, "run", no_fast_path)
         short = call()
     with fast.disabled():
         long = call()
@@ -123,20 +124,54 @@ def test_most_operations_have_a_fast_path():
     assert len({case.primitive for case in PLAIN}) > 120
 
 
+def results(case, dtype):
+    """The results of a case for each choice of operands that require grad."""
+    arrays = case.inputs(dtype)
+    choices = itertools.product((False, True), repeat=len(arrays))
+    return [case.run(operands_of(arrays, wanted)) for wanted in choices]
+
+
+@pytest.fixture(scope="module")
+def by_the_core():
+    """A function that gives what a function of a case and a dtype returns without the fast paths.
+    It computes all cases at once: to switch the fast paths takes longer than a case.
+    """
+    known = {}
+
+    def look_up(compute, cases, case, dtype):
+        if compute not in known:
+            with fast.disabled():
+                known[compute] = {
+                    (one.id, name): compute(one, name)
+                    for one in cases
+                    for name in ("float32", "float64", "complex128")
+                    if offers(one, name)
+                }
+        return known[compute][case.id, dtype]
+
+    return look_up
+
+
+def offers(case, dtype):
+    return case.complex if dtype == "complex128" else case.real
+
+
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", PLAIN, ids=lambda case: case.id)
-def test_the_fast_path_leaves_the_same_graph(case, dtype):
+def test_the_fast_path_leaves_the_same_graph(case, dtype, by_the_core, monkeypatch):
     if case.fixed_dtype:
         pytest.skip("its result's dtype is a parameter")
-    arrays = case.inputs(dtype)
-    for wanted in itertools.product((False, True), repeat=len(arrays)):
-        short, long = both_ways(lambda wanted=wanted: case.run(operands_of(arrays, wanted)))
+    expected = by_the_core(results, PLAIN, case, dtype)
+    monkeypatch.setattr(primitive, "run", no_fast_path)
+    for short, long in zip(results(case, dtype), expected, strict=True):
         assert_same_graph(short, long)
 
 
-def value_and_gradients(case, arrays):
+def value_and_gradients(case, dtype):
     """The result of a case, its gradients with a fixed cotangent, and the gradients of those."""
+    arrays = case.inputs(dtype)
+    mg.manual_seed(5)
     inputs = [mg.tensor(a, requires_grad=i in case.differentiable()) for i, a in enumerate(arrays)]
     result = case.run(inputs)
     if not result.requires_grad:
@@ -157,16 +192,12 @@ def value_and_gradients(case, arrays):
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_fast_and_plain_give_the_same_bits(case, dtype):
-    if not (case.complex if dtype == "complex128" else case.real):
+def test_fast_and_plain_give_the_same_bits(case, dtype, by_the_core):
+    if not offers(case, dtype):
         pytest.skip("not offered for this dtype")
+    long = by_the_core(value_and_gradients, CASES, case, dtype)
     assert fast.is_enabled()
-    arrays = case.inputs(dtype)
-    mg.manual_seed(5)
-    short = value_and_gradients(case, arrays)
-    with fast.disabled():
-        mg.manual_seed(5)
-        long = value_and_gradients(case, arrays)
+    short = value_and_gradients(case, dtype)
     assert len(short) == len(long)
     for found, expected in zip(short, long, strict=True):
         assert same(found, expected)

@@ -4,6 +4,9 @@ asks first.
 A run of the tests may have several workers. They share a folder (`share`, called by conftest.py),
 and a lock for each edition makes the others wait for the one that executes it. Without such a
 folder each process executes what it needs.
+
+The students' edition is executed as for the site: where a widget would need a kernel, a page stands
+in the output.
 """
 
 from __future__ import annotations
@@ -98,7 +101,7 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
         options.append("--IPKernelApp.extra_extensions=['tests.helpers.lesson_traces']")
     with (
         tempfile.TemporaryDirectory(prefix="home-", dir=folder) as home,
-        _environment(home, folder),
+        _environment(home, folder, static=students),
     ):
         place = Path(home, "work")
         place.mkdir()
@@ -117,7 +120,7 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _environment(home: str, traces: Path) -> Iterator[None]:
+def _environment(home: str, traces: Path, static: bool) -> Iterator[None]:
     """The environment variables of the kernel; jupyter_client in this process reads some as
     well.
     """
@@ -127,8 +130,10 @@ def _environment(home: str, traces: Path) -> Iterator[None]:
     os.environ.update(HOME=home, MPLCONFIGDIR=str(Path(home, "matplotlib")), PYTHONPATH=str(ROOT))
     os.environ.update(JUPYTER_PREFER_ENV_PATH="1", PYTHONWARNINGS="", OPENBLAS_NUM_THREADS="1")
     os.environ[TRACES] = str(traces)
-    for name in ("NBGRADER_EXECUTION", "MPLBACKEND"):
+    for name in ("NBGRADER_EXECUTION", "MPLBACKEND", "MINIGRAD_STATIC"):
         os.environ.pop(name, None)
+    if static:
+        os.environ["MINIGRAD_STATIC"] = "1"
     try:
         yield
     finally:

@@ -20,6 +20,7 @@ from minigrad.viz.jacobian import jacobian_trace
 
 import minigrad as mg
 
+pytestmark = pytest.mark.usefixtures("smaller_cases")
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "04_cost_of_the_two_modes.ipynb"
 
 

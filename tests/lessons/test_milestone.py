@@ -20,6 +20,7 @@ from minigrad.lessons.workshop import FILE, MADE_IN, MILESTONE, mine, recorded, 
 
 from minigrad.trace import first_divergence
 
+pytestmark = pytest.mark.usefixtures("smaller_cases")
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 SMALL = "EPOCHS, SEEDS, POINTS = 12, 2, 60"

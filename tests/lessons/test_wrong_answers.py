@@ -10,18 +10,16 @@ import pytest
 from minigrad.lessons.grading import check, checking, known, predict
 from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.judge import judge
-from minigrad.lessons.grading.kinds.cost import Cost
 from minigrad.lessons.grading.local import run_cases
 
 from .wrong import answers, later_answers, own_engine_answers
 
+pytestmark = pytest.mark.usefixtures("smaller_cases")
 EXERCISES = known()
-SMALLER = {"fast_adjoints": Cost("fast_adjoints", n=5_000).make_cases}
-"""Cases of wrong answers that are not about time; that many operations are too deep for Python's
-stack as well.
-"""
-TOO_LONG = "took too long"
 WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG
+LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
+"""Cases for wrong answers that are right and take too long."""
+TOO_LONG = "took too long"
 ELSEWHERE = ("own_step",)
 """The milestone has a table of its own, in wrong/engines.py."""
 PREDICTIONS = sorted(
@@ -103,8 +101,7 @@ def test_a_wrong_answer_is_rejected_with_the_reason(name, what, monkeypatch):
     if says == TOO_LONG:
         seconds = exercise.limit_s
         monkeypatch.setattr(checking, "SECONDS", 3.0)  # as in a notebook
-    elif name in SMALLER:
-        monkeypatch.setattr(exercise, "make_cases", SMALLER[name])
+        monkeypatch.setattr(exercise, "make_cases", LARGE.get(name, exercise.make_cases))
     feedback = check(name, *given)
     text = str(feedback)
     assert feedback.points < exercise.max_points, text
@@ -188,7 +185,7 @@ RIGHT = {
     ),
     "a list of names for a set of marks": (
         "dangling",
-        (lambda o, out: tuple(n for n in o if n not in answers.needed(o, out)),),
+        (lambda o, out: tuple(set(o) - answers.needed(o, out)),),
     ),
     "a step in place": ("sgd", (lambda p, g, state: p.__isub__(0.05 * g),)),
 }

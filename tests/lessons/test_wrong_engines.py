@@ -18,6 +18,7 @@ LESSON = next((Path(__file__).resolve().parents[2] / "lessons").glob("11_*.ipynb
 CELLS = {
     c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
 }
+pytestmark = pytest.mark.usefixtures("smaller_cases")
 ALWAYS = (
     "topological_order: recursive",
     "topological_order: depth first, as met",

@@ -38,7 +38,7 @@ def test_all_cores_are_used_and_a_modules_fixture_is_made_once(tmp_path):
         (tests / name).write_text(SHARED)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_XDIST")}
-    environment |= {"PYTHONPATH": path, "PYTEST_ADDOPTS": ""}
+    environment |= {"PYTHONPATH": path, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     told = subprocess.run(
         [sys.executable, "-m", "pytest", "-q"],
         cwd=tmp_path,
@@ -51,3 +51,5 @@ def test_all_cores_are_used_and_a_modules_fixture_is_made_once(tmp_path):
     made = [path.read_text().split() for path in tests.glob("*.made")]
     assert [len(workers) for workers in made] == [1] * 6
     assert len({worker for (worker,) in made}) >= 2
+    compiled = {path.name.partition(".")[0] for path in (tests / "__pycache__").glob("*.pyc")}
+    assert compiled == {"conftest", *(f"test_{n}" for n in range(6))}, "kept for other processes"

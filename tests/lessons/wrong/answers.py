@@ -1141,7 +1141,7 @@ LESSON_8 = {
         "nothing": (one(lambda o, out: []), "is missing"),
         "everything": (one(lambda o, out: list(o)), "an output needs it"),
         "outputs too": (
-            one(lambda o, out: [*(n for n in o if n not in needed(o, out)), *out]),
+            one(lambda o, out: [*sorted(set(o) - needed(o, out)), *out]),
             "an output needs it",
         ),
     },
