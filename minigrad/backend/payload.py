@@ -226,17 +226,34 @@ class _IgnoreFloatErrors(threading.local):
 
     log(0) = -∞ and exp(1000) = ∞ are answers, and PyTorch gives them without a warning. NumPy keeps
     its error mode in a context variable, so `run` calls the function in a context in which that
-    variable is set. This costs 0.05 µs, `with np.errstate(...)` about 1 µs: half of a small
-    operation. Each thread has its own context, because a context runs in one thread at a time.
+    variable is set, and the block sets the variable. This costs 0.05 µs and 0.3 µs; `with
+    np.errstate(...)` about 1 µs: half of a small operation. Each thread has its own context,
+    because a context runs in one thread at a time.
     """
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
+        ((self._mode, self._ignored),) = context.items()
 
-    def __call__(self) -> np.errstate:
-        return np.errstate(all="ignore")
+    def __call__(self) -> _ModeSet:
+        return _ModeSet(self._mode, self._ignored)
+
+
+class _ModeSet:
+    """A context variable that has a value for a block."""
+
+    __slots__ = ("_before", "_value", "_variable")
+
+    def __init__(self, variable: contextvars.ContextVar[Any], value: Any) -> None:
+        self._variable, self._value = variable, value
+
+    def __enter__(self) -> None:
+        self._before = self._variable.set(self._value)
+
+    def __exit__(self, *_: Any) -> None:
+        self._variable.reset(self._before)
 
 
 ignore_float_errors = _IgnoreFloatErrors()

@@ -3,10 +3,10 @@ simplified, saved, drawn and run again.
 
 Read in this order: `instructions` and `program` (the data), `payload`, `recorder` and `tracing`
 (how a program comes from a function), `passes` (how it is made smaller), `memory`, `lower` and
-`run` (how it is run without waste), `environment` and `guards` (what a function can find, and
-whether that is still so), `snapshot`, `outcome`, `variant` and `compiled` (a training step that is
-replayed only where that is right), `fused` and `capture` (kernels and graphs for CUDA devices),
-`files`, `as_trace`.
+`run` (how it is run without waste), `environment`, `guards` and `ready_code` (what a function can
+find, and whether that is still so), `snapshot`, `outcome`, `variant` and `compiled` (a training
+step that is replayed only where that is right), `fused` and `capture` (kernels and graphs for CUDA
+devices), `files`, `as_trace`.
 """
 
 from .compiled import Compiled, EagerWarning, compile

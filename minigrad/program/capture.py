@@ -117,7 +117,9 @@ class CapturedProgram(Replayer):
                 self._capture(payloads, arrays)
         return payloads, None
 
-    def run(self, tensors: Sequence[Any], payloads: list[Any], where: Any) -> Any:
+    def run(
+        self, tensors: Sequence[Any], payloads: list[Any], where: Any, filled: Any = None
+    ) -> Any:
         """One launch, on the current stream, on what `checked` found in order."""
         counted: dict[Any, dict[str, Any]] = {}
         for update in self.updates:

@@ -142,6 +142,9 @@ class Compiled:
             return self._eager(reason, args, kwargs)
         variants = self._variants.setdefault(arguments.key, [])
         for variant in variants:
+            values = variant.values(arguments.tensors)
+            if values is not None:
+                return self._replay(variant, arguments, ([], variant.layout, values))
             difference = variant.difference(arguments)
             if difference is None:
                 break
@@ -158,21 +161,26 @@ class Compiled:
         except ProgramError as error:  # a captured tensor has another dtype, a state was replaced
             variants.remove(variant)
             return self._another(arguments, variants, str(error))
+        return self._replay(variant, arguments, ready)
+
+    def _replay(self, variant: Variant, arguments: Arguments, ready: Any) -> Any:
+        """The program, on what was found in order."""
         try:
             result = variant.replay(arguments.tensors, *ready)
         # an eager run makes what there is to make before it raises, or does not raise
         except Exception as error:
             if isinstance(error, ProgramError):
                 variant.problem = str(error).rstrip(".")
+                variant.forget()
             return self._eager(
                 f"a replay failed: {type(error).__name__}: {error}".rstrip("."),
-                args,
-                kwargs,
+                arguments.args,
+                arguments.kwargs,
                 warn=False,
             )
         self.reason = variant.plain
         if self.reason is not None:
-            self._warn(self.reason, stacklevel=3)
+            self._warn(self.reason, stacklevel=4)
         self.statistics["replayed"] += 1
         variant.replays += 1
         return result

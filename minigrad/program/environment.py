@@ -45,7 +45,7 @@ from ..core.tensor import Tensor
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from . import python_code
-from .guards import MISSING, PLAIN, Guard, TensorGuard, TextGuard
+from .guards import MISSING, PLAIN, Guard, Path, TensorGuard, TextGuard
 from .program import Program
 from .python_code import (
     CALLABLES,
@@ -63,6 +63,8 @@ from .python_code import (
 
 MOST = 20_000
 """Things to look at; who can reach more is not compiled."""
+FEW = 8
+"""Items up to which those of a list are compared one by one."""
 SMALL_ARRAY = 4096
 """Bytes up to which an array of numbers (not a tensor) is compared by its contents."""
 IMMUTABLE_KINDS = (
@@ -194,7 +196,10 @@ class Environment:
                 self._guard(name, labels, lambda: itertools.chain(thing, thing.values()))
             self._more_than(dict, name, thing)
         elif isinstance(thing, list | tuple | collections.deque):
-            self._guard(name, [f"{name}[{i}]" for i in range(len(thing))], lambda: thing)
+            few = type(thing) in (list, tuple) and len(thing) <= FEW
+            paths = [(thing, f"[{i}]") for i in range(len(thing))] if few else []
+            labels = [f"{name}[{i}]" for i in range(len(thing))]
+            self._guard(name, labels, lambda: thing, paths, (thing, ""))
             self._more_than((list, tuple, collections.deque), name, thing)
         elif isinstance(thing, set | frozenset):
             self._guard(name, [f"an item of {name}"] * len(thing), lambda: thing)
@@ -275,7 +280,7 @@ class Environment:
                 " or an argument"
             )
         else:
-            self.guards.append(Guard(name, [name], lambda: [bytes(thing)]))
+            self.guards.append(Guard(name, [name], lambda: [bytes(thing)], fresh=True))
 
     def _object(self, name: str, thing: Any, known: set[str]) -> None:
         """An object of any other kind; `known`: attributes that are not to be looked at."""
@@ -295,8 +300,15 @@ class Environment:
             self.guards.append(Guard(name, labels, lambda: (type(thing), *own)))
         self._queue += [(kind.__name__, kind) for kind in kinds]
 
-    def _guard(self, name: str, labels: list[str], read: Callable[[], Iterable[Any]]) -> None:
-        guard = Guard(name, labels, read)
+    def _guard(
+        self,
+        name: str,
+        labels: list[str],
+        read: Callable[[], Iterable[Any]],
+        paths: Iterable[Path] = (),
+        whole: Path | None = None,
+    ) -> None:
+        guard = Guard(name, labels, read, paths, whole)
         self.guards.append(guard)
         self._queue += zip(labels, guard.kept, strict=False)
 
@@ -304,12 +316,14 @@ class Environment:
         code, cells = function.__code__, function.__closure__ or ()
         if not is_users(code.co_filename):
             if cells:
-                self._guard(name, list(code.co_freevars), lambda: [_content(c) for c in cells])
+                read = lambda: [_content(c) for c in cells]
+                self._guard(name, list(code.co_freevars), read, _contents(cells))
             self._queue += [(name, function.__defaults__), (name, function.__kwdefaults__)]
             return
         labels = [f"the code of {name}", f"the defaults of {name}", f"the defaults of {name}"]
         labels += code.co_freevars
         labels += [f"{name}.{attribute}" for attribute in vars(function)]
+        own = [(function, f".{what}") for what in ("__code__", "__defaults__", "__kwdefaults__")]
         self._guard(
             name,
             labels,
@@ -320,6 +334,8 @@ class Environment:
                 *map(_content, cells),
                 *vars(function).values(),
             ],
+            [*own, *_contents(cells)],
+            (function, ".__dict__"),
         )
         names = python_code.names_in(code)
         self._words |= names.attributes
@@ -336,7 +352,9 @@ class Environment:
         found = function.__globals__
         wanted = sorted(names.variables)
         if wanted:
-            self._guard(name, wanted, lambda: [found.get(n, MISSING) for n in wanted])
+            self._guard(
+                name, wanted, lambda: [found.get(n, MISSING) for n in wanted], _items(found, wanted)
+            )
         self._queue += [(n, getattr(builtins, n, None)) for n in wanted if n not in found]
 
     def _imports(
@@ -350,7 +368,8 @@ class Environment:
             wanted += dict.fromkeys((full.partition(".")[0], full))
         if wanted:
             modules = sys.modules
-            self._guard(name, wanted, lambda: [modules.get(n, MISSING) for n in wanted])
+            read = lambda: [modules.get(n, MISSING) for n in wanted]
+            self._guard(name, wanted, read, _items(modules, wanted))
 
     def _optimizer(self, name: str, optimizer: Optimizer) -> None:
         """Its settings. Its state changes with each step, and programs read it again; rates on a
@@ -364,6 +383,7 @@ class Environment:
                 name,
                 [f"the setting {key}" for key in keys],
                 functools.partial(_values_of, group, keys),
+                _items(group, keys),
             )
         labels = [f"{name}.param_groups[{i}]" for i in range(len(optimizer.param_groups))]
         self._guard(f"{name}.param_groups", labels, lambda: optimizer.param_groups)
@@ -382,7 +402,7 @@ class Environment:
                 " it a tensor, or an argument"
             )
             return
-        self.guards.append(Guard(name, [name], lambda: [array.tobytes()]))
+        self.guards.append(Guard(name, [name], lambda: [array.tobytes()], fresh=True))
 
     def _attributes(self, name: str, instance: Any, known: set[str]) -> None:
         """Guard those attributes of an object that the code can ask for: all of the library's
@@ -414,7 +434,8 @@ class Environment:
             return
         if a_class and "" not in known:  # another attribute may change what operators mean
             known.add("")
-            self._guard(name, [f"how many attributes {name} has"], lambda: [len(own)])
+            label = f"how many attributes {name} has"
+            self.guards.append(Guard(name, [label], lambda: [len(own)], fresh=True))
         every = self._dynamic and not isinstance(instance, Optimizer)
         called = _called_by_the_library(instance) if a_class else frozenset()
         new = sorted(
@@ -432,6 +453,7 @@ class Environment:
                 name,
                 [f"{name}.{key}" for key in new],
                 lambda: [_plain_attribute(own.get(key, MISSING)) for key in new],
+                _items(own, new),
             )
 
     def _of_module(self, name: str, module: Any, known: set[str]) -> None:
@@ -452,12 +474,14 @@ class Environment:
                 return
             self._foreign(f"{name}.{k}", own[k])
         if functions:
-            found = Guard(name, functions, lambda: [own.get(k, MISSING) for k in functions])
-            self.guards.append(found)
+            read = lambda: [own.get(k, MISSING) for k in functions]
+            self.guards.append(Guard(name, functions, read, _items(own, functions)))
         data = [k for k in new if k not in functions]
         if data:
             labels = [f"{name}.{k}" for k in data]
-            self._guard(name, labels, lambda: [own.get(k, MISSING) for k in data])
+            self._guard(
+                name, labels, lambda: [own.get(k, MISSING) for k in data], _items(own, data)
+            )
 
 
 # ------------------------------------------------------------------------------------------ helpers
@@ -507,6 +531,18 @@ def _called_by_the_library(kind: type) -> frozenset[str]:
 
 def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:
     return [group.get(key, MISSING) for key in keys]
+
+
+def _items(mapping: Any, keys: Iterable[str]) -> list[Path]:
+    """Where the items of a dictionary are found, and where one is missing."""
+    return [
+        (mapping, f"[{key!r}]" if key in mapping else f".get({key!r}, MISSING)") for key in keys
+    ]
+
+
+def _contents(cells: Iterable[Any]) -> list[Path]:
+    """Where the variables of a closure are found."""
+    return [(cell, ".cell_contents") for cell in cells]
 
 
 def _content(cell: Any) -> Any:

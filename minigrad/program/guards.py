@@ -1,9 +1,10 @@
 """Guards: what a replay takes for granted of Python's variables and of tensors, and whether it
 still holds.
 
-A guard remembers values; `difference` says in words what has changed. It looks at identities first,
-which is fast and nearly always enough, because a compiled function asks all its guards in each
-call.
+A guard remembers values; `difference` says in words what has changed. In nearly all calls nothing
+has. So each guard also writes itself as an expression that is true while it finds the very objects
+that it has kept, and a replay asks all its guards in one function (ready_code.py). Only if that
+says no, `difference` compares values.
 """
 
 from __future__ import annotations
@@ -20,19 +21,58 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Kinds of values that are compared by what they are, and that lead to nothing else."""
 MISSING = object()
 """The value of a variable that does not exist."""
+Path = tuple[Any, str]
+"""Where a value is found: the object that holds it, and what is written behind its name."""
+Namer = Callable[[Any], str]
+"""Gives an object a name in the code that is written."""
 
 
 class Guard:
     """Some variables: `read` gives their values, `labels` their names; `name` is what holds
     them.
+
+    paths: where each value is found, if that can be written; whole: the container that has all of
+    them and no others; fresh: `read` makes new objects, all of them bytes or int.
     """
 
-    __slots__ = ("ids", "kept", "labels", "name", "read")
+    __slots__ = ("fresh", "ids", "kept", "labels", "name", "paths", "read", "whole")
 
-    def __init__(self, name: str, labels: list[str], read: Callable[[], Iterable[Any]]) -> None:
-        self.name, self.labels, self.read = name, labels, read
+    def __init__(
+        self,
+        name: str,
+        labels: list[str],
+        read: Callable[[], Iterable[Any]],
+        paths: Iterable[Path] = (),
+        whole: Path | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.name, self.labels, self.read, self.fresh = name, labels, read, fresh
+        self.paths, self.whole = list(paths), whole
         self.kept = list(read())
         self.ids = [*map(id, self.kept)]
+
+    def text(self, named: Namer) -> str:
+        """An expression that is true while the values are the objects that were kept. It may raise
+        where they are not."""
+        if self.fresh:
+            return f"[*{named(self.read)}()] == {named(self.kept)}"
+        if not self._leads():
+            return f"[*map(id, {named(self.read)}())] == {named(self.ids)}"
+        pairs = zip(self.paths, self.kept, strict=True)
+        tests = [f"{named(holder)}{path} is {named(kept)}" for (holder, path), kept in pairs]
+        if self.whole is not None:
+            holder, path = self.whole
+            count = len(eval(f"it{path}", {"it": holder}))
+            tests.insert(0, f"len({named(holder)}{path}) == {count}")
+        return " and ".join(tests) or "True"
+
+    def _leads(self) -> bool:
+        """Whether the paths lead to the values that were kept."""
+        try:
+            now = [eval(f"it{path}", {"it": it, "MISSING": MISSING}) for it, path in self.paths]
+        except (LookupError, AttributeError, ValueError):
+            return False
+        return [*map(id, now)] == self.ids and (bool(now) or self.whole is not None)
 
     def difference(self) -> str | None:
         """The first variable whose value has changed."""
@@ -57,6 +97,10 @@ class TextGuard(Guard):
     def __init__(self, name: str, labels: list[str], texts: dict[str, str]) -> None:
         super().__init__(name, labels, lambda: itertools.chain(texts, texts.values()))
         self.texts, self.copy, self.order = texts, dict(texts), list(texts)
+
+    def text(self, named: Namer) -> str:
+        texts = named(self.texts)
+        return f"{texts} == {named(self.copy)} and [*{texts}] == {named(self.order)}"
 
     def difference(self) -> str | None:
         if self.texts == self.copy and [*self.texts] == self.order:
@@ -109,6 +153,21 @@ class TensorGuard:
             )
         return None
 
+    def text(self, named: Namer, gradients: bool) -> str:
+        """An expression that is true while `difference` finds nothing, but for shape and dtype of
+        a tensor that is checked elsewhere."""
+        if self.hooked:
+            return f"{named(self.difference)}({gradients}) is None"
+        t, node = named(self.tensor), named(self.node)
+        tests = [f"{t}.node is {node}"]
+        if self.node is not None:
+            tests.append(f"not ({node}.hooks or {node}.has_post_hooks)")
+        if gradients:
+            tests.append(f"{t}.stored_grad is {'not ' if self.has_grad else ''}None")
+        if not self.checked_elsewhere:
+            tests.append(array_text(named, f"{t}.array", self.shape, self.dtype, self.strides))
+        return " and ".join(tests)
+
     def problem(self) -> str | None:
         """Why a step that uses this tensor cannot be recorded."""
         t, node = self.tensor, self.tensor.node
@@ -121,6 +180,14 @@ class TensorGuard:
         if self.hooked:
             return f"a hook waits for the gradient of {self.name}"
         return None
+
+
+def array_text(named: Namer, array: str, shape: Any, dtype: Any, strides: Any) -> str:
+    """An expression that is true while an array is of this type and lies in memory as it did."""
+    return (
+        f"{array}.shape == {named(shape)} and {array}.dtype is {named(dtype)}"
+        f" and {array}.strides == {named(strides)}"
+    )
 
 
 def _has_hooks(node: Any) -> bool:

@@ -57,6 +57,12 @@ class Lowered(GeneratedCode):
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
         self.taken_over = 0  # results written over an operand
         self._constant = set(program.constants)  # values that are the same in every run
+        # gradients with new memory in each run, in which nothing else that lives on lies
+        lives = [facts.root[n] for n in program.kept()]
+        self.owned = {
+            n for n in program.gradients.values() if n is not None and lives.count(n) == 1
+        }
+        self.owned -= {*program.inputs, *program.captured, *program.constants}
         self._write()
         self.arena.arrange()
         del self.program  # which owns this: memory shall return by reference counts

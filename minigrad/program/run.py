@@ -14,7 +14,7 @@ each run takes buffers of its own.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
@@ -29,6 +29,7 @@ from ..backend import (
 from ..core.apply import compute
 from ..core.tensor import Tensor, overwrite_payload, wrap
 from ..errors import ProgramError
+from .bindings import TensorBinding
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
@@ -215,16 +216,22 @@ class Replayer:
             raise OverlapError(SHARED)
 
     def run(
-        self, tensors: Sequence[Any], payloads: list[Any], where: tuple[Any, ...] | None
+        self,
+        tensors: Sequence[Any],
+        payloads: list[Any],
+        where: tuple[Any, ...] | None,
+        filled: list[Any] | None = None,
     ) -> Any:
-        """One run, on what `checked` found in order. What ends it before something was written
-        leaves the random numbers as they were."""
+        """One run, on what `checked` found in order, or on the values that are `filled` in already.
+        What ends it before something was written leaves the random numbers as they were."""
         random = functions.random_state() if self.draws else None
         parts = None
         try:
             counted: dict[Any, dict[str, Any]] = {}
             for update in self.updates:
                 update.count(counted)
+            if filled is not None:
+                payloads = [filled[n] for n in self.program.inputs]
             if where is None:
                 values: Any = interpret(self.program, payloads)
             elif where not in self.spaces:
@@ -234,8 +241,9 @@ class Replayer:
                     parts = self.spaces[where].pop()
                 except IndexError:  # the first run on buffers, or another thread has them
                     parts = self.lowered[where].workspace()
-                values = self._run(parts, payloads)
-            outcome = self.outcome(values, tensors)
+                values = self._run(parts, self._filled(payloads) if filled is None else filled)
+            owned = self.lowered[where].owned if parts is not None and where is not None else ()
+            outcome = self.outcome(values, tensors, owned)
         except BaseException:
             if random is not None:
                 functions.set_random_state(random)
@@ -257,13 +265,17 @@ class Replayer:
         self.spaces[layout] = []
         return values
 
-    def _run(self, parts: list[Callable[[list[Any]], None]], payloads: list[Any]) -> list[Any]:
+    def _filled(self, payloads: list[Any]) -> list[Any]:
+        """The values by number, so far only those of inputs and captured arrays."""
         program = self.program
         v: list[Any] = [None] * len(program.types)
         for number, payload in zip(program.inputs, payloads, strict=True):
             v[number] = payload
         for number, place in self.places:
             v[number] = place.array
+        return v
+
+    def _run(self, parts: list[Callable[[list[Any]], None]], v: list[Any]) -> list[Any]:
         for number, place in self.numbers:
             v[number] = place.array
         with backend.ignore_float_errors():
@@ -272,10 +284,10 @@ class Replayer:
         return v
 
     def outcome(
-        self, values: Any, tensors: Sequence[Any]
+        self, values: Any, tensors: Sequence[Any], owned: Iterable[int] = ()
     ) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
         """The results as tensors; what is to be written where, as pairs of a tensor or place and an
-        array; leaves with their gradients."""
+        array; leaves with their gradients, copied but for those `owned` (see lower.py)."""
         program = self.program
         results = [
             wrap(fresh(values[n]) if copy else values[n])
@@ -287,10 +299,14 @@ class Replayer:
             array = fresh(values[value]) if value in self.copied_updates else values[value]
             place = program.captured.get(number)
             new.append((tensors[program.inputs.index(number)] if place is None else place, array))
-        gradients = [
-            (program.captured[number].tensor, None if value is None else wrap(fresh(values[value])))
-            for number, value in program.gradients.items()
-        ]
+        gradients: list[tuple[Any, Any]] = []
+        for number, source in program.gradients.items():
+            gradient = None
+            if source is not None:
+                array = values[source]
+                new_memory = source in owned and array.base is None
+                gradient = wrap(array if new_memory else fresh(array))
+            gradients.append((program.captured[number].tensor, gradient))
         return results, new, gradients
 
     def results(
@@ -328,7 +344,10 @@ class Replayer:
 
     def _write(self, place: Any, array: Any) -> None:
         """Put an update where it belongs."""
-        place.write(array)
+        if type(place) is TensorBinding:
+            overwrite_payload(place.tensor, array)
+        else:
+            place.write(array)
 
     # --------------------------------------------------------------------------------------- inputs
 

@@ -16,6 +16,7 @@ from .environment import Environment
 from .lower import shaped_by_values
 from .outcome import Outcome
 from .passes import hashable
+from .ready_code import Ready, ready_code
 from .recorder import Recorder, name_of
 from .run import Replayer
 from .snapshot import MADE_STATE, Snapshot
@@ -53,6 +54,9 @@ class Variant:
             None  # why it is replayed without the graph or the kernels that were asked for
         )
         self.runner: Replayer | None = None
+        self._ready: Ready | None = None  # asks in one function whether nothing has changed
+        self.layout: Any = None  # the memory layout for which it was written
+        self._slow = 0  # replays that it did not allow, or that there were without it
         self.ready = False
         self.replays = 0
 
@@ -186,7 +190,9 @@ class Variant:
             self.runner = program.replayer = Replayer(program)
         self.runner.alone, self.runner.finish = self.writes, self.outcome.finish
         try:
-            return self.runner.checked(tensors)
+            payloads, layout = self.runner.checked(tensors)
+            self._learn(payloads, layout)
+            return payloads, layout
         except CaptureError as error:
             self._without(error)
             self.runner = program.replayer = Replayer(program)
@@ -204,10 +210,30 @@ class Variant:
             f" {error}".rstrip(".")
         )
 
-    def replay(self, tensors: list[Tensor], payloads: Any, layout: Any) -> Any:
-        """Run the program on what `prepare` found in order."""
+    def replay(self, tensors: list[Tensor], *ready: Any) -> Any:
+        """Run the program on what `prepare` or `values` found in order."""
         assert self.runner is not None
-        return self.runner.run(tensors, payloads, layout)
+        return self.runner.run(tensors, *ready)
+
+    def forget(self) -> None:
+        """There is a problem: let the long way find it."""
+        self._ready = None
+
+    def _learn(self, payloads: list[Any], layout: Any) -> None:
+        """Write what was found in order as one function. Where the objects are others in each call
+        that would be in vain: it is written in fewer and fewer of them."""
+        assert self.runner is not None
+        if type(self.runner) is not Replayer or layout is None:
+            return
+        self._slow += 1
+        if self._slow & (self._slow - 1) == 0:
+            self._ready = ready_code(self.environment, self.outside, self.runner, payloads)
+            self.layout = layout
+
+    def values(self, tensors: list[Tensor]) -> list[Any] | None:
+        """The values that a replay starts from, if one function can tell that nothing has changed;
+        else None."""
+        return None if self._ready is None else self._ready(tensors)
 
 
 # ------------------------------------------------------------------------------------------ helpers
