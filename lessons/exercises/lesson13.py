@@ -18,6 +18,7 @@ from minigrad.watch import trace_function
 from ..grading.exercise import Case, Exercise, Misconception
 from ..grading.judge import same
 from ..grading.kinds import Number
+from ..grading.words import shown
 from .engine_in_use import OPERATION
 from .made import by_name
 
@@ -76,12 +77,8 @@ def _as_graded(exercise: Exercise) -> Callable[[Case, Any], str]:
 
 def _present(name: str) -> Callable[[Case], str]:
     def present(case: Case) -> str:
-        of = ", ".join(
-            np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["inputs"]
-        )
-        seeds = ", ".join(
-            np.array2string(np.asarray(x), precision=4, separator=", ") for x in case.args["seeds"]
-        )
+        of = ", ".join(shown(np.asarray(x)) for x in case.args["inputs"])
+        seeds = ", ".join(shown(np.asarray(x)) for x in case.args["seeds"])
         return f"the {case.args['what']} of {name} at {of}" + (
             f" with the seed {seeds}" if seeds else ""
         )

@@ -12,6 +12,7 @@ classic mistakes through the cases and tells which of them would get full points
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import importlib
 import importlib.util
@@ -438,6 +439,8 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
     there and cannot be told apart: an exercise lists only those that concern it.
     """
     cases, missed, caught = exercise.cases(seed), [], 0
+    undiagnosed = copy.copy(exercise)
+    undiagnosed.misconceptions = ()  # a diagnosis tries every mistake; only verdicts count here
     for mistake in exercise.misconceptions:
         returned, concerned = [], []
         for case in cases:
@@ -448,7 +451,7 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
             except (ArithmeticError, ValueError, KeyError, TypeError, IndexError):
                 concerned.append(True)
                 returned.append(Returned(error="the mistake ends in an exception.", kind="raised"))
-        items = judge(exercise, cases, returned).items
+        items = judge(undiagnosed, cases, returned).items
         if all(item.right for item, counts in zip(items, concerned, strict=True) if counts):
             missed.append(mistake.name)
         else:
