@@ -43,13 +43,26 @@ are left to you, so their checks say “not started”. \
 To work on a lesson and have your answers checked, open the
 course in JupyterLab: `minigrad lab`.
 
+"""
+
+LESSON_PAGES = """
 ```{{toctree}}
 :caption: Lessons
 :maxdepth: 1
 
-{lessons}
+{pages}
 ```
 """
+
+PART_TWO = """
+```{{toctree}}
+:caption: "Part II: what derivatives are for"
+:maxdepth: 1
+
+{pages}
+```
+"""
+FIRST_OF_PART_TWO = "16"
 
 DOCUMENTS = """
 ```{{toctree}}
@@ -119,20 +132,27 @@ def build(
         (source / "_static").mkdir(parents=True)
         for path in [*notebooks, *others]:
             (source / path.name).write_bytes(student_file(path))
-        index = INDEX.format(title=title, lessons="\n".join(path.stem for path in notebooks))
-        for caption, documents in ((DOCUMENTS, True), (BESIDE, False)):
-            pages = [path.stem for path in others if path.stem.startswith("documents") == documents]
-            if pages:
-                index += caption.format(pages="\n".join(pages))
+        (source / "index.md").write_text(_index(title, notebooks, others), encoding="utf-8")
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
-        (source / "index.md").write_text(index, encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():
             (source / "_static" / name).write_text(text, encoding="utf-8")
         _run_sphinx(source, Path(place), title, verbose)
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
+
+
+def _index(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:
+    """The first page: a list of links under each caption."""
+    lists: dict[str, list[str]] = {LESSON_PAGES: [], PART_TWO: [], DOCUMENTS: [], BESIDE: []}
+    for path in notebooks:
+        lists[PART_TWO if path.stem >= FIRST_OF_PART_TWO else LESSON_PAGES].append(path.stem)
+    for path in others:
+        lists[DOCUMENTS if path.stem.startswith("documents") else BESIDE].append(path.stem)
+    return INDEX.format(title=title) + "".join(
+        caption.format(pages="\n".join(pages)) for caption, pages in lists.items() if pages
+    )
 
 
 def _publish(site: Path, folder: Path) -> None:

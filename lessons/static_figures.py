@@ -783,6 +783,71 @@ def zoo() -> Picture:
     return p
 
 
+def ellipse() -> Picture:
+    """Two hundred points, and the ellipse of lesson 16 before, during and after its fit."""
+    p = Picture(
+        640,
+        250,
+        "Two hundred points, and ellipses that turn onto them: a circle at first, then longer, then"
+        " the best fit",
+    )
+    n = 200
+    points = np.array([[1.9, 0.3], [0.4, 0.6]]) @ np.random.default_rng(3).normal(size=(2, n))
+    place = lambda x, y: (300 + 46 * x, 125 - 46 * y)
+    for x, y in points.T:
+        if abs(x) < 5.5 and abs(y) < 2.5:
+            p.dot(*place(x, y), 1.6, "plain")
+    data = mg.tensor(points / math.sqrt(2 * n), dtype=mg.float64)
+    matrix, circle = 0.6 * np.eye(2), np.linspace(0, 2 * math.pi, 90)
+    shown = {0: ("yellow", "start"), 2: ("tangent", "2 steps"), 150: ("adjoint", "150 steps")}
+    for step in range(151):
+        if step in shown:
+            style, said = shown[step]
+            x, y = 2 * matrix @ np.array([np.cos(circle), np.sin(circle)])
+            p.line([place(*pair) for pair in zip(x, y, strict=True)], style)
+            row = 24 + 18 * list(shown).index(step)
+            p.line([(30, row - 4), (58, row - 4)], style)
+            p.say(66, row, said, f"{style} left", 11)
+        a = mg.tensor(matrix, dtype=mg.float64, requires_grad=True)
+        (mg.linalg.slogdet(a)[1] + (mg.linalg.solve(a, data) ** 2).sum()).backward()
+        assert a.grad is not None
+        matrix = matrix - 0.1 * a.grad.numpy()
+    p.say(610, 236, "the loss: log |det A| + ½ |A⁻¹x|², averaged over the points",
+          "dim right", 11)  # fmt: skip
+    return p
+
+
+def layers() -> Picture:
+    """Backpropagation through three layers: values up, deltas down, a product for each weight."""
+    p = Picture(
+        640,
+        210,
+        "Values go from left to right through W and σ; deltas come back through Wᵀ and σ′; each"
+        " weight gets delta times the values before it",
+    )
+    columns = (60.0, 240.0, 420.0, 590.0)
+    names = ("a₀", "a₁", "a₂", "a₃")
+    for i, (x, said) in enumerate(zip(columns, names, strict=True)):
+        p.box(x - 22, 30, 44, 34, "value", 8)
+        p.say(x, 52, said, "bold")
+        if i:
+            p.box(x - 22, 136, 44, 34, "adjoint", 8)
+            p.say(x, 158, f"δ{'₀₁₂₃'[i]}", "bold")
+            left = columns[i - 1]
+            p.arrow((left + 26, 47), (x - 26, 47), "value")
+            p.say((left + x) / 2, 38, f"W{'₀₁₂₃'[i]}, then σ", "value", 11)
+            p.say((left + x) / 2, 104, f"W̄{'₀₁₂₃'[i]} = δ{'₀₁₂₃'[i]} a{'₀₁₂₃'[i - 1]}ᵀ", "bold", 12)
+            p.arrow((left + 20, 68), ((left + x) / 2 - 8, 90), "axis")
+            p.arrow((x - 20, 134), ((left + x) / 2 + 8, 111), "axis")
+        if i > 1:
+            left = columns[i - 1]
+            p.arrow((x - 26, 153), (left + 26, 153), "adjoint")
+            p.say((left + x) / 2, 172, f"W{'₀₁₂₃'[i]}ᵀ, then ⊙ σ′", "adjoint", 11)
+    p.say(60, 158, "data: no δ", "dim", 11)
+    p.say(320, 200, "one product on the way up, two on the way back", "dim", 11)
+    return p
+
+
 # ---------------------------------------------------------------------------------------- documents
 
 
@@ -897,6 +962,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "14_debugging_and_profiling": nan,
     "15_gpu": memories,
     "15_gpu_queue": queue,
+    "16_matrix_calculus": ellipse,
+    "16_matrix_calculus_layers": layers,
     "bug_zoo": zoo,
     "documents_singa": creators,
     "documents_autogradlib": ladder,

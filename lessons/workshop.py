@@ -64,6 +64,8 @@ MADE_IN = {
     "mul": "lesson 11b, section 1", "div": "lesson 11b, section 1", "log": "lesson 11b, section 1",
     "Dual": "lesson 11b, exercise 2", "hvp": "lesson 11b, exercise 3",
     "checkpoint": "lesson 12, exercise 6", "operation": "lesson 13, exercise 5",
+    "pull_solve": "lesson 16, exercise 2", "pull_logdet": "lesson 16, exercise 3",
+    "solve": "lesson 16, section 6", "logdet": "lesson 16, section 6",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
 

@@ -12,11 +12,11 @@ from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
-from .wrong import answers, later_answers, own_engine_answers
+from .wrong import answers, later_answers, matrix_answers, own_engine_answers
 
 pytestmark = pytest.mark.usefixtures("smaller_cases")
 EXERCISES = known()
-WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG
+WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG | matrix_answers.WRONG
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
 TOO_LONG = "took too long"
