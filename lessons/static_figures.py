@@ -844,7 +844,7 @@ def layers() -> Picture:
             p.arrow((x - 26, 153), (left + 26, 153), "adjoint")
             p.say((left + x) / 2, 172, f"W{'₀₁₂₃'[i]}ᵀ, then ⊙ σ′", "adjoint", 11)
     p.say(60, 158, "data: no δ", "dim", 11)
-    p.say(320, 200, "one product on the way up, two on the way back", "dim", 11)
+    p.say(320, 200, "one product forward, two backward", "dim", 11)
     return p
 
 

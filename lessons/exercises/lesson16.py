@@ -618,7 +618,7 @@ def _products(sizes: Sequence[int], batch: int) -> list[int]:
 COST: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     (
         "three times",
-        "you count the adjoint of the data, which nobody needs: the first layer has two products.",
+        "you count the adjoint of the data, which is not needed: the first layer has two products.",
         lambda sizes, batch: 3 * sum(_products(sizes, batch)),
     ),
     (
@@ -756,7 +756,7 @@ PREDICTIONS = (
         because="8 products forward; 8 for the weights and 7 for the δ's backward: 23/8 = 2.875.",
         slips=(
             (
-                "Nearly: one product fewer. Who needs the adjoint of the data?",
+                "Nearly: one product fewer. Is the adjoint of the data needed?",
                 lambda: 3.0,
             ),
             ("That counts one product for each layer backward. There are two.", lambda: 2.0),
