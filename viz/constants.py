@@ -14,6 +14,12 @@ _FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
 
 CARD, EDGE, NUMBER, SHAPE = (_FOUND[name] for name in ("card", "edge", "number", "shape"))
 LAYOUT, LINES = _FOUND["layout"], _FOUND["lines"]
+FEW: int = _FOUND["few"]
+"""Nodes up to which the program's blocks make no groups."""
+OUTLINE: int = _FOUND["outline"]
+"""Boxes up to which groups are opened level by level at first."""
+MOST: int = _FOUND["most"]
+"""Items of one group beyond which a large graph puts them in stretches."""
 MANY: int = _FOUND["many"]
 """Nodes beyond which a graph is never shown whole at first."""
 WHOLE: int = _FOUND["whole"]

@@ -17,7 +17,7 @@ from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
 
-TRACED = ("tangents", "cotangent", "names", "source", "title", "most")
+TRACED = ("tangents", "cotangent", "names", "source", "title", "most", "partial")
 """The options of `minigrad.watch.trace_function`, beside `mode`."""
 
 
@@ -50,6 +50,7 @@ def show(
         ``title``.
 
     Returns:
+        A function that raises is shown up to the operation that failed, with what it raised.
         A :class:`minigrad.viz.widget.Stepper` in a notebook with a running kernel where anywidget
         is installed, else a :class:`minigrad.viz.page.Frame`. In a script run by itself the page is
         also written to a temporary file, whose place is printed.
@@ -85,7 +86,10 @@ def show(
             f" browser, {', '.join(TRACED)}. The function's arguments are given without their"
             " names, as in viz.show(f, 2.0, 5.0)"
         )
-    shown = _best(trace_function(f_or_trace, *args, mode=mode, **options), step, lang, views)
+    trace = trace_function(f_or_trace, *args, mode=mode, **{"partial": True, **options})
+    if "error" in trace:
+        step = step or len(trace["steps"])  # where it failed
+    shown = _best(trace, step, lang, views)
     return tell(shown, sys._getframe(1).f_globals, browser)
 
 

@@ -1,7 +1,7 @@
 """Groups for stills and films: the same boxes that the viewer shows at first, as a smaller
 document.
 
-A picture without clicks deals with Modules like this: each closed group
+A picture without clicks deals with blocks of the program like this: each closed group
 (``static/viewer/groups.js`` tells what is one) becomes a node of its own, edges between the same
 two boxes become one, and every step is told about the boxes: what it writes to a group's last node
 is the group's value, what it writes inside is not seen. The result has the form of a Trace, so that
@@ -17,17 +17,23 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from minigrad.viz.constants import MANY
+from minigrad.viz.constants import FEW, MANY, MOST, OUTLINE
 from minigrad.viz.texts import Words, words
 
 SOURCES = ("input", "const", "param", "seed")
 CHOICES = ("auto", "open", "closed")
 
 
+DEEPEST = 12
+"""Blocks inside one another that make groups; a recursion goes deeper."""
+LABEL = 30
+"""Characters of a source line that a label holds."""
+
+
 @dataclass
 class Group:
     """A closed or open box: its items are ids of nodes or of other groups, in order; leaves are
-    all nodes inside.
+    all nodes inside. kind: that of the program's block, "line" or "stretch".
     """
 
     id: str
@@ -35,37 +41,52 @@ class Group:
     items: list[str] = field(default_factory=list)
     leaves: list[str] = field(default_factory=list)
     times: int = 0
+    kind: str = "module"
 
 
 class Tree:
-    """Modules as boxes, repeated blocks folded into one, stretches of operations in a large graph
-    without Modules.
+    """What the program says, as boxes: its modules, calls, loops and rounds; repeated blocks folded
+    into one; in a large graph also its lines, and stretches of what is still too many.
 
     items: what stands at the top; groups: all groups by id. Empty groups: there is nothing to
     group.
     """
 
-    def __init__(self, trace: Mapping[str, Any]):
+    def __init__(self, trace: Mapping[str, Any], t: Words | None = None):
         nodes = trace["nodes"]
         self.nodes = {node["id"]: node for node in nodes}
         self.groups: dict[str, Group] = {}
+        self._made = 0
         self.items = [node["id"] for node in nodes]
         self.named = any(node.get("group") for node in nodes)
-        if not self.named and len(nodes) <= MANY:
+        self._large, self._t = len(nodes) > MANY, t or words()
+        by_blocks = bool(trace.get("blocks")) and (self.named or len(nodes) > FEW)
+        if not (self.named or self._large or by_blocks):
             return
+        self._blocks = {b["id"]: b for b in trace["blocks"]} if by_blocks else {}
+        code = trace["source"]["code"] if trace.get("source") else ""
+        self._code: list[str] = code.split("\n")
         self._users: dict[str, list[str]] = {}
         for edge in trace["edges"]:
             self._users.setdefault(edge["src"], []).append(edge["dst"])
-        self._paths = {
-            n["id"]: str(n["group"]).split("/") if self.named and n.get("group") else []
-            for n in nodes
-        }
+        self._paths = {node["id"]: self._path(node) for node in nodes}
         order = [node["id"] for node in nodes if node.get("kind") not in SOURCES]
-        if not self.named:
-            self._stretches(order)
         before, outside = self._sources()
+        self._bounds: dict[str, tuple[str, str]] = {}  # of stretches
+        self._rounds: dict[str, str] = {}  # item -> the round that it is, or stands for
         sequence = [one for name in order for one in (*before.get(name, ()), name)]
-        self.items = [*outside, *self._folded(self._runs(sequence, 0))]
+        self.items = [*outside, *self._packed(self._folded(self._runs(sequence, 0)))]
+
+    def _path(self, node: Mapping[str, Any]) -> list[str]:
+        """The blocks around a node, the outermost first; without blocks its modules."""
+        if not self._blocks:
+            return str(node["group"]).split("/") if self.named and node.get("group") else []
+        path: list[str] = []
+        block = self._blocks.get(node.get("block", ""))
+        while block is not None:
+            path.insert(0, block["id"])
+            block = self._blocks.get(block.get("parent", ""))
+        return path[:DEEPEST]
 
     def _sources(self) -> tuple[dict[str, list[str]], list[str]]:
         """A parameter or constant that only one group uses stands in that group, right before
@@ -88,22 +109,9 @@ class Tree:
                 outside.append(name)
         return before, outside
 
-    def _stretches(self, order: Sequence[str]) -> None:
-        """Stretches of about √n operations, and stretches of stretches where there are very
-        many.
-        """
-        size = min(48, max(12, math.ceil(math.sqrt(len(order)))))
-        outer = size * math.ceil(math.sqrt(len(order) / size)) if len(order) / size > 48 else 0
-
-        def called(first: int, length: int) -> str:
-            return f"{order[first]} … {order[min(len(order), first + length) - 1]}"
-
-        for i, name in enumerate(order):
-            inner = called(i - i % size, size)
-            self._paths[name] = [called(i - i % outer, outer), inner] if outer else [inner]
-
-    def _add(self, label: str, times: int = 0) -> Group:
-        group = Group(f"group {len(self.groups) + 1}", label, times=times)
+    def _add(self, label: str, times: int = 0, kind: str = "module") -> Group:
+        self._made += 1
+        group = Group(f"group {self._made}", label, times=times, kind=kind)
         self.groups[group.id] = group
         return group
 
@@ -116,8 +124,8 @@ class Tree:
         return self.groups[item].leaves if item in self.groups else [item]
 
     def _runs(self, names: Sequence[str], depth: int) -> list[str]:
-        """Neighbours with the same name at this depth of their paths, as groups. As deep as
-        Modules are nested.
+        """Neighbours in the same block at this depth of their paths, as groups. A call, loop or
+        round of one item is that item.
         """
         out: list[str] = []
         i = 0
@@ -129,13 +137,91 @@ class Tree:
             part = part_of[i]
             while part is not None and end < len(names) and part_of[end] == part:
                 end += 1
-            if part is None:
-                out.append(names[i])
-            else:
-                group = self._add(part)
-                out.append(self._fill(group, self._folded(self._runs(names[i:end], depth + 1))))
+            out.append(names[i] if part is None else self._block(part, names[i:end], depth))
             i = end
         return out
+
+    def _block(self, part: str, names: Sequence[str], depth: int) -> str:
+        block = self._blocks.get(part, {"kind": "module", "label": part})
+        group = self._add(self._label(block), kind=block["kind"])
+        items = self._packed(self._folded(self._runs(names, depth + 1)))
+        alone = len(items) == 1 and block["kind"] != "module"
+        if alone:
+            del self.groups[group.id]
+        found = items[0] if alone else self._fill(group, items)
+        if block["kind"] == "round":
+            self._rounds[found] = part
+        return found
+
+    def _label(self, block: Mapping[str, Any]) -> str:
+        if block["kind"] != "round":
+            return str(block["label"])
+        n = self._blocks[block["parent"]].get("rounds")
+        return self._t("roundOf" if n else "roundNumber", i=block["round"], n=n)
+
+    def _packed(self, items: list[str]) -> list[str]:
+        """In a large graph: the operations of one source line in a row as a group, and what is then
+        still too many as stretches of about √n items, and stretches of stretches.
+        """
+        if not self._large or len(items) <= MOST:
+            return items
+        items = self._lines(items)
+        size = min(48, max(12, math.ceil(math.sqrt(len(items)))))
+        if len(items) <= MOST:
+            return items
+        count = len(items) / size
+        outer = math.ceil(math.sqrt(count)) if count > 48 else 0
+        inner = self._stretches(items, size)
+        return self._stretches(inner, outer) if outer else inner
+
+    def _lines(self, items: list[str]) -> list[str]:
+        lines = [
+            self.nodes[item].get("span", [0])[0] if item in self.nodes else 0 for item in items
+        ]
+        runs: list[tuple[int, list[str]]] = []
+        for item, line in zip(items, lines, strict=True):
+            if runs and line and runs[-1][0] == line:
+                runs[-1][1].append(item)
+            else:
+                runs.append((line, [item]))
+        if len(runs) < 2 or len(runs) > len(items) / 1.5:
+            return items
+        return [
+            self._fill(self._add(self._line_label(line), kind="line"), run)
+            if len(run) > 1
+            else run[0]
+            for line, run in runs
+        ]
+
+    def _line_label(self, line: int) -> str:
+        text = self._code[line - 1].strip() if line <= len(self._code) else ""
+        short = text if len(text) <= LABEL else text[: LABEL - 1] + "…"
+        return f"{self._t('line', i=line)}: {short}"
+
+    def _stretches(self, items: list[str], size: int) -> list[str]:
+        out = []
+        for at in range(0, len(items), size):
+            part = items[at : at + size]
+            first, last = self._ends(part)
+            label = self._stretch_label(first, last)
+            found = self._fill(self._add(label, kind="stretch"), part)
+            self._bounds[found] = first, last
+            out.append(found)
+        return out
+
+    def _ends(self, part: Sequence[str]) -> tuple[str, str]:
+        """The first and the last item of a stretch; of one of stretches, of what they hold."""
+        first, last = part[0], part[-1]
+        return self._bounds.get(first, (first,))[0], self._bounds.get(last, (last,))[-1]
+
+    def _stretch_label(self, first: str, last: str) -> str:
+        rounds = [self._blocks[self._rounds[e]] for e in (first, last) if e in self._rounds]
+        if len(rounds) < 2:
+            name = lambda item: self.groups[item].label if item in self.groups else item
+            return f"{name(first)} … {name(last)}"
+        n = self._blocks[rounds[0]["parent"]].get("rounds")
+        a, b = rounds[0]["round"], rounds[1]["round"]
+        return self._t("roundsOf" if n else "roundsNumber", a=a, b=b, n=n)
 
     def _signature(self, item: str) -> str:
         """What an item is made of: equal signatures are repetitions of one block."""
@@ -165,8 +251,6 @@ class Tree:
 
     def _folded(self, items: list[str]) -> list[str]:
         """Repetitions of up to four items in a row become one group."""
-        if not self.named:
-            return items
         signs, out, i = [self._signature(item) for item in items], [], 0
         while i < len(items):
             length, times = next(
@@ -194,28 +278,36 @@ class Tree:
     def _repetition(
         self, items: Sequence[str], signs: Sequence[str], at: int, length: int
     ) -> tuple[int, int] | None:
+        inside = [self.groups[item].kind for item in items[at : at + length] if item in self.groups]
+        if not inside or inside[0] not in ("module", "function"):
+            return None
         times = 1
         while at + (times + 1) * length <= len(signs) and list(signs[at : at + length]) == list(
             signs[at + times * length : at + (times + 1) * length]
         ):
             times += 1
-        named = any(item in self.groups for item in items[at : at + length])
-        return (
-            (length, times)
-            if times > 1 and named and self._chained(items, at, length, times)
-            else None
-        )
+        repeated = times > 1 and self._chained(items, at, length, times)
+        return (length, times) if repeated else None
 
     def open_at_first(self) -> set[str]:
-        """A group that alone holds the whole picture is open."""
+        """A group that alone holds the whole picture is open; then whole levels, as long as few
+        boxes are seen.
+        """
         found: set[str] = set()
         items = self.items
         while True:
             inside = [item for item in items if item in self.groups]
             if len(inside) != 1 or len(items) > 8 or self.groups[inside[0]].times:
-                return found
+                break
             found.add(inside[0])
             items = self.groups[inside[0]].items
+        while True:
+            closed = [item for item in self.shown(found) if item in self.groups]
+            if not closed or any(self.groups[item].times for item in closed):
+                return found
+            if len(self.shown(found | set(closed))) > OUTLINE:
+                return found
+            found |= set(closed)
 
     def shown(self, opened: set[str]) -> list[str]:
         """What is to be seen, in order."""
@@ -242,7 +334,7 @@ def grouped(
     """
     if groups not in CHOICES:
         raise ValueError(f"groups must be one of {', '.join(CHOICES)}, got {groups!r}")
-    tree = Tree(trace) if groups != "open" else None
+    tree = Tree(trace, t) if groups != "open" else None
     if tree is None or not tree.groups:
         return trace
     shown = tree.shown(tree.open_at_first() if groups == "auto" else set())

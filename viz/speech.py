@@ -7,7 +7,7 @@ says as data, as ``static/viewer/speech.js`` does (a browser test holds the two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.numbers import short
@@ -28,9 +28,29 @@ def names_of(trace: Mapping[str, Any]) -> dict[str, str]:
 
 def sentence(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
     """The sentence of a step, in the language of ``t``."""
-    phase, said = step.get("phase"), str(step.get("say") or "")
     if not t.foreign:
-        return said
+        return str(step.get("say") or "")
+    if "fails" in step:
+        return t("failsWith", **step["fails"])
+    return " ".join([_phrase(step, t, names), *(_decision(d, t) for d in step.get("decides", ()))])
+
+
+def _decision(found: Mapping[str, Any], t: Words) -> str:
+    """What a condition decided, in words."""
+
+    def place(span: Sequence[int]) -> str:
+        one = span[0] == span[2]
+        return t("lineShort", i=span[0]) if one else t("linesShort", a=span[0], b=span[2])
+
+    parts = {key: place(found[key]) for key in ("runs", "skips") if key in found}
+    kind = {(): "Only", ("runs",): "Runs", ("skips",): "Skips"}.get(tuple(parts), "Lines")
+    if found["loop"]:
+        kind = "Again" if found["answer"] else "Ends"
+    return t(f"decides{kind}", answer=t("yes" if found["answer"] else "no"), **parts)
+
+
+def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
+    phase, said = step.get("phase"), str(step.get("say") or "")
     written, part = (
         (step.get("writes") or [[None, None, None]])[0],
         (step.get("contribs") or [None])[0],

@@ -84,9 +84,9 @@ class Event:
 
 
 class Observer(Protocol):
-    """What `observing` accepts. Two more methods are optional: `tensor_made(tensor)` hears of
+    """What `observing` accepts. Three more methods are optional: `tensor_made(tensor)` hears of
     each tensor made of data and not by an operation, `read(tensor, kind)` of each one turned into
-    a Python number of this kind ("float")."""
+    a Python number of this kind ("float"), `decided(tensor)` of each one whose truth is asked."""
 
     def begin(self, event: Event) -> None: ...
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backend, functions
+from ..core import observe
 from ..core.graph import state
 from ..core.tensor import (
     Leaf,
@@ -26,7 +27,12 @@ from ..ops import elementwise as ew
 from ..roles import role_of, set_role
 from ..storage import Place, Storage, storage_of
 
-attach("__bool__", lambda self: bool(_truth(self)))
+
+@method
+def __bool__(self: Tensor) -> bool:
+    if observe.observers:
+        observe.tell("decided", self)
+    return bool(_truth(self))
 
 
 def _truth(self: Tensor) -> Any:

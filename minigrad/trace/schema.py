@@ -68,6 +68,7 @@ def validate(trace: Any) -> Trace:
             _need(node in nodes, f"seed.{key}", f"names no node: {node!r}")
             _value(value, f"seed.{key}.{node}")
     _passes(trace, nodes)
+    _program(trace, nodes)
     _steps(trace, nodes, edges, columns)
     if "layout" in trace:
         _layout(trace["layout"], nodes, edges)
@@ -288,10 +289,53 @@ def _steps(trace: Trace, nodes: dict[str, int], edges: dict[str, Any], columns: 
             "must be a line number from 1",
         )
         _contributions(step, where, edges)
+        _decisions(step, where, trace)
     for key in columns:
         _need(
             key in ever, "columns", f"has {key!r}, but no step writes it: absent means not computed"
         )
+
+
+BLOCKS = ("function", "loop", "module", "round")
+
+
+def _program(trace: Trace, nodes: dict[str, int]) -> None:
+    """The blocks of the program, each after the one around it, which of them a node belongs to, and
+    what the function raised.
+    """
+    known: set[str] = set()
+    for i, block in enumerate(trace.get("blocks", [])):
+        where = f"blocks[{i}]"
+        name = _field(block, "id", lambda v: _text(v) and v not in known, where, "a new text")
+        _field(block, "kind", lambda v: _in(v, BLOCKS), where, f"one of {BLOCKS}")
+        _field(block, "label", _text, where, "a text")
+        _need(
+            "parent" not in block or _in(block["parent"], known),
+            f"{where}.parent",
+            f"names no earlier block: {block.get('parent')!r}",
+        )
+        for key in ("line", "round", "rounds"):
+            _need(key not in block or _count(block[key]), f"{where}.{key}", "must be a number")
+        known.add(name)
+    for i, node in enumerate(trace["nodes"]):
+        _need(
+            "block" not in node or _in(node["block"], known),
+            f"nodes[{i}].block",
+            f"names no block: {node.get('block')!r}",
+        )
+    if "error" in trace:
+        for key in ("type", "message"):
+            _field(trace["error"], key, _text, "error", "a text")
+        _field(trace["error"], "node", lambda v: _in(v, nodes), "error", "a node's id")
+
+
+def _decisions(step: dict[str, Any], where: str, trace: Trace) -> None:
+    for one in _field(step, "decides", _list, where, "a list") if "decides" in step else []:
+        for key in ("answer", "loop"):
+            _field(one, key, lambda v: isinstance(v, bool), f"{where}.decides", "true or false")
+        for key in ("runs", "skips"):
+            if key in one:
+                _span(one[key], f"{where}.decides.{key}", trace)
 
 
 def _passes(trace: Trace, nodes: dict[str, int]) -> None:

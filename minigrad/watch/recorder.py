@@ -109,6 +109,7 @@ class Recorder(TraceWriter):
         self._reversing = False
         self._walk = state.walk  # of a pass during which the trace itself runs, in a hook
         self._problem: AutogradError | None = None
+        self._failed: tuple[Call, int] | None = None  # the latest operation that raised, and what
 
     # ----------------------------------------------------------------------- values and their names
 
@@ -239,6 +240,31 @@ class Recorder(TraceWriter):
         if self._problem is not None:
             raise self._problem
 
+    def run(self, f: Callable[..., Any], inputs: list[Tensor]) -> Any:
+        """What f returns; it runs under observation."""
+        with self.at_work():
+            return self.blocks.run(f, inputs)
+
+    def fail(self, error: BaseException) -> None:
+        """f raised: the failing operation becomes a node without a value, and ends the Trace."""
+        self._note_variable()
+        self._raise_problem()
+        span, held = self.map.failed(error)
+        operands = [
+            name for v in held.values() if isinstance(v, Tensor) and (name := self.found(v))
+        ]
+        call = self._failed[0] if self._failed and self._failed[1] == id(error) else None
+        if call is not None:
+            operands = [name for name in call.operands if name is not None]
+            symbols = [
+                symbol(o) if o is not None else plain(a)
+                for o, a in zip(call.operands, call.args, strict=True)
+            ]
+            expr, span = expression(call.primitive, symbols, call.params), call.span or span
+        else:
+            expr = [] if span is None else [{"t": "text", "text": self.map.piece(span)}]
+        self.failure(error, operands, expr, getattr(call and call.primitive, "name", ""), span)
+
     # --------------------------------------------------------------------------------------- events
 
     @contextmanager
@@ -263,6 +289,18 @@ class Recorder(TraceWriter):
                 " meant, write x.item().",
                 stacklevel=4,
             )
+
+    def decided(self, tensor: Tensor) -> None:
+        """Note in the condition's own step what an `if` or a `while` does with it."""
+        if self._reversing or tensor.array.size != 1 or _innermost.recorder is not self:
+            return
+        name = self.found(tensor)
+        found = None if name is None else self.map.decided(bool(tensor.item()))
+        step = next((s for s in reversed(self.steps) if s["node"] == name), None)
+        if name is not None and found is not None and step is not None:
+            step.setdefault("decides", []).append(found[0])
+            self.by_id[name]["decides"] = step["decides"]
+            step["say"] += " " + found[1]
 
     def begin(self, event: Event) -> None:
         """Note what an operation is called with, before it may be overwritten."""
@@ -326,6 +364,8 @@ class Recorder(TraceWriter):
             return
         call = self._calls.pop(event, None)
         if event.error is not None:
+            if call is not None:
+                self._failed = call, id(event.error)
             return
         if (
             event.phase == "backward"
@@ -438,6 +478,8 @@ class Recorder(TraceWriter):
         )
         node = self.add(name, out, "op", expr, call.stage)
         node["op"] = prim.name
+        if (block := self.blocks.now()) is not None:
+            node["block"] = block
         if call.of is not None:
             node["of"] = call.of
         if call.span is not None:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from .decisions import decision
+
 Range = tuple[int, int, int, int]
 """First line, last line (from 1, in the file), first and last column (from 0, in bytes), as
 `co_positions` and `ast` count.
@@ -41,6 +43,7 @@ class SourceMap:
         self._codes = set() if code is None else set(_nested(code))
         self._positions: dict[CodeType, list[Any]] = {}
         self._variables: dict[Range, str] = {}
+        self.definition: Function | None = None
         self._looked: set[int] = set()  # frames whose variables were looked at, by id
         self._first, self._margin, self._lines = 1, 0, []
         self._text: str | None = text if text is not None else getattr(f, "source", None)
@@ -50,13 +53,14 @@ class SourceMap:
             self._find(code)
 
     def _find(self, code: CodeType) -> None:
-        found = _definition(code)
+        found = definition_of(code)
         if found is None:
             return
         lines, definition = found
         last = definition.end_lineno or definition.lineno
         self._first = _first_line(definition)
         self._lines = [line.rstrip("\n") for line in lines[self._first - 1 : last]]
+        self.definition = definition
         self._text = textwrap.dedent("\n".join(self._lines))
         self._margin = len(self._lines[0]) - len(self._text.split("\n")[0])
         for node in ast.walk(definition):
@@ -97,13 +101,21 @@ class SourceMap:
         if frame is not None and id(frame) in self._looked:
             self.held(frame)
 
+    def line_of(self, code: CodeType, line: int) -> int | None:
+        """The line of the shown source that a line of a function's file is; None for another
+        function's."""
+        inside = code in self._codes and 0 < line - self._first + 1 <= len(self._lines)
+        return line - self._first + 1 if inside else None
+
     def span(self, frame: FrameType) -> list[int] | None:
         """[line, column, end line, end column] of the expression that `frame` is evaluating;
         lines count from 1 in the source.
         """
         found = self._range(frame)
-        if found is None:
-            return None
+        return None if found is None else self.place(found)
+
+    def place(self, found: Range) -> list[int] | None:
+        """The span of the shown source that a range of the file is; None outside of it."""
         line, end_line = found[0] - self._first, found[1] - self._first
         if not 0 <= line <= end_line < len(self._lines):
             return None
@@ -113,6 +125,37 @@ class SourceMap:
             end_line + 1,
             self._column(end_line, found[3]),
         ]
+
+    def decided(self, truth: bool) -> tuple[dict[str, Any], str] | None:
+        """What the condition that the traced function evaluates now decides, by its truth."""
+        frame = self.frame()
+        found = None if frame is None else self._range(frame)
+        if found is None or self.definition is None:
+            return None
+        return decision(self.definition, found, truth, self.place)
+
+    def failed(self, error: BaseException) -> tuple[list[int] | None, dict[str, Any]]:
+        """Where the traced function raised: the span, and the variables that the expression there
+        names with what they held."""
+        step, at = error.__traceback__, None
+        while step is not None:
+            at = step if step.tb_frame.f_code in self._codes else at
+            step = step.tb_next
+        if at is None or self._text is None:
+            return None, {}
+        found: Any = list(at.tb_frame.f_code.co_positions())[at.tb_lasti // 2]
+        span = None if None in found else self.place(found)
+        held = at.tb_frame.f_locals
+        return span, {} if span is None else {
+            name: held[name] for name in _names(self.piece(span)) if name in held
+        }
+
+    def piece(self, span: list[int]) -> str:
+        """The text of a span of the shown source."""
+        lines = str(self._text).split("\n")[span[0] - 1 : span[2]]
+        lines[-1] = lines[-1][: span[3]]
+        lines[0] = lines[0][span[1] :]
+        return "\n".join(lines)
 
     def variable(self, frame: FrameType) -> str | None:
         """The name in `name = <the expression that frame is evaluating>`, if it stands in such
@@ -172,7 +215,7 @@ def _nested(code: CodeType) -> list[CodeType]:
     return found
 
 
-def _definition(code: CodeType) -> tuple[list[str], Function] | None:
+def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     """The lines of the file that `code` came from and its definition there; None if there is no
     such file, or the file says something else.
     """
@@ -199,6 +242,15 @@ def _definition(code: CodeType) -> tuple[list[str], Function] | None:
             key=lambda n: (n.lineno, n.col_offset)
         )  # of lambdas inside one another the innermost
     return (lines, candidates[-1]) if candidates else None
+
+
+def _names(text: str) -> list[str]:
+    """The variables that an expression names, in order."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return []
+    return list(dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)))
 
 
 def _contains(node: ast.expr, found: Any) -> bool:

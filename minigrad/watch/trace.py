@@ -18,7 +18,7 @@ from ..core.backward import differentiate
 from ..core.forward import forward_level
 from ..core.graph import Node, OpNode, youngest_first
 from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
-from ..errors import AutogradError, NonScalarError
+from ..errors import AutogradError, NonScalarError, TraceTooLargeError
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
 from .recorder import Recorder
@@ -36,6 +36,7 @@ def trace_function(
     source: str | None = None,
     title: str | None = None,
     most: int | None = None,
+    partial: bool = False,
 ) -> Trace:
     """Run `f(*args)` and its derivative, and return what happened as a `minigrad.trace/1` document.
 
@@ -51,6 +52,8 @@ def trace_function(
     own, where Python can find it).
     most: the largest number of nodes (default: any). Beyond it nothing more is recorded, and when f
     has ended TraceTooLargeError is raised.
+
+    partial: where f raises, return the Trace up to there, whose "error" says what was raised.
 
     f must return one tensor (or number), which must be a single real number if adjoints are asked
     for without a cotangent. Raises TypeError for an argument without a value, ValueError for an
@@ -73,9 +76,13 @@ def trace_function(
             recorder.input(
                 x, labels[i], directions[i] if x.tangents and directions is not None else None
             )
-        with recorder.at_work():
-            out = f(*inputs)
-        out = _result(out)
+        try:
+            out = _result(recorder.run(f, inputs))
+        except Exception as error:
+            if not partial or isinstance(error, TraceTooLargeError):
+                raise
+            recorder.fail(error)
+            return recorder.document(title)
         recorder.output(out)
         if mode in ("reverse", "both"):
             _reverse(recorder, out, mode, cotangent)

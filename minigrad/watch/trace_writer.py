@@ -11,6 +11,7 @@ from ..errors import TraceTooLargeError
 from ..regions import calls
 from ..trace.schema import SCHEMA, Trace
 from ..trace.text import number
+from .blocks import Blocks
 from .derivatives import Rules
 from .notation import label_of
 from .saved_values import SavedValues
@@ -45,12 +46,14 @@ class TraceWriter:
         self.by_node: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
         # of an operation with several results: position -> name
         self.results_of: WeakKeyDictionary[Node, dict[int, str]] = WeakKeyDictionary()
+        self.blocks = Blocks(self.owners, self.map.line_of)
         self.saved = SavedValues(self)
         self.rules = Rules()
         # values without history: id -> name, and the memory's version then
         self._by_tensor: dict[int, tuple[str, int]] = {}
         self.alive: list[Any] = []  # whose id() is remembered, so that it is not used again
         self._most = most
+        self.error: dict[str, Any] | None = None  # what the function raised
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
 
@@ -100,6 +103,10 @@ class TraceWriter:
         """The modules whose call is under way, as a path: each by its name in the one that
         called it, the outermost by its class.
         """
+        return "/".join(self.owners())
+
+    def owners(self) -> list[str]:
+        """The names on that path."""
         path: list[str] = []
         outer: Any = None
         for module in calls.modules:
@@ -115,7 +122,31 @@ class TraceWriter:
                     self.alive += (outer, module)
                 path.append(self._paths[key])
             outer = module
-        return "/".join(path)
+        return path
+
+    def failure(
+        self,
+        error: BaseException,
+        operands: list[str],
+        expr: list[Any],
+        operation: str,
+        span: list[int] | None,
+    ) -> None:
+        """The node and the step of the operation that raised."""
+        name = self.fresh_name("v")
+        node: dict[str, Any] = {"id": name, "label": label_of(name), "kind": "op", "expr": expr}
+        node |= {"shape": [], "dtype": "", "stage": "primal", "op": operation, "failed": True}
+        node |= {} if span is None else {"span": span}
+        self.nodes.append(node)
+        self.by_id[name] = node
+        told = {"type": type(error).__name__, "message": str(error), "node": name}
+        self.error = told | ({} if span is None else {"line": span[0]})
+        say = f"This fails: {told['type']}: {told['message']}"
+        reads = [[o, "v"] for o in dict.fromkeys(operands)]
+        line: dict[str, Any] = {"fails": {k: told[k] for k in ("type", "message")}}
+        line |= {} if span is None else {"line": span[0]}
+        edges = self.connect(node, list(operands), False)
+        self.step("primal", name, edges, reads, [], expr, say, **line)
 
     def remember(self, tensor: Tensor, name: str) -> None:
         """From now on `tensor` (as it is now) is called `name`."""
@@ -184,6 +215,10 @@ class TraceWriter:
         source = self.map.source()
         if source is not None:
             document["source"] = source
+        if self.error is not None:
+            document["error"] = self.error
+        if self.blocks.found:
+            document["blocks"] = self.blocks.found
         document |= {
             "inputs": self.inputs,
             "outputs": self.outputs,
@@ -200,6 +235,8 @@ class TraceWriter:
         part.
         """
         leading = set(self.outputs)
+        leading |= {node["id"] for node in self.nodes if "decides" in node}
+        leading |= set() if self.error is None else {node["id"] for node in self.nodes}
         for node in reversed(self.nodes):
             if node["id"] in leading:
                 leading.update(edge["src"] for edge in self.into.get(node["id"], {}).values())

@@ -850,6 +850,7 @@ def test_modules_are_boxes_that_open_and_close_and_repeated_blocks_are_folded(sh
         and box.get_attribute("aria-expanded") == "false"
     )
     last = len(tower["steps"])
+    viewer.get_by_role("button", name="Follow the step").click()
     to(viewer, last)
     box.click()
     assert labels() == ["▸ blocks.0", "▸ blocks.1", "▸ blocks.2", "▸ head"]

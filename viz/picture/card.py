@@ -89,6 +89,7 @@ def _rim(
     else:
         role += f" {kind}" if kind in ("input", "output") else ""
         role += f" card-{stage}" if stage else ""
+        role += " failed" if node.get("failed") else ""
     written = moment.written(node["id"])
     if written:
         role += f" written-{now}"

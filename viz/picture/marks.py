@@ -124,6 +124,7 @@ STYLES: dict[str, Style] = {
     "card": {"fill": "raised", "stroke": "wire", "width": 1.4},
     "input": {"stroke": "ink", "width": 1.6},
     "output": {"stroke": "ink", "width": 2.8},
+    "failed": {"fill": "bad-tint", "stroke": "bad", "width": 2.6},
     "pile": {"fill": "sunken", "stroke": "ink", "width": 1},
     "top": {"stroke": "ink", "width": 1.6},
     "sample": {"width": 1.6},

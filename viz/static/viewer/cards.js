@@ -215,10 +215,11 @@ export function drawCard(node, box, columns, keeping = true) {
     keeping && node.saved?.length
       ? s("rect", { x: left + w - 14, y: top - 4, width: 8, height: 8, class: "mg-kept" })
       : null;
+  const looks = [node.dangling && " mg-dangling", node.failed && " mg-failing"].filter(Boolean);
   const group = s(
     "g",
     {
-      class: `mg-node mg-kind-${kind} mg-stage-${stage}${node.dangling ? " mg-dangling" : ""}`,
+      class: `mg-node mg-kind-${kind} mg-stage-${stage}${looks.join("")}`,
       "data-node": node.id,
       tabindex: "-1",
       role: "button",

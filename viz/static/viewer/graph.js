@@ -15,7 +15,14 @@ import {
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
 import { columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
-import { MANY, groupTree, openAtFirst, operationsIn, visible } from "./groups.js";
+import {
+  MANY,
+  groupTree,
+  groupsAround,
+  openAtFirst,
+  operationsIn,
+  visible,
+} from "./groups.js";
 import { solve } from "./layout.js";
 import { inLines, squeezed } from "./lines.js";
 import { around, placeLabel } from "./labels.js";
@@ -35,16 +42,23 @@ const STROKE = constants.number.stroke; // half the stroke of a card that is wri
 const LEGIBLE = 0.68,
   COMFORTABLE = 0.85;
 const MARKS = ["mg-read", "mg-write", "mg-asked-for"];
+const MOST_CHIPS = 6; // groups opened by the reader that are named above the graph
 const LONG = 1400; // units across which most screens show no graph in one piece
 
 // changed(): called when groups were opened or closed. room: the width that the graph will have, in
 // pixels, where that is known; groups: those that are open, where the reader has chosen them
-// before; broken: whether a long graph stands in lines.
+// before; broken: whether a long graph stands in lines; following: whether the groups around the
+// node that a step is about are open as long as it is.
 // Long: a closure, whose functions share these elements and the state.
-export function drawGraph(trace, t, changed, { room = 0, groups: before, broken = true } = {}) {
+export function drawGraph(
+  trace,
+  t,
+  changed,
+  { room = 0, groups: before, broken = true, following = true } = {},
+) {
   const { nodes, edges, columns } = trace,
     byId = new Map(nodes.map((node) => [node.id, node]));
-  const tree = groupTree(trace),
+  const tree = groupTree(trace, t),
     open = !tree
       ? new Set()
       : before
@@ -92,7 +106,9 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   const keeping = keeps(trace),
     frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
-  let flat = null,
+  let entered = [], // groups that are open because a step is at work in them
+    at = null, // the node that it is about
+    flat = null,
     least = 0, // the width of the graph with its columns as close together as they can be
     place = null,
     joined = [],
@@ -113,7 +129,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   // ---- what is on view: all nodes, or boxes for the groups that are closed
   function build() {
     const seen = tree
-      ? visible(tree, open)
+      ? visible(tree, openNow())
       : {
           shown: nodes.map((node) => node.id),
           standsFor: new Map(nodes.map((node) => [node.id, node.id])),
@@ -125,6 +141,26 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     least = squeezed(flat, 0).width;
     place = placed();
     draw();
+  }
+  const openNow = () => new Set([...open, ...entered]);
+  // A step is about this node (null: none). Returns whether other groups are open now.
+  function attend(id) {
+    at = id ?? null;
+    const found = tree && following && at ? groupsAround(tree, at) : [],
+      before = openNow();
+    entered = found;
+    const now = openNow();
+    if (now.size === before.size && [...now].every((one) => before.has(one))) return false;
+    build();
+    return true;
+  }
+  function setFollowing(on) {
+    following = on;
+    followBox.setAttribute("aria-pressed", String(on));
+    if (!on) entered.forEach((id) => open.add(id)); // what is on view stays
+    entered = [];
+    attend(at);
+    changed();
   }
   const placed = () => lines() ?? narrowed();
   // A graph that is a little too wide for its box moves closer together.
@@ -215,27 +251,27 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       s("path", { d: breaks.join(""), class: "mg-strip-break" }),
       part,
     );
-    opened.replaceChildren(
-      ...[...open]
-        .filter((id) => ancestorsOpen(id))
-        .map((id) => {
-          const group = tree.groups.get(id),
-            close = {
-              type: "button",
-              class: "mg-fold",
-              "aria-expanded": "true",
-              title: t("close"),
-            };
-          return h("button", { ...close, onclick: () => toggle(id) }, `▾ ${group.label}`);
-        }),
-    );
+    if (tree) drawOpened();
     if (cards.size) rove(cards.keys().next().value);
+  }
+  // The groups around the step, from the outermost in, and the others that are open, if they are
+  // few.
+  function drawOpened() {
+    const close = { type: "button", class: "mg-fold", "aria-expanded": "true", title: t("close") },
+      others = [...open].filter((id) => !entered.includes(id) && ancestorsOpen(id)),
+      button = (id) =>
+        h("button", { ...close, onclick: () => toggle(id) }, `▾ ${tree.groups.get(id).label}`);
+    opened.replaceChildren(
+      h("span", { class: "mg-crumbs" }, entered.map(button)),
+      ...(others.length > MOST_CHIPS ? [] : others.map(button)),
+    );
   }
   const sizeOf = (group) =>
     `${group.times ? `${group.times} × · ` : ""}${operationsIn(group, byId, t)}`;
   const ancestorsOpen = (id) => {
+    const now = openNow();
     for (let up = tree.groups.get(id).parent; up; up = up.parent)
-      if (!open.has(up.id)) return false;
+      if (!now.has(up.id)) return false;
     return true;
   };
   // Edges between what is on view; those between the same two boxes are drawn as one.
@@ -268,6 +304,10 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     const group = tree?.groups.get(id),
       focused = svg.contains(document.activeElement) || opened.contains(document.activeElement);
     if (!group) return;
+    if (entered.includes(id)) {
+      entered.forEach((one) => open.add(one));
+      leave();
+    }
     if (open.has(id)) open.delete(id);
     else {
       if (shown.length + group.items.length > MOST_OPEN)
@@ -282,6 +322,12 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     if (focused) cards.get(to)?.group.focus({ preventScroll: true });
     follow(to, false);
   }
+  // The reader decides from here on what is open.
+  function leave() {
+    entered = [];
+    following = false;
+    followBox.setAttribute("aria-pressed", "false");
+  }
   function within(other, id) {
     for (let up = tree.groups.get(id); up; up = up.parent) if (up.id === other) return true;
     return false;
@@ -289,6 +335,7 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
   function toggleAll(on) {
     const limit = on && nodes.length > MOST_OPEN;
     open.clear();
+    leave();
     if (limit) openAtFirst(tree).forEach((id) => open.add(id));
     else if (on) for (const id of tree.groups.keys()) open.add(id);
     build();
@@ -580,9 +627,14 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
       { type: "button", class: "mg-fold", onclick: () => toggleAll(on) },
       t(on ? "openAll" : "closeAll"),
     );
-  const bar =
-    tree &&
-    h("div", { class: "mg-groups" }, nodes.length <= MOST_OPEN && all(true), all(false), opened);
+  const pressed = { type: "button", class: "mg-fold", "aria-pressed": String(following) },
+    followBox = h(
+      "button",
+      { ...pressed, onclick: () => setFollowing(!following) },
+      t("following"),
+    );
+  const opens = nodes.length <= MOST_OPEN && all(true),
+    bar = tree && h("div", { class: "mg-groups" }, opens, all(false), followBox, opened);
   const legend = h(
     "span",
     { class: "mg-legend" },
@@ -639,7 +691,9 @@ export function drawGraph(trace, t, changed, { room = 0, groups: before, broken 
     ask,
     follow,
     rearranged,
+    attend,
     opened: () => [...open],
+    following: () => following,
     breakLines: (on) => {
       broken = on;
     },

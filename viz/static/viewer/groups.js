@@ -1,5 +1,5 @@
-// Groups: Modules as boxes that open, repeated blocks folded into one, and, in a large graph
-// without Modules, stretches of its operations.
+// Groups: what the program says, as boxes that open: its modules, calls, loops and rounds; repeated
+// blocks folded into one; in a large graph also its lines, and stretches of what is still too many.
 //
 // A group is a run of neighbours in the order of birth. So the graph of boxes has no cycle,
 // whatever is open: edges lead from older to younger.
@@ -8,64 +8,139 @@ import constants from "./constants.json" with { type: "json" };
 
 // nodes beyond which a graph is never shown whole at first
 export const MANY = constants.many;
+const { few: FEW, most: MOST, outline: OUTLINE } = constants;
+const DEEPEST = 12, // blocks inside one another that make groups; a recursion goes deeper
+  LINE_LABEL = 30; // characters of a source line that a label holds
 
 const isSource = (node) => ["input", "const", "param", "seed"].includes(node.kind);
 
-// The tree: items are node ids or groups {id, label, items, leaves, last, times?}. Null where there
-// is nothing to group.
-// Long: the stages of one algorithm, each used once.
-export function groupTree(trace) {
-  const { nodes, edges } = trace,
-    paths = new Map(),
-    users = new Map();
-  const named = nodes.some((node) => node.group);
-  if (!named && nodes.length <= MANY) return null;
-  for (const e of edges) users.set(e.src, [...(users.get(e.src) ?? []), e.dst]);
-  for (const node of nodes) paths.set(node.id, named && node.group ? node.group.split("/") : []);
-  const order = [];
-  for (const node of nodes.filter((one) => !isSource(one))) order.push(node.id);
-  if (!named) chunks(order, paths);
-  // A parameter or constant that only one group uses stands in that group, right before its first
-  // use.
+// The tree: items are node ids or groups {id, label, kind, items, leaves, last, parent?, times?}.
+// Null where there is nothing to group. t: the words of the labels.
+export function groupTree(trace, t) {
+  const { nodes } = trace,
+    named = nodes.some((node) => node.group),
+    blocked = trace.blocks?.length && (named || nodes.length > FEW);
+  if (!named && !blocked && nodes.length <= MANY) return null;
+  const blocks = new Map(blocked ? trace.blocks.map((block) => [block.id, block]) : []),
+    pathOf = blocked ? (node) => blockPath(blocks, node.block) : modulePath,
+    paths = new Map(nodes.map((node) => [node.id, pathOf(node)])),
+    users = new Map(nodes.map((node) => [node.id, []]));
+  for (const e of trace.edges) users.get(e.src).push(e.dst);
+  const { outside, sequence } = withSources(nodes, users, paths),
+    make = groupMaker(trace, t, { blocks, users, paths });
+  const items = [...outside, ...make.blocks(sequence, 0)];
+  return { items, groups: make.groups };
+}
+
+// The blocks around a node, the outermost first.
+function blockPath(blocks, id) {
+  const path = [];
+  for (let block = blocks.get(id); block; block = blocks.get(block.parent)) path.unshift(block.id);
+  return path.slice(0, DEEPEST);
+}
+const modulePath = (node) => (node.group ? node.group.split("/") : []);
+
+// A parameter or constant that only one group uses stands in that group, right before its first
+// use.
+function withSources(nodes, users, paths) {
   const before = new Map(),
     outside = [];
   for (const node of nodes.filter(isSource)) {
-    const all = (users.get(node.id) ?? []).map((id) => paths.get(id).join("/")),
-      first = users.get(node.id)?.[0];
-    const run = node.kind !== "input" && all[0] && all.every((path) => path === all[0]);
-    paths.set(node.id, run ? paths.get(first) : []);
-    if (run) before.set(first, [...(before.get(first) ?? []), node.id]);
-    else outside.push(node.id);
+    const all = users.get(node.id).map((id) => paths.get(id).join("/")),
+      first = users.get(node.id)[0];
+    const inside = node.kind !== "input" && all[0] && all.every((path) => path === all[0]);
+    paths.set(node.id, inside ? paths.get(first) : []);
+    if (!inside) outside.push(node.id);
+    else if (before.has(first)) before.get(first).push(node.id);
+    else before.set(first, [node.id]);
   }
-  const sequence = order.flatMap((id) => [...(before.get(id) ?? []), id]);
-  const byId = new Map(nodes.map((node) => [node.id, node])),
-    groups = new Map();
-  const items = [...outside, ...fold(runs(sequence, 0, null), null)];
+  const order = nodes.filter((node) => !isSource(node)).map((node) => node.id);
+  return { outside, sequence: order.flatMap((id) => [...(before.get(id) ?? []), id]) };
+}
 
-  function add(label, inside, parent, more = {}) {
-    const id = `group ${groups.size + 1}`,
-      group = { id, label, parent, ...more };
-    groups.set(id, group);
-    group.items = inside(group);
-    group.leaves = group.items.flatMap((item) => groups.get(item)?.leaves ?? [item]);
-    group.last = group.leaves.at(-1);
-    for (const item of group.items) if (groups.has(item)) groups.get(item).parent = group;
-    return id;
+// Makes the groups of a Trace, by one rule after the other.
+// Long: a closure, whose rules share the groups that they make.
+function groupMaker(trace, t, { blocks, users, paths }) {
+  const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+    groups = new Map(),
+    rounds = new Map(), // item -> the round that it is, or stands for
+    bounds = new Map(), // a stretch -> its first and last item
+    code = (trace.source?.code ?? "").split("\n"),
+    large = trace.nodes.length > MANY;
+  let made = 0;
+
+  function add(label, kind, more = {}) {
+    const group = { id: `group ${++made}`, label, kind, ...more };
+    groups.set(group.id, group);
+    return group;
   }
-  function runs(ids, depth, parent) {
+  function fill(group, items) {
+    group.items = items;
+    group.leaves = items.flatMap((item) => groups.get(item)?.leaves ?? [item]);
+    group.last = group.leaves.at(-1);
+    for (const item of items) if (groups.has(item)) groups.get(item).parent = group;
+    return group.id;
+  }
+  const inBlocks = (ids, depth) => packed(folded(runs(ids, depth)));
+
+  // -- neighbours in the same block; a call, loop or round of one item is that item
+  function runs(ids, depth) {
     const out = [];
     for (let i = 0; i < ids.length;) {
       const part = paths.get(ids[i])[depth];
       let end = i + 1;
       while (part !== undefined && end < ids.length && paths.get(ids[end])[depth] === part) end++;
-      out.push(
-        part === undefined
-          ? ids[i]
-          : add(part, (own) => fold(runs(ids.slice(i, end), depth + 1, own), own), parent),
-      );
+      out.push(part === undefined ? ids[i] : blockOf(part, ids.slice(i, end), depth));
       i = end;
     }
     return out;
+  }
+  function blockOf(part, ids, depth) {
+    const block = blocks.get(part) ?? { kind: "module", label: part },
+      group = add(labelOf(block), block.kind),
+      items = inBlocks(ids, depth + 1),
+      alone = items.length === 1 && block.kind !== "module";
+    if (alone) groups.delete(group.id);
+    const found = alone ? items[0] : fill(group, items);
+    if (block.kind === "round") rounds.set(found, block);
+    return found;
+  }
+  const roundsIn = (block) => blocks.get(block.parent).rounds;
+  function labelOf(block) {
+    if (block.kind !== "round") return block.label;
+    const n = roundsIn(block);
+    return t(n ? "roundOf" : "roundNumber", { i: block.round, n });
+  }
+
+  // -- repetitions of up to four items in a row become one group
+  function folded(items) {
+    const signs = items.map(signature),
+      out = [];
+    for (let i = 0; i < items.length;) {
+      const found = [1, 2, 3, 4]
+        .filter((p) => repeatable(items.slice(i, i + p)))
+        .map((p) => [p, repeats(signs, i, p)])
+        .find(([p, times]) => times > 1 && chained(items, i, p, times));
+      if (!found) out.push(items[i++]);
+      else {
+        out.push(repetition(items, i, ...found));
+        i += found[0] * found[1];
+      }
+    }
+    return out;
+  }
+  const repeatable = (block) =>
+    ["module", "function"].includes(groups.get(block.find((item) => groups.has(item)))?.kind);
+  function repetition(items, at, p, times) {
+    const blocksOf = Array.from({ length: times }, (_, j) =>
+        items.slice(at + j * p, at + (j + 1) * p),
+      ),
+      names = blocksOf.map((one) => groups.get(one.find((item) => groups.has(item))).label),
+      whole = add(`${names[0]} … ${names.at(-1)}`, "module", { times });
+    const inside = blocksOf.map((one, j) =>
+      p === 1 ? one[0] : fill(add(names[j], "module"), one),
+    );
+    return fill(whole, inside);
   }
   // What an item is made of: equal signatures are repetitions of one block.
   function signature(item) {
@@ -83,41 +158,60 @@ export function groupTree(trace) {
         .slice(at + j * p, at + (j + 1) * p)
         .flatMap((item) => groups.get(item)?.leaves ?? [item]);
     return Array.from({ length: times - 1 }, (_, j) => new Set(leaves(j + 1))).every((next, j) =>
-      leaves(j).some((id) => (users.get(id) ?? []).some((user) => next.has(user))),
+      leaves(j).some((id) => users.get(id).some((user) => next.has(user))),
     );
   }
-  function fold(items, parent) {
-    if (!named) return items;
-    const signs = items.map(signature),
-      out = [];
-    for (let i = 0; i < items.length;) {
-      const found = [1, 2, 3, 4]
-        .map((p) => [p, repeats(signs, i, p)])
-        .find(
-          ([p, times]) =>
-            times > 1 &&
-            items.slice(i, i + p).some((item) => groups.has(item)) &&
-            chained(items, i, p, times),
-        );
-      if (!found) {
-        out.push(items[i++]);
-        continue;
-      }
-      const [p, times] = found,
-        start = i;
-      const block = (j) => items.slice(start + j * p, start + (j + 1) * p);
-      const name = (list) => groups.get(list.find((item) => groups.has(item))).label;
-      const label = `${name(block(0))} … ${name(block(times - 1))}`;
-      const each = (own) =>
-        Array.from({ length: times }, (_, j) =>
-          p === 1 ? block(j)[0] : add(name(block(j)), () => block(j), own),
-        );
-      out.push(add(label, each, parent, { times }));
-      i += p * times;
+
+  // -- in a large graph: operations of one source line in a row as a group, and what is then still
+  // too many as stretches of about √n items, and stretches of stretches
+  function packed(given) {
+    if (!large || given.length <= MOST) return given;
+    const items = inSourceLines(given),
+      size = Math.min(48, Math.max(12, Math.ceil(Math.sqrt(items.length))));
+    if (items.length <= MOST) return items;
+    const count = items.length / size,
+      outer = count > 48 ? Math.ceil(Math.sqrt(count)) : 0,
+      inner = stretches(items, size);
+    return outer ? stretches(inner, outer) : inner;
+  }
+  function inSourceLines(items) {
+    const found = [];
+    for (const item of items) {
+      const line = byId.get(item)?.span?.[0] ?? 0;
+      if (found.length && line && found.at(-1)[0] === line) found.at(-1)[1].push(item);
+      else found.push([line, [item]]);
+    }
+    if (found.length < 2 || found.length > items.length / 1.5) return items;
+    return found.map(([line, run]) =>
+      run.length > 1 ? fill(add(lineLabel(line), "line"), run) : run[0],
+    );
+  }
+  function lineLabel(line) {
+    const text = Array.from((code[line - 1] ?? "").trim());
+    const cut = text.length <= LINE_LABEL ? text : [...text.slice(0, LINE_LABEL - 1), "…"];
+    return `${t("line", { i: line })}: ${cut.join("")}`;
+  }
+  function stretches(items, size) {
+    const out = [];
+    for (let at = 0; at < items.length; at += size) {
+      const part = items.slice(at, at + size),
+        first = bounds.get(part[0])?.[0] ?? part[0],
+        last = bounds.get(part.at(-1))?.[1] ?? part.at(-1);
+      const found = fill(add(stretchLabel(first, last), "stretch"), part);
+      bounds.set(found, [first, last]);
+      out.push(found);
     }
     return out;
   }
-  return { items, groups, automatic: !named };
+  function stretchLabel(first, last) {
+    const [a, b] = [rounds.get(first), rounds.get(last)],
+      name = (item) => groups.get(item)?.label ?? item;
+    if (!a || !b) return `${name(first)} … ${name(last)}`;
+    const n = roundsIn(a);
+    return t(n ? "roundsOf" : "roundsNumber", { a: a.round, b: b.round, n });
+  }
+
+  return { groups, blocks: inBlocks };
 }
 
 function repeats(signs, at, p) {
@@ -130,34 +224,40 @@ function repeats(signs, at, p) {
   return times;
 }
 
-// Stretches of about √n operations, and stretches of stretches where there are very many.
-function chunks(order, paths) {
-  const size = Math.min(48, Math.max(12, Math.ceil(Math.sqrt(order.length))));
-  const outer = order.length / size > 48 ? size * Math.ceil(Math.sqrt(order.length / size)) : 0;
-  const name = (from, length) =>
-    `${order[from]} … ${order[Math.min(order.length, from + length) - 1]}`;
-  order.forEach((id, i) => {
-    const inner = name(i - (i % size), size);
-    paths.set(id, outer ? [name(i - (i % outer), outer), inner] : [inner]);
-  });
-}
-
 // How many operations a group holds, in words.
 export function operationsIn(group, byId, t) {
   const n = group.leaves.filter((id) => byId.get(id).op).length;
   return t(n === 1 ? "operation" : "operations", { n });
 }
 
-// Which groups are open at first: a group that alone holds the whole picture.
+// Which groups are open at first: a group that alone holds the whole picture; then whole levels, as
+// long as few boxes are seen.
 export function openAtFirst(tree) {
   const open = new Set();
   let items = tree.items;
   for (;;) {
     const groups = items.filter((item) => tree.groups.has(item));
-    if (groups.length !== 1 || items.length > 8 || tree.groups.get(groups[0]).times) return open;
+    if (groups.length !== 1 || items.length > 8 || tree.groups.get(groups[0]).times) break;
     open.add(groups[0]);
     items = tree.groups.get(groups[0]).items;
   }
+  for (;;) {
+    const closed = visible(tree, open).shown.filter((item) => tree.groups.has(item)),
+      next = new Set([...open, ...closed]);
+    if (!closed.length || closed.some((item) => tree.groups.get(item).times)) return open;
+    if (visible(tree, next).shown.length > OUTLINE) return open;
+    closed.forEach((item) => open.add(item));
+  }
+}
+
+// The groups around a node, the outermost first.
+export function groupsAround(tree, id) {
+  const path = [];
+  const holding = (items) =>
+    items.find((item) => tree.groups.get(item)?.leaves.includes(id));
+  for (let item = holding(tree.items); item; item = holding(tree.groups.get(item).items))
+    path.push(item);
+  return path;
 }
 
 // What is to be seen: the ids in order, and for each node the id that stands for it.

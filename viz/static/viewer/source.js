@@ -2,16 +2,9 @@
 
 import { h } from "./dom.js";
 
-export function drawSource(trace, t) {
-  if (typeof trace.source?.code !== "string" || !trace.source.code.trim()) return null;
-  const code = trace.source.code.replace(/\n+$/, ""),
-    lines = code.split("\n"),
-    text = h("code"),
-    first = trace.source.first_line ?? 1;
-  const spans = new Map(trace.nodes.map((node) => [node.id, node.span])),
-    senders = new Map(trace.edges.map((edge) => [edge.id, edge.dst]));
-  // Lines count from 1; columns count characters, of which some take two places in a JavaScript
-  // string.
+// From a span to the range of letters that it is. Lines count from 1; columns count characters, of
+// which some take two places in a JavaScript string.
+function rangesIn(lines) {
   const offset = (line, column) => {
     const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
     return (
@@ -21,6 +14,22 @@ export function drawSource(trace, t) {
         .join("").length
     );
   };
+  return (span) => {
+    const from = offset(span[0], span[1]);
+    return [from, Math.max(from, offset(span[2], span[3]))];
+  };
+}
+
+export function drawSource(trace, t) {
+  if (typeof trace.source?.code !== "string" || !trace.source.code.trim()) return null;
+  const code = trace.source.code.replace(/\n+$/, ""),
+    lines = code.split("\n"),
+    text = h("code"),
+    first = trace.source.first_line ?? 1;
+  const spans = new Map(trace.nodes.map((node) => [node.id, node.span])),
+    senders = new Map(trace.edges.map((edge) => [edge.id, edge.dst]));
+  const range = rangesIn(lines);
+  const missed = { class: "mg-skipped", title: t("skipped") };
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null;
   const gutter = h(
     "pre",
@@ -47,16 +56,35 @@ export function drawSource(trace, t) {
       const sender = senders.get(step?.edges?.[0]);
       return spans.get(step?.node) || !sender ? step?.node : sender;
     },
-    light(id, line) {
-      const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null);
-      if (!span) return text.replaceChildren(code);
-      const from = offset(span[0], span[1]),
-        to = Math.max(from, offset(span[2], span[3]));
-      text.replaceChildren(
-        code.slice(0, from),
-        h("mark", null, code.slice(from, to)),
-        code.slice(to),
-      );
+    // k: the step; the branches that were not taken up to there are crossed out.
+    light(id, line, k = 0) {
+      const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null),
+        ranges = skippedAt(trace.steps, k).map((one) => [...range(one), "span", missed]);
+      if (span) {
+        const wrong = id === trace.error?.node && k === trace.steps.length;
+        ranges.push([...range(span), "mark", wrong ? { class: "mg-wrong" } : null]);
+      }
+      ranges.sort((a, b) => a[0] - b[0]);
+      const pieces = [];
+      let at = 0;
+      for (const [from, to, tag, look] of ranges) {
+        if (from < at) continue; // inside what is crossed out
+        pieces.push(code.slice(at, from), h(tag, look, code.slice(from, to)));
+        at = to;
+      }
+      text.replaceChildren(...pieces, code.slice(at));
     },
   };
+}
+
+// The spans of the branches that the conditions of the first k steps left out.
+function skippedAt(steps, k) {
+  const skipped = new Map();
+  for (const step of steps.slice(0, k))
+    for (const { loop, runs, skips } of step.decides ?? []) {
+      if (loop) continue;
+      skipped.delete(String(runs));
+      if (skips) skipped.set(String(skips), skips);
+    }
+  return [...skipped.values()];
 }

@@ -7,6 +7,24 @@ import { short } from "./numbers.js";
 // names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
 export function sentence(step, t, names = (id) => id) {
   if (!t.foreign) return String(step.say ?? "");
+  if (step.fails) return t("failsWith", step.fails);
+  return [phrase(step, t, names), ...(step.decides ?? []).map((one) => decision(one, t))].join(" ");
+}
+
+// What a condition decided, in words.
+function decision({ answer, loop, runs, skips }, t) {
+  const place = (span) => {
+    if (!span) return null;
+    const [a, , b] = span;
+    return a === b ? t("lineShort", { i: a }) : t("linesShort", { a, b });
+  };
+  const kind = runs && skips ? "Lines" : runs ? "Runs" : skips ? "Skips" : "Only",
+    name = loop ? (answer ? "Again" : "Ends") : kind;
+  const told = { answer: t(answer ? "yes" : "no"), runs: place(runs), skips: place(skips) };
+  return t(`decides${name}`, told);
+}
+
+function phrase(step, t, names) {
   const value = short(step.writes?.[0]?.[2]),
     node = names(step.node),
     part = step.contribs?.[0];

@@ -94,6 +94,7 @@ function show(el, trace, options, t) {
     ? drawGraph(trace, t, regrouped, {
         room: el.clientWidth - 38,
         groups: kept.groups,
+        following: kept.following,
         broken: chosen.inLines,
       })
     : null;
@@ -187,6 +188,7 @@ function show(el, trace, options, t) {
     return {
       views: views.names(),
       groups: graph?.opened() ?? [],
+      following: graph?.following() ?? true,
       hidden: columns.map((c) => c.key).filter((column) => !shown.has(column)),
       ...chosen,
       places: { ...places },
@@ -213,6 +215,7 @@ function show(el, trace, options, t) {
       "section",
       { ...region, lang: t.lang, "data-theme": options.theme },
       h("div", { class: "mg-top" }, h("div", { class: "mg-head" }, named, seeded), controls.chips),
+      trace.error && h("p", { class: "mg-error", role: "note" }, t("failsWith", trace.error)),
       ...[controls.bar, controls.help, views.beside, panel.box, main],
     );
     return { root, main };
@@ -237,9 +240,7 @@ function show(el, trace, options, t) {
   }
   // Groups were opened or closed: the same step on another picture.
   function regrouped() {
-    table.build();
-    table.show(shown);
-    graph.arrange(shown);
+    rebuildTable();
     draw(false);
     arrange();
     tell();
@@ -251,6 +252,8 @@ function show(el, trace, options, t) {
       wanted = step ? columnOf(step) : "";
     // a Program's Trace has no adjoints
     const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
+    const entered = graph?.attend(step?.node);
+    if (entered) rebuildTable();
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
     stage.drawn();
@@ -261,7 +264,13 @@ function show(el, trace, options, t) {
     views.update(k, step, state);
     if (options.differs) markDifference(root, graph, options.differs);
     lightSource();
+    if (entered && settled) arrange();
     follow(smooth);
+  }
+  function rebuildTable() {
+    table.build();
+    table.show(shown);
+    graph.arrange(shown);
   }
   function drawn(smooth) {
     try {
@@ -273,7 +282,7 @@ function show(el, trace, options, t) {
   }
   function lightSource() {
     const step = steps[clock.at() - 1];
-    source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line);
+    source?.light(hovered() ?? source.about(step), hovered() ? null : step?.line, clock.at());
   }
   function picture() {
     const colour = getComputedStyle(root);

@@ -1,0 +1,299 @@
+"""To which call, loop and round of the user's program an operation belongs.
+
+While the traced function runs, its lines are followed with `sys.settrace` (a debugger or a
+coverage tool that was there before still hears everything), and so are those of the functions
+that it calls and that stand outside of minigrad, the standard library and installed packages. A
+loop's round is counted where its header is reached from its body, so rounds without an operation
+count too. Functions without a source, generators and comprehensions make no block.
+
+A block is `{"id", "kind", "label"}` with the id of its "parent" and the "line" of the shown source
+that it begins on. kind: "module" (label: its name in the module around it), "function" (its call as
+it is written), "loop" (its header; "rounds": how many were begun) or "round" ("round": its number).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from .source_map import Function, definition_of
+
+Block = dict[str, Any]
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_SHORT = 32
+"""Characters that a label holds."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A `for` or `while` of a function, by its lines in the file: header, body and end."""
+
+    first: int
+    body: int
+    last: int
+    label: str
+
+    @property
+    def on_one_line(self) -> bool:
+        return self.body == self.first
+
+
+@dataclass
+class Entry:
+    """A loop that was entered and is not left yet. tests: how often its header was reached."""
+
+    number: int
+    tests: int = 1
+    block: Block | None = None
+
+
+@dataclass
+class Call:
+    """A call under way: the loops of its function, outermost first, and where it is."""
+
+    number: int
+    loops: tuple[Loop, ...]
+    entries: dict[Loop, Entry] = field(default_factory=dict)
+    line: int = 0
+
+
+class Place(NamedTuple):
+    """A block around what runs now: what tells it from others, how it is described, and the entry
+    of its loop."""
+
+    key: tuple[str, Any]
+    describe: Callable[[], Block]
+    entry: Entry | None = None
+
+
+class Follower:
+    """The trace function of one call: an object, since a function that returns itself would be
+    garbage that only the cycle collector frees."""
+
+    __slots__ = ("blocks", "call", "outer")
+
+    def __init__(self, blocks: Blocks, call: Call, outer: Any) -> None:
+        self.blocks, self.call, self.outer = blocks, call, outer
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Follower:
+        if self.outer is not None:
+            self.outer = self.outer(frame, event, arg)
+        if event == "line":
+            self.blocks.reached(self.call, frame.f_lineno)
+        elif event == "return":
+            self.blocks.ended(frame)
+        return self
+
+
+class Blocks:
+    """The blocks of one traced run, in the order of their first operation."""
+
+    def __init__(self, owners: Callable[[], list[str]], line_of: Callable[[CodeType, int], Any]):
+        """owners: the names of the modules that are called now, the outermost first; line_of: the
+        line of the shown source that a line of a function's file is, or None."""
+        self.found: list[Block] = []
+        self._owners, self._line_of = owners, line_of
+        self._calls: dict[FrameType, Call] = {}
+        self._loops: dict[CodeType, tuple[Loop, ...] | None] = {}
+        self._made = 0
+        self._here: list[tuple[tuple[str, Any], Block]] = []
+
+    def run(self, f: Callable[..., Any], args: list[Any]) -> Any:
+        """f(*args), whose lines are followed."""
+        before = sys.gettrace()
+        started = self._started(before)
+        sys.settrace(started)
+        try:
+            return f(*args)
+        finally:
+            if sys.gettrace() is started:
+                sys.settrace(before)
+            self._calls.clear()
+
+    def _started(self, before: Any) -> Any:
+        """The trace function that hears of each call; before: the one that was there."""
+
+        def started(frame: FrameType, event: str, arg: Any) -> Any:
+            outer = None if before is None else before(frame, event, arg)
+            loops = self._loops_of(frame.f_code)
+            if loops is None:
+                return outer
+            self._made += 1
+            self._calls[frame] = call = Call(self._made, loops)
+            return Follower(self, call, outer)
+
+        return started
+
+    def ended(self, frame: FrameType) -> None:
+        """A call has returned or raised."""
+        self._calls.pop(frame, None)
+
+    # ---------------------------------------------------------------------------------- where it is
+
+    def _loops_of(self, code: CodeType) -> tuple[Loop, ...] | None:
+        """The loops of a function of the user's; None for any other code."""
+        if code not in self._loops:
+            self._loops[code] = _loops(code) if _is_users(code) else None
+        return self._loops[code]
+
+    def reached(self, call: Call, line: int) -> None:
+        """The next line of a call begins."""
+        for loop in call.loops:
+            entry = call.entries.get(loop)
+            if not loop.first <= line <= loop.last:
+                call.entries.pop(loop, None)
+            elif entry is None:
+                self._made += 1
+                call.entries[loop] = Entry(self._made)
+            elif line == loop.first and (loop.on_one_line or call.line >= loop.body):
+                entry.tests += 1
+            if entry is not None and entry.block is not None and loop.body <= line <= loop.last:
+                entry.block["rounds"] = entry.tests
+        call.line = line
+
+    def now(self) -> str | None:
+        """The innermost block of what runs now; None outside of all."""
+        path, same = self._path(), 0
+        while same < min(len(path), len(self._here)) and path[same].key == self._here[same][0]:
+            same += 1
+        self._here = self._here[:same]
+        for place in path[same:]:
+            block = {"id": f"b{len(self.found) + 1}", **place.describe()}
+            if self._here:
+                block["parent"] = self._here[-1][1]["id"]
+            if place.entry is not None:
+                place.entry.block = block
+            self.found.append(block)
+            self._here.append((place.key, block))
+        return self._here[-1][1]["id"] if self._here else None
+
+    def _path(self) -> list[Place]:
+        """The blocks around what runs now, the outermost first."""
+        frames = _frames_since(Blocks.run.__code__)
+        owners = self._owners()
+        owners = owners[len(owners) - sum(map(_calls_a_module, frames)) :]
+        path: list[Place] = []
+        outermost, in_module = True, False
+        for frame in frames:
+            if _calls_a_module(frame):
+                path.append(_module(owners.pop(0)))
+                outermost, in_module = False, True
+            elif (call := self._calls.get(frame)) is not None:
+                if not outermost and not in_module:
+                    path.append(Place(("function", call.number), partial(self._function, frame)))
+                path += self._rounds(frame, call)
+                outermost = in_module = False
+        return path
+
+    def _function(self, frame: FrameType) -> Block:
+        caller = frame.f_back if frame.f_back in self._calls else None
+        text = None if caller is None else _text_of_call(caller)
+        label = text if text and len(text) <= _SHORT else f"{frame.f_code.co_name}(…)"
+        return {"kind": "function", "label": label, **self._line(caller)}
+
+    def _rounds(self, frame: FrameType, call: Call) -> list[Place]:
+        path: list[Place] = []
+        for loop in call.loops:
+            entry = call.entries.get(loop)
+            if entry is None:
+                continue
+            outside = None if loop.on_one_line else entry  # there, the last test looks like a round
+            describe = partial(self._loop, frame.f_code, loop, outside)
+            path.append(Place(("loop", entry.number), describe, outside))
+            if call.line >= loop.body:
+                round_ = {"kind": "round", "label": str(entry.tests), "round": entry.tests}
+                path.append(Place(("round", entry.tests), round_.copy))
+        return path
+
+    def _loop(self, code: CodeType, loop: Loop, entry: Entry | None) -> Block:
+        line = self._line_of(code, loop.first)
+        return {
+            "kind": "loop",
+            "label": loop.label,
+            **({} if line is None else {"line": line}),
+            **({} if entry is None else {"rounds": entry.tests}),
+        }
+
+    def _line(self, frame: FrameType | None) -> Block:
+        line = None if frame is None else self._line_of(frame.f_code, frame.f_lineno)
+        return {} if line is None else {"line": line}
+
+
+def _module(name: str) -> Place:
+    return Place(("module", name), lambda: {"kind": "module", "label": name})
+
+
+def _calls_a_module(frame: FrameType) -> bool:
+    code = frame.f_code
+    return code.co_qualname == "Module.__call__" and code.co_filename.startswith(_OWN)
+
+
+def _frames_since(code: CodeType) -> list[FrameType]:
+    """The frames outside of `now` up to the innermost one of this code, the outermost first."""
+    found: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(3)  # a list that held its own frame would be garbage
+    while frame is not None and frame.f_code is not code:
+        found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def _is_users(code: CodeType) -> bool:
+    """Whether code is the user's: of a function with a source outside of minigrad, the standard
+    library and installed packages."""
+    file = os.path.abspath(code.co_filename)
+    if code.co_flags & _RESUMED or file.startswith((_OWN, _STANDARD)):
+        return False
+    return not any(folder in file for folder in _PACKAGES)
+
+
+def _loops(code: CodeType) -> tuple[Loop, ...] | None:
+    """The loops of a function, outermost first; None where its source cannot be found."""
+    found = definition_of(code)
+    if found is None:
+        return None
+    loops: list[Loop] = []
+    queue = _body(found[1])
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.For | ast.While):
+            last = node.body[-1].end_lineno or node.lineno
+            loops.append(Loop(node.lineno, node.body[0].lineno, last, _header(node)))
+        if not isinstance(node, Function | ast.ClassDef):
+            queue.extend(ast.iter_child_nodes(node))
+    return tuple(sorted(loops, key=lambda loop: (loop.first, -loop.last)))
+
+
+def _body(definition: Function) -> list[ast.AST]:
+    return [definition.body] if isinstance(definition, ast.Lambda) else [*definition.body]
+
+
+def _header(node: ast.For | ast.While) -> str:
+    """A loop's header, shortened where it is long."""
+    if isinstance(node, ast.While):
+        text = f"while {ast.unparse(node.test)}"
+    else:
+        text = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def _text_of_call(frame: FrameType) -> str | None:
+    """The expression that a call of the user's evaluates now, as it is written."""
+    found = definition_of(frame.f_code)
+    place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if found is None or None in place or place[0] != place[1]:
+        return None
+    line, _, start, end = place
+    return found[0][(line or 1) - 1].encode()[start:end].decode(errors="ignore")

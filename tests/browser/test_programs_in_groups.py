@@ -1,0 +1,153 @@
+"""A large graph reads like its program: loops and rounds, calls, lines; what conditions decided;
+where a function failed."""
+
+import re
+
+import pytest
+from minigrad.viz.grouping import Tree
+
+import minigrad as mg
+from minigrad import viz
+from minigrad.watch import trace_function
+from tests.browser.conftest import at_each, to
+
+
+def layer(h, w):
+    return mg.tanh(h * w) + 1
+
+
+def program(x, w):
+    for _ in range(50):
+        x = layer(x, w)
+        x = x * 0.5 + w
+    if x > 0:  # noqa: SIM108
+        y = x * x
+    else:
+        y = -x
+    return layer(y, w)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return trace_function(program, 0.5, 1.5, mode="reverse")
+
+
+NODE_IN_SIGHT = """root => {
+    const now = root.querySelector(".mg-node.mg-write");
+    const box = now.getBoundingClientRect(),
+        room = root.querySelector(".mg-graph").getBoundingClientRect();
+    const inside = box.left >= room.left - 1 && box.right <= room.right + 1
+        && box.top >= room.top - 1 && box.bottom <= room.bottom + 1;
+    const names = [...root.querySelectorAll(".mg-crumbs .mg-fold")].map(e => e.textContent);
+    return [inside, root.querySelectorAll(".mg-node").length, names,
+            [...root.querySelectorAll(".mg-node.mg-write")].map(e => e.dataset.node)];
+}"""
+
+
+def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, visit, trace):
+    viewer = show(trace, 1280, 800)
+    names = viewer.locator(".mg-group-name").all_text_contents()
+    assert names == [
+        "▸ rounds 1 … 12 of 50",
+        "▸ rounds 13 … 24 of 50",
+        "▸ rounds 25 … 36 of 50",
+        "▸ rounds 37 … 48 of 50",
+        "▸ rounds 49 … 50 of 50",
+    ]
+    steps = [i for i in range(1, len(trace["steps"]) + 1, 23) if trace["steps"][i - 1]["writes"]]
+    written = [trace["steps"][k - 1]["node"] for k in steps]
+    for k, node, (inside, boxes, crumbs, lit) in zip(
+        steps, written, at_each(viewer, steps, NODE_IN_SIGHT), strict=True
+    ):
+        assert inside and boxes < 40, f"step {k}: the node at work is in the window"
+        assert node in lit, "the node itself is on view, and not a box around it"
+        block = next(n for n in trace["nodes"] if n["id"] == node).get("block")
+        kind = {b["id"]: b["kind"] for b in trace["blocks"]}.get(block)
+        rounds = [name for name in crumbs if re.match(r"▾ round \d+ of 50$", name)]
+        assert bool(rounds) == (kind in ("round", "function") and "layer(y" not in str(crumbs))
+    viewer.get_by_role("button", name="Follow the step").click()
+    before = viewer.locator(".mg-node").count()
+    to(viewer, 5)
+    assert viewer.locator(".mg-node").count() == before, "without following nothing opens"
+
+
+def test_a_group_that_the_reader_closes_stays_closed(show, trace):
+    viewer = show(trace, 1440, 900, step=60)
+    crumbs = viewer.locator(".mg-crumbs .mg-fold")
+    opened = viewer.locator(".mg-opened .mg-fold").count()
+    assert crumbs.count() >= 3
+    crumbs.last.click()
+    to(viewer, 61)
+    to(viewer, 60)
+    assert viewer.locator(".mg-opened .mg-fold").count() == opened - 1
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_page_and_still_have_the_same_groups_of_a_program(show, trace, lang):
+    def lines(x):
+        a = x * 2 + x - 1
+        b = a * a + a - x * 3 + 1 - a + x
+        return mg.tanh(a * b + b * x - a + b * 2)
+
+    def repeated(x):
+        for i in range(60):
+            x = lines(x) if i % 2 else x * 0.5 + x * 0.25
+        return x
+
+    flat = trace_function(eval("lambda x: " + " + ".join(["x * 2.0"] * 100)), 1.0, mode="primal")
+    for one in (trace, trace_function(repeated, 0.5, mode="primal"), flat):
+        viewer = show(one, lang=lang)
+        tree = Tree(one, viz.texts.words(lang))
+        there = viewer.locator(".mg-node").evaluate_all("all => all.map(e => e.dataset.node)")
+        assert there == tree.shown(tree.open_at_first())
+        labels = viewer.locator(".mg-group-name").all_text_contents()
+        assert labels == [f"▸ {tree.groups[i].label}" for i in there if i in tree.groups]
+
+
+def question(x):
+    if x > 0:  # noqa: SIM108
+        y = mg.log(x) * x
+    else:
+        y = -x
+    return y * (2.0 if y < 5 else 3.0)
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_a_condition_shows_its_answer_and_the_branch_that_does_not_run(show, visit, axe, size):
+    trace = trace_function(question, 2.0)
+    viewer = show(trace, *size, step=len(trace["steps"]))
+    asked = next(n["id"] for n in trace["nodes"] if n.get("decides"))
+    card = viewer.locator(f".mg-node[data-node='{asked}']")
+    assert card.locator(".mg-caption").text_content() == "◇ if → 3 ✗ 5"
+    assert "true" in card.text_content() and "mg-dangling" not in card.get_attribute("class")
+    assert viewer.locator(".mg-skipped").all_text_contents() == ["y = -x", "3.0"]
+    axe(visit.page, "section.mg-root")
+    to(viewer, 1)
+    assert viewer.locator(".mg-skipped").count() == 0, "nothing was decided yet"
+    to(viewer, next(i for i, s in enumerate(trace["steps"], 1) if s.get("decides")))
+    assert "line 3 runs, line 5 does not run" in viewer.locator(".mg-say").inner_text()
+    chinese = show(trace, *size, step=len(trace["steps"]), lang="zh")
+    to(chinese, next(i for i, s in enumerate(trace["steps"], 1) if s.get("decides")))
+    assert "执行第 3 行，跳过第 5 行" in chinese.locator(".mg-say").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_function_that_fails_is_shown_up_to_there_in_red_with_the_message(
+    show, visit, axe, scheme
+):
+    def fails(x, w):
+        h = mg.tanh(x @ w)
+        return h @ w
+
+    found = viz.show(fails, [[1.0, 2.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    visit.page.emulate_media(color_scheme=scheme)
+    viewer = show(found.trace, 1280, 800, step=len(found.trace["steps"]))
+    message = viewer.locator(".mg-error").inner_text()
+    assert message.startswith("This fails: ShapeError: matmul: shapes (1, 3) and (2, 3)")
+    failing = viewer.locator(".mg-node.mg-failing")
+    assert failing.count() == 1 and viewer.locator(".mg-node").count() == 5
+    assert viewer.locator(".mg-source .mg-wrong").inner_text() == "h @ w"
+    red = failing.locator(".mg-card").evaluate("e => getComputedStyle(e).stroke")
+    assert red == ("rgb(179, 38, 30)" if scheme == "light" else "rgb(255, 157, 148)")
+    axe(visit.page, "section.mg-root")
+    assert "failed" in viz.to_svg(found.trace)

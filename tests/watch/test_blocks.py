@@ -1,0 +1,252 @@
+"""What a Trace says of the program: calls, loops and rounds; what conditions decided; what the
+function raised."""
+
+import sys
+
+import pytest
+
+import minigrad as mg
+from minigrad.trace import TraceError, validate
+from minigrad.watch import trace_function
+
+
+def squashed(h, w):
+    return mg.tanh(h * w) + 1
+
+
+def labels(trace, node):
+    """The blocks around a node, the outermost first, as (kind, label, rounds of the loop)."""
+    blocks, found = {b["id"]: b for b in trace.get("blocks", [])}, []
+    block = blocks.get(next(n for n in trace["nodes"] if n["id"] == node).get("block"))
+    while block is not None:
+        found.insert(0, (block["kind"], block["label"], block.get("rounds")))
+        block = blocks.get(block.get("parent"))
+    return found
+
+
+def operations(trace):
+    return [n["id"] for n in trace["nodes"] if n["kind"] in ("op", "output")]
+
+
+def traced(f, *args, **options):
+    return validate(trace_function(f, *args, mode="primal", **options))
+
+
+def test_rounds_are_counted_and_those_without_an_operation_too():
+    def every_other(x):
+        for i in range(7):
+            if i % 3 == 1:
+                x = x * 2
+        return x
+
+    trace = traced(every_other, 1.0)
+    loop = ("loop", "for i in range(7)", 7)
+    assert [labels(trace, v) for v in operations(trace)] == [
+        [loop, ("round", "2", None)],
+        [loop, ("round", "5", None)],
+    ]
+
+
+def test_loops_nest_and_begin_again_in_each_round_of_the_outer_one():
+    def nested(x):
+        for _ in range(2):
+            x = x + 1
+            for _ in range(2):
+                x = x * 2
+            while x < 8:
+                x = x * 3
+        return x
+
+    trace = traced(nested, 1.0)
+    found = [labels(trace, v) for v in operations(trace)]
+    rounds = [[label for kind, label, _ in one if kind == "round"] for one in found]
+    #        +      *           *           <     *           <      +      *  …
+    assert rounds[:4] == [["1"], ["1", "1"], ["1", "2"], ["1"]]
+    second = [one for one in rounds if one[0] == "2"]
+    assert second == [["2"], ["2", "1"], ["2", "2"], ["2"]]
+    inner = {b["id"] for b in trace["blocks"] if b["label"] == "for _ in range(2)"}
+    assert len(inner) == 3, "the outer loop, and the inner one twice"
+
+
+def test_breaks_and_continues_and_loops_on_one_line():
+    def broken(x):
+        for i in range(100):
+            if i == 0:
+                continue
+            x = x * 2
+            if i == 3:
+                break
+        for _ in range(2): x = x + 1  # fmt: skip  # noqa: E701
+        return x
+
+    trace = traced(broken, 1.0)
+    found = [labels(trace, v) for v in operations(trace)]
+    assert [one[-1][1] for one in found] == ["2", "3", "4", "1", "2"]
+    assert found[0][0] == ("loop", "for i in range(100)", 4), "four rounds were begun"
+    assert found[-1][0] == ("loop", "for _ in range(2)", None), "here the end cannot be told"
+
+
+def test_functions_are_named_by_their_call_and_modules_by_their_place():
+    class Net(mg.nn.Module):
+        def __init__(self):
+            self.inner = mg.nn.Linear(2, 2)
+
+        def forward(self, x):
+            for _ in range(2):
+                x = squashed(self.inner(x), 2.0)
+            return x
+
+    net = Net()
+
+    def f(x):
+        return squashed(net(x), 3.0).sum()
+
+    trace = traced(f, [[1.0, 2.0]])
+    found = [[label for _, label, _ in labels(trace, v)] for v in operations(trace)]
+    assert found[0] == ["Net", "for _ in range(2)", "1", "inner"]
+    assert ["Net", "for _ in range(2)", "2", "squashed(self.inner(x), 2.0)"] in found
+    assert found[-2] == ["squashed(net(x), 3.0)"] and found[-1] == []
+    lines = [b.get("line") for b in trace["blocks"] if b["label"] == "squashed(net(x), 3.0)"]
+    assert lines == [2], "a line of the shown source"
+
+
+def test_recursion_generators_and_comprehensions():
+    def power(x, n):
+        return x if n == 0 else x * power(x, n - 1)
+
+    def many(x):
+        for _ in range(3):
+            yield x * 2
+
+    def f(x):
+        return power(x, 30) + sum(y for y in many(x)) + sum([x + i for i in range(2)])
+
+    trace = traced(f, 1.0)
+    deepest = max(len(labels(trace, v)) for v in operations(trace))
+    assert deepest == 30 and len(operations(trace)) == 30 + 3 + 3 + 2 + 2 + 2
+
+
+def test_a_debugger_hears_everything_and_is_put_back():
+    heard = []
+
+    def f(x):
+        for _ in range(2):
+            x = x * 2
+        return x
+
+    def debugger(frame, event, arg):
+        if frame.f_code is f.__code__:
+            heard.append((event, frame.f_lineno - f.__code__.co_firstlineno))
+        return debugger
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        trace = traced(f, 1.0)
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
+    assert [e for e in heard if e[0] == "line"] == [("line", n) for n in (1, 2, 1, 2, 1, 3)]
+    assert heard[-1] == ("return", 3) and "blocks" in trace
+
+
+def test_following_ends_where_the_function_raises():
+    def f(x):
+        raise ValueError("no")
+
+    before = sys.gettrace()
+    with pytest.raises(ValueError, match="no"):
+        trace_function(f, 1.0)
+    assert sys.gettrace() is before
+
+
+# ---- conditions
+
+
+def branches(x):
+    if x > 0:
+        y = x * 2
+    elif not x < -1:
+        y = x
+    else:
+        y = -x
+    z = y if y < 5 else x
+    while z < 3:
+        z = z + 1
+    if x > 0 and x < 9:
+        z = z * 1
+    return z
+
+
+def test_a_condition_says_what_runs_and_what_does_not():
+    trace = traced(branches, 1.0)
+    text = lambda span: trace["source"]["code"].split("\n")[span[0] - 1][span[1] : span[3]]
+    told = [
+        (d["answer"], d["loop"], text(d["runs"]) if "runs" in d else "", d.get("skips", [])[:3:2])
+        for n in trace["nodes"]
+        for d in n.get("decides", ())
+    ]
+    assert told == [
+        (True, False, "y = x * 2", [4, 7]),
+        (True, False, "y", [8, 8]),
+        (True, True, "z = z + 1", []),
+        (False, True, "", [10, 10]),
+    ], "a part of `and` decides nothing alone"
+    assert not any(n.get("dangling") for n in trace["nodes"] if "decides" in n)
+    said = next(s["say"] for s in trace["steps"] if s.get("decides"))
+    assert said.endswith("x > 0 is true: line 3 runs, lines 4 to 7 do not run.")
+
+
+@pytest.mark.parametrize(("x", "line"), [(-0.5, 5), (-2.0, 7)])
+def test_not_and_elif(x, line):
+    trace = traced(branches, x)
+    second = [d for n in trace["nodes"] for d in n.get("decides", ())][1]
+    assert second["runs"][0] == line and second["answer"] is (line == 5)
+
+
+# ---- what the function raised
+
+
+def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
+    def engine_error(x, w):
+        y = x * 2
+        return y @ w
+
+    def inner_error(x, w):
+        return squashed(x, w) + helper(x)
+
+    def helper(x):
+        return x.item() + {}["missing"]
+
+    def python_error(x, w):
+        print(x * w, end="")
+        raise RuntimeError("by hand")
+
+    for f, line, kind, operands in (
+        (engine_error, 3, "ShapeError", ["v1", "w"]),
+        (inner_error, 2, "KeyError", ["x"]),
+        (python_error, 3, "RuntimeError", []),
+    ):
+        arguments = ([1.0, 2.0], [[1.0, 2.0, 3.0]]) if f is engine_error else (1.0, 2.0)
+        with pytest.raises((mg.errors.AutogradError, KeyError, RuntimeError, ValueError)):
+            trace_function(f, *arguments)
+        trace = validate(trace_function(f, *arguments, partial=True))
+        last = trace["nodes"][-1]
+        assert trace["error"]["type"] == kind and trace["error"]["line"] == line
+        assert trace["error"]["node"] == last["id"] and last["failed"]
+        assert [e["src"] for e in trace["edges"] if e["dst"] == last["id"]] == operands
+        assert trace["steps"][-1]["node"] == last["id"] and not trace["steps"][-1]["writes"]
+        assert not any(n.get("dangling") for n in trace["nodes"]), "nothing led anywhere yet"
+
+
+def test_the_schema_refuses_wrong_blocks():
+    trace = traced(squashed, 1.0, 2.0)
+    loop = {"id": "b1", "kind": "loop", "label": "for"}
+    for wrong in (
+        {"blocks": [{**loop, "parent": "b2"}]},
+        {"blocks": [{**loop, "kind": "line"}]},
+        {"blocks": [loop, loop]},
+        {"error": {"type": "E", "message": "m", "node": "v99"}},
+    ):
+        with pytest.raises(TraceError, match=r"blocks\[|error"):
+            validate({**trace, **wrong})
