@@ -9,6 +9,11 @@ import numpy as np
 import minigrad as mg
 
 
+def sample(values):
+    """About a thousand of the numbers: the long ones are there for their memory."""
+    return values[:: max(len(values) // 1000, 1)]
+
+
 class Stage:
     """One stage of the chain. It counts how often it is run."""
 
@@ -46,21 +51,18 @@ def looked_at(run, stages, x):
 
 
 def frugal(answers, call, n, length, seed):
-    """frugal(stages, x) on n stages: result, gradient, its peak and the plain one in bytes, and
-    the runs of the stage that ran most.
+    """frugal(stages, x) on n stages: result, gradient, its peak in bytes, and the runs of the stage
+    that ran most. In the batch the grader measures memory from outside, and this peak is not used.
     """
     x, counts = np.random.default_rng(seed).uniform(-1, 1, length), [0] * n
     stages = [Stage(counts, i) for i in range(n)]
-    usual = looked_at(plain, stages, x)[2]
-    counts[:] = [0] * n
     found = looked_at(answers[call], stages, x)
     if found is None:
         return None
     result, gradient, peak = found
     return {
-        "result": result,
-        "gradient": gradient,
+        "result": sample(result),
+        "gradient": sample(gradient),
         "peak": peak,
-        "plain": usual,
         "runs": max(counts),
     }

@@ -18,7 +18,7 @@ from ..grading.exercise import Case, Exercise, Misconception, exercise
 from ..grading.judge import as_plain, same
 from ..grading.kinds import Jvp, Number, Vjp
 from .drive06 import FUNCTIONS
-from .made import by_name
+from .made import FORWARD_MODE, by_name
 
 # Not annotated, because students see them in the notebook like this.
 
@@ -223,9 +223,13 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
     "hessian_times",
     points={"functions": 2, "linear in v": 1},
     drive="minigrad.lessons.exercises.drive06:hessian_times",
-    forbid=tuple(
-        f"minigrad.autograd.functional.{name}"
-        for name in ("hessian", "hvp", "vhp", "jacobian", "jvp", "vjp")
+    forbid=(
+        *FORWARD_MODE,
+        *(f"minigrad.func.{name}" for name in ("hessian", "jacrev", "vjp")),
+        *(
+            f"minigrad.autograd.functional.{name}"
+            for name in ("hessian", "hvp", "vhp", "jacobian", "vjp")
+        ),
     ),
     rtol=EXACT,
     atol=EXACT,
@@ -295,6 +299,7 @@ def hessian_times(rng: np.random.Generator) -> Iterator[Case]:
     x, v = np.asarray(rng.uniform(0.5, 1.5, size=3)), np.asarray(rng.uniform(0.5, 2, size=3))
     for factor in (0.0, 1.0, -3.0):
         yield Case("linear in v", which="x.prod()", x=x, v=factor * v)
+        yield Case("linear in v", which="a quick wave", x=x, v=factor * v)
 
 
 @hessian_times.answer

@@ -18,6 +18,17 @@ from .slips import slips_of
 
 Cases = Callable[[np.random.Generator], Iterator[Case]]
 
+FORWARD_MODE = (
+    "minigrad.core.forward",
+    "minigrad.func.jvp",
+    "minigrad.func.linearize",
+    "minigrad.func.jacfwd",
+    "minigrad.autograd.functional.jvp",
+)
+"""What an exercise forbids that asks for tangents by reverse mode: the engine's own forward mode,
+under whatever name.
+"""
+
 
 def told_by(
     accept: Accept, name: str, points: Mapping[str, float], cases: Cases, **options: Any

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from .worker import names_in
+from .jupyter_cells import names_in
 
 Cells = Sequence[tuple[str, str]]
 
@@ -26,12 +26,17 @@ _WORDS = (
     "open|save|savez|savefig|savetxt|write|write_text|write_bytes|dump|mkdir|makedirs|touch|rename|unlink|remove|rmtree|copy|copyfile|seed|"
     r"manual_seed|set_\w+|seterr|setattr|delattr|register\w*|patch\w*|environ|chdir|globals|exec|eval|reload|enable\w*|disable\w*"
 )
-ACTS = re.compile(rf"\.\s*({_WORDS})\b|\b({_WORDS})\s*\(|\b(global|sys|warnings)\b|import\s*\*")
+ACTS = re.compile(
+    rf"\.\s*({_WORDS})\b|\b({_WORDS})\s*\(|\b(global|sys|warnings)\b|import\s*\*"
+    r"|%%?(?:writefile|file|run|cd|env|set_env)\b"
+)
 """Words of a cell of the sheet's that may do something which is not to be seen by its names."""
 LOOKS_AT_NAMES = re.compile(
     r"\b(globals|locals|vars|dir|exec|eval|__main__|__dict__|get_ipython|inspect|gc|sys|importlib|runpy)\b"
+    r"|(?:=|\(|[-+*/@]|\breturn\b)\s*_{1,3}\s*(?:$|[-+*/@).\[])",
+    re.MULTILINE,
 )
-"""Words by which code may get at names that are not written in it."""
+"""Words by which code may get at names that are not written in it, and at the last value shown."""
 
 
 class SheetLike(Protocol):
@@ -47,8 +52,9 @@ class SheetLike(Protocol):
 
 @dataclass(frozen=True)
 class Names:
-    """A cell's names, as `worker.names_in` finds them: all; those that it binds; those that it
-    binds otherwise than by `import`, `def` and `class`; those that its functions and classes use.
+    """A cell's names, as `jupyter_cells.names_in` finds them: all; those that it binds; those that
+    it binds otherwise than by `import`, `def` and `class`; those that its functions and classes
+    use.
     """
 
     all: frozenset[str]
@@ -80,8 +86,8 @@ def to_leave_out(
     """The names of the cells that need not be run.
 
     cells: (name, source) of all of a hand-in's; shown: `demonstrations` of its sheet; names: what
-    `worker.names_in` gives for sources, asked for where no text can do harm. Of what it answers
-    nothing is believed but that they are texts.
+    `jupyter_cells.names_in` gives for sources, asked for where no text can do harm. Of what it
+    answers nothing is believed but that they are texts.
     """
     candidates = {name: _own(source.strip()) for name, source in cells if source.strip() in shown}
     others = [source for name, source in cells if name not in candidates]

@@ -255,6 +255,8 @@ class Exercise:
     forbid: dotted names that raise when the hand-in is graded: what is asked for must not be called
         instead. "derivatives" stands for all by which the library differentiates.
     limit_s: CPU seconds of one call.
+    measured: a key of the dictionary that a call returns. The grader writes there how many bytes of
+        memory the process took at most during the call, whatever the process said.
     rtol, atol: how exact floating-point numbers must be; None: by their dtype.
     hints: from where to look, over what to use, to the formula.
     verify: verify(case, got) -> like accept's result, without an answer key (the dot-product
@@ -278,6 +280,7 @@ class Exercise:
     drive: str = ""
     forbid: tuple[str, ...] = ()
     limit_s: float = 10.0
+    measured: str = ""
     rtol: float | None = None
     atol: float | None = None
     title: str = ""

@@ -60,6 +60,8 @@ WARM_UP = (
 have been taken away.
 """
 PR_SET_CHILD_SUBREAPER = 36
+PICTURES = {"matplotlib": "matplotlib.pyplot"}
+"""Packages of which another module takes the time to import."""
 
 
 def main() -> None:
@@ -127,6 +129,7 @@ class _Server:
         self.trouble = "it was not prepared"
         self.folder = ""
         self.readable: list[str] = []
+        self.there: list[str] = []
 
     def prepare(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
         """Makes the locks of all children. Raises nothing: what could not be made is told when a
@@ -137,7 +140,15 @@ class _Server:
         except (sandbox.SandboxError, OSError, ValueError) as error:
             self.trouble = f"{type(error).__name__}: {error}"
         self.folder, self.readable = command["folder"], command["read"]
-        os.environ.update(HOME=self.folder, TMPDIR=self.folder)
+        os.environ.update(HOME=self.folder, TMPDIR=self.folder, MPLCONFIGDIR=self.folder)
+        self.there = command["there"]
+        if self.there:
+            sys.path.append(command["packages"])
+            for name in self.there:  # children share what is imported here
+                with contextlib.suppress(Exception):
+                    importlib.import_module(PICTURES.get(name, name))
+            gc.collect()
+            gc.freeze()
         return {"prepared": self.locks is not None}
 
     def learn(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
@@ -190,7 +201,7 @@ class _Server:
         _send(control, said)
         control.close()
         if "error" not in said:
-            worker.run(3, 4, self.folder, self.readable)
+            worker.run(3, 4, self.folder, self.readable, self.there)
 
     def cpu(self, command: dict[str, Any], pipes: list[int]) -> dict[str, Any]:
         """What the child has used so far, all its threads together."""

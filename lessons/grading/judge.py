@@ -353,6 +353,11 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
         SheetError: the exercise says of no case what is right, or its answer itself fails: a matter
         for the instructor.
     """
+    return weigh(exercise, cases, returned, verdict_on(exercise, cases))
+
+
+def verdict_on(exercise: Exercise, cases: Sequence[Case]) -> Accept:
+    """The function (case, value) that says of a value whether it is right, or why not."""
     accept = exercise.acceptor(cases)
 
     def verdict(case: Case, got: Any) -> Any:
@@ -377,7 +382,7 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
                 f"exercise {exercise.name!r}: its own answer raised {type(error).__name__}: {error}"
             ) from error
 
-    return weigh(exercise, cases, returned, verdict)
+    return verdict
 
 
 def weigh(

@@ -1,21 +1,26 @@
 """Stubs of packages that only display: importing matplotlib in an answer's cell must not cost
 the answer.
 
-While a hand-in is graded, `plt.plot(x)` does nothing. Anything can be asked of a stub; it gives
-another one. `minigrad.lessons.grading` is one too: the checks in a notebook are for the student,
-and the grader does not look at them. A package that a lesson's own cells use, and that is not here,
-can be imported as well, so that the rest of the cell runs: it is the first use of it that fails,
-with a sentence.
+While a submission is graded, `plt.plot(x)` does nothing. Anything can be asked of a stub, and any
+arithmetic done with it; it gives another one. As soon as code computes with one, or returns one,
+the grader is told, and runs the submission again with the real Matplotlib where that is installed:
+what a picture gives then has its true value. `minigrad.lessons.grading` is a stub too: the checks
+in a notebook are for the student, and the grader does not look at them.
+
+A package that is not here and that a cell imports can be imported as well, so that the rest of the
+cell runs: it is the first use of it that fails, with a sentence.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dis import opname
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
+
+import numpy as np
 
 DISPLAY_ONLY = frozenset(
     "matplotlib IPython ipywidgets tqdm seaborn plotly bokeh altair graphviz PIL rich ipykernel"
@@ -25,15 +30,65 @@ OUR_OWN = ("minigrad.viz", "minigrad.lessons")
 """Of minigrad itself: the pictures, and the checks in a notebook."""
 
 NOT_HERE = frozenset({"sympy"})
-"""What the lessons' own cells use and no exercise asks for. Any other package that is not here
-fails at its import, as everywhere.
-"""
+"""What the lessons' own cells use and no exercise asks for."""
+_missing: set[str] = set(NOT_HERE)
+_there: list[str] = []
+
+
+def may_be_missing(packages: Iterable[str]) -> None:
+    """Packages whose import succeeds from now on although they are not here. Those of an import in
+    a `try` are not among them: there the failure is expected.
+    """
+    _missing.update(packages)
+
+
+_tell: Callable[[], object] | None = None
+
+
+def tell_of_the_first(tell: Callable[[], object]) -> None:
+    """`tell` is called as soon as code computes with a stub for the first time."""
+    global _tell
+    _tell = tell
+
+
+def _used() -> None:
+    global _tell
+    tell, _tell = _tell, None
+    if tell is not None:
+        tell()
+
+
+def tell_if_named(message: str) -> None:
+    """Tells of a stub where an error's message names its class."""
+    if "Nothing" in message or "_StandIn" in message:
+        _used()
+
+
+def tell_if_nothing(value: Any, depth: int = 0) -> None:
+    """Tells of a stub in a value that was returned."""
+    if isinstance(value, Nothing):
+        _used()
+    elif depth < 3 and isinstance(value, list | tuple):
+        for item in value[:100]:
+            tell_if_nothing(item, depth + 1)
+
+
+def _gives_itself(self: Any, *others: Any) -> Any:
+    _used()
+    return self
+
+
+def _gives_no(self: Any, *others: Any) -> bool:
+    _used()
+    return False
 
 
 class Nothing:
     """Can be called, indexed, entered, iterated over and asked for any attribute, and does
-    nothing.
+    nothing. Code that computes with it goes on, and the grader is told.
     """
+
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # As a decorator, such as `@interact`, it leaves the function as it is.
@@ -70,6 +125,39 @@ class Nothing:
     def __repr__(self) -> str:
         return "<nothing is displayed while a hand-in is graded>"
 
+    def __format__(self, form: str) -> str:
+        return repr(self)
+
+    def __len__(self) -> int:
+        _used()
+        return 1
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __float__(self) -> float:
+        _used()
+        return 0.0
+
+    def __int__(self) -> int:
+        _used()
+        return 0
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        _used()
+        return np.zeros((), dtype)
+
+    __index__ = __int__
+    __lt__ = __le__ = __gt__ = __ge__ = _gives_no
+    __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
+        _gives_itself
+    )
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = (
+        _gives_itself
+    )
+    __matmul__ = __rmatmul__ = __neg__ = __pos__ = __abs__ = __round__ = _gives_itself
+    __or__ = __ror__ = __and__ = __rand__ = __xor__ = __rxor__ = __invert__ = _gives_itself
+
 
 nothing = Nothing()
 
@@ -80,6 +168,8 @@ def _progress(iterable: Any = (), *args: Any, **kwargs: Any) -> Any:
 
 class _Progress(Nothing):
     """A progress bar that only goes through what it was given."""
+
+    __slots__ = ("_iterable",)
 
     def __init__(self, iterable: Any) -> None:
         self._iterable = iterable
@@ -117,7 +207,8 @@ class _Finder:
         self.nothing = nothing_
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        ours = name.startswith(OUR_OWN) or name.partition(".")[0] in DISPLAY_ONLY
+        root = name.partition(".")[0]
+        ours = name.startswith(OUR_OWN) or (root in DISPLAY_ONLY and root not in _there)
         return ModuleSpec(name, self, is_package=True) if ours else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -133,6 +224,14 @@ class _Finder:
 # -------------------------------------------------------------------------------- packages not here
 
 
+GONE = "It is a package that may not be here."
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether an error is that of a package which could be imported and is not here."""
+    return GONE in getattr(error, "__notes__", ())
+
+
 class _Gone:
     """Something out of a package that is not here."""
 
@@ -141,12 +240,14 @@ class _Gone:
 
     def _fail(self, *args: Any, **kwargs: Any) -> NoReturn:
         package = self._name.partition(".")[0]
-        here = "NumPy, minigrad and the standard library are"
+        here = ", ".join(["NumPy", "minigrad", *sorted(_there)])
         say = (
             f"{package} is not there when a hand-in is graded, so `{self._name}` cannot be used;"
-            f" {here}."
+            f" {here} and the standard library are."
         )
-        raise ModuleNotFoundError(say, name=package)
+        error = ModuleNotFoundError(say, name=package)
+        error.add_note(GONE)
+        raise error
 
     __call__ = __getitem__ = __iter__ = __len__ = __mro_entries__ = __enter__ = __exit__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
@@ -174,7 +275,7 @@ class _LastFinder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return (
-            ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in NOT_HERE else None
+            ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _missing else None
         )  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -184,7 +285,8 @@ class _LastFinder:
         pass
 
 
-def install(nothing_: Nothing) -> None:
-    """From now on, importing one of the packages gives a stub."""
+def install(nothing_: Nothing, there: Iterable[str] = ()) -> None:
+    """From now on, importing one of the packages gives a stub; there: packages that are real."""
+    _there[:] = there
     sys.meta_path.insert(0, _Finder(nothing_))  # type: ignore[arg-type]
     sys.meta_path.append(_LastFinder())  # type: ignore[arg-type]

@@ -47,6 +47,8 @@ UNTRUSTED = (
     "worker",
     "fork_server",
     "absent",
+    "child_processes",
+    "jupyter_cells",
     "library_stubs",
     "stubs",
     "words",

@@ -21,7 +21,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import (
     Executor,
     Future,
@@ -43,7 +43,7 @@ import numpy as np
 
 from minigrad.cli.folders import remove
 
-from . import protocol, redact, submissions
+from . import packages, protocol, redact, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
@@ -131,8 +131,9 @@ def grade_one(job: dict[str, Any]) -> Record:
     }
     if job["path"] is None:
         return record
-    path, beside = Path(job["path"]), [Path(p) for p in job["beside"]]
-    record["sha256"] = submissions.digest(path, beside)
+    path = Path(job["path"])
+    beside = submissions.named(path, [Path(p) for p in job["beside"]])
+    record["sha256"] = submissions.digest(path, list(beside.values()))
     record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
     try:
         cells = submissions.code_cells(submissions.load(path), sheet)
@@ -183,11 +184,34 @@ def looks_inside(cells: list[tuple[str, str]]) -> list[str]:
 def run_cells(
     cells: list[tuple[str, str]],
     questions: Questions,
-    beside: list[Path],
+    beside: Mapping[str, Path],
     job: dict[str, Any],
     shown: frozenset[str],
 ) -> Outcome:
     """What a notebook's cells and functions gave.
+
+    Where they computed with what a stub of Matplotlib gave them, all is run again with the real
+    one, if that is installed.
+    """
+    there = sheet_at(job["sheet"]).packages
+    outcome = _asked(cells, questions, beside, job, shown, there)
+    if outcome.picture and packages.are_here(packages.PICTURES):
+        there = tuple(sorted({*there, *packages.PICTURES}))
+        again = _asked(cells, questions, beside, job, shown, there)
+        again.flags = list(dict.fromkeys([*outcome.flags, *again.flags]))
+        return again
+    return outcome
+
+
+def _asked(
+    cells: list[tuple[str, str]],
+    questions: Questions,
+    beside: Mapping[str, Path],
+    job: dict[str, Any],
+    shown: frozenset[str],
+    there: tuple[str, ...],
+) -> Outcome:
+    """What a notebook's cells and functions gave, where some packages may be imported.
 
     Each exercise is asked in a process without the names that it forbids. One process without all
     the names that any of them forbids does
@@ -196,16 +220,23 @@ def run_cells(
     of its own; those answers count.
     """
     outcome, groups, all_names = Outcome(), list(iter_groups(questions)), forbidden(questions)
+    given = sheet_at(job["sheet"]).files
     if len(groups) > 1 and job["together"]:
-        _run(all_names, Work(cells, list(questions), beside, shown), outcome, job)
+        _run(all_names, Work(cells, list(questions), beside, shown, given), outcome, job, there)
         groups = [(names, part) for names, part in groups if names != all_names and outcome.absent]
     for names, part in groups:
-        _run(names, Work(cells, part, beside, shown), outcome, job)
+        _run(names, Work(cells, part, beside, shown, given), outcome, job, there)
     return outcome
 
 
-def _run(names: tuple[str, ...], work: Work, outcome: Outcome, job: dict[str, Any]) -> None:
-    with server(names, job) as process:
+def _run(
+    names: tuple[str, ...],
+    work: Work,
+    outcome: Outcome,
+    job: dict[str, Any],
+    there: tuple[str, ...],
+) -> None:
+    with server(names, job, there) as process:
         Run(process, work, outcome, job["least"]).run()
 
 
@@ -245,14 +276,16 @@ def shown_in(path: str) -> frozenset[str]:
 
 # ------------------------------------------------------------------------------------------ servers
 
-_idle: list[tuple[tuple[str, ...], bool, Server]] = []
+_idle: list[tuple[tuple[tuple[str, ...], tuple[str, ...]], bool, Server]] = []
 _idle_lock = threading.Lock()
 
 
 @contextmanager
-def server(forbid: tuple[str, ...], job: dict[str, Any]) -> Iterator[Server]:
+def server(
+    forbid: tuple[str, ...], job: dict[str, Any], there: tuple[str, ...] = ()
+) -> Iterator[Server]:
     """A server for hand-ins with a library without these names: an idle one if the job may start
-    warm, else a new one.
+    warm, else a new one. there: packages beyond NumPy and minigrad.
     """
     work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
     found = None
@@ -260,14 +293,14 @@ def server(forbid: tuple[str, ...], job: dict[str, Any]) -> Iterator[Server]:
         with _idle_lock:
             for entry in _idle:
                 if (
-                    entry[:2] == (forbid, job["wrap"])
+                    entry[:2] == ((forbid, there), job["wrap"])
                     and entry[2].library.is_dir()
                     and entry[2].base.is_dir()
                 ):
                     _idle.remove(entry)
                     found = entry[2]
                     break
-    found = found or Server(redact.library(forbid, work), job["wrap"], work)
+    found = found or Server(redact.library(forbid, work), job["wrap"], work, there)
     healthy = False
     try:
         yield found
@@ -275,7 +308,7 @@ def server(forbid: tuple[str, ...], job: dict[str, Any]) -> Iterator[Server]:
     finally:
         if healthy and job["warm"]:
             with _idle_lock:
-                _idle.append((forbid, job["wrap"], found))
+                _idle.append(((forbid, there), job["wrap"], found))
         else:
             found.close()
 
@@ -284,6 +317,7 @@ def _be_a_new_process() -> None:
     """In a process that a pool has forked: the servers belong to the process that started them."""
     _idle.clear()
     redact.disown()
+    packages.disown()
     disown_all()
 
 
@@ -297,6 +331,7 @@ def close_servers() -> None:
         while _idle:
             _idle.pop()[2].close()
     redact.forget()
+    packages.forget()
 
 
 atexit.register(close_servers)
@@ -649,7 +684,7 @@ def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
     cells = submissions.code_cells(sheet.notebook, sheet)
 
     def judged(shown: frozenset[str]) -> tuple[Outcome, list[Judgement]]:
-        outcome = run_cells(cells, questions, [], job | {"together": True}, shown)
+        outcome = run_cells(cells, questions, {}, job | {"together": True}, shown)
         return outcome, [
             judge(exercise, cases, outcome.returned[exercise.name]) for exercise, cases in questions
         ]

@@ -12,6 +12,7 @@ classic mistakes through the cases and tells which of them would get full points
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import hashlib
 import importlib
@@ -25,6 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import cheap_answers, packages
 from .exercise import Exercise, Returned, SheetError
 from .judge import Judgement, as_plain, judge
 from .local import run_cases, run_notebook
@@ -41,7 +43,8 @@ class Sheet:
     notebook: the instructor's edition, as JSON (None where there is only a module); check_ids: ids
     and grade_ids of its check cells; solution_ids: those of its solution cells;
     hash: of everything that grades depend on; folder: where it lies; module: the dotted name or the
-    path of its exercises.
+    path of its exercises; packages: those beyond NumPy and minigrad that submissions may import;
+    files: the instructor's, which submissions find beside themselves, by their names from there.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Sheet:
     folder: Path
     module: str
     path: Path | None = None
+    packages: tuple[str, ...] = ()
+    files: dict[str, Path] = field(default_factory=dict)
 
     @property
     def max_points(self) -> float:
@@ -123,6 +128,7 @@ def load_sheet(path: str | Path) -> Sheet:
                 " them, so that an answer can be judged."
             )
     source = Path(str(module.__file__)).read_bytes()
+    allowed, given = given_by(module)
     solutions = [c for c in (notebook or {"cells": []})["cells"] if _nbgrader(c).get("solution")]
     return Sheet(
         (notebook_path or path).stem,
@@ -130,11 +136,43 @@ def load_sheet(path: str | Path) -> Sheet:
         notebook,
         frozenset(i for cell in cells for i in _ids(cell)),
         frozenset(i for cell in solutions for i in _ids(cell)),
-        _hash(source, notebook),
+        _hash(source + b"".join(file.read_bytes() for file in given.values()), notebook),
         path.parent,
         module.__name__ if path.suffix != ".py" else str(path),
         notebook_path,
+        allowed,
+        given,
     )
+
+
+def given_by(module: ModuleType) -> tuple[tuple[str, ...], dict[str, Path]]:
+    """What a sheet.py gives to submissions: its PACKAGES, and its FILES by their names.
+
+    A name in FILES is a file beside the sheet, or a folder, which stands for all files in it.
+    Raises SheetError.
+    """
+    allowed, listed = getattr(module, "PACKAGES", ()), getattr(module, "FILES", ())
+    home = Path(str(module.__file__)).parent
+    for what, names in (("PACKAGES", allowed), ("FILES", listed)):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise SheetError(f"{module.__file__}: {what} must be a list of names, not {names!r}.")
+    packages.files_of(allowed)
+    found: dict[str, Path] = {}
+    for name in listed:
+        path = home / name
+        if not path.exists() or not path.resolve().is_relative_to(home.resolve()):
+            raise SheetError(
+                f"{module.__file__}: FILES names {name!r}, but no such file or folder lies beside"
+                " the sheet."
+            )
+        inner = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        found |= {file.relative_to(home).as_posix(): file for file in inner}
+    if hidden := {"sheet.py", Path(str(module.__file__)).name} & set(found):
+        raise SheetError(
+            f"{module.__file__}: FILES must not give {hidden.pop()} to students: it holds the"
+            " answers."
+        )
+    return tuple(sorted(set(allowed))), found
 
 
 def exercises_of(module: ModuleType) -> dict[str, Exercise]:
@@ -358,7 +396,7 @@ def _hash(source: bytes, notebook: dict[str, Any] | None) -> str:
 class Report:
     """What `examine` found. own: judgements of the sheet's own solution; missed: exercise -> names
     of classic mistakes that would get full points; caught: exercise -> how many are found out;
-    thin: exercise -> groups in which no mistake at all is caught.
+    paid: exercise -> what its best answer without any work gets.
     """
 
     sheet: str
@@ -366,6 +404,7 @@ class Report:
     problems: list[str] = field(default_factory=list)
     missed: dict[str, list[str]] = field(default_factory=dict)
     caught: dict[str, int] = field(default_factory=dict)
+    paid: dict[str, cheap_answers.Paid] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -395,6 +434,16 @@ class Report:
                     f"      {self.caught[j.exercise]} of {total} classic mistakes are caught"
                 )
                 lines += [f"      your tests miss: {name}" for name in missed]
+            if (paid := self.paid.get(j.exercise)) and paid.points:
+                groups = ", ".join(paid.groups)
+                lines.append(
+                    f"      without work: {paid.points:g} of {j.max:g} points for {paid.answer}"
+                    f" ({groups})"
+                )
+        if self.paid:
+            cheap = sum(paid.points for paid in self.paid.values())
+            most = sum(j.max for j in self.own)
+            lines.append(f"  answers without work get {cheap:g} of {most:g} points")
         lines.append(
             "  ready to grade with" if self.ok else "  not fit to grade with: mend the sheet first"
         )
@@ -460,7 +509,7 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
 
 
 def examine(sheet: Sheet, seed: int = 0) -> Report:
-    """The sheet's own solution first, then the classic mistakes."""
+    """The sheet's own solution first, then the classic mistakes and what takes no work."""
     report = Report(sheet.name, [])
     try:
         report.own = own_solution(sheet, seed)
@@ -468,6 +517,8 @@ def examine(sheet: Sheet, seed: int = 0) -> Report:
         report.problems.append(str(error))
         return report
     for exercise in sheet.exercises:
+        with contextlib.suppress(SheetError):  # it is told below, or by its own solution
+            report.paid[exercise.name] = cheap_answers.best(exercise, seed)
         if exercise.misconceptions:
             try:
                 report.missed[exercise.name], report.caught[exercise.name] = missed_mistakes(

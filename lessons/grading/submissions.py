@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
@@ -41,12 +42,14 @@ their number.
 """
 CLASS_BYTES = 64 << 30
 """What a learning system's zip of all submissions may hold when it is unpacked."""
-BESIDE_FILES, BESIDE_BYTES = 50, 64 << 20
+BESIDE_FILES, BESIDE_BYTES = 200, 64 << 20
 """What lies beside a notebook: so many files are taken along, and no more than this is read of
 one.
 """
-DEPTH = 4
-"""How deep below a student's folder the notebook may lie."""
+DEPTH, ENTRIES = 20, 10_000
+"""How deep below a student's folder the notebook may lie, and how many files and folders are looked
+at there.
+"""
 
 CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)$")
 MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
@@ -207,11 +210,11 @@ class _Student:
             if path
             else Submission(self.name, None, problem=note, lms=self.lms)
         )
-        if path and self.folders:
+        if path:
             found.beside = [
                 f
                 for f in files
-                if f.parent == path.parent and f.suffix.lower() not in (".ipynb", ".zip")
+                if f.is_relative_to(path.parent) and f.suffix.lower() not in (".ipynb", ".zip")
             ][:BESIDE_FILES]
         for file in _files(inner):
             if file != path and file not in found.beside:
@@ -222,23 +225,47 @@ class _Student:
 NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."
 
 
-def _files(folder: Path, depth: int = DEPTH) -> list[Path]:
-    """The ordinary files of a folder: links are not followed, hidden folders
-    (.ipynb_checkpoints) are not entered.
+def _files(folder: Path) -> list[Path]:
+    """The ordinary files of a folder, at most DEPTH deep: links are not followed, hidden folders
+    (.ipynb_checkpoints) are not entered. Of more than ENTRIES the deeper ones are left out.
     """
     found: list[Path] = []
+    level, looked_at = [folder], 0
+    for _ in range(DEPTH + 1):
+        below: list[Path] = []
+        for place in level:
+            entries = _entries(place, ENTRIES - looked_at)
+            looked_at += len(entries)
+            for entry in entries:
+                path = place / entry.name
+                if entry.name.startswith(".") or entry.name == "__MACOSX" or entry.is_symlink():
+                    continue
+                if entry.is_file(follow_symlinks=False):
+                    found.append(path)
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(path)
+        level = below
+    return sorted(found)
+
+
+def _entries(folder: Path, most: int) -> list[os.DirEntry[str]]:
     try:
-        entries = sorted(folder.iterdir())
+        with os.scandir(folder) as entries:
+            return sorted(islice(entries, most), key=lambda entry: entry.name)
     except OSError:
         return []
-    for entry in entries:
-        if entry.name.startswith(".") or entry.name == "__MACOSX" or entry.is_symlink():
-            continue
-        if entry.is_file():
-            found.append(entry)
-        elif entry.is_dir() and depth > 0:
-            found += _files(entry, depth - 1)
-    return found
+
+
+def named(notebook: Path, beside: list[Path]) -> dict[str, Path]:
+    """Files by their names from the notebook's folder, such as data/table.csv."""
+    return {
+        (
+            path.relative_to(notebook.parent).as_posix()
+            if path.is_relative_to(notebook.parent)
+            else path.name
+        ): path
+        for path in beside
+    }
 
 
 def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
@@ -578,8 +605,8 @@ def digest(path: Path, beside: list[Path]) -> str:
     found = hashlib.sha256()
     for block in _blocks(path, FILE_BYTES + 1):
         found.update(block)
-    for other in sorted(beside):
-        found.update(b"\0" + other.name.encode("utf-8", "surrogateescape") + b"\0")
+    for name, other in sorted(named(path, beside).items()):
+        found.update(b"\0" + name.encode("utf-8", "surrogateescape") + b"\0")
         for block in _blocks(other, BESIDE_BYTES):
             found.update(block)
     return found.hexdigest()

@@ -27,7 +27,7 @@ import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,7 @@ import numpy as np
 
 from minigrad.cli.folders import remove, size
 
-from . import fork_server, protocol, sandbox
+from . import fork_server, packages, protocol, sandbox
 from .demonstrations import to_leave_out
 from .exercise import FAILURES, Case, Exercise, Returned
 
@@ -116,9 +116,9 @@ def python_paths(library: Path) -> list[str]:
     )
 
 
-def bubblewrap(library: Path, folder: Path) -> list[str]:
+def bubblewrap(library: Path, folder: Path, more: Sequence[str] = ()) -> list[str]:
     """The command that runs another one with a file tree, process numbers and a network of its
-    own.
+    own. more: further paths that it may read.
     """
     program = shutil.which("bwrap")
     if program is None:
@@ -133,6 +133,7 @@ def bubblewrap(library: Path, folder: Path) -> list[str]:
         sys.base_prefix,
         os.path.realpath(sys.executable),
         *python_paths(library),
+        *more,
     ]
     binds = [part for path in paths if os.path.exists(path) for part in ("--ro-bind", path, path)]
     own = ["--unshare-all", "--new-session", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
@@ -140,9 +141,14 @@ def bubblewrap(library: Path, folder: Path) -> list[str]:
 
 
 class Server:
-    """A forking server (fork_server.py), and the folder in which its children work one by one."""
+    """A forking server (fork_server.py), and the folder in which its children work one by one.
 
-    def __init__(self, library: Path, wrap: bool, work: Path | None = None) -> None:
+    there: packages beyond NumPy and minigrad that its children may import.
+    """
+
+    def __init__(
+        self, library: Path, wrap: bool, work: Path | None = None, there: tuple[str, ...] = ()
+    ) -> None:
         if not hasattr(os, "fork"):
             raise sandbox.SandboxError(
                 "hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual"
@@ -151,9 +157,14 @@ class Server:
         self.library, self.wrapped = library, wrap
         self.learnt: set[str] = set()
         self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
+        self.there = there
+        self.packages = packages.folder_of(there, work) if there else None
         self.readable = python_paths(library)
+        if self.packages:
+            linked = [os.path.realpath(entry) for entry in self.packages.iterdir()]
+            self.readable += [str(self.packages.resolve()), *linked]
         self.control, theirs = socket.socketpair()
-        command = bubblewrap(library, self.base) if wrap else []
+        command = bubblewrap(library, self.base, self.readable) if wrap else []
         command += [
             os.path.realpath(sys.executable),
             "-I",
@@ -165,6 +176,9 @@ class Server:
         environment = {
             "LANG": "C.UTF-8",
             "PATH": "/usr/bin:/bin",
+            "USER": "student",
+            "LOGNAME": "student",
+            "MPLBACKEND": "agg",
             **threads,
             "VECLIB_MAXIMUM_THREADS": "1",
         }
@@ -195,8 +209,14 @@ class Server:
             raise sandbox.SandboxError(
                 f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}"
             )
+        self.number = self.sender or self.process.pid
         self.command(
-            do="prepare", folder=str(self.base), read=self.readable, memory=sandbox.MEMORY_BYTES
+            do="prepare",
+            folder=str(self.base),
+            read=self.readable,
+            memory=sandbox.MEMORY_BYTES,
+            packages=str(self.packages),
+            there=list(self.there),
         )
 
     def command(self, pipes: Sequence[int] = (), **message: Any) -> dict[str, Any]:
@@ -294,6 +314,15 @@ def disown_all() -> None:
     _servers.clear()
 
 
+def _memory(pid: int, what: str) -> int:
+    """Bytes of a process's memory (proc(5), status); VmHWM is the most that it had. 0: unknown."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        return 1024 * int(status.partition(f"{what}:")[2].split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 class Child:
     """A student's process, between its first request and its end."""
 
@@ -308,7 +337,8 @@ class Child:
             os.close(answer_write)
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
-        self.unsent, self.unread, self.used, self.junk, self.absent = b"", b"", 0.0, 0, False
+        self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
+        self.absent = self.picture = False
         self.received = 0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
         self.poll = select.poll()
@@ -319,6 +349,8 @@ class Child:
                 f"a process for a hand-in could not lock itself in: {said['error']}"
             )
         self.level = sandbox.level_of(said["obtained"], server.wrapped)
+        # Pages of files, such as NumPy's own code, come into the process when it first needs them.
+        self.begun_with = _memory(self.pid, "RssAnon") + _memory(server.number, "RssFile")
 
     def ask(self, limit_s: float, **request: Any) -> tuple[dict[str, Any], float, float]:
         """Sends a request; returns its answer, and the CPU and the wall seconds that it took.
@@ -368,6 +400,9 @@ class Child:
             if answer == {"absent": True}:
                 self.absent = True
                 continue
+            if answer == {"picture": True}:
+                self.picture = True
+                continue
             self.junk += 1000 + len(line)  # a line from elsewhere: no answer to what was asked
             if self.junk > JUNK_BYTES:
                 raise Stopped(
@@ -391,6 +426,18 @@ class Child:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
             return 0.0
+
+    def forget_peak(self) -> None:
+        """From now on, `peak` tells of what comes: Linux forgets the most that there was."""
+        with contextlib.suppress(OSError):
+            Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def peak(self) -> int:
+        """The most bytes of memory since `forget_peak`, beyond what the process had when it began;
+        0 where unknown. Memory that was taken before and not given back counts too.
+        """
+        found = _memory(self.pid, "VmHWM")
+        return max(found - self.begun_with, 1) if found and self.begun_with else 0
 
     def _line(self, until_cpu: float, until: float) -> bytes:
         """Writes what is unsent, and waits for a line. That the student's process may not read, may
@@ -477,14 +524,16 @@ class Child:
 @dataclass
 class Work:
     """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with
-    their cases; beside: files of the student that lie beside the notebook; shown: sources of cells
-    that need not be run if no other cell can tell (demonstrations.py).
+    their cases; beside: files of the student that lie beside the notebook, by their names from
+    there; shown: sources of cells that need not be run if no other cell can tell
+    (demonstrations.py); given: the instructor's files, which replace the student's of that name.
     """
 
     cells: list[tuple[str, str]]
     exercises: list[tuple[Exercise, list[Case]]]
-    beside: list[Path] = field(default_factory=list)
+    beside: Mapping[str, Path] = field(default_factory=dict)
     shown: frozenset[str] = frozenset()
+    given: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass
@@ -494,8 +543,8 @@ class Outcome:
     returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
     by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
     all its processes together; absent: whether something was called that had been taken out of the
-    library; not_run: cells that were left out because they only show something, if that has been
-    decided.
+    library; picture: whether code computed with what a stub of a display package gave; not_run:
+    cells that were left out because they only show something, if that has been decided.
     """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
@@ -506,6 +555,7 @@ class Outcome:
     stops: int = 0
     cpu_s: float = 0.0
     absent: bool = False
+    picture: bool = False
     not_run: list[str] | None = None
 
 
@@ -539,6 +589,7 @@ class Run:
             folder = self.server.fresh_folder()
             try:
                 _copy(self.work.beside, folder)
+                _copy(self.work.given, folder)
                 child = self.server.child(folder)
                 self._check_level(child)
                 self._cells(child) and self._calls(child)
@@ -546,6 +597,7 @@ class Run:
                 if child is not None:
                     self.outcome.cpu_s += child.used
                     self.outcome.absent |= child.absent
+                    self.outcome.picture |= child.picture
                     child.close()
                 self.server.clear()
         over = (
@@ -643,7 +695,10 @@ class Run:
         while self.todo and not self._over():
             exercise = self.todo[0][0]
             key = self._drive(child, exercise)
-            batch = [item for item in islice(self.todo, TOGETHER) if item[0] is exercise]
+            together = 1 if exercise.measured else TOGETHER
+            batch = [item for item in islice(self.todo, together) if item[0] is exercise]
+            if exercise.measured:
+                child.forget_peak()
             sent = child.send_calls(exercise, [case for _, _, case in batch], key)
             for (_, number, case), question in zip(batch, sent, strict=True):
                 before = child.received
@@ -670,9 +725,10 @@ class Run:
                 self.spent += cpu
                 self.received += child.received - before
                 self._keep(answer)
-                self.results[exercise.name, number] = self._returned(
-                    answer, exercise.called(case), cpu, wall
-                )
+                back = self._returned(answer, exercise.called(case), cpu, wall)
+                if exercise.measured and type(back.value) is dict:
+                    back.value[exercise.measured] = child.peak() or None
+                self.results[exercise.name, number] = back
                 self.todo.popleft()
 
     def _drive(self, child: Child, exercise: Exercise) -> str:
@@ -766,13 +822,15 @@ def key_of(code: tuple[str, str]) -> str:
     return hashlib.sha256("\0".join(code).encode()).hexdigest()[:12]
 
 
-def _copy(beside: list[Path], folder: Path) -> None:
-    """The student's other files, as far as they are ordinary and small."""
+def _copy(files: Mapping[str, Path], folder: Path) -> None:
+    """Files that a submission finds beside itself, as far as they are ordinary and small."""
     room = FOLDER_BYTES // 2
-    for path in beside:
+    for name, path in files.items():
         with contextlib.suppress(OSError):
             if path.is_file() and not path.is_symlink() and (size := path.stat().st_size) < room:
-                shutil.copyfile(path, folder / path.name)
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
                 room -= size
 
 

@@ -17,21 +17,20 @@ written it, because the student may have. One request a line comes in, one answe
 
 An answer also tells what was printed, and what a person might like to look at ("flags"), where
 there is something to tell. The line {"absent": true} comes between answers, once, at the moment
-when something is called that has been taken out of the library.
+when something is called that has been taken out of the library; so does {"picture": true}, when
+code computes with what a stub of a display package gave it.
 """
 
 from __future__ import annotations
 
-import ast
+import _sitebuiltins
 import asyncio
 import builtins
 import io
 import linecache
 import os
-import re
 import signal
 import socket
-import symtable
 import sys
 import traceback
 import types
@@ -41,9 +40,10 @@ from typing import Any
 
 import numpy as np
 
-from . import protocol, words
+from . import child_processes, library_stubs, protocol, words
 from .absent import Absent, tell_of_the_first
-from .library_stubs import install, nothing
+from .jupyter_cells import FUTURES, SHELL, Shell, compile_cell, names_in, rest_of
+from .library_stubs import nothing
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
@@ -54,6 +54,7 @@ RECURSION_LIMIT = 3_000
 FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
+PICTURE = b'{"picture":true}\n'
 TIMERS = tuple(
     getattr(signal, name)
     for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
@@ -67,13 +68,21 @@ class Student:
     def __init__(self, folder: str, readable: list[str]) -> None:
         self.module = types.ModuleType("__main__")
         self.names: dict[str, Any] = self.module.__dict__
-        self.names["display"], self.names["get_ipython"] = nothing, nothing
+        self.names |= {"display": nothing, "get_ipython": nothing}
+        self.names |= dict.fromkeys(("_", "__", "___"), "")
+        self.shown: Any = ""
+        self.futures = 0
+        self.runner: asyncio.Runner | None = None
         sys.modules["__main__"] = self.module
         self.drives: dict[str, Callable[..., Any]] = {}
         self.printed = _Kept(PRINTED)
-        self.folder = folder
+        self.folder = self.place = folder
         self.watch = Watch([folder, *readable])
         self.builtins = vars(builtins)
+        self.builtins["help"] = _sitebuiltins._Helper()
+        for name in ("exit", "quit"):
+            self.builtins[name] = _sitebuiltins.Quitter(name, "")
+        self.builtins[SHELL] = Shell(self.names, nothing)
         self.builtins_before = dict(self.builtins)
         self._repair()
 
@@ -120,18 +129,52 @@ class Student:
         self.builtins.update(self.builtins_before)
         sys.stdout = sys.stderr = self.printed
         sys.modules["__main__"] = self.module
-        os.chdir(self.folder)
+        try:
+            os.chdir(self.place)
+        except OSError:
+            os.chdir(self.folder)
 
     # ---------------------------------------------------------------------------------------- cells
 
     def cell(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Runs a cell as Jupyter would: magics are left out, and `await` is allowed at the top."""
-        name = f"<{request['name']}>"
-        code = compile_cell(request["source"], name)
+        """Runs a cell as Jupyter would.
+
+        A statement that fails because a package is not there is left out, and the others are run:
+        elsewhere the package may be, and the rest of the cell worked.
+        """
+        name, failed = f"<{request['name']}>", {}
+        cell = compile_cell(request["source"], name, self.futures)
+        library_stubs.may_be_missing(cell.imports)
+        while cell is not None:
+            try:
+                self._execute(cell.code)
+                if cell.last is not None:
+                    self._show(eval(cell.last, self.names))
+                break
+            except ModuleNotFoundError as error:
+                if not library_stubs.is_gone(error):
+                    raise
+                failed = failed or self._failure(error)
+                at = [line for file, line in places_of(error) if file == name]
+                cell = rest_of(cell, at[0], name, self.futures) if at else None
+        self.place = os.getcwd()
+        return failed
+
+    def _execute(self, code: types.CodeType) -> None:
+        self.futures |= code.co_flags & FUTURES
         result = eval(code, self.names)
         if asyncio.iscoroutine(result):
-            asyncio.run(result)
-        return {}
+            self.runner = self.runner or asyncio.Runner()
+            self.runner.run(result)
+
+    def _show(self, value: Any) -> None:
+        """Keeps the value of a cell's last line under the names that Jupyter gives it."""
+        if value is None:
+            return
+        names = self.names
+        if names.get("_") is self.shown:  # else the name is the student's own
+            names["___"], names["__"], names["_"] = names.get("__"), names.get("_"), value
+            self.shown = value
 
     # ---------------------------------------------------------------------------------------- calls
 
@@ -178,6 +221,7 @@ class Student:
         try:
             return {"value": protocol.encode(value)}
         except protocol.ProtocolError as problem:
+            library_stubs.tell_if_nothing(value)
             return {
                 "kind": "type",
                 "error": (
@@ -211,6 +255,7 @@ class Student:
         kind = kind_of(error)
         place = _place_of(error)
         said = _said(error, kind)
+        library_stubs.tell_if_named(said)
         if isinstance(error, SyntaxError) and error.lineno:
             said, place = (
                 f"SyntaxError: {error.msg}",
@@ -224,6 +269,7 @@ class Student:
         """What went wrong in a call, and in whose code."""
         kind, place = kind_of(error), _place_of(error)
         said = _said(error, kind)
+        library_stubs.tell_if_named(said)
         if kind == "forbidden":
             say = f"{said}{place}."
         elif kind == "unfinished":
@@ -288,104 +334,6 @@ def places_of(error: BaseException) -> list[tuple[str, int]]:
     """
     walk = traceback.walk_tb(error.__traceback__)
     return [(frame.f_code.co_filename, line) for frame, line in islice(walk, 200)]
-
-
-# ---------------------------------------------------------------------------------- a cell's source
-
-WHOLE_CELL = re.compile(r"\s*%%(\w+)[^\n]*\n?")
-CODE_MAGICS = ("time", "timeit", "capture", "prun", "python", "python3")
-LINE_MAGIC = re.compile(r"^(\s*)([%!?].*|[\w.]+\?{1,2})\s*$")
-ASSIGNED_MAGIC = re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$")
-
-
-def compile_cell(source: str, name: str) -> types.CodeType:
-    """A cell's code. What only Jupyter understands is left out; the numbers of the lines stay.
-    Raises SyntaxError, ValueError.
-    """
-    source = _whole_cell(source)
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    try:
-        return compile(
-            source, name, "exec", flags, dont_inherit=True
-        )  # of this file's own `from __future__`
-    except SyntaxError:
-        if not re.search(r"[%!?]", source):
-            raise
-        return compile(_without_magics(source), name, "exec", flags, dont_inherit=True)
-
-
-def _whole_cell(source: str) -> str:
-    magic = WHOLE_CELL.match(source)
-    if not magic:
-        return source
-    return "\n" + source[magic.end() :] if magic[1] in CODE_MAGICS else ""
-
-
-def _without_magics(source: str) -> str:
-    return "\n".join(map(_without_magic, source.split("\n")))
-
-
-def _without_magic(line: str) -> str:
-    if assigned := ASSIGNED_MAGIC.match(line):
-        return assigned[1] + "None"
-    return f"{magic[1]}pass" if (magic := LINE_MAGIC.match(line)) else line
-
-
-def names_in(sources: list[str]) -> list[dict[str, list[str]]]:
-    """What each of some cells has to do with other cells by: {"names": all names that it uses or
-    binds outside functions, "bound": those that it binds, "loose": those that it binds otherwise
-    than by `import`, `def` and `class`, "inner": those that its functions and classes use}. A cell
-    that is no Python does nothing, and has none.
-
-    Only the text is looked at. For a student's cells it is done on this side of the border, because
-    no parser is safe from every text.
-    """
-    return [{key: sorted(found) for key, found in _names(source).items()} for source in sources]
-
-
-def _names(source: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {"names": set(), "bound": set(), "loose": set(), "inner": set()}
-    try:
-        tree, table = _parsed(source)
-    except (SyntaxError, ValueError):
-        return found
-    others = [
-        node
-        for node in tree.body
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
-    inner = [node for other in others for node in ast.walk(other)]
-    stored = {
-        node.id
-        for node in inner
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
-    made = {scope.get_name() for scope in table.get_children()} - stored
-    scopes = [table]
-    while scopes:
-        scope = scopes.pop()
-        scopes += scope.get_children()
-        for symbol in scope.get_symbols():
-            if scope is not table and not symbol.is_global():
-                continue
-            name = symbol.get_name()
-            found["names" if scope is table else "inner"].add(name)
-            if symbol.is_assigned() or symbol.is_imported():
-                found["bound"].add(name)
-            if symbol.is_assigned() and (scope is not table or name not in made):
-                found["loose"].add(name)
-    found["names"] |= found["inner"]
-    return found
-
-
-def _parsed(source: str) -> tuple[ast.Module, symtable.SymbolTable]:
-    text = _whole_cell(source)
-    try:
-        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
-    except SyntaxError:
-        text = _without_magics(text)
-        return ast.parse(text), symtable.symtable(text, "<cell>", "exec")
 
 
 class _Kept(io.StringIO):
@@ -488,16 +436,23 @@ def requests(pipe: io.BufferedReader) -> Iterator[dict[str, Any]]:
         yield protocol.loads(line, limit=None)
 
 
-def run(request_pipe: int, answer_pipe: int, folder: str, readable: list[str]) -> None:
+def run(
+    request_pipe: int, answer_pipe: int, folder: str, readable: list[str], there: list[str]
+) -> None:
     """Answers requests until there are none, or until this process is ended. Call it when the
-    process is in the sandbox."""
+    process is in the sandbox.
+
+    there: packages beyond NumPy and minigrad that may be imported.
+    """
     os.chdir(folder)
     sys.setrecursionlimit(RECURSION_LIMIT)
     sys.path.append(folder)  # last: what lies beside the notebook shadows nothing
-    install(nothing)
+    library_stubs.install(nothing, there)
+    child_processes.install()
     np.seterr(all="ignore")
     student = Student(folder, readable)
     tell_of_the_first(lambda: os.write(answer_pipe, ABSENT))
+    library_stubs.tell_of_the_first(lambda: os.write(answer_pipe, PICTURE))
     with os.fdopen(request_pipe, "rb") as incoming:
         for request in requests(incoming):
             for answer in student.answers(request):

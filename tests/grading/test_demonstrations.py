@@ -8,9 +8,9 @@ import pytest
 from minigrad.lessons.grading import run, supervisor
 from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
 from minigrad.lessons.grading.journal import last_hand_ins
+from minigrad.lessons.grading.jupyter_cells import names_in
 from minigrad.lessons.grading.sheet import load_sheet
 from minigrad.lessons.grading.submissions import code_cells
-from minigrad.lessons.grading.worker import names_in
 
 from tests.helpers.small_class import hand_in
 

@@ -83,7 +83,7 @@ def run(server, monkeypatch):
         work = supervisor.Work(
             [(f"cell {i}", cell) for i, cell in enumerate(cells, 1)],
             [(e, e.cases(np.random.default_rng(5))) for e in exercises],
-            list(beside),
+            dict(beside),
         )
         outcome = supervisor.Outcome()
         supervisor.Run(server, work, outcome, least).run()
@@ -127,7 +127,7 @@ def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path)
         "import random, numpy, mine, os\nassert not os.path.exists('link.txt')\n" + F,
         "def g(x):\n    return mine.two * x",
     )
-    assert points(run(*cells, beside=sorted(tmp_path.iterdir()))) == (3, 1)
+    assert points(run(*cells, beside={p.name: p for p in sorted(tmp_path.iterdir())})) == (3, 1)
 
 
 # -------------------------------------------------------------------- wrong and broken: g is honest
@@ -223,7 +223,11 @@ def test_a_large_file_beside_the_notebook_does_not_cost_the_small_ones(run, tmp_
     (tmp_path / "a-large.bin").write_bytes(bytes(15_000))
     (tmp_path / "mine.py").write_text("two = 2")
     assert points(
-        run(F, "import mine\ndef g(x):\n    return mine.two * x", beside=sorted(tmp_path.iterdir()))
+        run(
+            F,
+            "import mine\ndef g(x):\n    return mine.two * x",
+            beside={p.name: p for p in sorted(tmp_path.iterdir())},
+        )
     ) == (3, 1)
 
 
