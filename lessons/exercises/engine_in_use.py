@@ -493,7 +493,13 @@ def _judging_cases(rng: np.random.Generator) -> Iterator[Case]:
         right = np.asarray(by_engine(graph)["x1"])
         noise = 1 + 1e-9 * rng.uniform(-1, 1, size=x.shape)
         for found in (right, right * noise):
-            yield Case.of("right engines", {"x": x, "rows": rows, "found": found}, size=len(rows))
+            yield Case.of(
+                "right and negative", {"x": x, "rows": rows, "found": found}, size=len(rows)
+            )
+        # Beside them what a test that always agrees would let through.
+        yield Case.of("right and negative", {"x": x, "rows": rows, "found": -right}, size=len(rows))
+        given = {"x": x, "rows": rows, "found": right * (1 - 1e-9)}
+        yield Case.of("broken engines", given, size=len(rows) + 100)
         for mistake in (*MISTAKES, *OWN_MISTAKES):
             found = _by_broken(mistake, graph)
             if found is not None and _said(found, right) and np.all(np.isfinite(found)):
@@ -579,7 +585,12 @@ def _near(a: Any, b: np.ndarray) -> bool:
 AGREES = told_by(
     _is_judged,
     "agrees",
-    {"right engines": 1, "broken engines": 1, "one element, shapes, NaN": 1, "large and small": 1},
+    {
+        "right and negative": 1,
+        "broken engines": 1,
+        "one element, shapes, NaN": 1,
+        "large and small": 1,
+    },
     _judging_cases,
     drive=f"{ENGINE}:judged",
     forbid=(DERIVATIVES, "minigrad.autograd.gradcheck"),

@@ -108,11 +108,13 @@ def test_memory_is_measured_outside_of_the_process(shared_libraries):
 @pytest.mark.whole
 @pytest.mark.parametrize("lesson", [path.stem for path in sorted(LESSONS.glob("[0-9b]*.ipynb"))])
 def test_no_answer_without_work_is_paid(lesson):
-    """But for predictions, which are one number: whoever guesses it has it."""
+    """But for predictions, which are one number: whoever guesses it has it. The rule of a transpose
+    is a transpose.
+    """
     found = {
         e.name: cheap_answers.best(e)
         for e in load_sheet(LESSONS / f"{lesson}.ipynb").exercises
-        if not e.is_value
+        if not e.is_value and e.name != "pull_t"
     }
     assert not {name: best for name, best in found.items() if best.points}
 
