@@ -19,6 +19,7 @@ objects of extension modules) is an obstacle, as is calling a function of which 
 
 from __future__ import annotations
 
+import abc
 import argparse
 import array as arrays_of_python
 import builtins
@@ -38,7 +39,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import backend
 from ..core.tensor import Tensor
@@ -81,6 +82,10 @@ IMMUTABLE_KINDS = (
 """Kinds of objects that do not change, or that hold nothing that a function could read."""
 READS_FILES = frozenset(dir(pathlib.Path)) - frozenset(dir(pathlib.PurePath))
 """The methods of paths that ask the file system."""
+DESCRIBED = frozenset(
+    ("__name__", "__qualname__", "__doc__", "__annotations__", "__module__", "__bases__")
+)
+"""What functions and classes say of themselves, apart from the attributes in their dictionaries."""
 _GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
 NOTHING_OF_THEIR_OWN = (types.SimpleNamespace, argparse.Namespace)
 """Classes whose methods read no attribute: only what the code names counts."""
@@ -103,6 +108,7 @@ class Environment:
         self._seen: dict[int, Any] = {}
         # attributes in the code found, and what the library calls
         self._words = {"forward", "rule", "numbers", "__call__"}
+        self._kinds: set[type] = set()
         self._names_gradients = False
         self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
@@ -154,7 +160,7 @@ class Environment:
     # ------------------------------------------------------------------------------------- the walk
 
     def _visit(self, name: str, thing: Any) -> None:
-        if isinstance(thing, PLAIN) or id(thing) in self._seen or thing is MISSING:
+        if type(thing) in PLAIN or id(thing) in self._seen or thing is MISSING:
             return
         if len(self._seen) >= MOST:
             self.problem = (
@@ -163,7 +169,9 @@ class Environment:
             )
             return
         self._seen[id(thing)] = thing
-        if type(thing) in UNWRAPPED:
+        if type(thing) is _KindOf:
+            self._kind(name, thing)
+        elif type(thing) in UNWRAPPED:
             self._visit(name, getattr(thing, UNWRAPPED[type(thing)]))
         elif isinstance(thing, Tensor):
             self.tensors.append((name, thing))
@@ -217,8 +225,12 @@ class Environment:
             self._array(name, thing)
         elif effect is not None:
             self.problem = f"it {effect} ({name}), which a replay would not do"
+        elif type(type(thing)).__module__ == "_ctypes":
+            self.problem = f"it can reach {name}, memory of ctypes, which may change unseen"
         elif isinstance(thing, types.ModuleType | pathlib.Path):
             self._objects.append((name, thing, set()))
+        elif isinstance(thing, backend.numpy.ufunc) and all("O" in t for t in thing.types):
+            self.problem = f"it can reach {name}, a function that np.frompyfunc has wrapped"
         elif isinstance(thing, IMMUTABLE_KINDS):
             return
         elif isinstance(wrapped, types.FunctionType):  # a cached function
@@ -228,12 +240,16 @@ class Environment:
 
     def _callable(self, name: str, thing: Any) -> None:
         """A function or a class."""
+        if isinstance(thing, abc.ABCMeta):  # classes can be registered with it at any time
+            self._guard(name, ["the classes registered with ABCs"], lambda: [abc.get_cache_token()])
         if isinstance(thing, type) and is_users_class(thing):
             self._objects.append((thing.__name__, thing, set()))
-            self._queue.append((type(thing).__name__, type(thing)))
+            bases = [kind for kind in thing.__mro__[1:] if is_users_class(kind)]
+            self._queue += [(kind.__name__, kind) for kind in (type(thing), *bases)]
             return
         if isinstance(thing, types.FunctionType):
             self._function(name, thing)
+            self._objects.append((name, thing, set()))
             if is_users(thing.__code__.co_filename):
                 return
         elif isinstance(thing, types.BuiltinFunctionType):
@@ -242,6 +258,14 @@ class Environment:
                 self._queue.append((_owner(name), owner))
                 return
         self._foreign(name, thing)
+
+    def _kind(self, name: str, kind: _KindOf) -> None:
+        """The class of an object that was found, which the code need not call: what makes new
+        objects does not count."""
+        if id(kind.kind) not in self._seen and kind.kind not in self._kinds:
+            self._kinds.add(kind.kind)
+            self._objects.append((name, kind.kind, {"__init__", "__new__"}))
+            self._queue.append((name, _KindOf(type(kind.kind))))
 
     def _foreign(self, name: str, thing: Any) -> None:
         """A function or class of which the code cannot be followed."""
@@ -298,7 +322,9 @@ class Environment:
             labels = [f"the class of {name}"]
             labels += [f"the names of the attributes of {name}"] * len([*own])
             self.guards.append(Guard(name, labels, lambda: (type(thing), *own)))
-        self._queue += [(kind.__name__, kind) for kind in kinds]
+        self._queue += [(kind.__name__, _KindOf(kind)) for kind in kinds]
+        if isinstance(thing, BaseException):
+            self._guard(name, [f"{name}.args"], lambda: [thing.args])
 
     def _guard(
         self,
@@ -355,7 +381,11 @@ class Environment:
             self._guard(
                 name, wanted, lambda: [found.get(n, MISSING) for n in wanted], _items(found, wanted)
             )
-        self._queue += [(n, getattr(builtins, n, None)) for n in wanted if n not in found]
+        python = vars(builtins)
+        others = [n for n in wanted if n not in found]
+        if others:
+            read = lambda: [python.get(n, MISSING) for n in others]
+            self._guard(name, others, read, _items(python, others))
 
     def _imports(
         self, name: str, function: types.FunctionType, imports: Iterable[tuple[int, str]]
@@ -402,12 +432,27 @@ class Environment:
                 " it a tensor, or an argument"
             )
             return
-        self.guards.append(Guard(name, [name], lambda: [array.tobytes()], fresh=True))
+        if getattr(array.dtype, "hasobject", False):
+            labels = [f"an item of {name}"] * array.size
+            self._guard(name, labels, lambda: array.ravel().tolist())
+        else:
+            read = lambda: [array.tobytes(), array.dtype, array.flags.writeable, *array.shape]
+            self.guards.append(Guard(name, [name] * len(read()), read, fresh=True))
+        if type(array) not in backend.MODULES and hasattr(array, "__dict__"):  # a class of a user's
+            self._object(name, array, set())
 
     def _attributes(self, name: str, instance: Any, known: set[str]) -> None:
         """Guard those attributes of an object that the code can ask for: all of the library's
         own objects, else those it names."""
         a_class = isinstance(instance, type)
+        described = DESCRIBED if self._dynamic else DESCRIBED & self._words
+        if described - known and isinstance(instance, type | types.FunctionType):
+            known |= described
+            asked = sorted(n for n in described if hasattr(instance, n))
+            labels = [f"{name}.{n}" for n in asked]
+            self._guard(name, labels, lambda: [getattr(instance, n) for n in asked])
+        if isinstance(instance, types.FunctionType):
+            return
         reads_settings = bool(self._words & {"param_groups", "defaults"})
         if reads_settings and isinstance(instance, Optimizer) and "settings" not in known:
             known.add("settings")
@@ -442,7 +487,13 @@ class Environment:
             k
             for k in own
             if k not in known
-            and (k in self._words or k in called or every or (a_class and _is_special(k, own[k])))
+            and (
+                k in self._words
+                or k in called
+                or every
+                or (a_class and _is_special(k, own[k]))
+                or (k == "__getattr__" and isinstance(instance, types.ModuleType))
+            )
         )
         if every and not a_class and "" not in known and type(own) is dict:
             known.add("")
@@ -487,6 +538,12 @@ class Environment:
 # ------------------------------------------------------------------------------------------ helpers
 
 
+class _KindOf(NamedTuple):
+    """A class that was found as the class of an object."""
+
+    kind: type
+
+
 class _Slots:
     """The attributes of an object without a dictionary."""
 
@@ -518,7 +575,7 @@ class _Slots:
 def _is_special(name: str, value: Any) -> bool:
     """Whether an attribute of a class is a function that Python calls unasked: `__getitem__`,
     `__len__`."""
-    return name.startswith("__") and name != "__init__" and isinstance(value, types.FunctionType)
+    return name.startswith("__") and isinstance(_plain_attribute(value), types.FunctionType)
 
 
 def _called_by_the_library(kind: type) -> frozenset[str]:

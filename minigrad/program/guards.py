@@ -200,7 +200,7 @@ def _equal(old: Any, new: Any) -> bool:
     bound methods by function and object."""
     if type(old) is not type(new):
         return False
-    if isinstance(old, PLAIN):
+    if type(old) in PLAIN:
         return repr(old) == repr(new)
     if isinstance(old, types.MethodType):
         return old.__func__ is new.__func__ and old.__self__ is new.__self__

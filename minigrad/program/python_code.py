@@ -49,6 +49,7 @@ UNSEEN_ATTRIBUTES = {
     "data_ptr": "asks where a tensor lies in memory",
     "ctypes": "asks where an array lies in memory",
     "__array_interface__": "asks where an array lies in memory",
+    "__subclasses__": "asks for the subclasses of a class",
 }
 """Attributes that differ between a call and its recording."""
 ANSWERS_OTHERWISE = {
@@ -77,7 +78,7 @@ PURE = frozenset(
 IMPURE_FUNCTIONS = frozenset(
     """
     load loadtxt genfromtxt fromfile memmap save savez savez_compressed savetxt tofile seterr
-    seterrcall seterrobj setbufsize set_printoptions
+    seterrcall seterrobj setbufsize set_printoptions geterr geterrcall getbufsize get_printoptions
     """.split()
 )
 """Functions of NumPy that read or write files or settings."""
@@ -85,7 +86,7 @@ REFLECTING = frozenset("copy dataclasses inspect json pprint reprlib pickle".spl
 """Modules whose functions read all attributes of what they are given."""
 DYNAMIC = frozenset(
     """
-    getattr setattr delattr hasattr vars dir __dict__ attrgetter __getattribute__
+    getattr setattr delattr hasattr vars dir __dict__ attrgetter __getattribute__ format format_map
     """.split()
 )
 """Names in code that may mean any attribute: then all attributes of the objects found are
@@ -182,10 +183,10 @@ def has(thing: Any, *names: str) -> bool:
     return all(hasattr(type(thing), name) for name in names)
 
 
-def is_users(file: str | None) -> bool:
+def is_users(file: Any) -> bool:
     """Whether a file is the user's, or an installed package's: neither this library's nor NumPy's
     nor Python's."""
-    if file is None or file.startswith(_LIBRARIES):
+    if not isinstance(file, str) or file.startswith(_LIBRARIES):
         return False
     installed = "site-packages" in file or "dist-packages" in file
     return installed or not file.startswith(_STANDARD)
@@ -203,7 +204,7 @@ def is_users_class(kind: type) -> bool:
 
 def is_users_module(module: types.ModuleType) -> bool:
     """Whether a module is such a file, a notebook, or made by code of the user's."""
-    file = getattr(module, "__file__", None)
+    file = vars(module).get("__file__")  # a module's own `__getattr__` is not asked
     return module.__name__.partition(".")[0] not in _KNOWN if file is None else is_users(file)
 
 
