@@ -108,7 +108,7 @@ class Environment:
         self._seen: dict[int, Any] = {}
         # attributes in the code found, and what the library calls
         self._words = {"forward", "rule", "numbers", "__call__"}
-        self._kinds: set[type] = set()
+        self._kinds: dict[int, type] = {}
         self._names_gradients = False
         self._dynamic = False  # whether the code asks for attributes by names that it computes
         self._objects: list[tuple[str, Any, set[str]]] = []
@@ -160,7 +160,9 @@ class Environment:
     # ------------------------------------------------------------------------------------- the walk
 
     def _visit(self, name: str, thing: Any) -> None:
-        if type(thing) in PLAIN or id(thing) in self._seen or thing is MISSING:
+        if id(thing) in self._seen or thing is MISSING:
+            return
+        if isinstance(thing, PLAIN) and not is_users_class(type(thing)):
             return
         if len(self._seen) >= MOST:
             self.problem = (
@@ -262,8 +264,10 @@ class Environment:
     def _kind(self, name: str, kind: _KindOf) -> None:
         """The class of an object that was found, which the code need not call: what makes new
         objects does not count."""
-        if id(kind.kind) not in self._seen and kind.kind not in self._kinds:
-            self._kinds.add(kind.kind)
+        if not is_users_class(kind.kind):
+            self._visit(name, kind.kind)
+        elif id(kind.kind) not in self._seen and id(kind.kind) not in self._kinds:
+            self._kinds[id(kind.kind)] = kind.kind
             self._objects.append((name, kind.kind, {"__init__", "__new__"}))
             self._queue.append((name, _KindOf(type(kind.kind))))
 
@@ -436,7 +440,7 @@ class Environment:
             labels = [f"an item of {name}"] * array.size
             self._guard(name, labels, lambda: array.ravel().tolist())
         else:
-            read = lambda: [array.tobytes(), array.dtype, array.flags.writeable, *array.shape]
+            read = functools.partial(_array_as_it_is, array)
             self.guards.append(Guard(name, [name] * len(read()), read, fresh=True))
         if type(array) not in backend.MODULES and hasattr(array, "__dict__"):  # a class of a user's
             self._object(name, array, set())
@@ -584,6 +588,10 @@ def _called_by_the_library(kind: type) -> frozenset[str]:
     bases = [base for base in kind.__mro__ if is_library(base)]
     names = itertools.chain.from_iterable(map(dir, bases))
     return frozenset(name for name in names if not name.startswith("__"))
+
+
+def _array_as_it_is(array: Any) -> list[Any]:
+    return [array.tobytes(), array.dtype, array.flags.writeable, *array.shape]
 
 
 def _values_of(group: dict[str, Any], keys: list[str]) -> list[Any]:

@@ -3,10 +3,12 @@ outside its arguments, and whatever differs between arguments of one kind, is gu
 program is recorded) or refused (the function runs as itself, with a reason).
 """
 
+import abc
 import array
 import collections
 import contextvars
 import copy
+import ctypes
 import dataclasses
 import functools
 import operator
@@ -17,7 +19,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -306,11 +308,137 @@ def _tensors() -> dict[str, tuple[Read, Write]]:
     }
 
 
+class Base:
+    level = 1.0
+    made: ClassVar[list[float]] = [1.0]
+
+    def __init__(self, start: float = 1.0) -> None:
+        self.start, self.first = start, Base.made[0]
+
+    def __class_getitem__(cls, key: int) -> float:
+        return Base.made[0]
+
+
+class Derived(Base):
+    pass
+
+
+class Abstract(abc.ABC):  # noqa: B024
+    pass
+
+
+class Text(str):
+    __slots__ = ("size",)
+
+
+class Numbers(np.ndarray):
+    scale = 1.0
+
+
+def _reflection() -> dict[str, tuple[Read, Write]]:
+    """What classes, functions and modules say of themselves, and what making an object reads."""
+    name, module, box = "level", types.ModuleType("answers"), [1.0]
+    vars(module)["__getattr__"] = lambda name: box[0]
+    text, error, numbers = Text("a"), ValueError(1.0), np.ones(2).view(Numbers)
+    text.size = 1.0  # type: ignore[attr-defined]
+    lines, holder, kinds = ["{0.value}"], Holder(), [type("Kind0", (Base,), {})]
+    builtins = vars(sys.modules["builtins"])
+
+    def noted(x: 1.0) -> None:  # type: ignore[valid-type]
+        """1.0"""
+
+    def register(v: float) -> None:
+        if v != 1.0:
+            Abstract.register(type("Other", (), {})) if v == 2.0 else Abstract.register(Holder)
+
+    return {
+        "a class's attribute by name": (
+            lambda: getattr(Derived, name), lambda v: setattr(Base, "level", v)),
+        "a default of __init__": (
+            lambda: Derived().start, lambda v: setattr(Base.__init__, "__defaults__", (v,))),
+        "what __init__ reads": (
+            lambda: Derived().first, lambda v: Base.made.__setitem__(0, v)),
+        "what __class_getitem__ reads": (
+            lambda: Base[0], lambda v: Base.made.__setitem__(0, v)),  # type: ignore[arg-type]
+        "a module's __getattr__": (lambda: module.k, lambda v: box.__setitem__(0, v)),
+        "a format from outside": (
+            lambda: float(lines[0].format(holder)), lambda v: setattr(holder, "value", v)),
+        "__annotations__": (
+            lambda: noted.__annotations__["x"], lambda v: noted.__annotations__.update(x=v)),
+        "__doc__": (lambda: float(noted.__doc__ or 0), lambda v: setattr(noted, "__doc__", str(v))),
+        "__name__": (
+            lambda: float(len(noted.__name__)), lambda v: setattr(noted, "__name__", "n" * int(v))),
+        "__name__ of a class": (
+            lambda: float(kinds[0].__name__[4:]),
+            lambda v: setattr(kinds[0], "__name__", f"Kind{v}")),
+        "__subclasses__": (
+            lambda: float(len(Base.__subclasses__())),
+            lambda v: kinds.append(type("Kind", (Base,), {}))),
+        "register of an ABC": (lambda: 1.0 + isinstance(holder, Abstract), register),
+        "a string's attribute": (
+            lambda: text.size, lambda v: setattr(text, "size", v)),  # type: ignore[attr-defined]
+        "an exception's arguments": (
+            lambda: error.args[0], lambda v: setattr(error, "args", (v,))),
+        "a name among Python's own": (
+            lambda: UNUSUAL, lambda v: builtins.update(UNUSUAL=v)),  # type: ignore[name-defined]  # noqa: F821
+        "an array's attribute": (lambda: numbers.scale, lambda v: setattr(numbers, "scale", v)),
+    }  # fmt: skip
+
+
+def _arrays() -> dict[str, tuple[Read, Write]]:
+    """What NumPy's arrays and settings hold besides numbers."""
+    inner = [1.0]
+    objects, numbers, number = np.array([inner, None], dtype=object), np.ones(6), ctypes.c_double(1)
+    times = np.frompyfunc(lambda a: a * inner[0], 1, 1)
+
+    def fill(v: float) -> None:
+        inner[0] = number.value = v
+
+    return {
+        "an object in an array": (lambda: objects[0][0], fill),
+        "ctypes": (lambda: number.value, fill),
+        "frompyfunc": (lambda: float(times(1.0)), fill),
+        "flags": (
+            lambda: 1.0 + numbers.flags.writeable,
+            lambda v: numbers.setflags(write=v != 2.0),
+        ),
+        "a shape": (
+            lambda: float(numbers.shape[0]),
+            lambda v: setattr(numbers, "shape", (int(v), 6 // int(v))),
+        ),
+        "a dtype": (
+            lambda: float(numbers.itemsize),
+            lambda v: setattr(numbers, "dtype", "f4" if v == 3.0 else "f8"),
+        ),
+        "geterr": (
+            lambda: 1.0 + (np.geterr()["under"] == "warn"),
+            lambda v: np.seterr(under="warn" if v == 3.0 else "ignore"),
+        ),
+        "get_printoptions": (
+            lambda: float(np.get_printoptions()["precision"]),
+            lambda v: np.set_printoptions(precision=int(v)),
+        ),
+    }
+
+
 @pytest.mark.parametrize(
-    "table", [_containers, _attributes, _code, _files, _tensors], ids=lambda t: t.__name__[1:]
+    "table",
+    [_containers, _attributes, _code, _files, _tensors, _reflection, _arrays],
+    ids=lambda t: t.__name__[1:],
 )
-def test_values_that_guards_hardly_see(table: Any, tmp_path: pathlib.Path) -> None:
+def test_values_that_guards_hardly_see(
+    table: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each is guarded or refused; none is frozen."""
+    monkeypatch.setitem(vars(sys.modules["builtins"]), "UNUSUAL", 1.0)
+    printing, errors = np.get_printoptions(), np.geterr()
+    try:
+        _each_is_seen(table, tmp_path)
+    finally:
+        np.set_printoptions(**printing), np.seterr(**errors)
+
+
+def _each_is_seen(table: Any, tmp_path: pathlib.Path) -> None:
     for name, (read, write) in (table(tmp_path) if table is _files else table()).items():
         write(1.0) if table is _files else None
         f = mg.compile(lambda x, read=read: x * read())
