@@ -51,8 +51,9 @@ def looked_at(run, stages, x):
 
 
 def frugal(answers, call, n, length, seed):
-    """frugal(stages, x) on n stages: result, gradient, its peak in bytes, and the runs of the stage
-    that ran most. In the batch the grader measures memory from outside, and this peak is not used.
+    """frugal(stages, x) on n stages: result, gradient, its peak in bytes, the runs of the stage
+    that ran most, and how many stages ran. In the batch the grader measures memory from outside,
+    and this peak is not used.
     """
     x, counts = np.random.default_rng(seed).uniform(-1, 1, length), [0] * n
     stages = [Stage(counts, i) for i in range(n)]
@@ -65,4 +66,5 @@ def frugal(answers, call, n, length, seed):
         "gradient": sample(gradient),
         "peak": peak,
         "runs": max(counts),
+        "ran": sum(count > 0 for count in counts),
     }

@@ -426,6 +426,9 @@ def _about_run(case: Case, got: Any) -> str:
     problem = same(right["result"], got["result"], name="the result") or same(
         right["gradient"], got["gradient"], name="the gradient"
     )
+    ran = got.get("ran")
+    if problem and type(ran) is int and ran < n:
+        return f"{ran} of the {n} stages ran; each has to run."
     if problem or case.group != "memory":
         return problem
     return _about_memory(got, n * case.args["length"] * 8)

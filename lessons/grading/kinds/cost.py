@@ -10,12 +10,12 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..exercise import DERIVATIVES, Case, Exercise, SheetError
+from ..exercise import DERIVATIVES, Case, Exercise, Misconception, SheetError
 from ..harness import large
 from ..judge import same
 
@@ -72,6 +72,8 @@ def Cost(
             adjoints(case.args["shape"], case.args["n"], form), got, name="the list of all adjoints"
         )
 
+    if form == "tape":
+        options["misconceptions"] = (*options.get("misconceptions", ()), *_mistakes())
     module = "minigrad.lessons.grading.harness"
     drive = {
         "tape": f"{module}:cost_of_sweep",
@@ -89,6 +91,60 @@ def Cost(
     )
     exercise.accept(accept)
     return exercise
+
+
+Rows = Sequence[tuple[str, Sequence[tuple[str, float]]]]
+
+
+def _swept(
+    rows: Rows, order: Callable[[Rows], Iterable[Any]], put: Callable[[float, float], float]
+) -> list[float]:
+    """What a sweep gives that takes the rows in another order, or puts contributions away
+    otherwise; in the order of `adjoints`.
+    """
+    adjoint = {o: 0.0 for name, operands in rows for o in (*(o for o, _ in operands), name)}
+    adjoint[rows[-1][0]] = 1.0
+    for name, operands in order(rows):
+        for operand, local in operands:
+            adjoint[operand] = put(adjoint[operand], adjoint[name] * local)
+    return list(adjoint.values())
+
+
+def _mistakes() -> Iterator[Misconception]:
+    """Wrong sweeps that are fast enough."""
+    add, backward = (lambda old, part: old + part), (lambda rows: reversed(rows))
+    for name, say, order, put in (
+        (
+            "overwrites",
+            "a new contribution replaces the old one. Where a node is used twice, both are added.",
+            backward,
+            lambda old, part: part,
+        ),
+        (
+            "keeps the first",
+            "only the first contribution to a node is kept; all of them are added.",
+            backward,
+            lambda old, part: old or part,
+        ),
+        (
+            "first to last",
+            "the rows are processed from the first to the last. The sweep starts at the result.",
+            lambda rows: rows,
+            add,
+        ),
+        (
+            "sorted by name",
+            "the rows are sorted by their names as texts, and v10 stands before v9. Take them in"
+            " the order of the tape, from its end.",
+            lambda rows: sorted(rows, reverse=True),
+            add,
+        ),
+    ):
+
+        def wrong(case: Case, order: Any = order, put: Any = put) -> np.ndarray:
+            return np.array(_swept(large(case.args["shape"], case.args["n"]), order, put))
+
+        yield Misconception(name, say, wrong)
 
 
 def adjoints(shape: str, n: int, form: str = "tape") -> np.ndarray:

@@ -736,12 +736,13 @@ LESSON_4 = {
         "copies the tape": (one(copying_sweep), "took too long"),
         "every path": (one(every_path), "RecursionError"),
         "a pass for each node": (one(forward_for_each), "took too long"),
-        "overwrites": (sweep(put=lambda old, new: new), "list of all adjoints"),
-        "first to last": (sweep(rows=list), "list of all adjoints"),
+        "overwrites": (sweep(put=lambda old, new: new), "replaces the old one"),
+        "first to last": (sweep(rows=list), "from the first to the last"),
         "sorted by name": (
             sweep(rows=lambda tape: sorted(tape, reverse=True)),
-            "list of all adjoints",
+            "sorted by their names",
         ),
+        "keeps the first": (sweep(put=lambda old, new: old or new), "only the first contribution"),
     },
 }
 

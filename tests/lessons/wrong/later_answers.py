@@ -359,7 +359,7 @@ TWELVE = {
         ),
         "one stage left out": (
             one(lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x)),
-            "he result is",
+            "35 of the 36 stages ran",
         ),
         "cut off": (
             one(lambda stages, x: mg.checkpoint_sequential(stages, 8, x).detach()),
@@ -467,7 +467,7 @@ THIRTEEN = {
         "no g": (softplus(pull=lambda x, y, g: mg.sigmoid(x)), "you left out `g`"),
         "g alone": (softplus(pull=lambda x, y, g: g + 0 * x), "`g` passes unchanged"),
         "the value": (softplus(pull=lambda x, y, g: g * y), "the value instead of the derivative"),
-        "sign of x": (softplus(pull=lambda x, y, g: g * mg.sigmoid(-x)), "the sign of x"),
+        "sign of x": (softplus(pull=lambda x, y, g: g * mg.sigmoid(-x)), "x has the wrong sign"),
         "at the result": (
             softplus(pull=lambda x, y, g: g * mg.sigmoid(y)),
             "at the result instead of at the input",
@@ -496,7 +496,7 @@ THIRTEEN = {
     "Hypotenuse": {
         "a pair": (
             hypotenuse(lambda a, b, y, da, db: (a * da / y, b * db / y)),
-            "one number, the sum of both",
+            "one tangent, the sum of both",
         ),
         "tangents added": (
             hypotenuse(lambda a, b, y, da, db: da + db),
