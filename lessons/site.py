@@ -43,7 +43,19 @@ are left to you, so their checks say “not started”. \
 To work on a lesson and have your answers checked, open the
 course in JupyterLab: `minigrad lab`.
 
+{start}"""
+
+START = """\
+**Where to begin?** [Lesson 2](02_forward_and_reverse_mode.ipynb) is the heart of the course: one \
+formula, by hand and in the viewer, in both directions. \
+Lesson 1 says why other ways to get a derivative do not scale. \
+Lessons 3, 5, 9 and 11 build an engine, and Part II puts it to use.
+
+![A formula as a graph: values go up, adjoints come down](figures/02_forward_and_reverse_mode.svg)
+
 """
+"""What the course itself says on its first page; a site of other lessons does without it."""
+
 
 LESSON_PAGES = """
 ```{{toctree}}
@@ -132,7 +144,7 @@ def build(
         (source / "_static").mkdir(parents=True)
         for path in [*notebooks, *others]:
             (source / path.name).write_bytes(student_file(path))
-        (source / "index.md").write_text(_index(title, notebooks, others), encoding="utf-8")
+        (source / "index.md").write_text(first_page(title, notebooks, others), encoding="utf-8")
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
@@ -143,14 +155,15 @@ def build(
     return folder / "index.html"
 
 
-def _index(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:
-    """The first page: a list of links under each caption."""
+def first_page(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:
+    """The first page, as Markdown: a list of links under each caption."""
     lists: dict[str, list[str]] = {LESSON_PAGES: [], PART_TWO: [], DOCUMENTS: [], BESIDE: []}
     for path in notebooks:
         lists[PART_TWO if path.stem >= FIRST_OF_PART_TWO else LESSON_PAGES].append(path.stem)
     for path in others:
         lists[DOCUMENTS if path.stem.startswith("documents") else BESIDE].append(path.stem)
-    return INDEX.format(title=title) + "".join(
+    start = START if "02_forward_and_reverse_mode" in lists[LESSON_PAGES] else ""
+    return INDEX.format(title=title, start=start) + "".join(
         caption.format(pages="\n".join(pages)) for caption, pages in lists.items() if pages
     )
 
@@ -176,11 +189,12 @@ STYLE = """\
 .highlight pre, .cell_output pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .cell_output iframe { border: 0; width: 100%; }
 .cell_output table { font-size: 0.9em; }
+div.math { overflow: auto hidden; }
 @media (max-width: 46em) {
   /* A wide figure is scrolled sideways instead of shrunk; rows of wide tables become blocks. */
-  p:has(> img[src$=".svg"]) { overflow-x: auto; }
-  p > img[src$=".svg"] { max-width: none; width: 36rem; }
-  p:has(> img[src$=".svg"])::after {
+  section > p:has(> img[src$=".svg"]) { overflow-x: auto; }
+  section > p > img[src$=".svg"] { max-width: none; width: 36rem; }
+  section > p:has(> img[src$=".svg"])::after {
     content: "↔ scroll to see the whole picture"; display: block; position: sticky; left: 0;
     width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
   }

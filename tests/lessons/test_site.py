@@ -65,6 +65,21 @@ def test_no_page_loads_anything_from_elsewhere_and_no_link_is_dead(made):
     assert site.dead_links(made) == []
 
 
+def test_the_first_page_lists_the_two_parts_of_the_course_and_says_where_to_begin():
+    notebooks, others = site.pages_of(site.LESSONS)
+    page = site.first_page("a course", notebooks, others)
+    lists = re.findall(r":caption: (.+)\n:maxdepth: 1\n\n((?:\w+\n)+)", page)
+    found = {caption: pages.split() for caption, pages in lists}
+    stems = [path.stem for path in notebooks]
+    assert found["Lessons"] == stems[: stems.index("16_matrix_calculus")]
+    assert found['"Part II: what derivatives are for"'] == stems[len(found["Lessons"]) :]
+    every = [page for pages in found.values() for page in pages]
+    assert sorted(every) == sorted(path.stem for path in [*notebooks, *others])
+    for link in re.findall(r"\]\(([^)]+)\)", page):
+        assert (site.LESSONS / link).is_file()
+    assert "Where to begin" not in site.first_page("mine", notebooks[:1], [])
+
+
 def test_a_dead_link_is_found(tmp_path):
     (tmp_path / "a.html").write_text(
         '<a href="b.html">b</a><a href="#there">x</a><p id="here"><a href="#here">y</a><a'
