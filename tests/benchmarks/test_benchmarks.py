@@ -594,6 +594,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
     return run_module("benchmarks", *arguments)
 
 
+@pytest.mark.whole
 def test_the_command_measures_and_keeps_the_figures(tmp_path):
     done = run("network_2_25", "--repeat", "2", "--threads", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr

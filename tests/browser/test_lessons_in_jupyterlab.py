@@ -19,10 +19,11 @@ LESSONS = sorted((Path(__file__).resolve().parents[2] / "lessons").glob("*.ipynb
 
 
 def lessons_with_each_kind_of_picture() -> list[str]:
-    """Lessons that together use every function of viz and every mode, layout, grouping and choice
-    of views that any lesson uses. tests/lessons/test_notebooks.py executes all lessons.
+    """Lessons that together use every function of viz and every mode that any lesson uses. All
+    lessons are executed by tests/lessons/test_notebooks.py, and all their pictures stepped on the
+    pages of test_site_of_the_course.py.
     """
-    used = re.compile(r"\bviz\.\w+|views=\[[^\]]*\]|\b(?:mode|layout|groups)=\S+")
+    used = re.compile(r'\bviz\.\w+|\bmode=\\"(?:forward|reverse|both|primal)')
     kinds = {path.name: set(used.findall(path.read_text(encoding="utf-8"))) for path in LESSONS}
     chosen, left = [], set.union(*kinds.values())
     while left:

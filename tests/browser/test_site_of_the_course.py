@@ -26,6 +26,8 @@ OTHERS = sorted(
 )
 PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
 """How a cell shows a picture, whatever the student has written."""
+FROM_THE_DISK = ("03_the_algorithm", "04_cost_of_the_two_modes", "11_training")
+"""Pages that together have a stepper, two traces side by side, a Jacobian matrix and a training."""
 ROOTS = ":is(.mg-root, .mt-root)"
 """The stepper, and the view of a training."""
 
@@ -99,18 +101,22 @@ def served(course_site):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", FROM_THE_DISK)
 def test_each_picture_of_a_page_from_the_disk_steps(course_site, visit, name):
     visit.page.goto((course_site / f"{name}.html").as_uri())
-    frames = visit.page.locator("iframe.minigrad-frame")
-    assert frames.count() >= 1
-    for k in range(frames.count()):
-        steps(visit.page, frames.nth(k))
+    step_all(visit.page)
     visit.assert_clean()
 
 
-def steps(page, frame) -> None:
-    """Brings a picture into view, waits for it, and moves it by one."""
+def step_all(page) -> None:
+    """Brings each picture of a page into view, waits for it, and moves it by one."""
+    frames = page.locator("iframe.minigrad-frame")
+    assert frames.count() >= 1
+    for k in range(frames.count()):
+        step(frames.nth(k))
+
+
+def step(frame) -> None:
     frame.scroll_into_view_if_needed()
     inside = frame.content_frame
     inside.locator(ROOTS).first.wait_for(timeout=20_000)
@@ -125,15 +131,13 @@ def steps(page, frame) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["index", *NOTEBOOKS, *OTHERS])
-def test_each_page_of_a_web_server_fits_a_phone_in_light_and_dark(served, visit, name):
+def test_each_page_of_a_web_server_fits_a_phone_and_each_picture_steps(served, visit, name):
     page = visit.page
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")
     page.goto(f"{served}/{name}.html")
-    first = page.locator("iframe.minigrad-frame").first
     if name in NOTEBOOKS:
-        first.scroll_into_view_if_needed()
-        first.content_frame.locator(ROOTS).first.wait_for(timeout=20_000)
+        step_all(page)
     shown = {
         "page": page.evaluate("getComputedStyle(document.body).backgroundColor"),
         "wide": page.evaluate("document.body.scrollWidth"),

@@ -327,8 +327,8 @@ def hold(trace, visit, path):
 
 
 def one_of_each_sort(traces):
-    """Of the Traces whose columns, phases, passes and kinds of nodes are alike, the longest that
-    can be drawn. A view reads nothing else of a Trace but its numbers, which
+    """Of the Traces whose columns, phases, passes and other parts are alike, the longest that can
+    be drawn. A view reads nothing else of a Trace but its numbers, which
     tests/viz/test_lesson_traces.py checks in all of them.
     """
     found = {}
@@ -336,10 +336,9 @@ def one_of_each_sort(traces):
         sort = (
             tuple(column["key"] for column in trace["columns"]),
             frozenset(step["phase"] for step in trace["steps"]),
-            frozenset(node["kind"] for node in trace["nodes"]),
             any(node.get("shape") for node in trace["nodes"]),
             any(node.get("memory") for node in trace["nodes"]),
-            len(trace.get("passes") or []),
+            min(len(trace.get("passes") or []), 2),
             "jacobian" in trace,
         )
         found[sort] = trace
@@ -347,9 +346,10 @@ def one_of_each_sort(traces):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_view_of_every_lesson_says_what_the_trace_says(notebook, visit, tmp_path):
-    for trace in one_of_each_sort(collect(notebook)["shown"]):
+def test_every_view_says_what_the_traces_of_the_lessons_say(visit, tmp_path):
+    shown = one_of_each_sort(trace for path in NOTEBOOKS for trace in collect(path)["shown"])
+    assert len(shown) > 5
+    for trace in shown:
         hold(trace, visit, tmp_path / "page.html")
     visit.assert_clean()
 

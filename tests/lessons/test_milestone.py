@@ -123,7 +123,12 @@ def engine_of(lessons: dict[str, str]) -> str:
     return "import numpy as np\n" + "\n\n".join(sources[name] for name in wanted if name in sources)
 
 
-@pytest.fixture(params=[{}, OTHER], ids=["the solutions", "another student"])
+@pytest.fixture(
+    params=[
+        pytest.param({}, id="the solutions"),
+        pytest.param(OTHER, id="another student", marks=pytest.mark.whole),
+    ]
+)
 def engine(request) -> dict:
     """The names that a student's lesson 11 defines: the engine, the network, and the answers to
     the last exercise.

@@ -121,8 +121,8 @@ def test_each_exercise_of_lesson_2_is_asked_and_worth_what_its_cell_says():
 # ------------------------------------------------------------------------------------ top to bottom
 
 
-WHOLE_ONLY = {"instructors": NOTEBOOKS[:1] + NOTEBOOKS[2:], "students": NOTEBOOKS[1:]}
-"""The default run executes lesson 1 as students get it, and lesson 2 as instructors have it."""
+WHOLE_ONLY = {"instructors": NOTEBOOKS[:1] + NOTEBOOKS[2:], "students": NOTEBOOKS}
+"""The default run executes lesson 2 as instructors have it."""
 
 
 def parameters(edition: str) -> list:

@@ -12,6 +12,8 @@ from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.local import run_cases
 
+from tests.helpers.tables import in_one_test
+
 from .wrong import answers, later_answers, matrix_answers, own_engine_answers
 
 pytestmark = pytest.mark.usefixtures("smaller_cases")
@@ -27,7 +29,10 @@ PREDICTIONS = sorted(
     for name, e in EXERCISES.items()
     if e.is_value and e.max_points == 1 and list(e.points) == ["answer"]
 )
-SLOW = ("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products")
+SLOW = (
+    *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
+    *("dual_tensor", "gradients", "agrees"),
+)
 """Their cases are large: one wrong answer of each is tried in every run, the others in the whole
 suite.
 """
@@ -83,6 +88,7 @@ def test_every_exercise_has_six_wrong_answers_or_more():
     assert set(WRONG) <= set(EXERCISES)
 
 
+@in_one_test
 @pytest.mark.parametrize("name, what", list(rows()))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_wrong_answer_is_rejected_with_the_reason(name, what, monkeypatch):
@@ -107,6 +113,7 @@ def test_a_wrong_answer_is_rejected_with_the_reason(name, what, monkeypatch):
     ).full
 
 
+@in_one_test
 @pytest.mark.parametrize("name", PREDICTIONS)
 def test_wrong_predictions_are_rejected_and_slips_are_named(name):
     exercise = EXERCISES[name]

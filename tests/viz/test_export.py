@@ -153,10 +153,8 @@ def test_a_pdf_is_one_frame_or_a_strip_on_paper(square, tmp_path):
     assert b"612 792" in found
 
 
-@pytest.mark.parametrize(
-    "every", [False, pytest.param(True, marks=pytest.mark.whole)], ids=["last step", "third steps"]
-)
-def test_every_sample_can_be_drawn(tmp_path, every):
+@pytest.mark.whole
+def test_every_sample_can_be_drawn(tmp_path):
     """Arrays, NaN, markup, identity, no steps: frames are drawn without a warning. Three frames in
     succession differ by the marks of a step alone, so one of them is drawn.
     """
@@ -165,14 +163,8 @@ def test_every_sample_can_be_drawn(tmp_path, every):
 
     for name, sample in all_samples().items():
         last = len(sample["steps"])
-        numbers = (
-            (*range(0, last, 3), last)
-            if every and last < 40
-            else (0, 1, last // 2, last)
-            if every
-            else (last,)
-        )
-        scene = Scene(sample, room=(900, 500), steps=None if every else numbers)
+        numbers = (*range(0, last, 3), last) if last < 40 else (0, 1, last // 2, last)
+        scene = Scene(sample, room=(900, 500))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             sizes = {

@@ -201,7 +201,8 @@ def test_on_a_slide_the_words_of_a_wide_graph_stay_large():
     assert Scene(small, aspect=16 / 9).enlarged == 1.0 and Scene(wide).enlarged == 1.0
 
 
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.whole)])
+@pytest.mark.whole
+@pytest.mark.parametrize("dark", [False, True])
 def test_a_gif_has_the_pages_colours(tmp_path, growing, dark):
     Image = pytest.importorskip(
         "PIL.Image", reason='Pillow is not installed: pip install "minigrad[viz]"'

@@ -12,6 +12,7 @@ from minigrad.watch import notation
 from minigrad.watch.derivatives import LARGEST, LONGEST, Made, Rules, rule_of
 from minigrad.watch.trace import trace_function
 from tests.helpers.op_cases import CASES, Case
+from tests.helpers.tables import in_one_test
 
 BAR = "\u0304"
 
@@ -82,6 +83,7 @@ ONE_RESULT = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize("case", ONE_RESULT, ids=lambda case: case.id)
 def test_every_rule_can_be_written(case: Case) -> None:
     """On the samples of the table of cases: a formula that names the adjoint, unless the
@@ -125,6 +127,7 @@ def test_nothing_is_recorded_or_changed() -> None:
     assert x.grad.item() == 3.0
 
 
+@in_one_test
 @pytest.mark.parametrize("case", ONE_RESULT, ids=lambda case: case.id)
 def test_stand_ins_have_the_rule_of_the_operands(case: Case) -> None:
     """The recorder keeps no operand alive: the formula of stand-ins is that of the operands, or,
