@@ -95,6 +95,12 @@ def minigrad_compiled(points: int = POINTS, dtype: type = np.float32) -> Run:
     return training(mg, points, dtype, mg.compile)
 
 
+def minigrad_fused(points: int = POINTS, dtype: type = np.float32) -> Run:
+    import minigrad as mg
+
+    return training(mg, points, dtype, mg.compile(fuse=True))
+
+
 def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
     import torch as pt
 
@@ -133,6 +139,7 @@ WORKLOADS = (
         peers={
             "minigrad": minigrad,
             "minigrad compiled": minigrad_compiled,
+            "minigrad fused": minigrad_fused,
             "torch": torch,
             **peers.descending(functional),
         },

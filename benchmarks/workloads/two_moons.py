@@ -78,6 +78,12 @@ def minigrad_compiled(points: int = POINTS) -> Run:
     return _training(mg, points, mg.compile)
 
 
+def minigrad_fused(points: int = POINTS) -> Run:
+    import minigrad as mg
+
+    return _training(mg, points, mg.compile(fuse=True))
+
+
 def torch(points: int = POINTS) -> Run:
     import torch as pt
 
@@ -103,6 +109,7 @@ WORKLOADS = (
         peers={
             "minigrad": minigrad,
             "minigrad compiled": minigrad_compiled,
+            "minigrad fused": minigrad_fused,
             "torch": torch,
             **peers.descending(functional),
         },

@@ -5,8 +5,8 @@ Read in this order: `instructions` and `program` (the data), `payload`, `recorde
 (how a program comes from a function), `passes` (how it is made smaller), `memory`, `lower` and
 `run` (how it is run without waste), `environment`, `guards` and `ready_code` (what a function can
 find, and whether that is still so), `snapshot`, `outcome`, `variant` and `compiled` (a training
-step that is replayed only where that is right), `fused` and `capture` (kernels and graphs for CUDA
-devices), `files`, `as_trace`.
+step that is replayed only where that is right), `fused`, `row_groups`, `numba_kernels` and
+`capture` (kernels for CUDA devices and for the CPU, graphs), `files`, `as_trace`.
 """
 
 from .compiled import Compiled, EagerWarning, compile

@@ -47,11 +47,13 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import cuda
 from ..core import observe
 from ..core.graph import state
 from ..errors import ProgramError
 from .arguments import Arguments
 from .environment import UNWRAPPED
+from .kernel_files import need_numba
 from .recorder import Recorder, name_of
 from .run import OverlapError
 from .snapshot import Snapshot
@@ -77,13 +79,24 @@ def compile(
     methods.
 
     limit: the number of programs kept, one for each kind of arguments (shapes, dtypes, plain
-    values) and each state of what the function finds outside. On a CUDA device `capture` makes each
-    program one CUDA graph (capture.py) and `fuse` its element-wise chains one kernel each
-    (fused.py); neither has been measured. What cannot be a graph, or is not on such a device, is
-    replayed as it is, and `.reason` says why. Raises TypeError for what cannot be called.
+    values) and each state of what the function finds outside.
+
+    fuse: run chains of element-wise operations, and the sums among them, as one kernel each. On the
+    CPU (numba_kernels.py) that needs Numba, `pip install "minigrad[jit]"`: kernels are compiled in
+    the second replay, which takes a second or more, and read from a folder by later processes. Sums
+    and exp then differ from the plain replay in the last places. On a CUDA device (fused.py) it
+    has not been measured.
+
+    capture: make each program one CUDA graph (capture.py), which has not been measured. What cannot
+    be a graph, or is not on such a device, is replayed as it is, and `.reason` says why.
+
+    Raises TypeError for what cannot be called, ProgramError where `fuse` finds no Numba and no CUDA
+    device.
     """
     if function is None:
         return functools.partial(compile, limit=limit, capture=capture, fuse=fuse)
+    if fuse and not cuda.is_available():
+        need_numba()
     if not callable(function):
         raise TypeError(f"compile takes a function (or a module), got {type(function).__name__}.")
     return Compiled(function, limit, capture, fuse)
@@ -124,6 +137,12 @@ class Compiled:
             for v in variants
             if v.program is not None and v.ready
         ]
+
+    @property
+    def fused_programs(self) -> list[Program]:
+        """The programs with kernels that are run in the place of those."""
+        every = [v for variants in self._variants.values() for v in variants]
+        return [v.kept for v in every if v.kept is not None and v.ready]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {how}" for how, n in self.statistics.items())

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from .. import backend, scalar
 from ..backend import DType
@@ -75,18 +75,42 @@ SPELT = {
 """The words of scalar expressions that C spells in another way; `~` of booleans only."""
 
 
-def number(value: Any) -> str:
-    """A Python number in C, exactly."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NAN" if value != value else "INFINITY" if value > 0 else "(-INFINITY)"
-    return f"({float(value)!r})"
+@final
+class Language:
+    """How a language spells scalar expressions: names of the dtypes, a cast (with {} for the type
+    and {} for the value), the words that are not spelt as in Python, NaN and infinity. words: the
+    only ones that kernels in it use (None: all that it can spell)."""
+
+    def __init__(
+        self,
+        types: Mapping[str, str],
+        cast: str,
+        spelt: Mapping[str, str],
+        special: tuple[str, str],
+        words: frozenset[str] | None = None,
+    ) -> None:
+        self.types, self.cast, self.spelt, self.words = types, cast, spelt, words
+        self.nan, self.infinity = special
+
+    def number(self, value: Any) -> str:
+        """A Python number, exactly."""
+        if isinstance(value, float) and not math.isfinite(value):
+            sign = "" if value > 0 else "-"
+            return self.nan if value != value else f"({sign}{self.infinity})"
+        return f"({float(value)!r})"
+
+
+C = Language(C_TYPES, "({}){}", SPELT, ("NAN", "INFINITY"))
 
 
 def expression(
-    program: Program, instruction: Instruction, names: Mapping[int, str] | None = None
+    program: Program,
+    instruction: Instruction,
+    names: Mapping[int, str] | None = None,
+    language: Language = C,
 ) -> str | None:
-    """An instruction as an expression in C; None for what cannot be in a kernel. names: of the
-    values (default: v0, v1, …).
+    """An instruction as an expression in C, or another language; None for what cannot be in a
+    kernel. names: of the values (default: v0, v1, …).
 
     Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted
     but by a bare name, as in `cast`. Python numbers, and those that each run reads again, take the
@@ -107,7 +131,7 @@ def expression(
     }
     if any(type(v) is complex or (type(v) is int and abs(v) > 2**53) for v in numbers.values()):
         return None  # a larger integer is no exact number in C
-    if not arrays or any(d.name not in C_TYPES for d in (*arrays.values(), made)):
+    if not arrays or any(d.name not in language.types for d in (*arrays.values(), made)):
         return None
     term = scalar.term_of(
         primitive.scalar,
@@ -117,19 +141,22 @@ def expression(
     dtype = None if term is None else _dtype_of(term, arrays, made, numbers)
     if term is None or dtype is None:
         return None
+    if language.words is not None and not language.words.issuperset(scalar.words(term)):
+        return None
+    kind = language.types[dtype.name]
 
     def leaf(part: str | int | float) -> str:
         operand = given[part] if isinstance(part, str) else Literal(part)
         if type(operand) is Literal:
-            return f"({C_TYPES[dtype.name]}){number(operand.value)}"
+            return language.cast.format(kind, language.number(operand.value))
         text = names[operand] if names is not None else f"v{operand}"
         return (
             text
             if part in arrays and not isinstance(term, str)
-            else f"({C_TYPES[dtype.name]}){text}"
+            else language.cast.format(kind, text)
         )
 
-    return scalar.written(term, SPELT, leaf)
+    return scalar.written(term, language.spelt, leaf)
 
 
 def _dtype_of(

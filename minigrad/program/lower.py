@@ -21,6 +21,7 @@ from .generated_code import GeneratedCode
 from .instructions import Instruction, Literal, Ref, Type, map_params
 from .kernels import lines_of, on_numbers
 from .memory import Facts, Piece, deaths, last_uses
+from .numba_kernels import Kernel
 from .passes import SMALL
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ class Lowered(GeneratedCode):
             self.literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
         ]
         name, out = instruction.primitive.name, f"v{number}"
+        if isinstance(instruction.primitive, Kernel):
+            return self._by_numba(at, instruction, operands, dying)
         if len(instruction.outputs) == 1:
             if facts.root[number] not in self._escaping and self._once(
                 instruction, number, operands
@@ -183,6 +186,42 @@ class Lowered(GeneratedCode):
                     return [f"{out} = {text}"]
         self._release(at, dying, None)
         return [self._plain(instruction, operands)]
+
+    def _by_numba(
+        self, at: int, instruction: Instruction, operands: list[str], dying: dict[int, list[int]]
+    ) -> list[str]:
+        """The call of a generated kernel, which writes its results into memory that is there."""
+        program, facts, kernel = self.program, self.facts, instruction.primitive
+        assert isinstance(kernel, Kernel)
+        name, before, after = f"{kernel.name}_{at}", [], []
+        texts = list(operands)
+        for k, n in enumerate(instruction.reads()):
+            kind, strides = program.types[n], facts.strides[n]
+            if strides is not None and not row_major(strides, kind.shape, kind.dtype):
+                self.names["row_major"] = self.xp.ascontiguousarray
+                texts[k] = f"row_major({texts[k]})"
+        scalars = [k for k, n in enumerate(instruction.reads()) if facts.strides[n] is None]
+        for n in instruction.outputs:
+            kind, strides = program.types[n], facts.strides[n]
+            out = f"v{n}"
+            if strides is None:
+                out = f"n{n}"
+                piece = self.arena.take(kind.nbytes)
+                self.buffers.append((out, piece, Type((1,), kind.dtype), (kind.dtype.itemsize,)))
+                after.append(f"v{n} = n{n}[0]")
+            elif n in self._escaping:
+                like = f"dtype_{kind.dtype}"
+                self.names["new_memory"], self.names[like] = self.xp.empty, kind.dtype
+                before.append(f"v{n} = new_memory({kind.shape}, {like})")
+            else:
+                piece = self.arena.take(kind.nbytes)
+                self.fixed.add(n)
+                self.slot_of[n] = self.place_of[n] = piece
+                self.buffers.append((out, piece, kind, strides))
+            texts.append(out)
+        self._release(at, dying, None)
+        self.names[name] = kernel.function(frozenset(scalars))
+        return [*before, f"{name}({', '.join(texts)})", *after]
 
     def _total(self, instruction: Instruction) -> str | None:
         """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None

@@ -17,6 +17,7 @@ from .checking import check
 from .files import read, save
 from .fused import fused, kernels
 from .instructions import Instruction, Type
+from .numba_kernels import kernels_of, with_kernels
 from .run import Replayer
 from .text import program_text
 
@@ -166,10 +167,14 @@ class Program:
         return CapturedProgram(self.fused() if fuse else self)
 
     def fused(self) -> Program:
-        """This program with its element-wise chains as one kernel each (see fused.py).
-        DeviceError where it is not on a CUDA device.
+        """This program with its element-wise chains as one kernel each: on a CUDA device in C
+        (fused.py), on the CPU in Python that Numba compiles (numba_kernels.py).
+
+        Raises DeviceError where its values are on several devices, ProgramError where Numba is
+        missing.
         """
-        return fused(self)
+        on_cpu = all(kind.device == "cpu" for kind in self.types)
+        return with_kernels(self) if on_cpu else fused(self)
 
     def save(self, path: Any) -> None:
         """Write `path`.json and `path`.npz; `minigrad.program.load(path)` reads them."""
@@ -186,6 +191,10 @@ class Program:
         made = kernels(self)
         if made:
             return "\n".join(kernel.text for kernel in made)
+        generated = kernels_of(self)
+        if generated:
+            texts = [kernel.text for kernel in generated]
+            return "\n".join([*texts, *(self.replayer.latest().parts if self.replayer else ())])
         return "\n".join(self._ran().latest().parts)
 
     def memory(self) -> dict[str, int]:

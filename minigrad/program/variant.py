@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Leaf, Tensor, memory_version
-from ..errors import DeviceError
+from ..errors import DeviceError, ProgramError
 from .arguments import Arguments
 from .bindings import GradientBinding, TensorBinding
 from .capture import CapturedProgram, CaptureError
 from .environment import Environment
+from .fused import kernels
 from .lower import shaped_by_values
+from .numba_kernels import kernels_of
 from .outcome import Outcome
 from .passes import hashable
 from .ready_code import Ready, ready_code
@@ -54,6 +56,7 @@ class Variant:
             None  # why it is replayed without the graph or the kernels that were asked for
         )
         self.runner: Replayer | None = None
+        self.kept: Program | None = None  # the program with kernels, if there is one
         self._ready: Ready | None = None  # asks in one function whether nothing has changed
         self.layout: Any = None  # the memory layout for which it was written
         self._slow = 0  # replays that it did not allow, or that there were without it
@@ -184,7 +187,7 @@ class Variant:
         if self.runner is None:
             try:
                 self.runner = self._special(program) if self.capture or self.fuse else None
-            except (CaptureError, DeviceError) as error:
+            except (ProgramError, DeviceError) as error:
                 self._without(error)
         if self.runner is None:
             self.runner = program.replayer = Replayer(program)
@@ -202,6 +205,8 @@ class Variant:
         """What replays it as a graph, or with chains as one kernel each."""
         if self.fuse:
             program = self.kept = program.fused()
+            if not (kernels(program) or kernels_of(program)):
+                self.plain = "is replayed as it is: it has no chain of operations for a kernel"
         return CapturedProgram(program) if self.capture else Replayer(program)
 
     def _without(self, error: Exception) -> None:

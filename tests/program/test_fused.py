@@ -24,7 +24,16 @@ from minigrad.errors import DeviceError, ProgramError
 from minigrad.nn import functional as F
 from minigrad.program import trace
 from minigrad.program.capture import CapturedProgram
-from minigrad.program.fused import ARGUMENTS, HELPERS, LONGEST, Fused, expression, groups, kernels
+from minigrad.program.fused import (
+    ARGUMENTS,
+    HELPERS,
+    LONGEST,
+    Fused,
+    expression,
+    fused,
+    groups,
+    kernels,
+)
 from minigrad.program.instructions import Instruction, Literal, Type
 from minigrad.program.program import Program
 from tests.helpers.fake_cuda import (
@@ -139,7 +148,7 @@ def test_only_on_a_cuda_device() -> None:
         DeviceError,
         match=r"fused: needs all values on one CUDA device; this program's are on cpu\. Move them",
     ):
-        trace(lambda x: x + 1, tensor(3)).fused()
+        fused(trace(lambda x: x + 1, tensor(3)))
 
 
 @needs_compiler

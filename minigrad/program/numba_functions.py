@@ -1,0 +1,93 @@
+"""Functions that generated kernels call (numba_kernels.py).
+
+LLVM turns loops over simple arithmetic into vector instructions, and leaves calls as they are. So
+`exp` is written out here. No flag allows other arithmetic than the text says, but for the one
+addition of a sum, whose order is free: sums in float64 of numbers in float32 are exact enough in
+any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import binding, ir
+from numba.core import types
+from numba.extending import intrinsic
+
+binding.set_option("minigrad", "-runtime-memory-check-threshold=128")  # of a loop with many arrays
+
+LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693359375, -2.12194440e-4
+ROUNDING = 12582912.0  # 1.5 · 2²³: adding it rounds a small float32 to an integer
+
+
+def _float_of_bits(typingctx: Any, bits: Any) -> Any:
+    """The float32 that 32 bits are."""
+
+    def generated(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), generated
+
+
+float_of_bits: Any = intrinsic(_float_of_bits)
+
+
+@numba.njit(error_model="numpy")
+def power_of_two(k: Any) -> Any:
+    """2 to the power of an integer from -126 to 127, by its bits."""
+    return float_of_bits(numba.int32((k + numba.int32(127)) << numba.int32(23)))
+
+
+@numba.njit(error_model="numpy")
+def exp32(x: Any) -> Any:
+    """exp(x) of a float32, with an error of at most 1.5 units of the last place: x is k · ln 2 + r,
+    and exp(r) a polynomial of degree 7. NaN stays NaN, and denormal results are right.
+    """
+    f = numba.float32
+    t = min(max(x, f(-104.0)), f(89.0))
+    k = (t * f(LOG2_E) + f(ROUNDING)) - f(ROUNDING)
+    r = (t - k * f(LN2_HIGH)) - k * f(LN2_LOW)
+    p = f(1.9875691500e-4)
+    p = p * r + f(1.3981999507e-3)
+    p = p * r + f(8.3334519073e-3)
+    p = p * r + f(4.1665795894e-2)
+    p = p * r + f(1.6666665459e-1)
+    p = p * r + f(5.0000001201e-1)
+    p = p * r * r + r + f(1.0)
+    n = numba.int32(k)
+    half = n >> numba.int32(1)
+    y = p * power_of_two(half) * power_of_two(n - half)
+    return y if x == x else x
+
+
+def _any_order(typingctx: Any, total: Any, term: Any) -> Any:
+    """total + term, in a sum whose terms may be added in any order."""
+    if total != types.float64 or term != types.float64:
+        return None
+
+    def generated(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return builder.fadd(*args, flags=("reassoc",))
+
+    return types.float64(types.float64, types.float64), generated
+
+
+any_order: Any = intrinsic(_any_order)
+
+
+@numba.njit
+def larger(a: Any, b: Any) -> Any:
+    """NumPy's maximum: of equal numbers the second, NaN where one is NaN."""
+    return a if a > b or a != a else b
+
+
+@numba.njit
+def smaller(a: Any, b: Any) -> Any:
+    """NumPy's minimum."""
+    return a if a < b or a != a else b
+
+
+@numba.njit
+def truth(x: Any) -> Any:
+    """A number as a boolean: NaN is true."""
+    return x != 0

@@ -1,0 +1,452 @@
+"""Blocks of a program as kernels: Python text that Numba compiles, for programs on the CPU.
+
+    def kernel(a0, a1, r2, r3):
+        for i in range(1000):
+            ...
+            for j in range(columns):
+                v5 = a0[b + j] + a1[j]
+
+`row_groups.py` finds the blocks; here each is written as a loop. The scalar expressions are those
+from which CUDA C is written (fused.py), spelt in Python. Neighbouring blocks are one function. In a
+row there is one pass over its elements for each level of sums; element-wise values are computed
+again in each pass and not stored. Rows of few elements are written out, element by element.
+
+What is not exact is the same as everywhere in the library: sums are taken in another order
+(float32 in float64), and `exp` of float32 has an error of 1.5 units of the last place. All other
+results have the bits of the plain program, NaN, infinities and signs of zeros included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..backend import is_immutable
+from ..core.apply import compute
+from ..core.primitive import Primitive
+from .fused import Language, expression
+from .instructions import Instruction, Literal, Ref, map_params
+from .kernel_files import compiled, need_numba
+from .passes import renumbered
+from .row_groups import Block, Finder, Sources, kind_of, summed
+
+if TYPE_CHECKING:
+    from .program import Program
+
+ARGUMENTS = 40
+"""Arrays that one function reads and writes at most."""
+WRITTEN_OUT = 8
+"""Rows of up to so many elements are written out where they are summed."""
+WORDS = """
+    + - * / neg sqrt abs maximum minimum where == != < <= > >= and or not xor isnan floor ceil trunc
+    """
+NUMBA = Language(
+    {"float32": "f32", "float64": "f64", "bool": "truth"},
+    "{}({})",
+    {
+        "sqrt": "sqrt({})", "exp": "exp32({})", "maximum": "larger({}, {})",
+        "minimum": "smaller({}, {})", "where": "{1} if {0} else {2}", "isnan": "isnan({})",
+        "xor": "({} != 0) != ({} != 0)", "not": "not {}", "and": "{} and {}", "or": "{} or {}",
+        "floor": "floor({})", "ceil": "ceil({})", "trunc": "trunc({})",
+    },
+    ("nan", "inf"),
+    frozenset([*WORDS.split(), "exp"]),
+)  # fmt: skip
+HEAD = """from numba import njit, float32 as f32, float64 as f64, uint64
+from numpy import ceil, empty, floor, inf, isnan, nan, sqrt, trunc, zeros
+from minigrad.program.numba_functions import any_order, exp32, larger, smaller, truth
+"""
+
+
+class Kernel(Primitive):
+    """Blocks of a program as one operation of a program of its own: no entry of the registry, and
+    without derivatives. text: its function in Python."""
+
+    def __init__(self, program: Program, blocks: Sequence[Block], makes: set[int]) -> None:
+        sources = Sources(program)
+        members = [program.instructions[m] for b in blocks for m in b.members]
+        made = [i.outputs[0] for i in members]
+        self.reads = list(
+            dict.fromkeys(n for i in members for n in sources.reads(i) if n not in made)
+        )
+        self.makes = [n for n in made if n in makes]
+        self.steps = _steps(program, members, sources, {*self.reads, *made})
+        self.types = program.types
+        names = dict.fromkeys(i.primitive.name for i in members)
+        self.name = "_".join(["fused", *names][:6])
+        arrays = {n: f"a{k}" for k, n in enumerate((*self.reads, *self.makes))}
+        lines: list[str] = []
+        for block in blocks:
+            lines += _BlockText(program, sources, block, arrays, self.makes).lines()
+        self.body = lines
+        self.parameters = list(arrays.values())
+        self.kind, self.inputs, self.keywords = "fused", tuple(arrays[n] for n in self.reads), ()
+        self.outputs = len(self.makes)
+        self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
+        self.forward = self.direct = self._interpreted
+        self.promote, self.differentiable = None, (False,) * self.outputs
+        self.accumulates = False
+
+    def _interpreted(self, xp: Any, *operands: Any) -> Any:
+        """The operations one after another, as the engine computes them: what a kernel means.
+        Results are row-major and have memory of their own."""
+        values: dict[int, Any] = dict(zip(self.reads, operands, strict=True))
+        for step in self.steps:
+            given = [o.value if type(o) is Literal else values[o] for o in step.operands]
+            params = map_params(step.params, Ref, lambda ref: values[ref.number])
+            values[step.outputs[0]] = compute(step.primitive, given, params)
+        results = [values[n] for n in self.makes]
+        results = [r if is_immutable(r) else _row_major(xp, r) for r in results]
+        return tuple(results) if self.outputs != 1 else results[0]
+
+    def source(self, scalars: frozenset[int]) -> str:
+        """The function's text. scalars: the positions of operands that are numbers, no arrays."""
+        heads = []
+        for k, name in enumerate(self.parameters):
+            number = k < len(self.reads) and self.types[self.reads[k]].number
+            text = f"f64(p{k})" if number else f"p{k}"
+            heads.append(f"{name} = ({text},)" if k in scalars else f"{name} = {text}.ravel()")
+        body = "\n    ".join([*heads, *self.body])
+        parameters = ", ".join(f"p{k}" for k in range(len(self.parameters)))
+        return f"def kernel({parameters}):\n    {body}\n"
+
+    @property
+    def text(self) -> str:
+        """The function as it is when all operands but Python's numbers are arrays."""
+        numbers = frozenset(k for k, n in enumerate(self.reads) if self.types[n].number)
+        return f"# {self.name}\n{self.source(numbers)}"
+
+    def function(self, scalars: frozenset[int]) -> Any:
+        """The compiled function: it reads `reads` and writes into arrays for `makes`."""
+        return compiled(HEAD, self.source(scalars), self.name)
+
+
+def _row_major(xp: Any, array: Any) -> Any:
+    """A copy whose rows lie one after another."""
+    out = xp.empty(array.shape, array.dtype)
+    out[...] = array
+    return out
+
+
+def _steps(
+    program: Program, members: Sequence[Instruction], sources: Sources, known: set[int]
+) -> list[Instruction]:
+    """The members, and before each the views through which it reads."""
+    places = {program.instructions[at].outputs[0]: at for at in sources.views}
+    steps: list[Instruction] = []
+    done = set(known)
+
+    def reach(number: int) -> None:
+        chain = []
+        while number not in done:
+            chain.append(program.instructions[places[number]])
+            done.add(number)
+            (number,) = chain[-1].reads()
+        steps.extend(reversed(chain))
+
+    for member in members:
+        for n in member.reads():
+            reach(n)
+        steps.append(member)
+    return steps
+
+
+class _BlockText:
+    """Writes one block as a loop."""
+
+    def __init__(
+        self,
+        program: Program,
+        sources: Sources,
+        block: Block,
+        arrays: dict[int, str],
+        makes: Sequence[int],
+    ) -> None:
+        self.program, self.sources, self.block, self.arrays = program, sources, block, arrays
+        self.split, self.shape, self.sums = block.split, block.shape, block.sums
+        self.members = [program.instructions[m] for m in block.members]
+        self.made = {i.outputs[0]: i for i in self.members}
+        self.places = {n: k for k, n in enumerate(self.made)}
+        self.stored = [n for n in self.made if n in makes]
+        self.kinds = {n: kind_of(program.types[n].shape, self.shape, self.split) for n in self.made}
+        for n in self.made:
+            if self.kinds[n] == "one" and self.shape and self.split == 0:
+                self.kinds[n] = "row"
+        for n, kind in self.sums.items():
+            self.kinds[n] = kind
+        self.level: dict[int, int] = {}
+        for n, i in self.made.items():
+            before = max([self.level.get(m, 0) for m in sources.reads(i)], default=0)
+            self.level[n] = before + (n in self.sums)
+        row_sums = any(kind == "row" for kind in self.sums.values())
+        self._loaded: set[str] = set()  # variables of a row that is written out
+        self.written_out = row_sums and self.split > 0 and block.columns <= WRITTEN_OUT
+
+    def lines(self) -> list[str]:
+        """The loop, with what comes before and after it."""
+        rows, columns = self.block.rows, self.block.columns
+        lines = [f"# {self.shape}, rows of {columns}"]
+        full = self._an_array()
+        size = str(columns) if full is None else f"{full}.size // {rows}"
+        lines.append(f"columns = uint64({size})")
+        indent = ""
+        before, after = self._accumulators()
+        lines += [*before, *self._once("one", "0")]
+        lines.append("b = uint64(0)")
+        if self.split:
+            lines.append(f"for i in range(uint64({rows})):")
+            indent = "    "
+            lines.append(indent + "b = i * columns")
+            lines += [indent + line for line in self._once("row", "i")]
+        else:
+            lines.append("i = uint64(0)")
+        lines += [indent + line for line in self._row()]
+        return lines + after
+
+    def _an_array(self) -> str | None:
+        """An array with all elements of the block, by which LLVM does not know their number: short
+        rows of a known length are unrolled, which is slower."""
+        if self.block.rows * self.block.columns == 1:
+            return None
+        numbers = [*self.stored, *(n for i in self.members for n in i.reads())]
+        full = [root for root, kind in map(self._operand, numbers) if kind == "full"]
+        return next((self.arrays[n] for n in full if n in self.arrays), None)
+
+    # ------------------------------------------------------------------------------- one row
+
+    def _row(self) -> list[str]:
+        lines: list[str] = []
+        levels = range(max(self.level.values(), default=0) + 1)
+        for level in levels:
+            lines += self._row_values(level)
+            lines += self._pass(level)
+        return lines
+
+    def _row_values(self, level: int) -> list[str]:
+        """What is one number for the row, once the sums of this level are known."""
+        lines: list[str] = []
+        for n, i in self.made.items():
+            if self.kinds[n] != "row" or self.level[n] != level:
+                continue
+            if n in self.sums:
+                lines.append(f"{self._value(n)} = {self._finished(i, self._sum(n))}")
+            else:
+                lines.append(f"{self._value(n)} = {self._expression(i, '')}")
+            if n in self.stored:
+                lines.append(f"{self.arrays[n]}[i] = {self._value(n)}")
+        return lines
+
+    def _pass(self, level: int) -> list[str]:
+        """One pass over the elements of the row, for the sums of the next level and the results."""
+        goals = [n for n in self.stored if self.kinds[n] == "full" and self.level[n] == level]
+        sums = [n for n, i in self.made.items() if n in self.sums and self.level[n] == level + 1]
+        sources = [self.sources.reads(self.made[n])[0] for n in sums]
+        if not goals and not sums:
+            return []
+        needed = self._needed([*goals, *sources])
+        lines = [f"{self._sum(n)} = f64(0.0)" for n in sums if self.sums[n] == "row"]
+        if self.written_out:
+            lines = []
+            for k in range(self.block.columns):
+                lines += self._element(needed, goals, sums, str(k))
+            return lines
+        lines.append("for j in range(columns):")
+        return lines + ["    " + line for line in self._element(needed, goals, sums, "j")]
+
+    def _needed(self, goals: Sequence[int]) -> list[int]:
+        """The element-wise values that these depend on, in order."""
+        wanted = {n for n in goals}
+        for n in reversed(list(self.made)):
+            if n in wanted and n not in self.sums:
+                wanted.update(self.sources.reads(self.made[n]))
+        return [n for n in self.made if n in wanted and self.kinds[n] == "full"]
+
+    def _element(
+        self, needed: Sequence[int], goals: Sequence[int], sums: Sequence[int], at: str
+    ) -> list[str]:
+        """What is done for one element of the row."""
+        suffix = f"_{at}" if self.written_out else ""
+        lines: list[str] = []
+        loaded = self._loaded if self.written_out else set()
+        for n in needed:
+            value = f"{self._value(n)}{suffix}"
+            if value in loaded:
+                continue
+            loaded.add(value)
+            lines += self._loads(self.made[n], at, loaded)
+            lines.append(f"{value} = {self._expression(self.made[n], suffix)}")
+        index = f"b + uint64({at})" if self.written_out else f"b + {at}"
+        lines += [f"{self.arrays[n]}[{index}] = {self._value(n)}{suffix}" for n in goals]
+        for n in sums:
+            lines += self._loads(self.made[n], at, loaded)
+            term = f"f64({self._local(self.made[n].reads()[0], suffix)})"
+            kind, total = self.sums[n], self._sum(n)
+            if kind == "column":
+                lines.append(f"{total}[{f'uint64({at})' if self.written_out else at}] += {term}")
+            elif kind == "row" and self.written_out and at == "0":
+                lines.append(f"{total} = {term}")
+            elif self._is_exact(n) or (kind == "row" and self.written_out):
+                lines.append(f"{total} += {term}")
+            else:
+                lines.append(f"{total} = any_order({total}, {term})")
+        return lines
+
+    def _loads(self, instruction: Instruction, at: str, loaded: set[str]) -> list[str]:
+        """Read the operands that lie in arrays and differ from element to element."""
+        lines = []
+        place = f"uint64({at})" if self.written_out else at
+        for n in instruction.reads():
+            root, kind = self._operand(n)
+            name = self._local(n, f"_{at}" if self.written_out else "")
+            if root in self.made or kind not in ("full", "column") or name in loaded:
+                continue
+            loaded.add(name)
+            index = f"b + {place}" if kind == "full" else place
+            lines.append(f"{name} = {self.arrays[root]}[{index}]")
+        return lines
+
+    def _once(self, kind: str, index: str) -> list[str]:
+        """Read the operands of the block that are one number, or one for each row."""
+        numbers = dict.fromkeys(n for i in self.members for n in i.reads())
+        return list(
+            dict.fromkeys(
+                f"{self._local(n, '')} = {self.arrays[root]}[{index}]"
+                for n in numbers
+                for root, found in [self._operand(n)]
+                if found == kind and root not in self.made
+            )
+        )
+
+    def _operand(self, number: int) -> tuple[int, str]:
+        """In which value's memory an operand lies, and its kind."""
+        root, shape = self.sources.of(number)
+        if root in self.made:
+            return root, str(self.kinds[root])
+        one = math.prod(shape) == 1
+        return root, "one" if one else str(kind_of(shape, self.shape, self.split))
+
+    def _local(self, number: int, suffix: str) -> str:
+        """The variable for an operand."""
+        root, kind = self._operand(number)
+        suffix = suffix if kind in ("full", "column") else ""
+        if root in self.made:
+            return f"{self._value(root)}{suffix}"
+        return f"{'x' if kind == 'full' else kind[0]}{self.arrays[root][1:]}{suffix}"
+
+    def _value(self, number: int) -> str:
+        """The variable for a value that the block makes: equal blocks get equal texts."""
+        return f"v{self.places[number]}"
+
+    def _expression(self, instruction: Instruction, suffix: str) -> str:
+        names = {n: self._local(n, suffix) for n in instruction.reads()}
+        text = expression(self.program, instruction, names, NUMBA)
+        assert text is not None
+        made = NUMBA.types[self.program.types[instruction.outputs[0]].dtype.name]
+        return f"{made}({text})"
+
+    # ------------------------------------------------------------------------------------ sums
+
+    def _is_exact(self, number: int) -> bool:
+        """Whether a sum is of float64 numbers, whose order is that of the text."""
+        return self.program.types[number].dtype.name == "float64"
+
+    def _sum(self, number: int) -> str:
+        """The variable for a sum as it grows."""
+        return f"{'s' if self.sums[number] == 'column' else 't'}{self.places[number]}"
+
+    def _finished(self, instruction: Instruction, total: str) -> str:
+        """A sum, or a mean, in its dtype."""
+        kind = NUMBA.types[self.program.types[instruction.outputs[0]].dtype.name]
+        about = summed(self.program, instruction)
+        if instruction.primitive.name != "mean" or about is None:
+            return f"{kind}({total})"
+        return f"{kind}({total}) / {kind}({math.prod(about[0][axis] for axis in about[1])})"
+
+    def _accumulators(self) -> tuple[list[str], list[str]]:
+        """What is made before the loop, and stored after it, for sums over its rows."""
+        before: list[str] = []
+        after: list[str] = []
+        for n, i in self.made.items():
+            kind, out = self.sums.get(n), self.arrays.get(n)
+            if kind == "column":
+                before.append(f"{self._sum(n)} = zeros(columns)")
+                if out is not None:
+                    after.append("for j in range(columns):")
+                    after.append(f"    {out}[j] = {self._finished(i, f'{self._sum(n)}[j]')}")
+            elif kind == "total":
+                before.append(f"{self._sum(n)} = f64(0.0)")
+                if out is not None:
+                    after.append(f"{out}[0] = {self._finished(i, self._sum(n))}")
+        return before, after
+
+
+# --------------------------------------------------------------------------------- the program
+
+
+def with_kernels(program: Program) -> Program:
+    """The program with its blocks as one instruction each, and neighbouring blocks as one function.
+
+    Raises ProgramError where Numba is not installed.
+    """
+    need_numba()
+    found = Finder(program, NUMBA)
+    blocks = {b.members[-1]: b for b in found.blocks()}
+    block_of = {m: last for last, b in blocks.items() for m in b.members}
+    live = _live(program, found.sources, block_of)
+    maker = {program.instructions[m].outputs[0]: last for m, last in block_of.items()}
+    later: dict[int, list[Instruction]] = {}  # views of what a block makes, by its last member
+    made: list[Instruction] = []
+    pending: list[Block] = []
+
+    def flush() -> None:
+        if pending:
+            kernel = Kernel(program, pending, live)
+            phase = program.instructions[pending[0].members[-1]].phase
+            if kernel.makes:
+                operands, outputs = tuple(kernel.reads), tuple(kernel.makes)
+                made.append(Instruction(kernel, operands, {}, outputs, phase))
+            for block in pending:
+                made.extend(later.pop(block.members[-1], ()))
+            pending.clear()
+
+    for at, instruction in enumerate(program.instructions):
+        if at in blocks:
+            if _arguments(program, found.sources, [*pending, blocks[at]]) > ARGUMENTS:
+                flush()
+            pending.append(blocks[at])
+        elif at in found.sources.views:
+            if instruction.outputs[0] in live:
+                last = maker.get(found.sources.of(instruction.outputs[0])[0])
+                emitted = last is None or (last < at and blocks[last] not in pending)
+                (made if emitted else later.setdefault(int(last or 0), [])).append(instruction)
+        elif at not in block_of:
+            flush()
+            made.append(instruction)
+    flush()
+    return renumbered(program, made, {}, None, program.constants)
+
+
+def _arguments(program: Program, sources: Sources, blocks: Sequence[Block]) -> int:
+    members = [program.instructions[m] for b in blocks for m in b.members]
+    return len({n for i in members for n in (*sources.reads(i), *i.outputs)})
+
+
+def _live(program: Program, sources: Sources, block_of: dict[int, int]) -> set[int]:
+    """The values that are needed outside the block that makes them. block_of: the last member of
+    the block of each member, by place."""
+    live = {*program.kept()}
+    maker = {program.instructions[m].outputs[0]: last for m, last in block_of.items()}
+    for at in range(len(program.instructions) - 1, -1, -1):
+        instruction = program.instructions[at]
+        if at in block_of:
+            reads = sources.reads(instruction)
+            live.update(n for n in reads if maker.get(n) != block_of[at])
+        elif at not in sources.views or instruction.outputs[0] in live:
+            live.update(instruction.reads())
+    return live
+
+
+def kernels_of(program: Program) -> list[Kernel]:
+    """The kernels of a program that `with_kernels` made, in order."""
+    return [i.primitive for i in program.instructions if isinstance(i.primitive, Kernel)]

@@ -1,0 +1,254 @@
+"""Which instructions of a program on the CPU can run as one loop over rows: chains of element-wise
+operations, and the sums among them.
+
+A *block* is an array shape S, cut by `split` into rows: the axes before it count the rows, those
+behind it the elements of a row. Every value of a block is one of these, as its shape says:
+
+    full     one number for each element: a matrix of activations
+    row      one number for each row: the sums of softmax, of shape (n, 1)
+    column   one number for each place in a row: a bias
+    one      a single number
+
+A sum over the axes behind the split makes a `row`, which other members may read: the loop then goes
+over that row once more. A sum over the axes before it (a bias's gradient), and one over all axes (a
+loss), is complete when the loop has ended, so no member reads it.
+
+An instruction joins the blocks whose values it reads. Any other reader ends a block, as in
+fused.py. Views that only give a value another shape (reshape, broadcast_to) are looked through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, final
+
+from ..backend import Shape
+from .fused import LONGEST, Language, expression
+from .instructions import Instruction
+
+if TYPE_CHECKING:
+    from .program import Program
+
+SUMS = ("sum", "mean", "sum_to")
+IN_TURN = 64
+"""So many float64 numbers are added one after another at most (ops/sums.py says why)."""
+
+
+def kind_of(shape: Shape, whole: Shape, split: int) -> str | None:
+    """Which kind of value of a block a shape is; None if it is none."""
+    if len(shape) > len(whole):
+        return None
+    aligned = (1,) * (len(whole) - len(shape)) + tuple(shape)
+    if aligned == whole:
+        return "full"
+    if math.prod(aligned) == 1:
+        return "one"
+    if aligned[:split] == whole[:split] and math.prod(aligned[split:]) == 1:
+        return "row"
+    if math.prod(aligned[:split]) == 1 and aligned[split:] == whole[split:]:
+        return "column"
+    return None
+
+
+@final
+class Sources:
+    """The value in whose memory each value lies, seen through reshape and broadcast_to, and the
+    shape with which it is broadcast."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.views: set[int] = set()  # places of instructions that are looked through
+        self._known: dict[int, tuple[int, Shape]] = {}
+        for at, instruction in enumerate(program.instructions):
+            name = instruction.primitive.name
+            if name in ("reshape", "broadcast_to") and type(instruction.operands[0]) is int:
+                self._look(at, instruction, instruction.operands[0])
+
+    def _look(self, at: int, instruction: Instruction, operand: int) -> None:
+        root, shape = self.of(operand)
+        made = instruction.outputs[0]
+        if instruction.primitive.name == "reshape":
+            if math.prod(shape) not in (1, math.prod(self.program.types[operand].shape)):
+                return  # a broadcast value in another shape
+            shape = self.program.types[made].shape if math.prod(shape) != 1 else (1,)
+        self.views.add(at)
+        self._known[made] = root, shape
+
+    def of(self, number: int) -> tuple[int, Shape]:
+        """The value whose memory is read, and the shape that counts."""
+        return self._known.get(number) or (number, self.program.types[number].shape)
+
+    def reads(self, instruction: Instruction) -> list[int]:
+        """The values whose memory an instruction reads."""
+        return [self.of(n)[0] for n in instruction.reads()]
+
+
+@final
+class Block:
+    """Instructions (their places) that may become one loop. splits: where the shape can be cut;
+    sums: "row", "column" or "total" for each value that is a sum; open: no instruction outside has
+    read one of their results yet."""
+
+    def __init__(
+        self,
+        members: list[int],
+        shape: Shape,
+        splits: frozenset[int],
+        sums: dict[int, str] | None = None,
+    ) -> None:
+        self.members, self.shape, self.splits, self.open = members, shape, splits, True
+        self.sums = sums or {}
+
+    @property
+    def split(self) -> int:
+        """Where the shape is cut."""
+        return min(self.splits)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return math.prod(self.shape[: self.split])
+
+    @property
+    def columns(self) -> int:
+        """How many elements a row has."""
+        return math.prod(self.shape[self.split :])
+
+
+def summed(program: Program, instruction: Instruction) -> tuple[Shape, frozenset[int]] | None:
+    """The shape that is summed, and its axes longer than 1 that are; None for another operation."""
+    name, operands = instruction.primitive.name, instruction.operands
+    if name not in SUMS or type(operands[0]) is not int:
+        return None
+    shape = program.types[operands[0]].shape
+    if name == "sum_to":
+        target = tuple(instruction.params["shape"])
+        target = (1,) * (len(shape) - len(target)) + target
+        axes = [a for a, n in enumerate(shape) if n != target[a]]
+    else:
+        axes = [a % len(shape) for a in instruction.params["axes"]]
+    return shape, frozenset(a for a in axes if shape[a] > 1)
+
+
+def sum_kind(shape: Shape, axes: frozenset[int], split: int) -> str | None:
+    """Whether a sum over these axes makes a row value, a column value or a total."""
+    long = {a for a, n in enumerate(shape) if n > 1}
+    if axes == {a for a in long if a >= split}:
+        return "row"
+    if axes == {a for a in long if a < split}:
+        return "column"
+    return "total" if axes == long else None
+
+
+@final
+class Finder:
+    """Finds the blocks of a program."""
+
+    def __init__(self, program: Program, language: Language) -> None:
+        self.program, self.language = program, language
+        self.sources = Sources(program)
+        self._block_of: dict[int, Block] = {}
+
+    def blocks(self) -> list[Block]:
+        """Blocks of two or more instructions."""
+        for at, instruction in enumerate(self.program.instructions):
+            if at not in self.sources.views:
+                self._place(at, instruction)
+        found = {id(b): b for b in self._block_of.values()}
+        return [b for b in found.values() if len(b.members) > 1]
+
+    def _place(self, at: int, instruction: Instruction) -> None:
+        read = self._read(instruction)
+        fits = None
+        for shape in dict.fromkeys([*(b.shape for b in read), *self._own_shape(instruction)]):
+            joined = [b for b in read if b.shape == shape]
+            fits = self._fits(at, instruction, shape, joined)
+            if fits is not None:
+                break
+        for block in read:
+            if fits is None or block.shape != fits.shape:
+                block.open = False
+        if fits is None:
+            return
+        for m in fits.members:
+            self._block_of[self.program.instructions[m].outputs[0]] = fits
+
+    def _read(self, instruction: Instruction) -> list[Block]:
+        """The open blocks whose values it reads."""
+        found = [self._block_of.get(n) for n in self.sources.reads(instruction)]
+        return list({id(b): b for b in found if b is not None and b.open}.values())
+
+    def _own_shape(self, instruction: Instruction) -> Iterable[Shape]:
+        """The shape of a block that may begin here."""
+        about = summed(self.program, instruction)
+        if about is not None:
+            yield about[0]
+        elif instruction.outputs:
+            yield self.program.types[instruction.outputs[0]].shape
+
+    def _fits(
+        self, at: int, instruction: Instruction, shape: Shape, joined: list[Block]
+    ) -> Block | None:
+        """The block of the joined ones with this instruction; None if it is no member of such."""
+        if len(instruction.outputs) != 1 or math.prod(shape) == 0 or instruction.checks:
+            return None
+        made, reads = instruction.outputs[0], self.sources.reads(instruction)
+        sums = {n: kind for b in joined for n, kind in b.sums.items()}
+        if any(sums.get(n, "row") != "row" for n in reads):
+            return None  # complete only when the loop has ended
+        splits = frozenset(range(max(len(shape), 1))).intersection(*(b.splits for b in joined))
+        members = sorted({at, *(m for b in joined for m in b.members)})
+        if len(members) > LONGEST:
+            return None
+        about = summed(self.program, instruction)
+        if about is None:
+            inside = {self.program.instructions[m].outputs[0] for m in members if m != at}
+            known = {n: sums.get(n) for n in inside}
+            splits = frozenset(s for s in splits if self._is_member(instruction, shape, s, known))
+            return Block(members, shape, splits, sums) if splits else None
+        source, axes = about
+        root, seen = self.sources.of(instruction.operands[0])  # type: ignore[arg-type]
+        if source != shape or seen != shape or not axes:
+            return None
+        kinds = {s: self._sum_kind(made, shape, axes, s) for s in splits}
+        for kind in ("row", "column", "total"):
+            some = frozenset(s for s, k in kinds.items() if k == kind)
+            if some and self._is_real(root) and self._is_real(made):
+                return Block(members, shape, some, {**sums, made: kind})
+        return None
+
+    def _sum_kind(self, made: int, shape: Shape, axes: frozenset[int], split: int) -> str | None:
+        """As `sum_kind`; None for a sum of float64 numbers that is too long for a plain loop."""
+        kind = sum_kind(shape, axes, split)
+        if self.program.types[made].dtype.name != "float64":
+            return kind
+        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
+        most = {"row": columns, "column": rows, "total": IN_TURN + 1}
+        return kind if kind is not None and most[kind] <= IN_TURN else None
+
+    def _is_real(self, number: int) -> bool:
+        return self.program.types[number].dtype.name in ("float32", "float64")
+
+    def _is_member(
+        self, instruction: Instruction, shape: Shape, split: int, known: dict[int, str | None]
+    ) -> bool:
+        """Whether an element-wise instruction fits a block that is cut there. known: the values
+        that the block makes, and which of them are sums: they must be read as what they are."""
+        text = expression(self.program, instruction, None, self.language)
+        types = self.program.types
+        if text is None or ("exp32(" in text and types[instruction.outputs[0]].dtype.itemsize != 4):
+            return False
+        made = kind_of(types[instruction.outputs[0]].shape, shape, split)
+        if made not in ("full", "row") and not (made == "one" and split == 0):
+            return False
+        kinds = []
+        for n in instruction.reads():
+            root, seen = self.sources.of(n)
+            kinds.append(kind_of(seen, shape, split))
+            if root in known:
+                own = known[root] or kind_of(types[root].shape, shape, split)
+                own = "one" if own == "row" and split == 0 else own
+                if kinds[-1] != own:
+                    return False
+        return None not in kinds and (made == "full" or not {"full", "column"} & {*kinds})

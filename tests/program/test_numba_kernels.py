@@ -1,0 +1,407 @@
+"""Kernels on the CPU: which instructions go together, what the kernels' Python says, and that
+programs compute the same.
+
+The kernels' text is Python, so most tests run it as that, with NumPy's scalars, on small arrays:
+Numba is not needed for them. What its compiler makes of the text is tested where it is installed.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn, optim
+from minigrad.errors import ProgramError
+from minigrad.nn import functional as F
+from minigrad.program import EagerWarning, kernel_files, numba_kernels, trace
+from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
+from minigrad.program.program import Program
+from minigrad.program.row_groups import Block, Finder
+from tests.helpers.tables import in_one_test
+from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
+
+RNG = np.random.default_rng(0)
+needs_numba = pytest.mark.skipif(
+    importlib.util.find_spec("numba") is None,
+    reason='Numba is not installed: pip install -e ".[jit]"',
+)
+
+
+def tensor(*shape: int, dtype: str = "float32") -> mg.Tensor:
+    return mg.tensor(RNG.standard_normal(shape).astype(dtype))
+
+
+def chains(function: Any, *examples: Any) -> list[list[str]]:
+    """The names of the operations that go together."""
+    program = trace(function, *examples)
+    return [
+        [program.instructions[m].primitive.name for m in block.members]
+        for block in Finder(program, NUMBA).blocks()
+    ]
+
+
+def as_python(head: str, source: str, name: str) -> Any:
+    """The kernel as Python runs it, with NumPy's scalars."""
+    space: dict[str, Any] = {
+        "f32": np.float32, "f64": np.float64, "uint64": int, "exp32": np.exp, "sqrt": np.sqrt,
+        "any_order": lambda a, b: a + b, "truth": lambda x: np.bool_(x != 0),
+        "larger": lambda a, b: a if a > b or a != a else b,
+        "smaller": lambda a, b: a if a < b or a != a else b,
+    }  # fmt: skip
+    space.update({n: getattr(np, n) for n in "ceil empty floor inf isnan nan trunc zeros".split()})
+    exec(source, space)
+    kernel = space["kernel"]
+
+    def run(*arrays: Any) -> None:
+        with np.errstate(all="ignore"):
+            kernel(*(a if hasattr(a, "ravel") else np.float64(a) for a in arrays))
+
+    return run
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba_kernels, "compiled", as_python)
+    for module in (numba_kernels, sys.modules["minigrad.program.compiled"]):
+        monkeypatch.setattr(module, "need_numba", lambda: None)
+
+
+@pytest.fixture
+def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("MINIGRAD_KERNELS", str(tmp_path / "kernels"))
+    return tmp_path / "kernels"
+
+
+def agree(program: Program, *inputs: Any, runs: int = 3) -> None:
+    """The fused program gives what the program gives, in its first run and in those by kernels."""
+    fused = with_kernels(program)
+    for _ in range(runs):
+        expected, found = program(*inputs), fused(*inputs)
+        for a, b in zip(_flat(expected), _flat(found), strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype
+            np.testing.assert_allclose(b, a, rtol=3e-6, atol=3e-6)
+
+
+def _flat(results: Any) -> list[np.ndarray]:
+    results = results if isinstance(results, tuple | list) else [results]
+    return [np.asarray(r.detach().numpy()) for r in results]
+
+
+# ------------------------------------------------------------------------------------------- blocks
+
+
+def test_a_row_is_reduced_and_used_again() -> None:
+    """Softmax, a loss and the gradient of both are one block, and so is a bias with its relu."""
+    x, b = tensor(6, 3), tensor(3)
+    softmax = lambda x: (e := x.exp()) / e.sum(1, keepdim=True)
+    assert chains(lambda x: softmax(x).square().mean(), x) == [
+        ["exp", "sum", "div", "square", "mean"]
+    ]
+    assert chains(lambda x, b: F.relu(x * b + b), x, b) == [["mul", "add", "relu"]]
+    assert chains(lambda x: (x * 2).sum(0) * 3 + 1, x) == [["mul", "sum"], ["mul", "add"]], (
+        "sums over rows are complete when the loop has ended"
+    )
+
+
+def test_what_ends_a_block() -> None:
+    x, y = tensor(4, 4), tensor(4)
+    assert chains(lambda x: ((x * 2 + 1) @ x).exp() * 2, x) == [["mul", "add"], ["exp", "mul"]]
+    assert chains(lambda x, y: (x + (y * 2).exp()) * 3, x, y) == [["mul", "exp"], ["add", "mul"]]
+    assert chains(lambda x: (x * 2).T + 1, tensor(4, 3)) == []
+    for dtype in ("float16", "complex64", "int64"):
+        assert chains(lambda x: x * x + x, mg.ones(3, dtype=dtype)) == []
+    assert chains(lambda x: (x * 2).tanh() + 1, x) == [], "NumPy has vector instructions for it"
+    assert chains(lambda x: x * 2 + 1, mg.ones(0, 3)) == []
+    assert chains(lambda x: (x * 2).exp() + 1, tensor(3, dtype="float64")) == []
+    assert chains(lambda x: (x * 2).sum() + 1, tensor(3, dtype="float64")) == [
+        ["mul", "sum", "add"]
+    ]
+    assert chains(lambda x: (x * 2).sum(), tensor(65, dtype="float64")) == [], (
+        "a long sum in float64"
+    )
+
+
+def test_neighbours_are_one_kernel(in_python: None) -> None:
+    """Three updates of three shapes; what is read in between is written before."""
+    ws, gs = ([tensor(2, 3), tensor(3), tensor(1)] for _ in range(2))
+    program = trace(lambda *t: [w - g * 0.1 for w, g in zip(t[:3], t[3:], strict=True)], *ws, *gs)
+    fused = program.fused()
+    assert [i.primitive.name for i in fused.instructions] == ["fused_mul_sub"]
+    agree(program, *ws, *gs)
+    assert "def kernel(" in fused.source() and "a6[b + j] = v1" in fused.source()
+    program = trace(lambda w: (w * 2).sum(0) * 3 + 1, tensor(4, 3))
+    assert len(kernels_of(program.fused())) == 1
+    agree(program, tensor(4, 3))
+
+
+# ------------------------------------------------------------------------------------------- values
+
+STEPS = [
+    lambda a, b, c: a + b, lambda a, b, c: a - b * 0.5, lambda a, b, c: (a * 0.1).exp(),
+    lambda a, b, c: mg.where(a > b, a, 0.0), lambda a, b, c: (a @ b.T @ a) * 0.1,
+    lambda a, b, c: a.clamp(-1.0, 0.5), lambda a, b, c: a / (1 + a.abs().sum(1, keepdim=True)),
+    lambda a, b, c: a + c * b.sum(0), lambda a, b, c: a * b.mean(), lambda a, b, c: a - c,
+    lambda a, b, c: a.reshape(3, 4).reshape(4, 3) + a.sum(1).reshape(4, 1),
+    lambda a, b, c: F.relu(a) + a.sum(0, keepdim=True), lambda a, b, c: (a.T * 2 + 1).T + b,
+    lambda a, b, c: a + (b.sum(1) * 0.1).reshape(4, 1), lambda a, b, c: a * (c.sum() * 0.1),
+]  # fmt: skip
+
+
+def random_program(seed: int) -> Any:
+    """A function of element-wise operations, sums, products and views in any order."""
+    rng = np.random.default_rng(seed)
+    plan = [tuple(int(rng.integers(1 << 20)) for _ in range(3)) for _ in range(12)]
+
+    def function(x: Any, c: Any) -> Any:
+        values = [x, x * 0.5]
+        for kind, i, j in plan:
+            a, b = values[-1 - i % min(len(values), 5)], values[-1 - j % min(len(values), 5)]
+            values.append(STEPS[kind % len(STEPS)](a, b, c).clamp(-9, 9))
+        return [v for k, v in enumerate(values) if k % 5 == 4] + [values[-1]]
+
+    return function
+
+
+def check_random(seed: int) -> int:
+    """Compare one random program, with its gradient; the number of its kernels."""
+    function = random_program(seed)
+
+    def step(x: Any, c: Any) -> Any:
+        results = function(x, c)
+        return [*results, *mg.autograd.grad(sum(r.sum() for r in results) + c.sum(), [x, c])]
+
+    x, c = tensor(4, 3).requires_grad_(), tensor(3).requires_grad_()
+    program = trace(step, x, c)
+    fused = with_kernels(program)
+    known = {*fused.inputs, *fused.captured, *fused.constants}
+    for instruction in fused.instructions:
+        assert known.issuperset(instruction.reads())
+        known.update(instruction.outputs)
+    assert known.issuperset(fused.kept())
+    agree(program, x, c)
+    return len(kernels_of(fused))
+
+
+@in_one_test
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_compute_the_same(in_python: None, seed: int) -> None:
+    """Whatever is fused, each value is made before it is read, and is the same."""
+    assert check_random(seed) > 1
+
+
+@pytest.mark.whole
+def test_more_random_programs(in_python: None) -> None:
+    assert sum(check_random(seed) for seed in range(12, 150)) > 500
+
+
+def test_shapes_and_layouts(in_python: None) -> None:
+    """Broadcast on every side, without axes, with axes of length 1, not row after row, rows that
+    are written out and rows that are not."""
+    softmax = lambda x, *_: (e := x.exp()) / e.sum(-1, keepdim=True) * 2
+    for shape in ((3,), (1, 1), (5, 2), (2, 3, 4), (2, 1, 9), (3, 12), (1,)):
+        x = tensor(*shape)
+        agree(trace(softmax, x), x)
+        agree(trace(lambda x: (x * 2 + x.sum(0)).mean(), x), x)
+    for shapes in (((4, 1), (1, 3)), ((), ()), ((2, 1, 3), (5, 1)), ((2, 3), (2, 1)), ((3,), ())):
+        a, b = (tensor(*s) for s in shapes)
+        agree(trace(lambda a, b: ((a * b + 1) - a) * b, a, b), a, b)
+    t = tensor(10, 8)[::2].T
+    agree(trace(softmax, t), t)
+    agree(trace(lambda t: (t * 2 + 1) * t.sum(1, keepdim=True), t), t)
+    x = tensor(5, 5)
+    agree(trace(lambda x: (y := (x * 2).sum(1)) + (x * y).sum(0) + y.reshape(1, 5) * x, x), x)
+
+
+def table_of(dtype: str) -> list[tuple[str, list[Any], dict[str, Any]]]:
+    """Name, operands and parameters, for each operation that a kernel may hold."""
+    found = []
+    for name, own in CASES:
+        if own != dtype:
+            continue
+        for operands in operand_sets(name, dtype):
+            for params in PARAMETERS.get(name, [{}]):
+                params = {"dtype": np.dtype(dtype)} if name == "cast" else params
+                found.append((name, operands, params))
+    return found
+
+
+def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[Kernel, Any] | None:
+    """The kernel of one operation, and what the operation gives; None where it is in no kernel."""
+    given = [o.dtype if hasattr(o, "dtype") else o for o in operands]
+    from minigrad.core.primitive import registry
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = np.asarray(registry[name].forward(np, *operands, **params))
+    program, instruction = instruction_for(name, given, expected.dtype, params)
+    for kind in program.types:
+        kind.shape = expected.shape
+    text = numba_kernels.expression(program, instruction, None, NUMBA)
+    if text is None or ("exp32(" in text and expected.dtype != np.float32):
+        return None
+    block = Block([0], expected.shape, frozenset([0]))
+    return Kernel(program, [block], {*program.outputs}), expected
+
+
+def check_table(dtype: str, make: Any) -> int:
+    """Compare kernels with operations on awkward numbers; how many there are."""
+    count = 0
+    for name, operands, params in table_of(dtype):
+        found = kernel_of(name, operands, params)
+        if found is None:
+            continue
+        kernel, expected = found
+        out = np.empty(expected.shape, expected.dtype)
+        arrays = [o for o in operands if hasattr(o, "dtype")]
+        make(kernel)(*arrays, out)
+        what = f"{name} {params} of {[getattr(o, 'dtype', o) for o in operands]}"
+        if "exp32(" in kernel.text or name in ROUNDED:
+            np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-44, err_msg=what)
+        else:
+            np.testing.assert_array_equal(out, expected, err_msg=what)
+            zeros = expected == 0
+            if name not in ("maximum", "minimum") and expected.dtype.kind == "f":
+                np.testing.assert_array_equal(
+                    np.signbit(out[zeros]), np.signbit(expected[zeros]), err_msg=what
+                )
+        count += 1
+    return count
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
+def test_each_operation_on_awkward_numbers(dtype: str) -> None:
+    """NaN, infinities, both zeros, ties, denormals, the largest numbers."""
+    make = lambda kernel: as_python("", kernel.source(frozenset()), kernel.name)
+    assert check_table(dtype, make) > 5
+
+
+# -------------------------------------------------------------------------------------------- Numba
+
+
+def network(optimizer: Any, dtype: str) -> Any:
+    mg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 2)).to(dtype)
+    return model, optimizer(model.parameters(), 0.05)
+
+
+@needs_numba
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_training_with_kernels(name: str, own_folder: Path) -> None:
+    """Losses, parameters and gradients are those of the plain step, to rounding, with a rate on a
+    schedule; a folder of kernels is left, and nothing is said."""
+    x, labels = tensor(40, 3), mg.tensor(RNG.integers(0, 2, 40))
+    runs = []
+    for options in ({}, {"fuse": True}):
+        model, optimizer = network(getattr(optim, name), "float32")
+        schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+        @mg.compile(**options)
+        def step(x: Any, labels: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            scores = model(x).exp()
+            loss = -(scores / scores.sum(1, keepdim=True))[mg.arange(40), labels].mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        seen = []
+        for _ in range(8):
+            seen.append(step(x, labels).item())
+            schedule.step()
+        runs.append([seen, *(t.detach().numpy() for p in model.parameters() for t in (p, p.grad))])
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert step.reason is None and step.statistics["replayed"] == 5
+    assert (
+        "fused_" in str(step.fused_programs[0]) and "def kernel(" in step.fused_programs[0].source()
+    )
+    assert [*own_folder.glob("k*.py")] and [*own_folder.glob("__pycache__/*.nbc")]
+
+
+@needs_numba
+def test_exp_is_right(own_folder: Path) -> None:
+    """Within two units of the last place of the exact value, and special values."""
+    special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 88.7, 88.8, -87.4, -95.0, -103.9, -104.1, 1e-30]
+    x = np.concatenate([RNG.uniform(-104, 88.7, 20000), RNG.uniform(-1, 1, 20000), special])
+    x = x.astype("float32")
+    program = trace(lambda x: x.exp() * 1, mg.tensor(x))
+    fused = with_kernels(program)
+    for _ in range(2):
+        y = fused(mg.tensor(x)).numpy()
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype("float64"))
+        rounded = exact.astype("float32")
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(y[~finite], rounded[~finite])
+    assert (abs(y[finite] - exact[finite]) <= 2 * np.spacing(rounded[finite])).all()
+
+
+@pytest.mark.whole
+@needs_numba
+def test_kernels_compute_what_the_operations_do(own_folder: Path) -> None:
+    """Every expression, compiled, on the awkward numbers."""
+    for dtype in ("float32", "float64", "bool"):
+        assert check_table(dtype, lambda kernel: kernel.function(frozenset())) > 5
+
+
+@pytest.mark.whole
+@needs_numba
+@pytest.mark.parametrize("cpu", ["generic", ""])
+def test_another_process_and_another_target(own_folder: Path, cpu: str) -> None:
+    """Another processor gives these values too; a second process compiles nothing."""
+    text = (
+        "import numpy as np, minigrad as mg; from minigrad.program import trace\n"
+        "x = mg.tensor(np.arange(60, dtype='float32').reshape(20, 3) / 60)\n"
+        "f = trace(lambda x: ((e := x.exp()) / e.sum(1, keepdim=True)).square().mean(), x)\n"
+        "g = f.fused(); g(x); a, b = f(x).item(), g(x).item(); assert abs(a - b) < 1e-7\n"
+        "(k,) = [k for k in g.instructions]; from minigrad.program import kernel_files\n"
+        "f = k.primitive.function(frozenset()); print(sum(f.stats.cache_hits.values()))\n"
+    )
+    environment = {**os.environ, **({"NUMBA_CPU_NAME": cpu} if cpu else {})}
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", text],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert outputs == ["0", "1"]
+
+
+def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clear error when kernels are asked for, and everything else as ever."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        kernel_files.importlib.util, "find_spec", lambda n: None if n == "numba" else find(n)
+    )
+    with pytest.raises(ProgramError, match=r"Numba, which is not installed.*minigrad\[jit\]"):
+        mg.compile(lambda x: x * 2 + 1, fuse=True)
+    with pytest.raises(ProgramError, match="Numba, which is not installed"):
+        trace(lambda x: x * 2 + 1, tensor(3)).fused()
+    assert mg.compile(lambda x: x * 2 + 1)(mg.ones(1)).item() == 3
+
+
+def test_a_program_without_chains_says_so(in_python: None) -> None:
+    step = mg.compile(lambda x: x @ x, fuse=True)
+    with pytest.warns(EagerWarning, match="no chain of operations"):
+        for _ in range(5):
+            step(mg.ones(2, 2))
+    assert step.reason is not None and "no chain of operations" in step.reason
+
+
+def test_kernels_without_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the folder for caches cannot be made, one for the process serves."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINIGRAD_KERNELS", str(tmp_path / "file" / "kernels"))
+    assert kernel_files.folder().is_dir() and kernel_files.folder() == kernel_files.folder()
