@@ -128,6 +128,13 @@ def is_installed(package: str, device: str = "cpu") -> bool:
     return device == "cpu" or bool(importlib.import_module(package).cuda.is_available())
 
 
+def is_available(peer: str, device: str = "cpu") -> bool:
+    """Whether a peer can run: its engine is there, and what compiles its kernels."""
+    compiler = "numba" if peer == "minigrad fused" and device == "cpu" else None
+    engine = peer.partition(" ")[0]
+    return is_installed(engine, device) and (compiler is None or is_installed(compiler))
+
+
 def let_threads_sleep() -> bool:
     """Sleeps until the other threads of this process sleep too; False if one is still busy after
     `PATIENCE` seconds.
@@ -158,9 +165,7 @@ def measure(
     repeat = min(repeat, workload.rounds or repeat)
     warm_up = min(warm_up, repeat)
     available = {
-        name: build
-        for name, build in workload.peers.items()
-        if is_installed(name.partition(" ")[0], workload.device)
+        name: build for name, build in workload.peers.items() if is_available(name, workload.device)
     }
     missing = [name for name in workload.peers if name not in available]
     runs = {name: build() for name, build in available.items()}

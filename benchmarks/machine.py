@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("minigrad", "numpy", "torch", "autograd", "mygrad", "jax")
+PACKAGES = ("minigrad", "numpy", "numba", "torch", "autograd", "mygrad", "jax")
 THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

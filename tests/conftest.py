@@ -321,6 +321,12 @@ def _lessons_are_executed_once(tmp_path_factory) -> None:
     lesson_runs.share(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_of_the_run(tmp_path_factory) -> None:
+    """Generated kernels do not go into the user's folder for caches."""
+    os.environ.setdefault("MINIGRAD_KERNELS", str(tmp_path_factory.getbasetemp() / "kernels"))
+
+
 @pytest.fixture(scope="session")
 def torch():
     """The module torch, on one thread; tests that use it are marked `oracle`."""

@@ -497,7 +497,7 @@ def test_the_engines_agree_on_each_workload(torch, name):
     here = {
         peer: build
         for peer, build in workload.peers.items()
-        if peer.partition(" ")[0] in ("minigrad", "torch")
+        if peer.partition(" ")[0] in ("minigrad", "torch") and harness.is_available(peer)
     }
     assert len(here) >= 2
     harness.check_agreement(workload, {peer: build()() for peer, build in here.items()})
