@@ -311,6 +311,9 @@ def scatter_reduce(
             f"scatter_reduce: src must have the dtype of x, {x.dtype}, got {src.dtype}."
         )
     same_ndim("scatter_reduce", ("x", x), ("index", index), ("src", src))
+    if reduce in ("mean", "prod") and backend.is_narrow(x.dtype):  # rounded once, at the end
+        x, src, narrow = x.to(backend.float32), src.to(backend.float32), x.dtype
+        return scatter_reduce(x, dim, index, src, reduce, include_self=include_self).to(narrow)
     if x.ndim == 0 or index.ndim == 0 or src.ndim == 0:
         flat = scatter_reduce(
             x.reshape(-1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self

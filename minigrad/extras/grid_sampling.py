@@ -22,6 +22,7 @@ from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..functions import arange, clamp, floor, where
 from ..nn.functional.arguments import on_axis
+from ..ops.elementwise import in_float32
 
 
 @functions.in_own_memory
@@ -55,6 +56,7 @@ def _centres(n: int, align_corners: bool, like: Tensor) -> Tensor:
     return (i * 2 + 1) / n - 1
 
 
+@in_float32
 def grid_sample(
     input: Any,
     grid: Any,

@@ -61,6 +61,7 @@ def igammac(a: TensorLike, x: TensorLike) -> Tensor:
 
 
 @public(in_place=True)
+@in_float32
 def logit(x: TensorLike, eps: float | None = None) -> Tensor:
     """ln(x / (1 - x)), the inverse of sigmoid; with `eps`, x is first limited to [eps, 1 - eps]."""
     x = real_numbers(x)

@@ -325,6 +325,65 @@ def test_without_the_policy_half_precision_exceeds_the_bound(
         check_whole(name, BFLOAT16)
 
 
+ROUNDED_ONCE: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
+    "avg_pool1d": ((2, 3, 200), lambda x: F.avg_pool1d(x, 50)),
+    "avg_pool2d": ((2, 3, 40, 40), lambda x: F.avg_pool2d(x, 7)),
+    "avg_pool2d over the edge": (
+        (2, 3, 20, 20),
+        lambda x: F.avg_pool2d(x, 7, 3, 3, count_include_pad=False),
+    ),
+    "avg_pool3d": ((1, 2, 12, 12, 12), lambda x: F.avg_pool3d(x, 5)),
+    "adaptive_avg_pool2d": ((2, 3, 40, 40), lambda x: F.adaptive_avg_pool2d(x, 3)),
+    "interpolate area": ((1, 2, 40, 40), lambda x: F.interpolate(x, size=(7, 7), mode="area")),
+    "interpolate bilinear": (
+        (1, 2, 20, 20),
+        lambda x: F.interpolate(x, size=(33, 35), mode="bilinear"),
+    ),
+    "interpolate bicubic": (
+        (1, 2, 20, 20),
+        lambda x: F.interpolate(x, size=(33, 35), mode="bicubic") / 2,
+    ),
+    "grid_sample": (
+        (2, 3, 9, 9),
+        lambda x: F.grid_sample(
+            x, (mg.arange(64.0).to(x.dtype) / 32 - 1).reshape(2, 4, 8, 1).expand(2, 4, 8, 2)
+        ),
+    ),
+    "scatter_reduce mean": (
+        (300, 2),
+        lambda x: mg.zeros(3, 2, dtype=x.dtype).scatter_reduce(
+            0, (mg.arange(600) % 3).reshape(300, 2), x, "mean", include_self=False
+        ),
+    ),
+    "index_reduce mean": (
+        (300, 2),
+        lambda x: mg.zeros(3, 2, dtype=x.dtype).index_reduce(
+            0, mg.arange(300) % 3, x, "mean", include_self=False
+        ),
+    ),
+    "embedding_bag mean": (
+        (300, 2),
+        lambda x: F.embedding_bag(mg.arange(300)[None], x, mode="mean"),
+    ),
+    "mean": ((300, 2), lambda x: x.mean(0)),
+    "l1_loss": ((100, 20), lambda x: F.l1_loss(x, x.flip(0))),
+}
+
+
+@in_one_test
+@pytest.mark.parametrize("size", [1.0, 30_000.0])
+@pytest.mark.parametrize("dtype", DTYPES[:2], ids=str)
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+def test_means_of_half_precision_are_rounded_once_and_do_not_overflow(
+    name: str, dtype: np.dtype, size: float
+) -> None:
+    """Float64 gives the exact result. Sums of these would be beyond 65504."""
+    shape, function = ROUNDED_ONCE[name]
+    x = ((np.random.default_rng(1).random(shape) + 0.1) * size).astype(dtype)
+    got, want = function(mg.from_numpy(x)), function(mg.from_numpy(x.astype("float64")))
+    within(got, exact(want.numpy()), np.abs(exact(want.numpy())).max(), dtype, 64, name)
+
+
 # ---------------------------------------------------------------------------------------- gradients
 
 

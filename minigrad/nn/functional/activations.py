@@ -163,6 +163,7 @@ def softsign(input: Any) -> Tensor:
     return x / (1 + abs(x))
 
 
+@in_float32
 def tanhshrink(input: Any) -> Tensor:
     """x − tanh x."""
     x = as_tensor(input)

@@ -14,6 +14,7 @@ from ...core.tensor import Tensor, as_tensor, overwrite_payload
 from ...errors import BatchingError, DTypeError, ShapeError
 from ...functions import arange, clamp, where
 from ...ops import sorting
+from ...ops.elementwise import in_float32
 from ...ops.index import index_put, scatter_extreme
 from .arguments import check_integers, check_range
 from .distances import length
@@ -179,6 +180,7 @@ def _checked_offsets(offsets: Tensor, n: int, include_last_offset: bool) -> Tens
     return offsets[:-1] if include_last_offset else offsets
 
 
+@in_float32
 def _of_equal_bags(rows: Tensor, counted: Tensor, mode: str) -> Tensor:
     """What the rows (bags, L, width) of each bag have together, of those that are counted (bags,
     L, 1).
@@ -193,6 +195,7 @@ def _of_equal_bags(rows: Tensor, counted: Tensor, mode: str) -> Tensor:
     return where(counted.any(1), rows[bag.unsqueeze(-1), best, column], 0.0)
 
 
+@in_float32
 def _of_bags(rows: Tensor, counted: Tensor, bag: Tensor, bags: int, mode: str) -> Tensor:
     """What the rows (n, width) of each of the bags have together, of those that are counted (n,
     1); `bag` (n,): where each belongs.

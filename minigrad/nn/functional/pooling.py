@@ -159,6 +159,7 @@ def _avg_pool(axes: int) -> Callable[..., Tensor]:
 avg_pool2d, avg_pool3d = numbered(_avg_pool, (2, 3))
 
 
+@in_float32
 def _avg_pooled(
     x: Any,
     kernel: Any,
@@ -297,6 +298,7 @@ def _adaptive_avg_pool(axes: int) -> Callable[..., Tensor]:
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = numbered(_adaptive_avg_pool)
 
 
+@in_float32
 def adaptive_mean(x: Any, output_size: Any, axes: int, function: str) -> Tensor:
     """The means of as even parts of the last `axes` axes as possible."""
     return _adaptive(x, output_size, axes, _mean_part, function)

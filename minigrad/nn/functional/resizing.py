@@ -65,10 +65,12 @@ def interpolate(
         raise ValueError(
             f'interpolate: align_corners means nothing for mode "{mode}"; leave it out.'
         )
-    whole = x.dtype == backend.uint8 and not mode.startswith("nearest")
-    if whole:
+    dtype = x.dtype
+    weighs = not mode.startswith("nearest")
+    whole = dtype == backend.uint8 and weighs
+    if whole or (weighs and backend.is_narrow(dtype)):
         x = x.to(backend.float32)
-    elif not backend.is_differentiable(x.dtype) and not mode.startswith("nearest"):
+    elif not backend.is_differentiable(x.dtype) and weighs:
         raise DTypeError(
             f'interpolate: mode "{mode}" needs a floating dtype or uint8 (an image), got {x.dtype}.'
         )
@@ -91,8 +93,8 @@ def interpolate(
     if whole:
         x = clamp(
             functions.floor(x + 0.5), backend.lowest(backend.uint8), backend.highest(backend.uint8)
-        ).to(backend.uint8)
-    return x
+        )
+    return x if x.dtype == dtype else x.to(dtype)
 
 
 def upsample(
