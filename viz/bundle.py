@@ -16,7 +16,9 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.{1,2}/[^"]+)";\n', re.M)
-_JSON = re.compile(r'^import (\w+) from "(\./\1\.json)" with \{ type: "json" \};\n', re.M)
+_JSON = re.compile(
+    r'^import (\w+) from "(\.{1,2}/(?:[\w.]+/)*\1\.json)" with \{ type: "json" \};\n', re.M
+)
 _EXPORT = re.compile(r"^export (?=(?:async )?function |const |let |class )", re.M)
 _COMMENT = re.compile(r"(?ms)^ *//[^\n]*$|^ */\*.*?\*/ *$")
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from minigrad.viz.constants import WHOLE
 
 from minigrad.trace.schema import LEVELS
+from minigrad.trace.text import number
 
 _WORDS = {"nan": "NaN", "inf": "∞", "-inf": "−∞"}
 
@@ -39,24 +39,7 @@ def short(value: Any) -> str:
         return _complex(value) if "re" in value else inline(value)
     if value is None:
         return ""
-    number = float(value)
-    if not math.isfinite(number):
-        return "NaN" if math.isnan(number) else ("∞" if number > 0 else "−∞")
-    if number == 0:
-        return "0"
-    sign = "−" if number < 0 else ""
-    if number == int(number) and abs(number) < 1e6:
-        return sign + str(abs(int(number)))
-    exact = abs(Decimal(number))
-    exponent = exact.adjusted()
-    digits = 6 if 3 <= exponent < 6 else 4
-    rounded = exact.quantize(Decimal(1).scaleb(exponent - digits + 1), rounding=ROUND_HALF_UP)
-    exponent = rounded.adjusted()  # 9.9996 rounds up to 10.00: one place more
-    if -4 <= exponent < 6:
-        text = format(rounded, "f")
-        return sign + (text.rstrip("0").rstrip(".") if "." in text else text)
-    mantissa = format(rounded.scaleb(-exponent), "f").rstrip("0").rstrip(".")
-    return f"{sign}{mantissa}e{'−' if exponent < 0 else ''}{abs(exponent)}"
+    return number(float(value))
 
 
 def _complex(value: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ COMMANDS = {
     "lab": "open the course in JupyterLab, or check that it runs",
     "release": "write the students' edition of the course, to hand out",
     "trace": "differentiate a formula and show every step",
+    "page": "a page that differentiates what is typed into it",
     "animate": "the steps as a film, a page or a strip for paper",
     "draw": "the graph that a formula or a function leaves behind",
 }
@@ -31,6 +32,7 @@ examples:
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5
   minigrad trace "log(x1) + x1*x2 - sin(x2)" x1=2 x2=5 --mode forward --seed x2=1
   minigrad trace "sin(x)**2" x=pi/6 -o steps.html
+  minigrad page -o explore.html
   minigrad release handout/
   minigrad grade run lesson.ipynb submitted/ --out results/
   minigrad animate "sin(x)**2" x=pi/6 -o film.webp

@@ -364,7 +364,8 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
     formula = target(options.formula)
     inputs = arguments(formula, options.values)
     tangents = _tangents(options, formula, _bindings(options.values, formula, "value"))
-    title = f"{formula.source},  {', '.join(_shortened(word) for word in options.values)}"
+    point = ", ".join(_shortened(word) for word in options.values)
+    title = f"{_on_one_line(formula.source)},  {point}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of what _require_finite explains
@@ -388,6 +389,8 @@ def compute(options: argparse.Namespace, drawn: bool = False) -> dict[str, Any]:
         raise UsageError(
             import_module("minigrad.viz.scale").refusal(title, options.lang)
         ) from error
+    except expression.ExpressionError:
+        raise
     except (ValueError, RuntimeError, TypeError) as error:
         raise ComputationError(
             f"{formula.source} cannot be computed with these values: {error}"
@@ -429,6 +432,11 @@ def arguments(formula: Formula, words: list[str]) -> list[Any]:
             " in, for example x"
         )
     return [functions.tensor(values[name], dtype=backend.float64) for name in formula.names]
+
+
+def _on_one_line(program: str) -> str:
+    """The statements of a program with ; between them."""
+    return re.sub(r"\n\s*", "; ", re.sub(r":\s*\n\s*", ": ", program))
 
 
 def _shortened(word: str) -> str:

@@ -7,15 +7,15 @@ with, its seed.
 
 from __future__ import annotations
 
-import re
+import math
 import unicodedata
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from .replay import state_at
 
 Trace = dict[str, Any]
-_EXPONENT = re.compile(r"e(?:\+|(-))0*")
 _DOT, _BAR, _LINE = "\u0307", "\u0304", "\u0305"
 _BEFORE_SIGN = frozenset("=(,·/×@→←+−") | {"+="}
 
@@ -55,9 +55,25 @@ def number(value: Any) -> str:
         return str(value)
     if isinstance(value, str):
         return {"nan": "NaN", "inf": "∞", "-inf": "−∞"}.get(value, value)
-    text = f"{value:.4g}" if abs(value) < 1000 or abs(value) >= 1e6 else f"{value:.6g}"
-    text = _EXPONENT.sub(r"e\1", text)
-    return ("0" if float(value) == 0 else text).replace("-", "−")
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    return _rounded(float(value))
+
+
+def _rounded(value: float) -> str:
+    """A finite number with its significant digits. A tie is rounded away from zero, as JavaScript's
+    `toExponential` does, so that pages and sentences agree."""
+    if value == 0:
+        return "0"
+    sign, exact = "−" if value < 0 else "", abs(Decimal(value))
+    digits = 6 if 3 <= exact.adjusted() < 6 else 4
+    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    rounded = exact.quantize(last, rounding=ROUND_HALF_UP)
+    exponent = rounded.adjusted()  # 9.9996 rounds up to 10.00: one place more
+    shown = rounded if -4 <= exponent < 6 else rounded.scaleb(-exponent)
+    text = format(shown, "f")
+    text = sign + (text.rstrip("0").rstrip(".") if "." in text else text)
+    return text if -4 <= exponent < 6 else f"{text}e{'−' if exponent < 0 else ''}{abs(exponent)}"
 
 
 def accented(base: str, accent: str | None) -> str:

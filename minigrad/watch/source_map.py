@@ -49,6 +49,7 @@ class SourceMap:
         self._text: str | None = text if text is not None else getattr(f, "source", None)
         if self._text is not None:
             self._lines = str(self._text).split("\n")
+            self._variables.update(getattr(f, "assignments", {}))
         elif code is not None:
             self._find(code)
 

@@ -326,7 +326,7 @@ def test_no_line_of_javascript_is_longer_than_100_columns():
 
 
 TABLES_OF_NAMES = {
-    "minigrad/expression.py": "what a typed formula may call: names that users write",
+    "minigrad/expression/grammar.py": "what a typed formula may call: names that users write",
     "minigrad/scalar.py": "the words of a language",
     "minigrad/singa/elementwise.py": "the names of SINGA's document",
     "minigrad/arrays/gather_scatter.py": "the kinds of scatter_reduce",

@@ -46,6 +46,8 @@ def _stays_even(dtype: Any, n: float) -> bool:
     """
     if dtype.kind not in "fV":  # "V" is bfloat16's kind, of which powers are computed in float32
         return False
+    if dtype.itemsize == 8:
+        return (n + 0.0) % 2 == 0 and (n - 1 + 0.0) % 2 == 0  # + 0.0 rounds an integer
     rounded = float32.type if dtype.kind == "V" else dtype.type
     return (
         float(ignore_float_errors.run(rounded, n)) % 2

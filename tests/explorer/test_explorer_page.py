@@ -1,0 +1,129 @@
+"""The page that differentiates: typing, sliding, sharing, opening a link again; what it asks of the
+network, and of people who do not see it.
+"""
+
+import re
+
+import pytest
+from minigrad.viz.explorer import page
+
+from minigrad.cli import main
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def opened(visit, explorer_page):
+    """A function that opens the page with an address, as a link does."""
+
+    def go(address=""):
+        visit.page.goto("about:blank")
+        visit.page.goto(f"{explorer_page.as_uri()}{address}")
+        visit.page.wait_for_selector(".mgx-picture .mg-root")
+        return visit.page
+
+    return go
+
+
+def title(tab):
+    return tab.inner_text(".mgx-picture .mg-title")
+
+
+def test_typing_sliding_sharing_and_reopening(opened, visit):
+    tab = opened()
+    assert title(tab) == "log(x1) + x1*x2 - sin(x2), x1 = 2, x2 = 5"
+    tab.fill(".mgx-formula", "exp(a)*b")
+    tab.wait_for_function("() => document.querySelectorAll('.mgx-field').length === 2")
+    tab.fill("[aria-label='value of a']", "pi/2")
+    tab.locator("[aria-label='b by hand']").evaluate(
+        "(s) => { s.value = '-3.5'; s.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    assert title(tab) == "exp(a)*b, a = pi/2, b = -3.5"
+    tab.select_option("[aria-label='mode']", "reverse")
+    tab.keyboard.press("Escape")
+    tab.click(".mg-btn-last")
+    assert "step=8" in tab.url and "mode=reverse" in tab.url
+    shared = tab.url.partition("#")[2]
+    again = opened(f"#{shared}")
+    assert title(again) == "exp(a)*b, a = pi/2, b = -3.5"
+    assert again.inner_text(".mg-root .mg-counter, .mg-bar output").startswith("8")
+    visit.assert_clean()
+
+
+def test_an_error_stands_under_its_place_and_the_last_picture_stays(opened, visit):
+    tab = opened()
+    tab.fill(".mgx-formula", "log(x1) + x1^2")
+    said = tab.inner_text(".mgx-problem")
+    assert said.splitlines()[0] == "^ cannot be used in a formula"
+    text, caret = tab.locator(".mgx-caret").evaluate("(p) => p.textContent").split("\n")
+    assert text[caret.index("^")] == "^"
+    assert tab.get_attribute(".mgx-formula", "aria-invalid") == "true"
+    assert title(tab).startswith("log(x1) + x1*x2")
+    tab.fill(".mgx-formula", "log(x1) + x1**2")
+    assert tab.inner_text(".mgx-problem") == ""
+    assert title(tab).startswith("log(x1) + x1**2")
+    visit.assert_clean()
+
+
+def test_a_name_that_may_become_a_function_waits(opened):
+    tab = opened("#f=x&x=2")
+    tab.click(".mgx-formula")
+    tab.keyboard.press("End")
+    tab.keyboard.type("*lo", delay=0)
+    assert title(tab).startswith("x,")
+    tab.keyboard.type("g(x)", delay=0)
+    assert title(tab).startswith("x*log(x),")
+    assert tab.locator(".mgx-field").count() == 1
+
+
+def test_a_program_can_be_chosen_and_stepped_through(opened, visit):
+    tab = opened()
+    tab.select_option("[aria-label='examples']", label="Newton's iteration")
+    assert title(tab).startswith("x = 1; for i in range(4): x = x - (x*x - a)/(2*x); x")
+    tab.click(".mg-btn-last")
+    assert "1.414" in tab.inner_text(".mgx-picture")
+    visit.assert_clean()
+
+
+def test_the_page_is_one_small_file_under_a_strict_policy(explorer_page):
+    text = explorer_page.read_text(encoding="utf-8")
+    assert len(text.encode()) < 300_000
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert not re.search(r"\b(?:eval|fetch|XMLHttpRequest|importScripts)\(", text)
+    assert page.to_html() == text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(opened, visit, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    visit.page.emulate_media(color_scheme=scheme)
+    tab = opened("#f=log(x1)+x1*x2&x1=2&x2=5&step=9")
+    tab.fill(".mgx-formula", "log(x1)+x1*x2+(")
+    assert tab.locator(".mgx-problem").is_visible()
+    found = Axe().run(tab).response["violations"]
+    assert [(one["id"], [n["target"] for n in one["nodes"]]) for one in found] == []
+
+
+def test_nothing_is_wider_than_a_phone(opened, visit):
+    visit.page.set_viewport_size({"width": 360, "height": 740})
+    tab = opened("#f=sigmoid(w1*x1+w2*x2+b)&w1=0.5&x1=1&w2=-1&x2=2&b=0.1&step=12")
+    assert tab.evaluate("() => document.documentElement.scrollWidth") <= 360
+    small = tab.evaluate(
+        """() => [...document.querySelectorAll(
+            '.mgx-head button, .mgx-head select, .mgx-head input[type=text]')]
+            .map((e) => e.getBoundingClientRect()).filter((b) => b.width && b.height < 24).length"""
+    )
+    assert small == 0
+
+
+def test_the_command_writes_the_page_and_the_shared_command_runs(opened, visit, tmp_path, capsys):
+    assert main(["page", "-o", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.to_html()
+    tab = opened("#f=x*sin(y)&x=2&y=pi/2&d.x=0&d.y=1")
+    tab.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
+    tab.click("text=Copy command")
+    tab.wait_for_selector(".mgx-copy:not([hidden])")
+    command = tab.input_value(".mgx-copy")
+    assert command == "minigrad trace 'x*sin(y)' x=2 'y=pi/2' --seed x=0 y=1"

@@ -1,0 +1,106 @@
+"""Every operation of the grammar is written in JavaScript from its declaration."""
+
+import re
+
+import pytest
+from minigrad.viz.explorer import bundle, javascript
+from minigrad.viz.explorer.squeeze import squeezed
+
+from minigrad.core.primitive import elementwise, registry
+from minigrad.expression import FUNCTIONS
+from minigrad.expression.grammar import Function
+from minigrad.ops.elementwise import cos, mul
+
+
+def test_each_operation_that_the_grammar_reaches_has_a_forward_and_its_rules():
+    text = javascript.rules()
+    written = set(re.findall(r"^  (\w+): \{$", text, re.M))
+    for name, function in FUNCTIONS.items():
+        assert re.search(rf"^    {name}: \(", text, re.M), f"{name} ({function}) has no JavaScript"
+    for name in written - {"functions", "operators"}:
+        part = text[text.index(f"\n  {name}: {{") :]
+        part = part[: part.index("\n  },")]
+        primitive = registry[name]
+        assert "forward: (" in part
+        expected = len(primitive.pulls) + (
+            len(primitive.pushes) if primitive.pushes != primitive.pulls else 0
+        )
+        assert part.count("rule: (") + part.count("      null,") == expected
+
+
+def test_each_word_of_a_forward_function_is_defined():
+    called = set(re.findall(r"\bF\.(\w+)\(", javascript.rules()))
+    own = (bundle.STATIC / "functions.js").read_text(encoding="utf-8")
+    of_math = set("abs sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan".split())
+    of_math |= set("atan2 sinh cosh tanh asinh acosh atanh hypot floor ceil trunc".split())
+    assert {"exp", "maximum", "power"} <= called
+    assert all(word in of_math or re.search(rf"^  {word}[,:]", own, re.M) for word in called)
+
+
+@pytest.fixture
+def larger_grammar(monkeypatch):
+    """A grammar with one more function, of an operation that is declared here."""
+
+    def add(rule, scalar):
+        made = elementwise("doubled_sine", lambda xp, x: 2 * xp.sin(x), rule, scalar=scalar)
+        monkeypatch.setattr("minigrad.functions.doubled_sine", made, raising=False)
+        monkeypatch.setitem(FUNCTIONS, "dsin", Function("doubled_sine", 1))
+        javascript.rules.cache_clear()
+
+    yield add
+    registry.pop("doubled_sine", None)
+    javascript.rules.cache_clear()
+
+
+def test_a_new_operation_is_written_without_further_work(larger_grammar):
+    larger_grammar(lambda g, x: g * (2 * cos(x)), "2 * sin(x)")
+    text = javascript.rules()
+    assert "forward: (x) => 2 * F.sin(x)," in text
+    assert "rule: ({ mul, cos }, g, x) => mul(g, mul(2, cos(x)))" in text
+    assert "    dsin: ({ doubled_sine }, x) => doubled_sine(x)," in text
+
+
+def test_a_value_that_a_rule_uses_twice_is_computed_once(larger_grammar):
+    def rule(g, x):
+        c = cos(x)
+        return mul(g, c * c)
+
+    larger_grammar(rule, "2 * sin(x)")
+    assert "const t = cos(x);\n        return mul(g, mul(t, t));" in javascript.rules()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda g, x: g * float(cos(x)),
+        lambda g, x: g * cos(x).item(),
+        lambda g, x: g if x > 0 else -g,
+    ],
+    ids=["float", "item", "branch"],
+)
+def test_a_rule_that_reads_a_number_is_refused_and_not_written_with_a_sample(larger_grammar, rule):
+    larger_grammar(rule, "2 * sin(x)")
+    with pytest.raises(TypeError, match="symbol"):
+        javascript.rules()
+
+
+def test_the_rules_are_the_same_text_each_time():
+    first = javascript.rules()
+    javascript.rules.cache_clear()
+    assert javascript.rules() == first
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("const a = 1; // a note\nlet b  =  2;", "const a=1;let b=2;\n"),
+        (
+            "f('//', \"a  b\", `c  ${ g(1) }  // d`) /* e */",
+            "f('//',\"a  b\",`c  ${ g(1) }  // d`)\n",
+        ),
+        ("x = a / b / c; y = /[/ ]+ '/u.test(z)", "x=a / b / c;y=/[/ ]+ '/u.test(z)\n"),
+        ("return a\n  + b - -c;", "return a\n+ b - -c;\n"),
+    ],
+)
+def test_squeezing_keeps_texts_patterns_and_line_breaks(text, expected):
+    assert squeezed(text) == expected

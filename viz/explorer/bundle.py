@@ -1,0 +1,55 @@
+"""The page's scripts as one module: the files of static/, the generated rules, and the viewer."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from minigrad.viz import bundle
+from minigrad.viz.explorer.javascript import rules
+
+STATIC = Path(__file__).parent / "static"
+
+
+def write_modules(folder: Path) -> Path:
+    """The modules as they are read, with `rules.js` beside those that import it. Returns where the
+    page's own are."""
+    own = folder / "explorer" / "static"
+    shutil.copytree(bundle.STATIC, folder / "static", dirs_exist_ok=True)
+    shutil.copytree(STATIC, own, dirs_exist_ok=True)
+    (own / "rules.js").write_text(rules(), encoding="utf-8")
+    return own
+
+
+def _joined(name: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return bundle.joined(write_modules(Path(folder)) / name)
+
+
+@cache
+def engine() -> str:
+    """The engine as one ES module that imports nothing. It declares `differentiate`,
+    `compileFormula` and `FormulaError`."""
+    return _joined("engine.js")
+
+
+# The page speaks English: the viewer's words in other languages would be a twentieth of it.
+_OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
+
+
+@cache
+def script() -> str:
+    """The page and the viewer as one ES module that imports nothing."""
+    text = _joined("explore.js")
+    start = text.index("const TEXTS = {")
+    end = text.index("\n};", start) + 1
+    return text[:start] + _OTHER_LANGUAGES.sub("", text[start:end]) + text[end:]
+
+
+@cache
+def stylesheet() -> str:
+    """The viewer's styles and the page's."""
+    return bundle.stylesheet() + "\n" + (STATIC / "page.css").read_text(encoding="utf-8")

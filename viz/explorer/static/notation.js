@@ -1,0 +1,183 @@
+// Formulas as tokens, by the notation that the operations declare: the rules of
+// minigrad/watch/notation.py and derivatives.py.
+
+import { GRAMMAR, OPERATIONS } from "./rules.js";
+import { valueOf } from "./text.js";
+
+const SIGN_OF = {
+  "+": "+", "-": "−", "*": "·", "/": "/", neg: "−", "==": "=", "!=": "≠", "<": "<", "<=": "≤",
+  ">": ">", ">=": "≥", and: "∧", or: "∨", not: "¬", "&": "&", "|": "|", "^": "xor", "~": "~",
+}; // prettier-ignore
+const RANKS = [
+  ["or"], ["and"], ["not"], ["==", "!=", "<", "<=", ">", ">="], ["|"], ["^"], ["&"], ["+", "-"],
+  ["*", "/"], ["neg", "~"],
+]; // prettier-ignore
+const RANK_OF = Object.fromEntries(RANKS.flatMap((words, rank) => words.map((w) => [w, rank])));
+const ASSOCIATIVE = new Set(["+", "*", "and", "or", "&", "|", "^"]);
+// The rank of what never needs parentheses, and of a negative number, which needs them as operand.
+const ATOM = 99,
+  NEGATIVE = -1;
+const LONGEST = 40;
+
+export function labelFacts(name) {
+  const base = name.replace(/[0-9]+$/, "");
+  return [...base].length === 1 && base !== name
+    ? { base, sub: name.slice(base.length) }
+    : { base: name };
+}
+
+export function symbolToken(name, accent, column = "v") {
+  const token = { t: "sym", ...labelFacts(name), node: name, col: column };
+  return accent ? { ...token, accent } : token;
+}
+
+export function numberToken(value, column) {
+  const token = { t: "num", value: valueOf(value) };
+  return column ? { ...token, col: column } : token;
+}
+
+export const opToken = (text) => ({ t: "op", text });
+
+function isNegative(token) {
+  const v = token.value;
+  const negative = typeof v === "number" && (v < 0 || Object.is(v, -0));
+  return token.t === "num" && (negative || v === "-inf");
+}
+
+export const inParentheses = (token) =>
+  isNegative(token) ? [opToken("("), token, opToken(")")] : [token];
+
+export const derivativeToken = (of, by) => ({
+  t: "frac",
+  num: [opToken("∂"), symbolToken(of)],
+  den: [opToken("∂"), symbolToken(by)],
+});
+
+const rankedToken = (token) => [[token], isNegative(token) ? NEGATIVE : ATOM];
+const enclosed = ([tokens, rank], least) =>
+  rank >= least ? tokens : [opToken("("), ...tokens, opToken(")")];
+
+// How a value is made, from its operands' tokens.
+export const expressionOf = (name, operands, params) =>
+  applied(name, operands.map(rankedToken), params)[0];
+
+// An operation on operands that may be formulas themselves: tokens, and how closely they hold
+// together.
+function applied(name, operands, params) {
+  const { notation, inputs, symbol } = OPERATIONS[name];
+  if (notation === undefined) return [called(symbol, operands), ATOM];
+  return rankedTerm(notation, (leaf) => {
+    const place = inputs.indexOf(leaf);
+    if (place >= 0) return operands[place];
+    const value = typeof leaf === "string" ? params[leaf] : leaf;
+    return value === undefined ? [[{ t: "fn", text: leaf }], ATOM] : plainNumber(value);
+  });
+}
+
+const plainNumber = (value) => [[numberToken(value)], value < 0 ? NEGATIVE : ATOM];
+
+function called(symbol, operands) {
+  const inner = operands.flatMap(([tokens], i) => (i ? [opToken(","), ...tokens] : tokens));
+  const head = { t: "fn", text: symbol };
+  if (inner.length === 1 && inner[0].t === "sym") return [head, ...inner];
+  return [head, opToken("("), ...inner, opToken(")")];
+}
+
+function rankedTerm(term, leaf) {
+  if (!Array.isArray(term)) return leaf(term);
+  const [word, ...rest] = term,
+    inside = rest.map((part) => rankedTerm(part, leaf));
+  if (word === "**")
+    return [[{ t: "sup", base: enclosed(inside[0], ATOM), exp: inside[1][0] }], ATOM];
+  if (word === "sqrt") return [[{ t: "sqrt", of: inside[0][0] }], ATOM];
+  const rank = RANK_OF[word];
+  if (rank === undefined) return [called(word, inside), ATOM];
+  if (inside.length === 1)
+    return [[opToken(SIGN_OF[word]), ...enclosed(inside[0], rank + 1)], rank];
+  const signed = inside[1][1] === RANK_OF.neg, // a · (−b)
+    right = signed ? ATOM : ASSOCIATIVE.has(word) ? rank : rank + 1;
+  const sides = [enclosed(inside[0], rank), enclosed(inside[1], right)];
+  return [[...sides[0], opToken(SIGN_OF[word]), ...sides[1]], rank];
+}
+
+// ------------------------------------------------------------------------------- rules as formulas
+
+// A value of which is known how it is written: `tokens`, or the operation that made it.
+class Written {
+  constructor(made) {
+    Object.assign(this, made);
+  }
+}
+
+// The operations as functions that write formulas.
+const WRITING = Object.fromEntries(
+  Object.entries(OPERATIONS).map(([name, { inputs, forward }]) => [
+    name,
+    (...given) => {
+      const args = given.slice(0, inputs.length),
+        params = given[inputs.length] ?? {};
+      if (!args.some((a) => a instanceof Written)) return forward(...args, params);
+      // Python turns 0 < x into x > 0
+      const turned = GRAMMAR.reflected[name];
+      return turned && !(args[0] instanceof Written)
+        ? new Written({ name: turned, args: [args[1], args[0]], params })
+        : new Written({ name, args, params });
+    },
+  ]),
+);
+
+function tokensOf(value) {
+  if (!(value instanceof Written)) return rankedToken(numberToken(value));
+  if (value.tokens) return [value.tokens, ATOM];
+  const { name, args, params } = value;
+  const madeBy = (one, ...names) => one instanceof Written && names.includes(one.name);
+  if (name === "zeros_like") return [[numberToken(0)], ATOM];
+  if (name === "mul" && args[0] === args[1] && args[0] instanceof Written)
+    return [[{ t: "sup", base: enclosed(tokensOf(args[0]), ATOM), exp: [numberToken(2)] }], ATOM];
+  if (name === "mul" && madeBy(args[1], "rsqrt")) {
+    const root = { t: "sqrt", of: tokensOf(args[1].args[0])[0] };
+    return [[...enclosed(tokensOf(args[0]), RANK_OF["/"]), opToken("/"), root], RANK_OF["/"]];
+  }
+  if (name === "pow" && params.n === 1) return tokensOf(args[0]);
+  const operands = name === "broadcast_to" && madeBy(args[0], "reshape") ? [args[0].args[0]] : args;
+  return applied(name, operands.map(tokensOf), params);
+}
+
+const tokenCount = (tokens) =>
+  tokens.reduce(
+    (sum, token) => sum + 1 + innerLists(token).reduce((n, l) => n + tokenCount(l), 0),
+    0,
+  );
+const innerLists = (token) =>
+  ["num", "den", "base", "exp", "of"].map((key) => token[key]).filter(Array.isArray);
+
+// What an operation sends to operand `index` in the reverse pass, as tokens; null where there is no
+// rule that people can read. operands: numbers, or the tokens of values; g: the adjoint's token.
+export function pulledTokens(name, index, operands, params, result, g) {
+  const { pulls, kind } = OPERATIONS[name],
+    rule = kind === "constant" ? null : pulls?.[index];
+  if (!rule) return null;
+  const inputs = operands.map((o) => (typeof o === "object" ? new Written({ tokens: [o] }) : o));
+  const y = new Written({ tokens: [result] });
+  const read = rule.reads.map((source) => (source < 0 ? y : inputs[source]));
+  const found = tokensOf(rule.rule(WRITING, new Written({ tokens: [g] }), ...read, params))[0];
+  return tokenCount(found) <= LONGEST ? found : null;
+}
+
+// What an operand's tangent gives to that of the result. Of a product only the operand is replaced.
+export function pushedTokens(name, index, operands, params, result, g) {
+  const { kind } = OPERATIONS[name];
+  if (kind === "linear" || kind === "bilinear") {
+    const tokens = operands.map((o) => (typeof o === "object" ? o : numberToken(o)));
+    tokens[index] = g;
+    return expressionOf(name, tokens, params);
+  }
+  return kind === "elementwise" ? pulledTokens(name, index, operands, params, result, g) : null;
+}
+
+// The nodes whose values a formula names, in order.
+export function valuesIn(tokens) {
+  const own = tokens.filter((t) => t.t === "sym" && t.col === "v").map((t) => t.node);
+  const inner = tokens.flatMap((token) => innerLists(token).flatMap(valuesIn));
+  return [...new Set([...own, ...inner])];
+}

@@ -1,0 +1,192 @@
+// The page that differentiates: what is typed becomes a Trace, and the viewer shows it.
+
+import { h } from "../../static/viewer/dom.js";
+import { mountTrace } from "../../static/viewer/viewer.js";
+import { fromAddress, toAddress } from "./address.js";
+import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
+import { EXAMPLES, exampleMenu } from "./examples.js";
+import { fieldsOf } from "./fields.js";
+import { withPlaces } from "./measure.js";
+import { GRAMMAR } from "./rules.js";
+import { shareButtons } from "./sharing.js";
+
+const WAIT = 600; // milliseconds for a new name that may become a function
+const MODES = {
+  both: "forward and reverse",
+  forward: "forward mode",
+  reverse: "reverse mode",
+  primal: "values only",
+};
+const DEFAULTS = ["2", "5", "3", "0.5", "1.5", "-1"];
+
+const completed = ({ f, values, ...rest }) =>
+  structuredClone({ seeds: null, mode: "both", of: "", views: [], step: 0, ...rest, f, values });
+
+// Shows the page in an element. panels: functions (state) => {element, show(found)} for what stands
+// below the viewer.
+// Long: a closure, whose functions share these elements and the state.
+export function explore(place, { panels = [] } = {}) {
+  let state = completed(fromAddress(location.hash) ?? EXAMPLES[0]);
+  let viewer = null,
+    shown = null, // the compiled text of the picture
+    waiting = 0;
+  const remembered = { ...state.values }; // of names that were there before, too
+
+  const formula = h("textarea", {
+    ...{ class: "mgx-formula", rows: "1", spellcheck: "false", autocomplete: "off" },
+    ...{ autocapitalize: "off", "aria-label": "function", "aria-describedby": "mgx-problem" },
+  });
+  const problem = h("div", { class: "mgx-problem", id: "mgx-problem", role: "status" });
+  const fields = fieldsOf({ changed: valueChanged, seeded });
+  const mode = h(
+    "select",
+    { class: "mgx-select", "aria-label": "mode", onchange: () => change({ mode: mode.value }) },
+    Object.entries(MODES).map(([value, text]) => h("option", { value }, text)),
+  );
+  const picture = h("div", { class: "mgx-picture" });
+  const host = { change, state: () => state, viewer: () => viewer, valueChanged };
+  const extra = panels.map((panel) => panel(host));
+  const head = h(
+    "section",
+    { class: "mg-root mgx-head", "aria-label": "function and inputs" },
+    h("h1", { class: "mgx-title" }, "Differentiate a function, step by step"),
+    h("div", { class: "mgx-line" }, h("span", { class: "mgx-f" }, "f ="), formula),
+    problem,
+    fields.element,
+    h("div", { class: "mgx-tools" }, exampleMenu(choose), mode, shareButtons(host)),
+  );
+  place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
+
+  formula.addEventListener("input", typed);
+  window.addEventListener("hashchange", () => {
+    const found = fromAddress(location.hash);
+    if (found && toAddress(found) !== toAddress(state)) choose(found);
+  });
+
+  // ------------------------------------------------------------------------------------- changes
+
+  function change(parts) {
+    Object.assign(state, parts);
+    update();
+  }
+  function choose(found) {
+    state = completed(found);
+    Object.assign(remembered, state.values);
+    viewer?.destroy();
+    viewer = null;
+    write();
+    update();
+  }
+  function write() {
+    formula.value = state.f;
+    mode.value = state.mode;
+    grow();
+  }
+  function grow() {
+    formula.rows = state.f.split("\n").length;
+  }
+  function valueChanged(name, text) {
+    remembered[name] = state.values[name] = text;
+    update();
+  }
+  function seeded(name, text) {
+    const { names } = shown,
+      now = state.seeds ?? Object.fromEntries(names.map((one, i) => [one, i ? "0" : "1"]));
+    change({ seeds: { ...now, [name]: text } });
+  }
+  function typed() {
+    state.f = formula.value;
+    grow();
+    clearTimeout(waiting);
+    if (mayBecomeFunction()) waiting = setTimeout(update, WAIT);
+    else update();
+  }
+  // Whether a new name at the caret begins as a function does: `lo` on the way to `log(`.
+  function mayBecomeFunction() {
+    const before = state.f.slice(0, formula.selectionStart),
+      word = /[\p{L}_][\p{L}\p{N}_]*$/u.exec(before)?.[0];
+    if (!word || word in remembered || shown?.names.includes(word)) return false;
+    return Object.keys(GRAMMAR.functions).some((name) => name.startsWith(word));
+  }
+
+  // ------------------------------------------------------------------------------------- results
+
+  function update() {
+    clearTimeout(waiting);
+    try {
+      const compiled = compileFormula(state.f);
+      adopt(compiled);
+      const values = numbers(state.values, compiled.names, "value");
+      const seeds = state.seeds && numbers(state.seeds, compiled.names, "seed");
+      const options = { mode: state.mode, seeds, of: state.of, title: titleOf(compiled) };
+      const trace = differentiate(compiled, values, options);
+      problem.replaceChildren();
+      formula.removeAttribute("aria-invalid");
+      show(trace);
+      extra.forEach((panel) => panel.show({ compiled, values, seeds, trace, state }));
+    } catch (error) {
+      if (!(error instanceof FormulaError)) throw error;
+      tell(error);
+    }
+    keepAddress();
+  }
+  // The inputs of a text get fields; a new name gets a value of its own.
+  function adopt(compiled) {
+    shown = compiled;
+    const { names } = compiled;
+    state.values = Object.fromEntries(
+      names.map((name, i) => [name, (remembered[name] ??= DEFAULTS[i % DEFAULTS.length])]),
+    );
+    if (state.seeds)
+      state.seeds = Object.fromEntries(names.map((name) => [name, state.seeds[name] ?? "0"]));
+    if (state.of && !names.includes(state.of)) state.of = "";
+    fields.show(names, state);
+  }
+  function numbers(texts, names, what) {
+    return Object.fromEntries(names.map((name) => [name, numberFrom(name, texts[name], what)]));
+  }
+  function titleOf({ source, names }) {
+    const point = names.map((name) => `${name} = ${state.values[name]}`).join(", "),
+      text = source.replace(/:\s*\n\s*/g, ": ").replace(/\n\s*/g, "; ");
+    return `${state.of ? `∂/∂${state.of} of ` : ""}${text},  ${point}`;
+  }
+  function show(trace) {
+    const laid = withPlaces(trace),
+      last = laid.steps.length;
+    const kept = viewer ? { kept: viewer.state(), step: viewer.step() } : { step: state.step };
+    picture.style.minHeight = `${picture.offsetHeight}px`;
+    viewer?.destroy();
+    viewer = mountTrace(picture, laid, {
+      ...kept,
+      step: Math.min(kept.step, last),
+      views: state.views,
+      onStep: (k) => {
+        state.step = k;
+        keepAddress();
+      },
+    });
+    state.step = viewer.step();
+    picture.style.minHeight = "";
+    picture.classList.remove("mgx-old");
+  }
+  // The problem under its place, in the words of the command line; the last picture stays,
+  // outlined.
+  function tell({ problem: said, line, column, hint, width }) {
+    const before = " ".repeat(column),
+      carets = "^".repeat(Math.max(1, width));
+    problem.replaceChildren(
+      h("p", { class: "mgx-said" }, said),
+      h("pre", { class: "mgx-caret" }, `${line}\n${before}${carets}`),
+      hint ? h("p", { class: "mgx-hint" }, hint) : "",
+    );
+    formula.setAttribute("aria-invalid", "true");
+    picture.classList.add("mgx-old");
+  }
+  function keepAddress() {
+    history.replaceState(null, "", toAddress(state));
+  }
+
+  write();
+  update();
+  return { state: () => state, change, choose };
+}

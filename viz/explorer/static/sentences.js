@@ -1,0 +1,87 @@
+// What a step says: its formula as tokens, and a sentence, as in minigrad/watch/sentences.py.
+
+import { derivativeToken, inParentheses, numberToken, opToken, symbolToken } from "./notation.js";
+import { numberText, textOf } from "./text.js";
+
+const EQUALS = opToken("="),
+  TIMES = opToken("·"),
+  PLUS = opToken("+");
+
+export const givenStep = (name, role, value) => ({
+  formula: [symbolToken(name), EQUALS, numberToken(value, "v")],
+  say: `The ${role} ${name} is ${numberText(value)}.`,
+});
+
+export function seedStep(name, accent, value) {
+  const [column, what] = accent === "dot" ? ["d", "tangent"] : ["g", "adjoint"];
+  const why =
+    accent === "dot"
+      ? "we differentiate in its direction"
+      : "the output changes with itself one to one";
+  return {
+    formula: [symbolToken(name, accent, column), EQUALS, numberToken(value, column)],
+    say: `Seed: the ${what} of ${name} is ${numberText(value)}${value === 1 ? ` (${why})` : ""}.`,
+  };
+}
+
+export const computedStep = (name, expr, arithmetic, value) => ({
+  formula: [
+    symbolToken(name),
+    EQUALS,
+    ...expr,
+    EQUALS,
+    ...arithmetic,
+    EQUALS,
+    numberToken(value, "v"),
+  ],
+  say: `${name} = ${textOf(expr)} = ${numberText(value)}.`,
+});
+
+const joined = (lists) => lists.flatMap((list, i) => (i ? [PLUS, ...list] : list));
+
+// A tangent: the sum over the operands of local derivative times tangent. terms: {source, local,
+// rule, tangent} of each.
+export function pushedStep(name, terms, value) {
+  const known = terms.every(({ rule }) => rule),
+    rules = [];
+  const symbols = joined(
+    terms.map(({ source }) => [
+      derivativeToken(name, source),
+      TIMES,
+      symbolToken(source, "dot", "d"),
+    ]),
+  );
+  const numbers = joined(
+    terms.map(({ local, tangent }) => {
+      const factors = [numberToken(local), numberToken(tangent, "d")].map(inParentheses);
+      const [left, right] = known ? factors.reverse() : factors; // ẋ · cos x, but ∂y/∂x · ẋ
+      return [...left, TIMES, ...right];
+    }),
+  );
+  if (known)
+    terms.forEach(({ rule }, i) => {
+      const signed = rule[0]?.t === "op" && rule[0].text === "−";
+      rules.push(...(i && !signed ? [PLUS] : []), ...rule);
+    });
+  const formula = [symbolToken(name, "dot", "d"), EQUALS, ...symbols];
+  if (known) formula.push(EQUALS, ...rules);
+  formula.push(EQUALS, ...numbers, EQUALS, numberToken(value, "d"));
+  return { formula, say: `The tangent of ${name} is ${numberText(value)}.` };
+}
+
+// A contribution carried back to an operand, and the sum so far.
+export function pulledStep({ name, adjoint, target, local, part, before, after, rule }) {
+  const formula = [symbolToken(target, "bar", "g"), opToken(before === undefined ? "=" : "+=")];
+  formula.push(symbolToken(name, "bar", "g"), TIMES, derivativeToken(name, target));
+  if (rule) formula.push(EQUALS, ...rule);
+  formula.push(EQUALS, ...inParentheses(numberToken(adjoint, "g")), TIMES);
+  formula.push(...inParentheses(numberToken(local)), EQUALS, numberToken(part, "g"));
+  const what = rule ? `${textOf(rule)} = ${numberText(part)}` : numberText(part);
+  const say = `${name} sends ${what} back to ${target}`;
+  if (before === undefined)
+    return { formula, say: `${say}; the adjoint of ${target} is ${numberText(after)} so far.` };
+  formula.push(opToken("→"), numberToken(before, "g"), PLUS);
+  formula.push(...inParentheses(numberToken(part, "g")), EQUALS, numberToken(after, "g"));
+  const sum = `added to ${numberText(before)} the adjoint of ${target} is now`;
+  return { formula, say: `${say}; ${sum} ${numberText(after)}.` };
+}

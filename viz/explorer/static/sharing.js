@@ -1,0 +1,57 @@
+// What is shown, to hand on: as a link, as a picture, as a command for a terminal.
+
+import { h } from "../../static/viewer/dom.js";
+import { pictureOf, savePicture } from "../../static/viewer/picture.js";
+
+const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
+
+// The command that prints what the page shows.
+export function commandOf({ f, values, mode, seeds, of }) {
+  const parts = ["minigrad trace", quoted(f)];
+  const bindings = (given) =>
+    Object.entries(given).map(([name, text]) => quoted(`${name}=${text}`));
+  parts.push(...bindings(values));
+  if (of) parts.push("--derivative", of);
+  if (mode !== "both") parts.push("--mode", mode);
+  if (seeds && ["both", "forward"].includes(mode)) parts.push("--seed", ...bindings(seeds));
+  return parts.join(" ").replace(/'([\w.=+-]+)'/g, "$1");
+}
+
+// Text for the clipboard; where that is not allowed, in a field to copy from.
+async function copied(text, button, field) {
+  try {
+    await navigator.clipboard.writeText(text);
+    field.hidden = true;
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), 1500);
+  } catch {
+    field.hidden = false;
+    field.value = text;
+    field.select();
+  }
+}
+
+export function shareButtons({ state, viewer }) {
+  const field = h("textarea", {
+    ...{ class: "mgx-copy", readonly: true, hidden: true, rows: "2", "aria-label": "to copy" },
+  });
+  const button = (text, act) => {
+    const made = h(
+      "button",
+      { type: "button", class: "mgx-button", onclick: () => act(made) },
+      text,
+    );
+    return made;
+  };
+  const link = button("Copy link", (own) => copied(location.href, own, field)),
+    command = button("Copy command", (own) => copied(commandOf(state()), own, field));
+  const svg = button("Save SVG", () => {
+    const graph = viewer()?.root.querySelector(".mg-left svg");
+    if (!graph) return;
+    const look = getComputedStyle(viewer().root);
+    const text = pictureOf(graph, [], look.backgroundColor, look.color);
+    savePicture(text, `step-${viewer().step()}`, "svg");
+  });
+  return h("div", { class: "mgx-share" }, link, command, svg, field);
+}

@@ -1,0 +1,83 @@
+// Numbers and formulas as lines of text, as minigrad/trace/text.py writes them.
+
+const WORDS_FOR = { nan: "NaN", inf: "∞", "-inf": "−∞", true: "True", false: "False" };
+
+// 4 significant digits, 6 from 1,000 to a million; a tie is rounded away from zero.
+export function numberText(value) {
+  if (typeof value !== "number" || !Number.isFinite(value))
+    return WORDS_FOR[String(valueOf(value))];
+  if (value === 0) return "0";
+  const size = Math.abs(value),
+    large = size >= 1000 && size < 1e6;
+  const [mantissa, power] = size.toExponential(large ? 5 : 3).split("e"),
+    exponent = Number(power);
+  const sign = value < 0 ? "−" : "";
+  if (exponent < -4 || exponent >= (large ? 6 : 4))
+    return `${sign}${bare(mantissa)}e${exponent < 0 ? "−" : ""}${Math.abs(exponent)}`;
+  return sign + bare(placed(mantissa.replace(".", ""), exponent));
+}
+
+const bare = (text) => (text.includes(".") ? text.replace(/\.?0*$/, "") : text);
+
+function placed(digits, exponent) {
+  if (exponent < 0) return `0.${"0".repeat(-exponent - 1)}${digits}`;
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return `${whole}.${digits.slice(exponent + 1)}`;
+}
+
+// A value of a Trace: what JSON has no number for is a word.
+export function valueOf(value) {
+  if (typeof value !== "number" || Number.isFinite(value)) return value;
+  return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+const OVERDOT = "\u0307",
+  OVERBAR = "\u0304",
+  OVERLINE = "\u0305",
+  ALPHANUMERIC = /[\p{L}\p{N}]/u;
+const SIGN_FOLLOWS = new Set(["=", "(", ",", "·", "/", "×", "@", "→", "←", "+", "−", "+="]);
+const SPACED_OUT = new Set([..."+−·/=×@→≈<>≤≥≠∧∨&|", "+=", "//", "mod", "xor"]);
+
+export function accentedText(base, accent) {
+  const letters = [...base];
+  if (accent === "bar")
+    return letters.length === 1 ? base + OVERBAR : letters.map((one) => one + OVERLINE).join("");
+  const middle = Math.floor((letters.length + 1) / 2);
+  return accent === "dot"
+    ? letters.slice(0, middle).join("") + OVERDOT + letters.slice(middle).join("")
+    : base;
+}
+
+function isSignAt(tokens, i) {
+  const before = tokens[i - 1],
+    alone = !before || (before.t === "op" && SIGN_FOLLOWS.has(before.text));
+  return tokens[i].t === "op" && tokens[i].text === "−" && alone;
+}
+
+function pieceText(token) {
+  if (token.t === "sym") return accentedText(token.base, token.accent) + (token.sub ?? "");
+  if (token.t === "num") return numberText(token.value);
+  if (token.t === "frac") return `${textOf(token.num)}/${textOf(token.den)}`;
+  if (token.t === "sqrt") return `√(${textOf(token.of)})`;
+  if (token.t !== "sup") return token.text;
+  const exponent = textOf(token.exp);
+  return `${textOf(token.base)}^${token.exp.length === 1 ? exponent : `(${exponent})`}`;
+}
+
+// Formula tokens as a line of text.
+export function textOf(tokens) {
+  let out = "";
+  tokens.forEach((token, i) => {
+    let piece = pieceText(token);
+    const last = [...out].at(-1) ?? "";
+    if (isSignAt(tokens, i)) out += piece;
+    else if (token.t === "op" && SPACED_OUT.has(piece)) out += ` ${piece} `;
+    else if (token.t === "op" && piece === ",") out += ", ";
+    else {
+      const closeBy = ALPHANUMERIC.test(last) || [OVERDOT, OVERBAR, OVERLINE].includes(last);
+      if (closeBy && token.t !== "op" && token.t !== "sup") piece = ` ${piece}`;
+      out += piece;
+    }
+  });
+  return out.trim().replace(/\s+/g, " ");
+}
