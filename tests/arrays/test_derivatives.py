@@ -168,7 +168,7 @@ BATCHED = {
 
 
 @pytest.mark.parametrize("name", BATCHED)
-def test_vmap(name: str) -> None:
+def test_a_batch_gives_what_its_examples_give(name: str) -> None:
     """A batch of examples at once, value and gradient, as one after another."""
     function, xs = BATCHED[name], mg.tensor(A)
     want = [function(mg.tensor(a)).numpy() for a in A]

@@ -141,7 +141,7 @@ def linear(x, y):
     return 2 * x + 3 * y
 
 
-def test_jacobian(m):
+def test_examples_of_jacobian(m):
     jacobian = m.autograd.functional.jacobian
     x = m.rand(2, 2)
     j = jacobian(row_sums_of_exp, x)
@@ -184,7 +184,7 @@ def test_constants_and_flags_are_captured_by_a_lambda(m):
     ).tolist() == [[1, 0], [0, 2]]
 
 
-def test_hessian(m):
+def test_examples_of_hessian(m):
     hessian = m.autograd.functional.hessian
     x = m.rand(2, 2)
     h = hessian(sum_of_cubes, x)
@@ -200,7 +200,7 @@ def test_hessian(m):
         hessian(lambda x, y: (x * y.detach()).sum(), (m.rand(2), m.rand(2)), strict=True)
 
 
-def test_vjp(m):
+def test_examples_of_vjp(m):
     vjp = m.autograd.functional.vjp
     x, v = m.rand(4, 4), m.ones(4)
     out, pulled = vjp(row_sums_of_exp, x, v)
@@ -225,7 +225,7 @@ def test_vjp(m):
         vjp(row_sums_of_exp, m.rand(4, 4))
 
 
-def test_jvp(m):
+def test_examples_of_jvp(m):
     jvp = m.autograd.functional.jvp
     x, v = m.rand(4, 4), m.ones(4, 4)
     out, pushed = jvp(row_sums_of_exp, x, v)
@@ -401,7 +401,7 @@ def test_saved_tensors_are_checked(m):
     assert x.grad.tolist() == [2, 2, 2]
 
 
-def test_variable(m):
+def test_examples_of_variable(m):
     data = m.tensor([1.0, 2.0])
     v = m.autograd.Variable(data, requires_grad=True)
     assert (
@@ -519,7 +519,7 @@ def exponential(m):
     return Exp
 
 
-def test_function(m):
+def test_examples_of_function(m):
     x = m.rand(3, requires_grad=True)
     y = exponential(m).apply(x)
     y.sum().backward()
@@ -652,7 +652,7 @@ def profiled(**options):
     return prof
 
 
-def test_profile():
+def test_examples_of_the_profiler():
     prof = profiled()
     counts = {e.key: e.count for e in prof.key_averages()}
     assert (

@@ -287,7 +287,7 @@ def test_mnist_from_a_folder(tmp_path):
 # --------------------------------------------------------------------------------------- small sets
 
 
-def test_disc():
+def test_points_in_the_disc_are_labelled_by_their_radius():
     x, label = disc(20_000, seed=3).tensors
     assert x.shape == (20_000, 2) and x.dtype == mg.float32 and label.dtype == mg.int64
     points = x.numpy().astype(np.float64)
@@ -335,7 +335,7 @@ def test_no_points_and_less(make):
         make(-1)
 
 
-def test_digits():
+def test_digits_are_those_of_scikit_learn():
     load_digits = pytest.importorskip(
         "sklearn.datasets", reason='scikit-learn is not installed: pip install "minigrad[lab]"'
     ).load_digits

@@ -103,7 +103,7 @@ def test_nested_arguments_and_results():
     assert [[block.shape for block in row] for row in h] == [[(2, 2), (2, 3)], [(3, 2), (3, 3)]]
 
 
-def test_extras():
+def test_has_aux_passes_results_through():
     """has_aux: results that are passed through, without history or tangents of the derivative."""
     x = normal(3)
     f = lambda x: ((x**2).sum(), {"twice": 2 * x, "name": "f"})
@@ -297,7 +297,7 @@ def test_linearize_runs_the_function_once():
         push(normal(3))
 
 
-def test_misuse():
+def test_misuse_of_transforms_is_named():
     x = normal(3)
     with pytest.raises(NonScalarError, match=r"one number, got shape \(3,\)"):
         grad(lambda x: x)(x)

@@ -79,7 +79,7 @@ def test_no_case_is_left_out() -> None:
 @in_one_test
 @KNOWN
 @each(RUNNABLE)
-def test_value(case: Case, known: bool) -> None:
+def test_the_graph_computes_the_value(case: Case, known: bool) -> None:
     """The value, and what the graph said of its shape and dtype beforehand."""
     arrays = case.inputs(dtype_of(case))
     xs, y = built(case, arrays, known)
@@ -110,7 +110,7 @@ def test_complex_gradient(case: Case, known: bool) -> None:
 @in_one_test
 @KNOWN
 @each(SMOOTH)
-def test_gradient(case: Case, known: bool) -> None:
+def test_the_graph_of_the_gradient_agrees_with_eager(case: Case, known: bool) -> None:
     compare_gradients(case, known, dtype_of(case))
 
 
@@ -137,7 +137,7 @@ def compare_gradients(case: Case, known: bool, dtype: str) -> None:
 @in_one_test
 @KNOWN
 @each(SMOOTH)
-def test_tangent(case: Case, known: bool) -> None:
+def test_the_graph_of_the_tangent_agrees_with_eager(case: Case, known: bool) -> None:
     arrays = case.inputs(dtype_of(case))
     wanted = case.differentiable()
     vs = {i: checking.direction(arrays[i], 2 + i) for i in wanted}
@@ -192,7 +192,9 @@ def test_second_derivative(case: Case, known: bool) -> None:
 )
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=[pytest.mark.whole])])
 @KNOWN
-def test_broadcast(case: Case, shapes, dtype: str, known: bool) -> None:
+def test_broadcast_empty_and_0d_operands_in_a_graph(
+    case: Case, shapes, dtype: str, known: bool
+) -> None:
     """0-d, empty and broadcast operands: the value, and gradients summed back, of the right
     dtype.
     """

@@ -76,7 +76,7 @@ def wrong_way(ks):
     (wrong_way, 1, "from the first to the last"),
     (lambda ks: (1, 2), 0, "the pullback, which is a function"),
 ])  # fmt: skip
-def test_chains(answer, points, word):
+def test_wrong_chains_get_the_reason(answer, points, word):
     said = check("chain", answer)
     assert said.points == points
     assert word in str(said)
@@ -88,13 +88,13 @@ def test_chains(answer, points, word):
     ("bprop_exp", lambda x, out, dout: (out,), 0, "left out"),
     ("bprop_exp", lambda x, out, dout: (dout * mg.exp(x),), 2, "reads x"),
 ])  # fmt: skip
-def test_rules(name, rule, points, word):
+def test_wrong_rules_get_the_reason(name, rule, points, word):
     said = check(name, rule)
     assert said.points == points, str(said)
     assert word in str(said)
 
 
-def test_choices():
+def test_each_choice_of_grad_operation_is_judged_by_itself():
     every = mg.GradOperation(get_all=True)
     assert check("choices", {"a": mg.GradOperation()}).points == 0.5
     assert "missing" in str(

@@ -75,7 +75,7 @@ def test_tests_for_linearity(test, points, word):
     assert word in str(said)
 
 
-def test_marks():
+def test_what_is_said_of_marked_nodes_names_them():
     assert "all of the first pass" not in str(check("marked", ["v", "v3", "v4", "v6", "v7"]))
     assert "v5 does not dangle: v8 uses it" in str(
         check("marked", ["v", "v3", "v4", "v5", "v6", "v7"])

@@ -107,7 +107,7 @@ def test_frugal_chains(frugal, points, word):
     assert not tracemalloc.is_tracing()
 
 
-def test_segments():
+def test_any_best_number_of_segments_passes():
     assert check(
         "best_segments", lambda n: max(k for k in range(1, n + 1) if n % k == 0 and k * k <= n)
     ).passed

@@ -136,7 +136,7 @@ def test_questions_about_tensors_agree_with_pytorch(m):
         m.is_nonzero(x)
 
 
-def test_conversions(m):
+def test_conversions_give_the_dtype_of_their_name(m):
     x = m.tensor([1.0, 2.0], requires_grad=True)
     for name, dtype in {
         "short": m.int16,
@@ -154,7 +154,7 @@ def test_conversions(m):
     assert m.tensor([1.0], dtype=m.bfloat16).dtype == m.bfloat16
 
 
-def test_devices(m):
+def test_a_device_is_equal_printed_and_compared_as_in_pytorch(m):
     d = m.device("cpu")
     assert (
         d == m.ones(1).device
@@ -174,7 +174,7 @@ def test_devices(m):
     assert m.cuda.device_count() >= 0 and m.cuda.is_available() == (m.cuda.device_count() > 0)
 
 
-def test_shapes(m):
+def test_methods_of_shapes_give_pytorchs_results(m):
     x = m.arange(6.0).reshape(2, 3)
     assert (
         x.shape == m.Size([2, 3]) == (2, 3)
@@ -236,7 +236,7 @@ def test_gradients_flow_through_the_other_names(m):
     assert x.grad.tolist() == [[6, 6]]
 
 
-def test_bits(m):
+def test_bitwise_functions_and_methods_agree(m):
     a, b = m.tensor([12, 10]), m.tensor([10, 6])
     assert m.bitwise_and(a, b).tolist() == a.bitwise_and(b).tolist() == [8, 2]
     assert (

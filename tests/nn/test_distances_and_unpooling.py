@@ -682,7 +682,7 @@ def test_drawing_a_class():
         ),
     ],
 )
-def test_mistakes(call, error, words):
+def test_bad_arguments_of_distances_and_unpooling_are_named(call, error, words):
     with pytest.raises(error, match=words):
         call(mg.tensor(normal(4, 5)))
 

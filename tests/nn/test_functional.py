@@ -51,7 +51,7 @@ ACTIVATIONS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activation(torch, name: str) -> None:
+def test_activations_agree_with_pytorch(torch, name: str) -> None:
     """At kinks and at sizes at which an exponential overflows. (PyTorch keeps the constants of
     some in single precision.)
     """
@@ -91,7 +91,7 @@ def test_more_activations(torch) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
-def test_softmax(torch, name: str) -> None:
+def test_softmax_agrees_with_pytorch(torch, name: str) -> None:
     for shape, dim in [
         ((3, 4), 1),
         ((2, 9, 3), 1),
@@ -116,7 +116,7 @@ def test_softmax(torch, name: str) -> None:
 
 
 @pytest.mark.oracle
-def test_logsumexp(torch) -> None:
+def test_logsumexp_of_infinities_agrees_with_pytorch(torch) -> None:
     for array in (
         normal(3, 4),
         np.array([[1e4, 1e4], [-1e4, -1e4]]),
@@ -134,7 +134,7 @@ def test_logsumexp(torch) -> None:
 
 
 @pytest.mark.oracle
-def test_linear(torch) -> None:
+def test_linear_maps_agree_with_pytorch(torch) -> None:
     for shape in ((5, 3), (2, 5, 3), (3,), (0, 3)):
         agree(torch, lambda F, x, w, b: F.linear(x, w, b), normal(*shape), normal(4, 3), normal(4))
         agree(torch, lambda F, x, w: F.linear(x, w), normal(*shape), normal(4, 3))
@@ -157,7 +157,7 @@ def test_linear(torch) -> None:
 
 
 @pytest.mark.oracle
-def test_embedding(torch) -> None:
+def test_embeddings_agree_with_pytorch(torch) -> None:
     index = np.array([[0, 2, 2], [4, 1, 2]])
     agree(torch, lambda F, i, w: F.embedding(i, w), index, normal(5, 3))
     agree(torch, lambda F, i, w: F.embedding(i, w, padding_idx=2), index, normal(5, 3), order=1)
@@ -183,7 +183,7 @@ def test_embedding_mistakes() -> None:
 
 
 @pytest.mark.oracle
-def test_normalisation(torch) -> None:
+def test_normalisations_agree_with_pytorch(torch) -> None:
     x = normal(4, 6, 3) + 2
     agree(torch, lambda F, x, w, b: F.layer_norm(x, (6, 3), w, b), x, normal(6, 3), normal(6, 3))
     agree(torch, lambda F, x: F.layer_norm(x, (3,)), x)
@@ -236,7 +236,7 @@ CONVOLUTIONS = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("stride", "padding", "dilation", "groups"), CONVOLUTIONS)
-def test_convolution(torch, stride, padding, dilation, groups) -> None:
+def test_convolutions_agree_with_pytorch(torch, stride, padding, dilation, groups) -> None:
     for axes, size, kernel in ((1, (11,), (3,)), (2, (9, 10), (3, 2))):
         agree(
             torch,
@@ -438,7 +438,7 @@ def test_windows_as_columns(torch) -> None:
 
 
 @pytest.mark.oracle
-def test_padding(torch) -> None:
+def test_padding_agrees_with_pytorch(torch) -> None:
     x = normal(2, 3, 5, 6)
     for pad in ((1, 2), (1, 0, 0, 3), (-1, 2, 3, -2), (0, 0), (1, 1, 1, 1, 1, 1)):
         agree(torch, lambda F, x, pad=pad: F.pad(x, pad), x)
@@ -451,7 +451,7 @@ def test_padding(torch) -> None:
 
 
 @pytest.mark.oracle
-def test_resizing(torch) -> None:
+def test_resizing_agrees_with_pytorch(torch) -> None:
     x = normal(2, 3, 5, 6)
     for settings in (
         {"size": (10, 3)},
@@ -700,7 +700,7 @@ def test_cross_entropy_mistakes() -> None:
 
 
 @pytest.mark.oracle
-def test_attention(torch) -> None:
+def test_attention_agrees_with_pytorch(torch) -> None:
     q, k, v = normal(2, 3, 4, 5), normal(2, 3, 6, 5, seed=1), normal(2, 3, 6, 2, seed=2)
     agree(torch, lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), q, k, v)
     agree(

@@ -192,7 +192,7 @@ LAYERS = {
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
 @pytest.mark.parametrize("name", LAYERS)
-def test_layer(torch, name: str) -> None:
+def test_each_layer_agrees_with_pytorch(torch, name: str) -> None:
     make, arrays = LAYERS[name]
     ours, theirs = make(nn), make(torch.nn)
     state = {key: value.numpy().copy() for key, value in theirs.state_dict().items()}
@@ -290,7 +290,7 @@ def test_initial_parameters_have_pytorchs_spread(torch) -> None:
         "uniform_",
     ],
 )
-def test_init(torch, name: str) -> None:
+def test_initial_values_are_spread_as_in_pytorch(torch, name: str) -> None:
     mg.manual_seed(0)
     torch.manual_seed(0)
     for shape in ((80, 60), (60, 80), (30, 20, 3, 3))[: 2 if name == "eye_" else 3]:
@@ -450,7 +450,7 @@ def test_a_copy_of_an_activation_is_of_its_own_class() -> None:
         assert other(mg.tensor([-1.0, 2.0])).tolist() == [-1.0, 4.0]
 
 
-def test_hooks() -> None:
+def test_hooks_change_arguments_and_results() -> None:
     seen: list = []
     model = nn.ReLU()
     first = model.register_forward_pre_hook(

@@ -215,7 +215,7 @@ def test_empty() -> None:
         (lambda x: autograd.expand(x, [2, 4]), mg.errors.ShapeError, "4"),
     ],
 )
-def test_mistakes(call, error, text: str) -> None:
+def test_misuse_of_further_operators_is_named(call, error, text: str) -> None:
     with pytest.raises(error, match=text):
         call(mg.ones(3, 4))
 

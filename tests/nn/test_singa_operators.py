@@ -200,7 +200,7 @@ def leaves(args):
 
 @in_one_test
 @pytest.mark.parametrize(("name", "number"), CALLS, ids=[f"{n}-{i}" for n, i in CALLS])
-def test_operator(name: str, number: int) -> None:
+def test_each_operator_gives_its_value_and_gradients(name: str, number: int) -> None:
     """Values and dtypes; a derivative against central differences where there is one, and none
     where there is none.
     """
@@ -232,7 +232,7 @@ def test_operator(name: str, number: int) -> None:
     assert autograd.gradcheck(through, variables, eps=1e-6, atol=1e-6)
 
 
-def test_split() -> None:
+def test_split_gives_the_parts_and_joins_their_gradients() -> None:
     x = mg.tensor(BATCH, requires_grad=True)
     for a, b in zip(autograd.split(x, 2, [1, 3]), (BATCH[..., :1], BATCH[..., 1:]), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b)
@@ -435,7 +435,7 @@ def test_dropout_follows_the_switch(training) -> None:
         autograd.dropout(x, 1.0)
 
 
-def test_mistakes() -> None:
+def test_misuse_of_operators_is_named() -> None:
     with pytest.raises(mg.errors.ShapeError, match="add_bias"):
         autograd.add_bias(mg.zeros(3, 4), mg.zeros(3))
     with pytest.raises(ValueError, match="axis"):

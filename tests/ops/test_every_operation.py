@@ -74,7 +74,7 @@ def compare_value(case: Case, dtype: str) -> None:
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @each(*REAL)
-def test_value(case: Case, dtype: str) -> None:
+def test_the_value_is_that_of_the_definition(case: Case, dtype: str) -> None:
     compare_value(case, dtype)
 
 
@@ -223,7 +223,7 @@ def broadcasts(case: Case) -> bool:
 
 @in_one_test
 @each(*ANY_SHAPE)
-def test_shapes(case: Case) -> None:
+def test_numbers_empty_arrays_and_missing_axes(case: Case) -> None:
     """Numbers, empty arrays, axes of size 1, missing axes: value, derivatives, and gradients in
     the operand's own shape.
     """

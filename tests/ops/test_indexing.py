@@ -62,7 +62,7 @@ def index_for(lib, index):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", INDICES)
-def test_reading(torch, name: str) -> None:
+def test_reading_agrees_with_pytorch(torch, name: str) -> None:
     """Value, gradient (elements that were read twice get both contributions) and second
     derivative.
     """

@@ -39,7 +39,7 @@ def test_corners_of_one_input(torch, name: str) -> None:
 
 
 @pytest.mark.oracle
-def test_softplus(torch) -> None:
+def test_softplus_agrees_with_pytorch_far_out(torch) -> None:
     """PyTorch's softplus becomes the identity above 20, which differs from ln(1 + e to the x) by
     less than 3e-9.
     """
@@ -71,7 +71,7 @@ def test_nan_wins(torch, name: str) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("rounding", [None, "floor", "trunc"])
-def test_division(torch, rounding) -> None:
+def test_rounded_division_agrees_with_pytorch(torch, rounding) -> None:
     compare(torch, lambda lib, a, b: lib.div(a, b, rounding_mode=rounding), LEFT, RIGHT)
 
 

@@ -27,7 +27,7 @@ DIMS = [0, 1, -1, (0, 2), (-1, 0), (0, 1, 2), (), (1,)]
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions(torch, name: str, dim, keepdim: bool) -> None:
+def test_reductions_agree_with_pytorch(torch, name: str, dim, keepdim: bool) -> None:
     """dim=() means all axes."""
     compare(torch, lambda lib, x: getattr(lib, name)(x, dim, keepdim=keepdim), normal(2, 3, 4))
 

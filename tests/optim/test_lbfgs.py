@@ -156,7 +156,7 @@ def test_an_overflowing_step_is_taken_back() -> None:
     assert abs(x.item() - 1) < 1e-4
 
 
-def test_mistakes() -> None:
+def test_misuse_of_lbfgs_is_named() -> None:
     x = mg.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match="needs a closure that clears the gradients"):
         optim.LBFGS([x]).step()

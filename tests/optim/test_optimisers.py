@@ -71,7 +71,7 @@ def run(library, optimiser, params, steps: int, first: int = 0) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("name", "settings"), OPTIMISERS)
-def test_steps(torch, name: str, settings: dict, dtype: str) -> None:
+def test_fifteen_steps_agree_with_pytorch(torch, name: str, settings: dict, dtype: str) -> None:
     ours = [mg.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
     theirs = [torch.tensor(a.astype(dtype), requires_grad=True) for a in BEGIN]
     mine, other = (
@@ -215,7 +215,7 @@ def test_the_closure_recomputes_the_loss() -> None:
         (lambda w: optim.lr_scheduler.StepLR(w, 3), TypeError, "Optimizer"),
     ],
 )
-def test_mistakes(call, error, text: str) -> None:
+def test_bad_settings_of_optimisers_are_named(call, error, text: str) -> None:
     with pytest.raises(error, match=text):
         call(mg.ones(2, requires_grad=True))
 
@@ -272,7 +272,9 @@ def test_rules_under_singas_names(
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", [1.0, 2.0, 3.0, math.inf])
 @pytest.mark.parametrize("limit", [0.5, 100.0])
-def test_clipping(torch, kind: float, limit: float) -> None:
+def test_clipped_gradients_and_their_norm_agree_with_pytorch(
+    torch, kind: float, limit: float
+) -> None:
     ours, theirs = (
         [mg.tensor(a, requires_grad=True) for a in BEGIN],
         [torch.tensor(a, requires_grad=True) for a in BEGIN],
@@ -393,7 +395,7 @@ def test_a_tensor_as_a_setting_is_its_number(name: str) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
-def test_schedule(torch, name: str, settings: dict) -> None:
+def test_schedules_agree_with_pytorch(torch, name: str, settings: dict) -> None:
     w, v = mg.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
     mine, other = optim.SGD([w], 0.5), torch.optim.SGD([v], 0.5)
     ours, theirs = (

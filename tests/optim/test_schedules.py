@@ -410,7 +410,9 @@ def test_a_group_that_joins() -> None:
             "min_lr has 1 values, and the optimiser 2 groups"),
     ],
 )  # fmt: skip
-def test_mistakes(call: Callable[[Any, Any], Any], error: type[Exception], text: str) -> None:
+def test_bad_settings_of_schedules_are_named(
+    call: Callable[[Any, Any], Any], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         call(mg.optim.lr_scheduler, optimiser(mg))
 

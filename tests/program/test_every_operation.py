@@ -194,7 +194,7 @@ def test_kernels_on_special_values_and_long_arrays(name: str, dtype: str) -> Non
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 1.0, 2.0, 3.0])
-def test_powers(n: float, dtype: str) -> None:
+def test_powers_are_replayed_bit_by_bit(n: float, dtype: str) -> None:
     """Every exponent for which NumPy has a fast path, and some for which it has none."""
     x = mg.tensor(np.resize(np.array([*SPECIAL[:7], 2.5, -0.5], dtype), (50, 11)))
     f = lambda x: x**n + 0
@@ -204,7 +204,7 @@ def test_powers(n: float, dtype: str) -> None:
         assert bits(program(x)) == want, program.source()
 
 
-def test_bfloat16() -> None:
+def test_bfloat16_is_replayed_bit_by_bit() -> None:
     """A dtype that NumPy does not know itself is replayed too."""
     pytest.importorskip("ml_dtypes")
     x = mg.tensor(np.linspace(-2, 2, 12), dtype=bfloat16_dtype())

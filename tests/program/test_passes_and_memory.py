@@ -123,7 +123,7 @@ def sound() -> dict[str, Any]:
     }
 
 
-def test_checks() -> None:
+def test_each_kind_of_damage_to_a_program_is_named() -> None:
     """A sound program passes and runs; each kind of damage is found and named."""
     x = tensor(2, 2)
     program = Program(**sound()).check()

@@ -100,7 +100,7 @@ def test_an_expression_over_several_lines():
     ]
 
 
-def test_lambdas():
+def test_the_source_of_each_step_of_a_lambda_is_found():
     assert excerpts(traced(lambda x: x * mg.sin(x), 1.0)) == ["mg.sin(x)", "x * mg.sin(x)"]
     trace = traced(
         lambda x: x

@@ -26,11 +26,11 @@ from minigrad.watch import trace_function
         ({"shape": [1], "dtype": "complex128", "sample": [{"re": 0.5, "im": 0.25}]}, "[0.5+0.25i]"),
     ],
 )  # fmt: skip
-def test_numbers(value, text):
+def test_numbers_are_written_in_a_few_digits(value, text):
     assert number(value) == text
 
 
-def test_formulas():
+def test_formulas_are_written_as_plain_text():
     sym = lambda base, sub=None, accent=None: (
         {"t": "sym", "base": base}
         | ({"sub": sub} if sub else {})
