@@ -1,4 +1,4 @@
-"""Two Traces on one clock, and the first step at which they part.
+"""Two Traces as one graph, and the first step at which they part.
 
 Two Traces agree if they have the same values in all that both tell, whatever their text and names
 (:func:`minigrad.trace.first_divergence`). So a student's engine may be laid beside the reference,
@@ -8,25 +8,34 @@ and a right answer in another legal order is no difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from minigrad.viz.hosts import Shown, kernel_runs
 from minigrad.viz.layout import with_layout
-from minigrad.viz.reading import check
+from minigrad.viz.numbers import short
+from minigrad.viz.reading import check, column_of
 from minigrad.viz.speech import difference
-from minigrad.viz.texts import words
+from minigrad.viz.texts import Words, words
+from minigrad.viz.union import union
 
-from minigrad.trace import first_divergence
+from minigrad.trace import Divergence, first_divergence
+from minigrad.trace.diff import agree
+
+TOLERANCES = {"rtol": 1e-6, "atol": 1e-9}
+TOLD = ("kind", "step", "node", "column", "expected", "got", "edge")
+"""What of a difference the viewer is told."""
 
 
 class Comparison(Shown):
-    """Two Traces, one below the other. ``divergence`` is the first difference, or None."""
+    """Two Traces as one graph. ``divergence`` is the first difference, or None."""
 
     def __init__(
         self,
         first: Mapping[str, Any],
         second: Mapping[str, Any],
         names: Sequence[str] | None = None,
+        reference: bool = True,
         **options: Any,
     ):
         check(first)
@@ -35,54 +44,62 @@ class Comparison(Shown):
         names = [t("pairFirst"), t("pairSecond")] if names is None else names
         if len(names) != 2:
             raise ValueError(f"compare: names must be two texts, got {list(names)}")
-        self.divergence = first_divergence(
-            dict(first),
-            dict(second),
-            **{k: options.pop(k) for k in ("rtol", "atol") if k in options},
-        )
+        within = {k: options.pop(k, default) for k, default in TOLERANCES.items()}
+        self.divergence = first_divergence(*_of_shared_columns(first, second), **within)
+        self._reference, self._names = reference, [str(name) for name in names]
+        both = with_layout(union(first, second, partial(agree, **within), str(names[1])))
         found = self.divergence
         parted = None
         if found is not None:
-            order = [n["id"] for n in _ordered(first)], [n["id"] for n in _ordered(second)]
-            at = order[0].index(found.node) if found.node in order[0] else -1
-            other = order[1][at] if 0 <= at < len(order[1]) else None
-            parted = {
-                "step": found.step,
-                "node": found.node,
-                "other": other,
-                "column": found.column,
-                "say": found.say,
-            }
-            parted |= {
-                "kind": found.kind,
-                "expected": found.expected,
-                "got": found.got,
-                "edge": found.edge,
+            parted = {key: getattr(found, key) for key in TOLD} | {
+                "say": self._said(found, words()),
+                "reference": reference,
             }
         document = {
             "schema": "minigrad.pair/1",
-            "first": with_layout(first),
-            "second": with_layout(second),
+            "union": both,
             "difference": parted,
-            "names": [str(name) for name in names],
+            "names": self._names,
         }
-        super().__init__(document, document["first"], f"{names[0]} · {names[1]}", **options)
+        self.first = first
+        super().__init__(document, both, f"{names[0]} · {names[1]}", **options)
+
+    def _said(self, found: Divergence, t: Words) -> str:
+        """The difference as a sentence; where neither Trace is the right one, without a verdict."""
+        plain = found.node is not None and found.column is not None
+        if self._reference or not plain:
+            return found.say
+        values = {"first": short(found.expected), "second": short(found.got)}
+        place = {"column": t(str(found.column)), "node": found.node}
+        first, second = self._names
+        return t("pairPlain", **place, **values, a=first, b=second)
 
     def __repr__(self) -> str:
-        return difference(self.document["first"], self.divergence, words(self._lang))
+        t, found = words(self._lang), self.divergence
+        if found is None or self._reference:
+            return difference(self.first, found, t)
+        said = self._said(found, t)
+        return (
+            t("pairIs", say=said)
+            if found.step is None
+            else t("pairAt", step=found.step + 1, say=said)
+        )
 
 
 def compare(
     first: Mapping[str, Any],
     second: Mapping[str, Any],
     names: Sequence[str] | None = None,
+    reference: bool = True,
     **options: Any,
 ) -> Any:
-    """Show two Traces on one clock, with the first difference marked in both and a way to jump to
-    it.
+    """Show two Traces as one graph on the first one's clock: what agrees is quiet, what differs has
+    both values, and the first difference stands above, with a sentence.
 
     Args:
         first: the reference. second: the Trace that is compared with it.
+        reference: whether the first is right (a student's engine beside it). If False, the
+        difference is told without a verdict: before and after a step of training.
         names: how the two are called; "first" and "second" if not given, in the stepper's language.
         options: ``rtol`` and ``atol`` of the comparison; ``step``, ``lang`` and ``views`` of the
         stepper.
@@ -95,7 +112,7 @@ def compare(
         minigrad.viz.reading.TraceError: one of them is not a Trace.
         ValueError: not two names; an unknown view or language.
     """
-    found = Comparison(first, second, names, **options)
+    found = Comparison(first, second, names, reference, **options)
     if kernel_runs():
         try:
             from minigrad.viz.widget import Pair
@@ -105,9 +122,15 @@ def compare(
     return found
 
 
-def _ordered(trace: Mapping[str, Any]) -> list[Any]:
-    """The nodes as :func:`minigrad.trace.first_divergence` matches them: by birth within their
-    kind.
+def _of_shared_columns(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The two Traces as they are compared: where each has a column of its own (forward mode beside
+    reverse mode), only what both compute.
     """
-    rank = {"input": 0, "param": 1, "const": 2}
-    return sorted(trace["nodes"], key=lambda n: rank.get(n["kind"], 3))
+    keys = [{c["key"] for c in trace["columns"]} for trace in (first, second)]
+    if not (keys[0] - keys[1] and keys[1] - keys[0]):
+        return [dict(first), dict(second)]
+    shared = keys[0] & keys[1]
+    return [
+        {**trace, "steps": [step for step in trace["steps"] if column_of(step) in shared]}
+        for trace in (first, second)
+    ]

@@ -180,7 +180,7 @@ class Pair(Stepper):
         return dict(trace)
 
     def _length(self) -> int:
-        return len(self.trace["first"]["steps"])
+        return len(self.trace["union"]["steps"])
 
     def __repr__(self) -> str:
         return repr(self._comparison)

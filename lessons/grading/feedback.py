@@ -36,7 +36,7 @@ class Line(NamedTuple):
 @dataclass
 class Feedback:
     """The result of a check. points of possible: what it is worth; trace and step: what to show,
-    and where the viewer should stand.
+    and where the viewer should stand; reference: the right Trace to show beside it as one graph.
     """
 
     title: str
@@ -51,6 +51,7 @@ class Feedback:
     printed: str = ""
     trace: dict[str, Any] | None = None
     step: int = 0
+    reference: dict[str, Any] | None = None
 
     @property
     def passed(self) -> bool:
@@ -131,7 +132,12 @@ class Feedback:
             from minigrad import viz
         except ImportError:
             return ""
-        return str(viz.iframe(self.trace, self.step)._repr_html_())
+        if self.reference is None:
+            return str(viz.iframe(self.trace, self.step)._repr_html_())
+        from minigrad.viz.compare import Comparison
+
+        names = ("minigrad", "yours")
+        return Comparison(self.reference, self.trace, names, step=self.step)._repr_html_()
 
 
 def trouble(title: str, say: str) -> Feedback:

@@ -61,13 +61,13 @@ def first_divergence(
         for i, s in enumerate(reference["steps"])
         for node, column, _ in s["writes"]
     }
-    agree = functools.partial(_agree, rtol=rtol, atol=atol)
+    close = functools.partial(agree, rtol=rtol, atol=atol)
     for i, step in enumerate(reference["steps"]):
         sent_in = _EDGE_COLUMNS.get(step["phase"])
         for part in step.get("contribs", []) if sent_in else []:
             got = their_parts.get((str(sent_in), edge_twin[part["edge"]]))
-            if got is not None and not agree(part["product"], got["product"]):
-                say = _wrong_part(reference, step, part, got, agree)
+            if got is not None and not close(part["product"], got["product"]):
+                say = _wrong_part(reference, step, part, got, close)
                 return Divergence(
                     "value",
                     step["node"],
@@ -86,14 +86,14 @@ def first_divergence(
             if got is None:
                 say = f"the {name} of {node} was never computed; it should be {number(expected)}."
                 return Divergence("missing", node, column, i, expected, None, say)
-            if not agree(expected, got):
+            if not close(expected, got):
                 say = f"the {name} of {node} should be {number(expected)}, but is {number(got)}."
                 arrived = [
                     parts[column, e["id"]]["product"]
                     for e in reference["edges"]
                     if e["src"] == node and (column, e["id"]) in parts
                 ]
-                say += _hint(column, expected, got, arrived, agree)
+                say += _hint(column, expected, got, arrived, close)
                 return Divergence("value", node, column, i, expected, got, say)
     return None
 
@@ -212,7 +212,7 @@ def _listed(names: list[str]) -> str:
     return " and ".join(names) if names else "nothing"
 
 
-def _agree(a: Any, b: Any, rtol: float, atol: float) -> bool:
+def agree(a: Any, b: Any, rtol: float, atol: float) -> bool:
     """Whether two values are equal within tolerance, in all that both Traces tell of them."""
     if isinstance(a, dict) and isinstance(b, dict) and a.get("shape") != b.get("shape"):
         return False

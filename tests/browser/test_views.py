@@ -1008,27 +1008,6 @@ def test_the_jacobian_fills_by_columns_and_by_rows_on_one_clock(show):
     )
 
 
-def test_two_traces_move_together_and_the_first_difference_is_marked(show, visit):
-    reference = trace_function(f, 2.0, 5.0)
-    wrong = copy.deepcopy(reference)
-    for step in wrong["steps"]:
-        if step["phase"] == "accumulate":
-            step["writes"][0][2] = step["contribs"][0]["product"]
-    shown = viz.compare(reference, wrong, names=("reference", "mine"))
-    viewer = show(shown.to_html())
-    page = visit.page
-    assert "they must be added" in page.locator(".mg-strip").inner_text()
-    page.get_by_role("button", name="Go to the first difference").click()
-    both = [page.locator("section.mg-root").nth(i) for i in range(2)]
-    assert [step_of(v) for v in both] == [shown.divergence.step + 1] * 2
-    assert [v.locator("td.mg-differs").inner_text() for v in both] == ["1.716", "2"]
-    both[1].get_by_role("button", name="Back").click()
-    assert step_of(both[0]) == shown.divergence.step
-    viewer.locator(".mg-bar .mg-slider").focus()
-    page.keyboard.press("Home")
-    assert step_of(both[1]) == 0
-
-
 def test_traces_that_agree_say_so(show, visit):
     trace = trace_function(f, 2.0, 5.0)
     show(viz.compare(trace, trace).to_html())

@@ -190,9 +190,9 @@ def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
     ] == [["3", "2", "−0.4161", "0"]] * 2
 
     # two Traces
-    viewer, other = notebook.viewer("compare"), notebook.viewer("compare", 1)
+    viewer = notebook.viewer("compare")
     page.get_by_role("button", name="Go to the first difference").click()
-    assert [v.locator("td.mg-differs").inner_text() for v in (viewer, other)] == ["1.716", "2"]
+    assert viewer.locator("td.mg-differs").inner_text() == "1.716 ≠ 2"
 
     # an input is dragged: the kernel traces again at once, and the reader stays at the same step
     viewer = notebook.viewer("sliders")

@@ -235,7 +235,7 @@ def test_nan_and_infinity_are_wrong_and_can_be_shown(wrong):
     feedback = judged("sin", lambda a, da: wrong, lambda a, g: wrong)
     assert feedback.points == 0
     assert_first_wrong_step(feedback, "sin")
-    assert "<iframe" in feedback._repr_html_()
+    assert "minigrad.pair/1" in feedback._repr_html_(), "beside the right Trace, as one graph"
 
 
 def test_one_rule_done_is_worth_its_half():

@@ -99,6 +99,9 @@ def boxes(trace: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
             widest[node] = max(
                 widest.get(node, 0), *(len(line) for line in lines_of(value, shapes[node]))
             )
+    for node, _, theirs in trace.get("beside", {}).get("cells", ()):  # "5.5 ≠ 5"
+        other = len(brief(theirs)) if kind_of(shapes[node]) == "line" else 0
+        widest[node] = widest.get(node, 0) + 3 + other
     out: dict[str, tuple[float, float]] = {}
     for node in trace["nodes"]:
         small = caption(node)

@@ -336,6 +336,7 @@ class _Asked:
                         continue
                     step = theirs["steps"][index]
                     feedback.trace, feedback.step = theirs, index + 1
+                    feedback.reference = reference
                     place = f"step {index + 1} of {len(theirs['steps'])}"
                     feedback.lines.append(
                         Line(

@@ -13,6 +13,7 @@ import {
   shapeText,
 } from "./arrays.js";
 import { s, setText } from "./dom.js";
+import { brief } from "./numbers.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
 const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;
@@ -163,9 +164,14 @@ function drawRows(columns, box, top, shape) {
       at: 0,
       text: "",
     };
-    row.show = (given) => {
-      const lines = linesOf(given, shape),
+    // theirs: the value of another Trace beside this one, where it differs
+    row.show = (given, theirs) => {
+      const unlike = given !== undefined && theirs !== undefined,
+        found = linesOf(given, shape),
+        other = theirs === null ? "∅" : brief(theirs),
+        lines = unlike && kind === "line" ? [`${found[0]} ≠ ${other}`] : found,
         text = lines.join("\n");
+      row.row.classList.toggle("mg-unlike-value", unlike);
       if (text === row.text) return;
       row.text = text;
       if (lines.length === 1) setText(value, lines[0]);

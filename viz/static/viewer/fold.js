@@ -53,6 +53,11 @@ export const keeps = ({ nodes, columns, steps }) =>
 
 export const columnOf = (step) => step.writes?.[0]?.[1] ?? constants.phases[step.phase] ?? "v";
 
+// Of a Trace that stands beside another one: the other's values where they differ, null where it
+// has none.
+export const cellsBeside = ({ beside }) =>
+  new Map((beside?.cells ?? []).map(([node, column, value]) => [key(node, column), value]));
+
 // What is wrong with a document, as a sentence; null when it can be shown.
 export function problem(trace) {
   const kind = trace === null ? "null" : Array.isArray(trace) ? "list" : typeof trace,

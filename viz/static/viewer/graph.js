@@ -13,7 +13,7 @@ import {
   stageOf,
 } from "./cards.js";
 import { h, iconButton, listenPinch, listenWheel, motion, s } from "./dom.js";
-import { columnOf, keeps, key } from "./fold.js";
+import { cellsBeside, columnOf, keeps, key } from "./fold.js";
 import { columnName, headingRuns, nodeName, plain } from "./formulas.js";
 import {
   MANY,
@@ -106,6 +106,7 @@ export function drawGraph(
   const keeping = keeps(trace),
     frees = trace.steps.some((step) => step.free?.length);
   const growing = trace.steps.some((step) => step.add?.length);
+  const theirs = cellsBeside(trace);
   let entered = [], // groups that are open because a step is at work in them
     at = null, // the node that it is about
     flat = null,
@@ -479,12 +480,14 @@ export function drawGraph(
       if (!card) continue;
       for (const column of columns) {
         const value = state.get(key(node.id, column.key));
-        card.rows.get(column.key).show(preview?.get(key(node.id, column.key)) ?? value);
+        const shownValue = preview?.get(key(node.id, column.key)) ?? value;
+        card.rows.get(column.key).show(shownValue, theirs.get(key(node.id, column.key)));
         if (value !== undefined) spoken.push(`${columnName(column, t)} ${short(value)}`);
       }
       const unborn = group
         ? group.leaves.every((leaf) => state.unborn.has(leaf))
         : state.unborn.has(id);
+      if (trace.beside) beside(card, group ? group.leaves : [id], state);
       card.group.classList.toggle("mg-bare", !spoken.length);
       card.group.classList.toggle("mg-unborn", unborn);
       card.group.classList.toggle("mg-freed", state.freed.has(id));
@@ -537,6 +540,18 @@ export function drawGraph(
       .find((e) => e.broadcast && wires.has(e.id));
     if (spread && columnOf(step) === "g") said.push([wires.get(spread.id), t("summed")]);
     label(said);
+  }
+
+  // Beside another Trace: whether what is known of some nodes agrees with it.
+  function beside(card, ids, state) {
+    const cells = ids.flatMap((id) => columns.map((c) => key(id, c.key))),
+      known = cells.filter((one) => state.has(one)),
+      differs = known.some((one) => theirs.has(one)),
+      side = ids.every((id) => id in trace.beside.only) ? trace.beside.only[ids[0]] : null;
+    card.group.classList.toggle("mg-unlike", differs);
+    card.group.classList.toggle("mg-agrees", known.length > 0 && !differs && side === null);
+    card.group.classList.toggle("mg-only-first", side === 0);
+    card.group.classList.toggle("mg-only-second", side === 1);
   }
 
   // Before a step: which node it is about.

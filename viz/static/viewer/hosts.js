@@ -2,7 +2,8 @@
 // sliders. Each becomes a viewer on one clock.
 
 import { h } from "./dom.js";
-import { short } from "./numbers.js";
+import { labelOf, math } from "./formulas.js";
+import { brief, short } from "./numbers.js";
 import { keepKeys } from "./quiet.js";
 import { translator } from "./texts.js";
 import { failure, mountTrace } from "./viewer.js";
@@ -16,7 +17,7 @@ export function mount(el, document_, options = {}) {
 // another that is made of the same.
 export function madeOf(document_) {
   const { nodes, edges, steps, columns, schema, inputs, templates } =
-    document_.first ?? document_.templates?.[0]?.trace ?? document_;
+    document_.union ?? document_.templates?.[0]?.trace ?? document_;
   const many = [nodes, edges, steps, columns, inputs, templates].map((list) => list?.length ?? 0);
   return [schema, ...many, nodes?.at(-1)?.id].join(" ");
 }
@@ -30,82 +31,63 @@ export const failed = (el, error, options = {}) =>
     options,
   );
 
-// Two Traces, one below the other; moving in one moves the other to the same step. Where they part
-// is marked in both.
-// Long: a closure, whose functions share these elements and the state.
-function mountPair(el, { first, second, difference, names }, options) {
+// Two Traces as one graph, on the clock of the first. Above it the first difference, with both
+// values.
+function mountPair(el, { union, difference, names }, options) {
   const t = translator(options.lang),
-    places = [h("div"), h("div")],
-    viewers = [];
-  const said = h(
-    "p",
-    { class: "mg-sumup", role: "status" },
-    difference ? whereTheyPart(difference, differenceText(first, difference, t), t) : t("pairSame"),
-  );
-  const jump =
-    difference &&
-    difference.step !== null &&
-    h(
-      "button",
-      { type: "button", class: "mg-fold", onclick: () => go(difference.step + 1) },
-      t("pairJump"),
-    );
-  const bar = h(
-    "div",
-    {
-      class: "mg-root mg-strip",
-      "data-theme": options.theme,
-      lang: t.lang,
-    },
-    said,
-    jump,
-  );
-  const root = h(
-    "section",
-    { class: "mg-pair", "aria-label": t("pair") },
-    bar,
-    places.map((place, i) => [h("p", { class: "mg-pairname" }, names?.[i] ?? ""), place]),
-  );
+    place = h("div"),
+    bar = differenceBox(union, difference, names, t, (k) => viewer.go(k)),
+    root = h("section", { class: "mg-pair", "aria-label": t("pair") }, bar, place);
+  if (options.theme) bar.dataset.theme = options.theme;
   el.replaceChildren(keepKeys(root));
-  function go(k, tell = true) {
-    viewers.forEach((viewer) => viewer.go(Math.min(k, viewer.length)));
-    if (tell) options.onStep?.(viewers[0].step());
-  }
-  const kept = [...(options.kept?.both ?? [])];
-  for (const [i, trace] of [first, second].entries()) {
-    const differs = difference?.node && {
-      node: i ? (difference.other ?? difference.node) : difference.node,
-      column: difference.column,
-    };
-    viewers.push(
-      mountTrace(places[i], trace, {
-        ...options,
-        heading: false,
-        differs,
-        kept: kept[i],
-        onKeep: (state) => {
-          kept[i] = state;
-          options.onKeep?.({ both: [...kept] });
-        },
-        onStep: (k) => {
-          viewers[1 - i]?.go(Math.min(k, viewers[1 - i].length));
-          options.onStep?.(viewers[0].step());
-        },
-      }),
-    );
-  }
+  const { node, column } = difference ?? {},
+    differs = node ? { node, column } : null;
+  const viewer = mountTrace(place, union, { ...options, heading: false, differs });
   return {
-    go,
+    ...viewer,
     root,
-    length: viewers[0].length,
-    step: () => viewers[0].step(),
-    views: () => viewers[0].views(),
     theme: (name) =>
-      [bar, ...viewers.map((v) => v.root)].forEach((e) => {
+      [bar, viewer.root].forEach((e) => {
         e.dataset.theme = name;
       }),
-    destroy: () => viewers.forEach((v) => v.destroy()),
   };
+}
+
+function differenceBox(union, difference, names, t, go) {
+  const said = difference
+      ? whereTheyPart(difference, differenceText(union, difference, t, names), t)
+      : t("pairSame"),
+    { node, column, step, expected, got } = difference ?? {},
+    known = union.nodes.find((one) => one.id === node);
+  const accent = { d: "dot", g: "bar" }[column],
+    value = (name, shown) =>
+      h("div", null, h("dt", null, name), h("dd", null, shown ?? t("pairMissingValue")));
+  const large =
+    known &&
+    column &&
+    h(
+      "div",
+      { class: "mg-parted" },
+      math([{ t: "sym", ...labelOf(known), accent }]),
+      h("dl", null, value(names[0], brief(expected, 24)), value(names[1], brief(got, 24) || null)),
+    );
+  const jump =
+    Number.isInteger(step) &&
+    h("button", { type: "button", class: "mg-fold", onclick: () => go(step + 1) }, t("pairJump"));
+  const sides = new Set(Object.values(union.beside?.only ?? {})),
+    legend = [
+      union.beside?.cells.length > 0 && t("pairDiffers"),
+      sides.has(0) && t("pairOnly", { name: names[0] }),
+      sides.has(1) && t("pairOnlySecond", { name: names[1] }),
+    ].filter(Boolean);
+  return h(
+    "div",
+    { class: "mg-root mg-strip", lang: t.lang },
+    large,
+    h("p", { class: "mg-sumup", role: "status" }, said),
+    jump,
+    legend.length > 0 && h("p", { class: "mg-pairname" }, legend.join(" · ")),
+  );
 }
 
 // Traces that differ in their make, and not in a number, part at no step.
@@ -114,8 +96,13 @@ const whereTheyPart = ({ step }, say, t) =>
 
 // The difference as a sentence. Python brings it in English; in another language it is
 // written from what it says as data.
-function differenceText(trace, { say, kind, node, column, expected, got, edge }, t) {
+function differenceText(trace, difference, t, names) {
+  const { say, kind, node, column, expected, got, edge, reference } = difference;
   if (!t.foreign) return say;
+  if (reference === false && node && column) {
+    const both = { first: short(expected), second: short(got), a: names[0], b: names[1] };
+    return t("pairPlain", { column: t(column), node, ...both });
+  }
   if (node === null || node === undefined || column === null || column === undefined)
     return t("pairStructure", { node: node ?? "" });
   const along = trace.edges.find((e) => e.id === edge),

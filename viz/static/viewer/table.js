@@ -1,7 +1,7 @@
 // The table: a row for each node (or closed group) on view, a column for each pass.
 
 import { h, motion, nodeAt, setText } from "./dom.js";
-import { key } from "./fold.js";
+import { cellsBeside, key } from "./fold.js";
 import { captionOf, columnMark, columnName, labelOf, math, nodeName } from "./formulas.js";
 import { operationsIn } from "./groups.js";
 import { brief, full } from "./numbers.js";
@@ -16,7 +16,8 @@ export function drawTable(trace, t, jumpTo, graph) {
   const { nodes, columns, steps } = trace,
     byId = new Map(nodes.map((node) => [node.id, node])),
     body = h("tbody");
-  const text = (value) => brief(value, WIDE);
+  const text = (value) => brief(value, WIDE),
+    theirs = cellsBeside(trace);
   let rows = new Map(),
     marked = [];
 
@@ -95,6 +96,12 @@ export function drawTable(trace, t, jumpTo, graph) {
       widest.set(column, Math.max(widest.get(column), Array.from(said).length));
       linesIn.set(id, Math.max(linesIn.get(id) ?? 1, foldedLines(said)));
     }
+  for (const [id, column] of trace.beside?.cells ?? []) {
+    const said = steps.findLast((step) => step.writes?.some((w) => w[0] === id && w[1] === column));
+    const own = text(said?.writes.find((w) => w[0] === id && w[1] === column)[2]),
+      other = text(theirs.get(key(id, column)) ?? undefined);
+    widest.set(column, Math.max(widest.get(column), own.length + 3 + other.length));
+  }
   const heads = columns.map((c) =>
     h(
       "th",
@@ -135,7 +142,11 @@ export function drawTable(trace, t, jumpTo, graph) {
         row.classList.toggle("mg-unborn", state.unborn.has(source));
         for (const [column, cell] of cells) {
           const value = state.get(key(source, column));
-          if (setText(cell, text(value))) cell.title = value === undefined ? "" : full(value);
+          const other = theirs.get(key(source, column)),
+            unlike = value !== undefined && other !== undefined,
+            said = unlike ? `${text(value)} ≠ ${other === null ? "∅" : text(other)}` : text(value);
+          cell.classList.toggle("mg-unlike-value", unlike);
+          if (setText(cell, said)) cell.title = value === undefined ? "" : full(value);
         }
       }
       if (!step) return;

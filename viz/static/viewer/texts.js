@@ -286,6 +286,11 @@ export const TEXTS = {
     pairEdge: "{sender} should send {expected} to the {column} of {node}, but sends {got}.",
     pairStructure: "the two graphs differ at {node}.",
     pairSign: "The sign is wrong.",
+    pairPlain: "{column} of {node}: {first} in {a}, {second} in {b}.",
+    pairOnly: "dashed: only in {name}",
+    pairOnlySecond: "dotted: only in {name}",
+    pairDiffers: "≠ differs",
+    pairMissingValue: "nothing",
 
     inputs: "Inputs",
     tracing: "Tracing again …",
@@ -583,6 +588,11 @@ export const TEXTS = {
     pairEdge: "从 {sender} 沿边传给 {node} 的{column}贡献应为 {expected}，却是 {got}。",
     pairStructure: "两个计算图在 {node} 处不同。",
     pairSign: "符号错了。",
+    pairPlain: "{node} 的{column}：{a} 为 {first}，{b} 为 {second}。",
+    pairOnly: "虚线：仅在 {name} 中",
+    pairOnlySecond: "点线：仅在 {name} 中",
+    pairDiffers: "≠ 不同",
+    pairMissingValue: "无",
 
     inputs: "输入",
     tracing: "正在重新求值 ……",

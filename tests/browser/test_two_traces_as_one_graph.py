@@ -1,0 +1,139 @@
+"""Two Traces as one graph: what agrees is quiet, the first difference stands above it with both
+values."""
+
+import copy
+
+import pytest
+
+import minigrad as mg
+from minigrad import viz
+from minigrad.trace import validate
+from minigrad.watch import trace_function
+from tests.browser.conftest import to
+
+
+def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return trace_function(f, 2.0, 5.0, mode="reverse")
+
+
+def overwriting(trace):
+    """An engine that puts the newest contribution in the place of the sum."""
+    wrong = copy.deepcopy(trace)
+    for step in wrong["steps"]:
+        if step["phase"] == "accumulate":
+            step["writes"][0][2] = step["contribs"][0]["product"]
+    return wrong
+
+
+def of_class(viewer, name):
+    return viewer.locator(f".mg-node.{name}").evaluate_all("all => all.map(e => e.dataset.node)")
+
+
+@pytest.mark.parametrize(("size", "scheme"), [((1280, 800), "light"), ((390, 844), "dark")])
+def test_what_differs_has_both_values_and_the_first_difference_is_large(
+    show, visit, axe, reference, size, scheme
+):
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)
+    pair = viz.compare(reference, overwriting(reference), ("minigrad", "yours"))
+    viewer = show(pair.to_html(), *size)
+    assert page.locator("section.mg-root").count() == 1, "one graph"
+    parted = page.locator(".mg-parted")
+    assert parted.locator("dt").all_inner_texts() == ["minigrad", "yours"]
+    assert parted.locator("dd").all_inner_texts() == ["1.716", "2"]
+    big = parted.locator("dd").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    assert big >= 24 and "they must be added" in page.locator(".mg-sumup").inner_text()
+    page.get_by_role("button", name="Go to the first difference").click()
+    assert viewer.locator(".mg-counter").inner_text().startswith(f"{pair.divergence.step + 1} /")
+    assert of_class(viewer, "mg-differs") == ["x2"]
+    to(viewer, len(reference["steps"]))
+    assert of_class(viewer, "mg-unlike") == ["x1", "x2"]
+    assert of_class(viewer, "mg-agrees") == ["v1", "v2", "v3", "v4", "v5"]
+    cells = viewer.locator("td.mg-unlike-value").all_inner_texts()
+    assert cells == ["5.5 ≠ 0.5", "1.716 ≠ 2"]
+    card = viewer.locator(".mg-node[data-node='x1'] .mg-unlike-value .mg-value")
+    assert card.all_text_contents() == ["5.5 ≠ 0.5"]
+    axe(page, "section.mg-pair")
+    to(viewer, 3)
+    assert of_class(viewer, "mg-unlike") == [], "nothing is known yet of what differs"
+
+
+def test_forward_beside_reverse_is_one_graph_with_both(show, reference):
+    forward = trace_function(f, 2.0, 5.0, mode="forward")
+    pair = viz.compare(forward, reference, ("forward", "reverse"))
+    assert pair.divergence is None
+    both = validate(pair.document["union"])
+    assert [c["key"] for c in both["columns"]] == ["v", "d", "g"]
+    viewer = show(pair.to_html())
+    to(viewer, len(both["steps"]))
+    row = viewer.locator("tr[data-node='x1'] td.mg-num").all_inner_texts()
+    assert row == ["2", "1", "5.5"] and len(of_class(viewer, "mg-agrees")) == 7
+
+
+def test_before_and_after_a_step_is_told_without_a_verdict(show, visit):
+    def loss(w):
+        return (w * 2.0 - 1.0) ** 2
+
+    before = trace_function(loss, 0.75, mode="reverse")
+    after = trace_function(loss, 0.55, mode="reverse")
+    for lang, said in (("en", "0.75 in before, 0.55 in after"), ("zh", "before 为 0.75")):
+        pair = viz.compare(before, after, ("before", "after"), reference=False, lang=lang)
+        viewer = show(pair.to_html())
+        text = visit.page.locator(".mg-sumup").inner_text()
+        assert said in text and "should" not in text
+        assert said in repr(pair)
+    to(viewer, len(before["steps"]))
+    assert "w" in of_class(viewer, "mg-unlike")
+
+
+def test_other_programs_share_what_they_share(show, visit, reference):
+    def g(x1, x2):
+        return mg.log(x1) + x1 * x2 - mg.cos(x2) * 2.0
+
+    pair = viz.compare(reference, trace_function(g, 2.0, 5.0, mode="reverse"), ("f", "g"))
+    both = validate(pair.document["union"])
+    assert pair.divergence.node == "v4"
+    viewer = show(pair.to_html())
+    to(viewer, len(both["steps"]))
+    assert of_class(viewer, "mg-only-first") == ["v4", "v5"]
+    assert of_class(viewer, "mg-only-second") == ["v4′", "v5′", "v6"]
+    legend = visit.page.locator(".mg-strip .mg-pairname").inner_text()
+    assert "dashed: only in f" in legend and "dotted: only in g" in legend
+    formula = next(s["formula"] for s in both["steps"] if s["node"] == "v5′")
+    assert formula[0]["node"] == "v5′" and formula[0]["sup"] == "′"
+    assert visit.page.locator(".mg-say").inner_text().startswith("g: ")
+
+
+def test_torch_beside_minigrad(reference):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch's own reverse pass")
+
+    def ours(x1, x2):
+        return torch.log(x1) + x1 * x2 - torch.sin(x2)
+
+    inputs = [torch.tensor(v, dtype=torch.float64) for v in (2.0, 5.0)]
+    pair = viz.compare(reference, viz.from_torch(ours, *inputs), ("minigrad", "torch"))
+    assert pair.divergence is None and pair.document["union"]["beside"] == {"cells": [], "only": {}}
+
+
+def test_a_large_pair_opens_grouped_and_its_boxes_show_where_it_differs(show):
+    def program(x):
+        for _ in range(60):
+            x = mg.sin(x) * 2.0 + x
+        return x
+
+    trace = trace_function(program, 0.5, mode="primal")
+    other = copy.deepcopy(trace)
+    at = [n["id"] for n in trace["nodes"]].index("v100")
+    for step in other["steps"][at:]:
+        step["writes"][0][2] += 1.0
+    viewer = show(viz.compare(trace, other).to_html())
+    to(viewer, len(trace["steps"]))
+    names = viewer.locator(".mg-group.mg-unlike .mg-group-name").all_text_contents()
+    quiet = viewer.locator(".mg-group.mg-agrees .mg-group-name").all_text_contents()
+    assert quiet == ["▸ rounds 1 … 12 of 60", "▸ rounds 13 … 24 of 60"]
+    assert names[0] == "▸ rounds 25 … 36 of 60"
