@@ -4,12 +4,13 @@ A check survives a function that loops for ever, raises, prints a thousand lines
 something that is not a number. Each of these ends in a `StudentProblem`, whose text is written for
 the student.
 
-Time. All calls of one check share a few seconds. An alarm (`SIGALRM`) interrupts a loop between two
-of Python's instructions; where that signal does not exist, or the check does not run in the main
-thread, a watchdog thread asks the interpreter for the same. The interruption is an exception that
-`except Exception` does not catch, and if a bare `except:` swallows the alarm's, the next one is
-raised inside that very handler. Nothing here can interrupt a single long computation in C, such as
-`10 ** 10 ** 9`.
+Time. All calls of one check share a few seconds of computing, so that other programs on a busy
+machine do not count; time spent waiting counts a fifth. An alarm (`SIGALRM`) interrupts a loop
+between two of Python's instructions; where that signal does not exist, or the check does not run in
+the main thread, a watchdog thread asks the interpreter for the same. The interruption is an
+exception that `except Exception` does not catch, and if a bare `except:` swallows the alarm's, the
+next one is raised inside that very handler. Nothing here can interrupt a single long computation in
+C, such as `10 ** 10 ** 9`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from .words import LOOK_AT_PARAMETERS, WRONG_CALL, a_kind, counted, cure, withou
 
 SECONDS = 3.0
 """What all calls of one check may take together."""
+WAITING = 1 / 5
+"""What a second counts in which a call does not compute: it waits, or another program runs."""
 KEPT_OUTPUT = 600
 """Characters: enough to recognise one's own output."""
 
@@ -71,7 +74,7 @@ class Caller:
         """function(*args); shown: the call as text, such as "adjoint_sin(a=1, g=2)". Raises
         StudentProblem.
         """
-        start = time.monotonic()
+        used = spending()
         try:
             with redirect_stdout(self._printed):
                 return run_limited(function, args, max(self._left, 0.05))
@@ -93,7 +96,7 @@ class Caller:
         except BaseException as error:  # SystemExit too: `exit()` in a rule must not end the kernel
             raise StudentProblem("error", f"`{shown}` raised {describe(error, function)}") from None
         finally:
-            self._left -= time.monotonic() - start
+            self._left -= used()
 
     def number(self, function: Callable[..., Any], args: tuple[Any, ...], shown: str) -> float:
         """The number that function(*args) returns. Raises StudentProblem."""
@@ -248,8 +251,8 @@ class _Clipped(io.StringIO):
 
 
 def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
-    """function(*args), or TimeUp after so many seconds. Raises Absent where something is called
-    that is forbidden just now.
+    """function(*args), or TimeUp after so many seconds (as of `spending`). Raises Absent where
+    something is called that is forbidden just now.
     """
     function = watched(function)
     with _destructors_end_too():
@@ -291,8 +294,17 @@ def _destructors_end_too() -> Iterator[None]:
             sys.unraisablehook = before
 
 
+def spending(clock: Callable[[], float] = time.thread_time) -> Callable[[], float]:
+    """A function that tells how much of an allowance was used since this call: the seconds of
+    computing that the clock measures, or a share of those that passed, whichever is more.
+    """
+    start, began = clock(), time.monotonic()
+    return lambda: max(clock() - start, WAITING * (time.monotonic() - began))
+
+
 def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
     rings, active, tracing = 0, True, sys.gettrace()
+    used = spending()
 
     def explode(frame: FrameType, event: str, value: Any) -> Any:
         if event == "line" and active:
@@ -301,7 +313,7 @@ def _with_alarm(function: Callable[..., Any], args: tuple[Any, ...], seconds: fl
 
     def ring(number: int, frame: FrameType | None) -> None:
         nonlocal rings
-        if not active:
+        if not active or (not rings and used() < seconds):
             return
         rings += 1
         if rings > 1 and frame is not None:
@@ -331,11 +343,12 @@ def _with_watchdog(function: Callable[..., Any], args: tuple[Any, ...], seconds:
 
     def watch() -> None:
         nonlocal raised
-        wait = seconds
+        wait, used = seconds, spending(time.process_time)
         while not done.wait(wait):
-            raised = True
-            raise_in_thread(thread, ctypes.py_object(TimeUp))
             wait = 0.1
+            if raised or used() >= seconds:
+                raised = True
+                raise_in_thread(thread, ctypes.py_object(TimeUp))
 
     dog = threading.Thread(target=watch, daemon=True)
     dog.start()

@@ -16,7 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .absent import Absent
-from .calls import StudentProblem, TimeUp, describe, describe_use, not_a_function, run_limited
+from .calls import (
+    StudentProblem,
+    TimeUp,
+    describe,
+    describe_use,
+    not_a_function,
+    run_limited,
+    spending,
+)
 from .exercise import Case, Exercise, Returned
 from .judge import returned_by
 from .protocol import ProtocolError, decode, encode
@@ -26,9 +34,9 @@ from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten,
 def run_cases(
     exercise: Exercise, cases: Sequence[Case], answers: Mapping[str, Any], seconds: float
 ) -> list[Returned]:
-    """What the student's functions (or values) give for each case, within so many seconds for all
-    of them together. Never raises, but for
-    KeyboardInterrupt: that is the student's own wish.
+    """What the student's functions (or values) give for each case, within so many seconds (as
+    of `spending`) for all of them together. Never raises, but for KeyboardInterrupt: that is the
+    student's own wish.
 
     After a call that ran out of time the other cases of the same answer are not tried any more.
     """
@@ -40,9 +48,9 @@ def run_cases(
                 Returned(error="not tried, because a call before it ran out of time.", kind="time")
             )
             continue
-        start = time.monotonic()
+        used = spending()
         back = _run(exercise, case, answers, drive, max(left, 0.05))
-        left -= time.monotonic() - start
+        left -= used()
         if back.kind == "time":
             hung.add(name)
         found.append(back)

@@ -421,3 +421,15 @@ def test_marks_do_not_rest_on_colour_alone():
     for status, sign in (("right", "✓"), ("wrong", "✗"), ("unfinished", "○"), ("trouble", "!")):
         html = Feedback("t", status, lines=[Line(status, "x")])._repr_html_()
         assert html.count(sign) == 2
+
+
+def test_what_other_programs_take_does_not_count():
+    """A clock that runs four times as slowly as time passes stands for a busy machine."""
+    used = calls.spending(lambda: time.monotonic() / 4)
+    time.sleep(0.2)
+    assert 0.2 * calls.WAITING <= used() < 0.2
+    used = calls.spending()
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        pass
+    assert used() >= 0.2
