@@ -17,6 +17,7 @@ from .errors import (
     AutogradError,
     DeviceError,
     DTypeError,
+    GraphFreedError,
     InPlaceError,
     NoGradientError,
     NonScalarError,
@@ -170,6 +171,25 @@ def integers_in_range(args: tuple[Any, ...], error: OverflowError) -> tuple[Any,
     wrapped = tuple((a - least) % (1 << bits) + least if type(a) is int else a for a in args)
     changed = any(type(a) is int and a != b for a, b in zip(args, wrapped, strict=True))
     return wrapped if changed else None
+
+
+def freed(node: Any) -> GraphFreedError:
+    """A pass needs saved values that an earlier one has freed."""
+    return GraphFreedError(
+        f"a backward pass has already gone through the graph of {node.primitive.name} and "
+        "freed its saved values. To go through the same graph twice, call "
+        "backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first "
+        "time; if you accumulate over a loop, make sure that each round builds its own "
+        "graph."
+    )
+
+
+def no_gradient_of(dtype: Any) -> DTypeError:
+    """A gradient is asked of integers or booleans."""
+    return DTypeError(
+        f"only tensors of floating or complex dtype can require gradients, got {dtype}."
+        " Convert first: x.float(), or write 1.0 instead of 1."
+    )
 
 
 def overwritten(node: Any, position: int, version: Any, number: int) -> InPlaceError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .half_precision import accumulating
 from .scalar import FUNCTIONS, formula
 
 
@@ -21,6 +22,17 @@ class Facets:
 
     name: str
     view: bool
+    forward: Callable[..., Any]
+
+    direct: Callable[..., Any]
+    """The forward function as it was declared, which is right for float32 and float64."""
+
+    accumulates: bool = False
+    """It adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in float32,
+    and the result is rounded once (half_precision.py). `forward` does so, `direct` does not."""
+
+    symbol: str = ""
+    """How formulas show it; its name by default."""
 
     pointwise: bool = False
     """Each element of the result depends on one element of each operand, after broadcasting. True
@@ -76,16 +88,28 @@ class Facets:
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 
+    def node_name(self, node: Any) -> str:
+        """The name of an operation's node: its `graph_name`, or what follows from its name."""
+        if self.graph_name is None:
+            return self.name.title().replace("_", "") + "Backward0"
+        return self.graph_name if isinstance(self.graph_name, str) else self.graph_name(node)
+
     def declare(self, kind: str, inputs: tuple[str, ...], facets: dict[str, Any]) -> None:
-        """Set the facets that a declaration gives, and fill in what follows from the operation's
-        kind. Raises TypeError for other names, ValueError for a notation that is no formula."""
-        for facet, given in facets.items():
-            if facet not in FACETS:
+        """Set the attributes that a declaration gives, and fill in what follows from the
+        operation's kind. Raises TypeError for other names, ValueError for a notation that is no
+        formula."""
+        known = self.options()
+        for facet in facets:
+            if facet not in known:
                 raise TypeError(
                     f"{self.name}: a declaration has no keyword {facet!r}; it has"
-                    f" {', '.join(sorted(FACETS))}."
+                    f" {', '.join(sorted(known))}."
                 )
-            setattr(self, facet, given)
+        vars(self).update({name: facets.get(name, getattr(self, name)) for name in known})
+        if self.accumulates:
+            direct, self.forward = self.forward, accumulating(self.forward)
+            self.direct = direct
+        self.symbol = self.symbol or self.name
         if self.notation is not None:
             formula(self.notation)
         self.pointwise = self.pointwise or kind == "elementwise"
@@ -102,5 +126,13 @@ class Facets:
             if self.scalar is not None and "kernel" not in facets:
                 self.kernel = "scalar"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "forward":  # whoever replaces the computation replaces it for every dtype
+            self.direct = value
 
-FACETS = frozenset(Facets.__annotations__) - {"name", "view"}
+    @classmethod
+    def options(cls) -> set[str]:
+        """The attributes of the class that have a type and a default."""
+        typed = {name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())}
+        return {name for name in typed if hasattr(cls, name)}

@@ -34,7 +34,6 @@ class Storage:
         """A constant tensor at a place of this memory; all of them share a version counter."""
         if self.version is None:
             self.version = Version()
-            self.version.count = 0
         out = wrap(backend.array_in_storage(self.memory, *place))
         out.version = self.version
         return out

@@ -16,7 +16,7 @@ from contextlib import ContextDecorator
 from types import CodeType
 from weakref import WeakKeyDictionary
 
-from ..core import observe
+from .. import observers
 from ..core.graph import Node, OpNode, Pick
 from ..core.observe import Event
 from ..errors import AutogradError
@@ -76,10 +76,10 @@ _state = _State()
 
 def _use(observer: _Anomaly | None) -> None:
     if _state.observer is not None:
-        observe.remove_observer(_state.observer)
+        observers.remove_observer(_state.observer)
     _state.observer = observer
     if observer is not None:
-        observe.add_observer(observer)
+        observers.add_observer(observer)
 
 
 class _Birth:

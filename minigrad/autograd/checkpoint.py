@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .. import regions
+from .. import observers
 from ..backend import is_immutable
 from ..core.graph import Node, OpNode, Version, next_sequence_number, state
-from ..core.observe import Event, observing
+from ..core.observe import Event
 from ..core.tensor import Tensor, grad_node, memory_version, wrap
 from ..errors import AutogradError, InPlaceError
 from ..func.tree import flatten
@@ -222,7 +222,7 @@ class _Region:
         return node.values()
 
     def _run_again(self) -> None:
-        with regions.region(AGAIN, self):
+        with observers.region(AGAIN, self):
             self._compute_again()
 
     def _compute_again(self) -> None:
@@ -352,8 +352,8 @@ def checkpoint(
         return function(*args, **kwargs)
     region = _Region(function, args, kwargs, preserve_rng_state)
     start, reads = next_sequence_number(), _Reads()
-    with regions.region(FIRST, region):
-        with observing(reads):
+    with observers.region(FIRST, region):
+        with observers.observing(reads):
             result = function(*args, **kwargs)
         region.take_over(_keeping_values(result, start), reads)
     return result

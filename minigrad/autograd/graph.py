@@ -139,12 +139,12 @@ class _Passes:
 
     def gather(self, index: int, grad: Tensor) -> _Gathered:
         """Note gradient number `index` in the pass that runs in this thread."""
-        walk = state.needed
+        walk = state.walk
         with self._lock:
             self._known = [g for g in self._known if g.walk() is not None]
             found = next((g for g in self._known if g.walk() is walk), None)
             if found is None:
-                expected = sum((n := ref()) is not None and n in walk for ref in self._nodes)
+                expected = sum((n := ref()) is not None and n in walk.needed for ref in self._nodes)
                 found = _Gathered(walk, expected, len(self._nodes))
                 self._known.append(found)
             found.arrived += 1

@@ -3,7 +3,7 @@
 A node without such hooks must not pay for them, not even with a question. So the question is not
 asked: a node that gets its first hook becomes a node of another class, whose `pull` runs the hooks
 (the backward pass runs the `pull` of every class but `OpNode`, whose rules it knows, and the
-`store` of every leaf but plain ones). Everything that refers to the node stays as it is.
+`store` of every leaf). Everything that refers to the node stays as it is.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..backend import DType, Shape, canonical
-from ..core.backward import Report, pull_operation, store_grad
+from ..core.backward import pull_operation
 from ..core.graph import Node, OpNode, Pick, state
-from ..core.tensor import Leaf, Tensor, alias, wrap
+from ..core.tensor import Leaf, Report, Tensor, alias, wrap
 from ..errors import AutogradError, ShapeError
 from ..hook_handle import HookHandle
 
@@ -131,7 +131,7 @@ class _HookedLeaf:
         first = tensor.stored_grad is None
         if extras.before:
             (g,) = _shown(leaf, extras.before, [g], "prehook", "grad_outputs")
-        store_grad(leaf, g, create_graph, report)
+        Leaf.store(leaf, g, create_graph, report)
         stored = tensor.stored_grad
         shown = _tensor(g)
         if first and extras.after and stored is not None and stored.node is None:
@@ -279,8 +279,7 @@ def run_alone(self: Node, *grad_outputs: Any) -> Any:
                 f"{node.name()}: a cotangent must be a Tensor or None, got {type(g).__name__}."
             )
     if isinstance(node, Leaf):
-        store: Any = store_grad if type(node) is Leaf else type(node).store
-        store(node, grad_outputs[0].array, False, None)
+        node.store(grad_outputs[0].array, False, None)
         return ()
     differentiable = state.recording
     given = [g if g is None or differentiable else g.array for g in grad_outputs]

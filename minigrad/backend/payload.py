@@ -13,8 +13,8 @@ import contextvars
 import functools
 import importlib
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -322,14 +322,15 @@ def array_module(arrays: Sequence[Any], operation: str = "this operation") -> An
     return np if found is None else found
 
 
-def device_context(library: Any, arrays: Iterable[Any], operation: str) -> Any:
-    """A context with the device of `arrays` as the current one: CuPy starts kernels there, wherever
-    their operands lie.
+def library_of(arrays: Sequence[Any], operation: str) -> Any:
+    """The library that computes on `arrays`, as a context in which their device is the current one:
+    CuPy starts kernels there, wherever their operands lie.
 
     Raises DeviceError where they lie on several devices.
     """
-    if library is np:
-        return _no_context
+    if _ON_HOST.issuperset(map(type, arrays)):
+        return _HOST
+    library = array_module(arrays, operation)
     numbers = sorted({a.device.id for a in arrays if MODULES.get(type(a)) is library})
     if len(numbers) > 1:
         first, second = (f"{device_of_module(library)}:{number}" for number in numbers[:2])
@@ -337,7 +338,14 @@ def device_context(library: Any, arrays: Iterable[Any], operation: str) -> Any:
             f"{operation}: got arrays of two devices, {first} and {second}. Move one of them first,"
             " for instance with .to(device)."
         )
-    return on_device(f"{device_of_module(library)}:{numbers[0]}") if numbers else _no_context
+    place = f"{device_of_module(library)}:{numbers[0]}" if numbers and library is not np else "cpu"
+    return _library_on(library, place)
+
+
+@contextmanager
+def _library_on(library: Any, device: str) -> Iterator[Any]:
+    with on_device(device):
+        yield library
 
 
 def on_device(device: str) -> Any:
@@ -346,7 +354,7 @@ def on_device(device: str) -> Any:
     return load_cupy().cuda.Device(int(number)) if name == "cuda" and number else _no_context
 
 
-_no_context = nullcontext()
+_no_context, _HOST = nullcontext(), nullcontext(np)
 
 
 def load_cupy() -> Any:
@@ -501,16 +509,13 @@ def zeros(shape: Shape, dtype: DType, like: Array) -> Array:
 
 def ones(shape: Shape, dtype: DType, like: Array) -> Array:
     """Ones on the device of `like`."""
-    return _constant(
-        like,
-        canonical((MODULES.get(type(getattr(like, "array", like)), np) or np).ones(shape, dtype)),
-    )
+    library = MODULES.get(type(getattr(like, "array", like))) or np
+    return _constant(like, canonical(library.ones(shape, dtype)))
 
 
 def _constant(like: Array, made: Array) -> Array:
     """A constant as a payload of the kind of `like`, where that is one that records what is done
     with it.
     """
-    return (
-        like.__minigrad_constant__(made) if hasattr(type(like), "__minigrad_constant__") else made
-    )
+    asked = hasattr(type(like), "__minigrad_constant__")
+    return like.__minigrad_constant__(made) if asked else made

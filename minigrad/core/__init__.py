@@ -11,8 +11,8 @@ order; each file needs only those before it.
 8. `backward`: reverse mode.
 
 It uses `minigrad.backend` (arrays, dtypes, devices; `backend/payload.py` has what every call
-needs), `minigrad.errors`, and four files that can be left for later: `explain` (errors in words),
-`half_precision`, `facets` and `recursion`. It is complete:
+needs), `minigrad.errors`, and three files that can be left for later: `explain` (errors in words),
+`facets` (what a declaration says besides its rules) and `recursion`. It is complete:
 `minigrad.fast` only does the same in fewer steps where operands are plain, and
 `minigrad.fast.disable()` or MINIGRAD_FAST=0 in the environment switches that off.
 

@@ -13,9 +13,9 @@ is then `differentiable`.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -24,9 +24,8 @@ from ..recursion import deeper_stack
 from . import observe, primitive
 from .graph import Node, OpNode, Pick, state, youngest_first
 from .primitive import OUTPUT
-from .tensor import Leaf, Tensor, grad_node, make_pick, memory_version, wrap
+from .tensor import Leaf, Report, Tensor, add_to_grad, give_node, grad_node, wrap
 
-Report = list[tuple[Tensor, Tensor]]
 _tangents = attrgetter("tangents")
 
 
@@ -70,8 +69,8 @@ def differentiate(
     """One reverse pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
     the cotangents of the targets that were reached."""
     walk = Pass(roots, seeds, **options)
-    before = state.recording, state.walk, state.needed
-    state.recording, state.walk, state.needed = walk.create_graph, walk.order, walk.needed
+    before = state.recording, state.walk
+    state.recording, state.walk = walk.create_graph, walk
     try:
         with backend.ignore_float_errors():
             if before[1] is None:
@@ -80,7 +79,7 @@ def differentiate(
                 with deeper_stack("backward"):
                     walk_graph(walk)
     finally:
-        state.recording, state.walk, state.needed = before
+        state.recording, state.walk = before
     return walk.captured
 
 
@@ -113,18 +112,16 @@ class Pass:
         if self.targets is not None:
             self.targets = set(self.targets)
             self.needed = _leading_to(self.targets, self.order)
-        dual = any(map(_tangents, self.seeds)) or any(map(_tangents, self.order))
-        self.differentiable = self.create_graph or dual
+        self.differentiable = self.create_graph or any(map(_tangents, (*self.seeds, *self.order)))
         for root, seed in zip(self.roots, self.seeds, strict=True):
             if root in self.needed:
-                g = seed if self.differentiable else seed.array
-                self.cotangents[root] = self.cotangents[root] + g if root in self.cotangents else g
+                self.add(root, seed if self.differentiable else seed.array)
 
     def visit(self, node: Node, g: Any) -> None:
         """A node's cotangent g is complete: hooks see it, targets keep it, leaves store it, and
         operations pull it back to their inputs."""
         if node.hooks or node.retained is not None:
-            g = _show_to_hooks(node, g, self.report)
+            g = self._show_to_hooks(node, g)
         if self.targets is not None and node in self.targets and self._capture(node, g):
             return
         if isinstance(node, Leaf):
@@ -135,17 +132,15 @@ class Pass:
             # When the pass is recorded, a rule that reads the result has a Pick of its own.
             slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
-            parts = self.pull(node, g)
+            for parent, part in self.pull(node, g):
+                self.add(parent, part)
             if not self.retain_graph:
                 node.release()
-            for parent, part in parts:
-                self.add(parent, part)
 
     def add(self, parent: Node, part: Any) -> None:
         """Add a contribution to a cotangent. The first one is kept as it is."""
-        if parent in self.cotangents:
-            part = self.cotangents[parent] + part
-        self.cotangents[parent] = part
+        known = self.cotangents
+        known[parent] = known[parent] + part if parent in known else part
 
     def _capture(self, node: Node, g: Any) -> bool:
         """Keep a target's cotangent. True if the pass need not go on to its inputs."""
@@ -168,21 +163,34 @@ class Pass:
 
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
-        store: Any = store_grad if type(leaf) is Leaf else type(leaf).store
-        run: Any = lambda *_: store(leaf, g, self.create_graph, self.report)
-        if observe.observers:
-            observe.run_observed("leaf", leaf, (g,), {}, run, leaf)
-        else:
-            run()
+        if not observe.observers:
+            return leaf.store(g, self.create_graph, self.report)
+        run = lambda *_: leaf.store(g, self.create_graph, self.report)
+        observe.run_observed("leaf", leaf, (g,), {}, run, leaf)
+
+    def _show_to_hooks(self, node: Node, g: Any) -> Any:
+        """Run the hooks in their order of registration; each may replace the cotangent. Then keep
+        it for `retain_grad`."""
+        raw = not isinstance(g, Tensor)
+        shown = wrap(backend.canonical(g)) if raw else g
+        for hook in list((node.hooks or {}).values()):
+            replaced = hook(shown)
+            if replaced is not None:
+                explain.check_replaced(node, shown, replaced)
+                shown = replaced
+        g = shown.array if raw else shown
+        tensor = None if node.retained is None else node.retained()
+        if tensor is not None:
+            add_to_grad(tensor, g, self.create_graph, self.report)
+        return g
 
 
 def walk_graph(walk: Pass) -> None:
     """Visit the nodes, youngest first. (The fast path puts a longer loop here, which does the same
     for the usual node without a call.)"""
     for node in walk.order:
-        g = walk.cotangents.pop(node, None)
-        if g is not None:
-            walk.visit(node, g)
+        if walk.cotangents.get(node) is not None:
+            walk.visit(node, walk.cotangents.pop(node))
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
@@ -199,32 +207,23 @@ def pull_operation(
 ) -> list[tuple[Node, Any]]:
     """The vector-Jacobian products of one operation: (parent, contribution) for each parent in
     `needed`."""
-    prim = node.primitive
-    values = node.values()
+    prim, values = node.primitive, node.values()
     if differentiable:
         values = _as_tensors(node, values)
-    flip = False
     if prim.outputs != 1:
         g = _fill_missing(node, g, differentiable)
     elif node.dtype.kind == "c" and not prim.conjugates:
-        flip = True  # rules are holomorphic derivatives: the gradient is conj(rule(conj(g)))
         g = primitive.registry["conj"](g)
     parts: list[tuple[Node, Any]] = []
     for index, number, where in node.plan.pulls:
         parent: Any = node.parents[index]
-        if parent not in needed:
-            continue
-        rule: Any = prim.pulls[number]
-        read = [values[k] for k in where]
-        c = rule.function(g, *read, **rule.named(node.params, index))
-        if c is not None:
+        if parent in needed:
+            rule: Any = prim.pulls[number]
+            read = [values[k] for k in where]
+            c = rule.function(g, *read, **rule.named(node.params, index))
             if differentiable and state.recording:
                 c = _depending_on(c, read)
-            if node.unbroadcast is not None and node.unbroadcast[index] is not None:
-                c = primitive.registry["sum_to"](c, shape=node.unbroadcast[index])
-            if flip:
-                c = primitive.registry["conj"](c)
-        parts.append((parent, check_contribution(node, index, parent, c)))
+            parts.append((parent, check_contribution(node, index, parent, c)))
     return parts
 
 
@@ -234,9 +233,8 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
     The rule of a piecewise linear operation only compares such a value: c is constant in it. As in
     PyTorch, c then requires grad, and its derivative with respect to the value is 0.
     """
-    if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
-        return c
-    for value in read:
+    able = isinstance(c, Tensor) and c.node is None and backend.is_differentiable(c.dtype)
+    for value in read if able else ():
         like = isinstance(value, Tensor) and (value.shape, value.dtype) == (c.shape, c.dtype)
         if like and value.node is not None:
             return primitive.registry["overwrite"](value, c)
@@ -244,13 +242,15 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
 
 
 def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
-    """A contribution in the dtype of the input it belongs to. Raises NotDifferentiableError,
-    ShapeError where a rule returned none, or one of another shape."""
+    """What a rule gave for an input, summed to the input's shape and in its dtype. Raises
+    NotDifferentiableError, ShapeError where that is nothing, or of another shape."""
+    if c is not None and node.unbroadcast is not None and node.unbroadcast[index] is not None:
+        c = primitive.registry["sum_to"](c, shape=node.unbroadcast[index])
     if getattr(c, "shape", None) != parent.shape:
         raise explain.wrong_contribution(node, index, parent, c)
-    if c.dtype is not parent.dtype and c.dtype != parent.dtype:
-        return primitive.registry["cast"](c, dtype=parent.dtype)
-    return c
+    if node.primitive.outputs == 1 and node.dtype.kind == "c" and not node.primitive.conjugates:
+        c = primitive.registry["conj"](c)  # of a holomorphic rule: conj(rule(conj(g)))
+    return c if c.dtype == parent.dtype else primitive.registry["cast"](c, dtype=parent.dtype)
 
 
 def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -265,7 +265,8 @@ def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
         elif source == OUTPUT and node.primitive.outputs == 1:
             value = wrap(value, node, tangents[-1])
         elif source == OUTPUT:
-            value = _result_tensors(node, value, tangents[-1])
+            value = tuple(map(wrap, value, repeat(None), tangents[-1] or repeat(None)))
+            give_node(node, value)
         if node.saved is not None:
             # (Values that were kept elsewhere, by hooks, have no memory that could be overwritten.)
             counters = [version for where, version, _ in node.versions if where == position]
@@ -276,97 +277,11 @@ def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def _result_tensors(node: OpNode, values: tuple[Any, ...], tangents: Any) -> tuple[Tensor, ...]:
-    tangents = tangents or (None,) * len(values)
-    made = tuple(wrap(v, None, t) for v, t in zip(values, tangents, strict=True))
-    for index, (out, has_rule) in enumerate(zip(made, node.primitive.differentiable, strict=True)):
-        if has_rule and backend.is_differentiable(out.array.dtype):
-            out.node = make_pick(node, index)
-    return made
-
-
 def _fill_missing(node: Any, slots: list[Any], differentiable: bool) -> tuple[Any, ...]:
     """Zeros in place of missing cotangents of an operation with several results."""
     known = next(s for s in slots if s is not None)
     like = known.array if isinstance(known, Tensor) else known
-    filled = []
-    for slot, shape, dtype in zip(slots, node.shape, node.dtype, strict=True):
-        if slot is None:
-            zero = backend.zeros(shape, dtype, like)
-            slot = wrap(zero) if differentiable else zero
-        filled.append(slot)
-    return tuple(filled)
-
-
-def _show_to_hooks(node: Node, g: Any, report: Report | None) -> Any:
-    """Run the hooks in their order of registration; each may replace the cotangent. Then keep it
-    for `retain_grad`."""
-    raw = not isinstance(g, Tensor)
-    shown = wrap(backend.canonical(g)) if raw else g
-    for hook in list((node.hooks or {}).values()):
-        replaced = hook(shown)
-        if replaced is not None:
-            explain.check_replaced(node, shown, replaced)
-            shown = replaced
-    tensor = None if node.retained is None else node.retained()
-    if tensor is not None:
-        if raw:
-            kept = wrap(_in_own_memory(shown.array, tensor, False))
-        else:
-            kept = primitive.registry["clone"](shown)
-        tensor.stored_grad = kept if tensor.stored_grad is None else tensor.stored_grad + kept
-        if report is not None:
-            report.append((tensor, kept))
-    return shown.array if raw else shown
-
-
-_storing = threading.RLock()
-"""Two threads may walk different graphs of the same parameters at once: sums into `.grad` take
-turns. (An observer of such a sum may start a backward pass of its own.)"""
-
-
-def store_grad(
-    leaf: Leaf, g: Any, create_graph: bool, report: Report | None, owned: bool = False
-) -> None:
-    """Add a complete cotangent to the leaf's `.grad`, which never shares memory with anything
-    else. owned: whether g is memory that nothing else refers to."""
-    tensor = leaf.variable
-    if tensor.node is None:
-        return  # requires_grad was switched off since
-    with _storing:
-        old = tensor.stored_grad
-        if old is not None and old.array.shape != g.shape:
-            raise explain.old_gradient(g, old)
-        if isinstance(g, Tensor) and (create_graph or g.tangents):
-            added = primitive.registry["clone"](g)
-            tensor.stored_grad = added if old is None else old + added
-        else:
-            array = backend.canonical(g.array if isinstance(g, Tensor) else g)
-            if report is not None:
-                added = wrap(_in_own_memory(array, tensor, False))
-            if old is None:
-                tensor.stored_grad = wrap(_in_own_memory(array, tensor, owned))
-            else:
-                _add_in_place(tensor, old, array)
-        if report is not None:
-            report.append((tensor, added))
-
-
-def _in_own_memory(array: Any, tensor: Tensor, owned: bool) -> Any:
-    """A gradient laid out as its tensor is, in memory that nothing else refers to."""
-    if backend.is_immutable(array) or (owned and backend.has_strides_of(array, tensor.array)):
-        return array
-    return backend.copy_with_strides_of(array, tensor.array)
-
-
-def _add_in_place(tensor: Tensor, old: Tensor, array: Any) -> None:
-    """`.grad += array`, in the memory of `.grad` where that can be written to."""
-    if backend.is_immutable(old.array):
-        old.array = old.array + array
-        return
-    version = memory_version(old)
-    try:
-        old.array += array
-        version.count += 1
-    except ValueError:  # the user put something there that may only be read, an expanded tensor
-        tensor.stored_grad = wrap(old.array + array)
+    made: Any = wrap if differentiable else lambda array: array
+    zero: Any = lambda shape, dtype: made(backend.zeros(shape, dtype, like))
+    each = zip(slots, node.shape, node.dtype, strict=True)
+    return tuple([zero(*facts) if slot is None else slot for slot, *facts in each])

@@ -16,7 +16,7 @@ from typing import Any
 from ..backend import IMMUTABLE, is_differentiable
 from . import observe, primitive
 from .graph import state
-from .primitive import OUTPUT, SHAPES, Args, Params, Primitive, Rule
+from .primitive import Args, Params, Primitive, named_value
 from .tensor import Tensor, memory_version, wrap
 
 _level_numbers = count(1)
@@ -41,12 +41,13 @@ def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) 
     through them."""
     single = prim.outputs == 1
     shown = outs[0] if single else outs
-    for level in _levels(args):
+    levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
+    for level in sorted(levels.intersection(state.levels)):
+        run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
         if observe.observers:
-            run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
             tangents = observe.run_observed("tangent", prim, (*args, shown, level), params, run)
         else:
-            tangents = _push(prim, args, params, shown, level)
+            tangents = run()
         for out, tangent in zip(outs, (tangents,) if single else tangents, strict=True):
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
@@ -58,11 +59,6 @@ def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) 
         node.tangents = (*of_args, of_outs[0] if single else of_outs)  # type: ignore[union-attr]
 
 
-def _levels(args: Args) -> list[int]:
-    found = [level for a in args if type(a) is Tensor and a.tangents for level in a.tangents]
-    return sorted(set(found).intersection(state.levels))
-
-
 def _push(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> Any:
     """The sum of what the inputs' tangents at a level contribute: a tangent or None, or of several
     results a list of them."""
@@ -71,6 +67,21 @@ def _push(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> 
         return _fitted(_total(parts), out)
     each = zip(*parts, strict=True) if parts else [()] * prim.outputs
     return [_total([p for p in of_one if p is not None]) for of_one in each]
+
+
+def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
+    """What each input's tangent adds to the output's tangent at `level`; None for inputs without a
+    tangent. `out`: the result, or the tuple of several."""
+    below, several = [lowered(a, level) for a in args], isinstance(out, tuple)
+    out_below = tuple([lowered(o, level) for o in out]) if several else lowered(out, level)
+    parts: list[Any] = [None] * len(args)
+    for index, a in enumerate(args):
+        tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
+        rule = None if tangent is None else prim.push_rule(index)
+        if rule is not None:
+            read = [named_value(source, below, out_below) for source in rule.sources]
+            parts[index] = rule.function(tangent, *read, **rule.named(params, index))
+    return parts
 
 
 def _total(parts: Sequence[Any]) -> Any:
@@ -90,38 +101,8 @@ def _fitted(tangent: Any, out: Tensor) -> Tensor | None:
     return tangent  # type: ignore[no-any-return]
 
 
-def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
-    """What each input's tangent adds to the output's tangent at `level`; None for inputs without a
-    tangent. `out`: the result, or the tuple of several."""
-    below = [lowered(a, level) for a in args]
-    several = isinstance(out, tuple)
-    out_below = tuple(lowered(o, level) for o in out) if several else lowered(out, level)
-    parts: list[Any] = []
-    for index, a in enumerate(args):
-        tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
-        rule = None if tangent is None else prim.push_rule(index)
-        if rule is None:
-            parts.append(None)
-        else:
-            parts.append(_call_rule(rule, tangent, below, out_below, params, index))
-    return parts
-
-
-def _call_rule(rule: Rule, t: Any, inputs: list[Any], out: Any, params: Params, index: int) -> Any:
-    """Call a rule with the values it names, taken from the operation's inputs and output."""
-    values = []
-    for source in rule.sources:
-        if source >= 0:
-            values.append(inputs[source])
-        elif source == OUTPUT:
-            values.append(out)
-        else:
-            values.append(tuple(inputs[SHAPES - source].shape))
-    return rule.function(t, *values, **rule.named(params, index))
-
-
 def lowered(value: Any, level: int) -> Any:
-    """A tensor as the levels below `level` see it: without the tangents of `level` and above."""
+    """A tensor without its tangents of `level` and of the levels inside it."""
     if type(value) is not Tensor or not value.tangents:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}

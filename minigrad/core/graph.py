@@ -16,19 +16,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import explain
-from ..backend import DType, Shape
-from ..errors import GraphFreedError
+from ..backend import Shape
 from .primitive import Plan, Primitive
 
-_by_age = attrgetter("sequence_number")
 next_sequence_number = count(1).__next__
 """A running number, one count for all threads."""
-
 
 Parents = Sequence["Node | None"]
 """The nodes of an operation's inputs, None for those that need no gradient."""
@@ -39,31 +37,29 @@ class State(threading.local):
 
     recording: whether operations are recorded for reverse mode; levels: the numbers of the open
     levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
-    walk: the nodes of the reverse pass under way, or None; needed: those of them on a path to what
-    is wanted.
+    walk: the reverse pass under way (a backward.Pass), or None.
     """
 
     recording = True
     levels: tuple[int, ...] = ()
     batches: tuple[Any, ...] = ()
     walk: Any = None
-    needed: Any = None
 
 
 state = State()
 
 
+@dataclass(eq=False, slots=True)
 class Version:
     """How often a piece of memory was overwritten. All tensors that share the memory share the
     counter."""
 
-    __slots__ = ("count",)
-
-    count: int
+    count: int = 0
 
 
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
 class Node:
-    """A differentiable value's place in the graph.
+    """A differentiable value's place in the graph. Each class has a `name()`, such as SinBackward0.
 
     sequence_number: orders nodes by age; parents: the inputs' nodes, None for inputs that need no
     gradient; shape, dtype: of the value (tuples of them for a node of several results);
@@ -76,49 +72,33 @@ class Node:
 
     Subclasses other than OpNode, Pick and Leaf bring their own rule: `pull(g, needed,
     differentiable)` returns (parent, contribution) for each parent in `needed`, as
-    `backward.pull_operation` does.
+    `backward.pull_operation` does, and `release()` frees what they saved. Hooks on nodes are such
+    subclasses: a node that gets one changes its class to one whose `pull` calls the hooks before
+    and after the rule, or whose `store`, of a leaf, calls them after the sum into `.grad`.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "dtype",
-        "extras",
-        "hooks",
-        "parents",
-        "picks",
-        "retained",
-        "sequence_number",
-        "shape",
-    )
-
-    sequence_number: int
-    parents: tuple[Node | None, ...]
-    shape: Shape
-    dtype: DType
-    hooks: dict[int, Callable[[Any], Any]] | None
-    retained: weakref.ref[Any] | None
-    extras: Any
-    picks: dict[int, weakref.ref[Any]]
+    parents: tuple[Node | None, ...] = ()
+    shape: Shape = ()
+    dtype: Any = None
+    sequence_number: int = field(default_factory=next_sequence_number)
+    hooks: dict[int, Callable[[Any], Any]] | None = None
+    retained: weakref.ref[Any] | None = None
     tangents: Any = None
-    gives_fresh = False  # whether its rule gives arrays that nothing else refers to
+    picks: dict[int, weakref.ref[Any]] = field(init=False)
+    extras: Any = field(init=False)
     has_hooks = False  # whether hooks run before or after its rule: subclasses say so
-    has_post_hooks = False  # whether hooks wait for a leaf's gradient to be stored
 
     if TYPE_CHECKING:  # what subclasses and autograd/node_hooks.py bring
-        pull: Any
-        release: Any
-        store: Any
+        pull: ClassVar[Any]
+        release: ClassVar[Any]
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def name(self) -> str:
-        """The node's name, such as SinBackward0."""
-        raise TypeError("a bare Node has no name.")
-
     def __repr__(self) -> str:
-        return f"<{self.name()}>"
+        return f"<{self.name()} object at {id(self):#x}>"
 
 
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class OpNode(Node):
     """The node of a primitive operation's result.
 
@@ -130,54 +110,35 @@ class OpNode(Node):
     on.
     """
 
-    __slots__ = ("params", "plan", "primitive", "saved", "tangents", "unbroadcast", "versions")
-
     primitive: Primitive
     params: dict[str, Any]
     plan: Plan
-    saved: tuple[Any, ...] | None
-    versions: tuple[tuple[int, Version, int], ...]
-    unbroadcast: tuple[Shape | None, ...] | None
-    tangents: tuple[Any, ...] | None
+    saved: tuple[Any, ...] | None = None
+    versions: tuple[tuple[int, Version, int], ...] = ()
+    unbroadcast: tuple[Shape | None, ...] | None = None
 
     def name(self) -> str:
-        """The operation's `graph_name`, where PyTorch has another name than ours for it."""
-        found = self.primitive.graph_name
-        if found is None:
-            return self.primitive.name.title().replace("_", "") + "Backward0"
-        return found if isinstance(found, str) else found(self)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return self.primitive.node_name(self)
 
     def values(self) -> tuple[Any, ...]:
         """The saved values, after checking that they are still there and were not overwritten.
         Raises GraphFreedError, InPlaceError."""
-        saved = self.saved
-        if saved is None:
-            raise GraphFreedError(
-                f"a backward pass has already gone through the graph of {self.primitive.name} and "
-                "freed its saved values. To go through the same graph twice, call "
-                "backward(retain_graph=True) (or autograd.grad(..., retain_graph=True)) the first "
-                "time; if you accumulate over a loop, make sure that each round builds its own "
-                "graph."
-            )
+        if self.saved is None:
+            raise explain.freed(self)
         for position, version, number in self.versions:
             if version.count != number:
                 raise explain.overwritten(self, position, version, number)
-        return saved
+        return self.saved
 
     def release(self) -> None:
         """Free the saved values (a node that keeps only shapes can be walked again)."""
         if self.plan.keeps_values:
-            self.saved = self.tangents = None
-            self.versions = ()
+            self.saved, self.tangents, self.versions = None, None, ()
 
 
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Pick(Node):
     """One of the results of an operation with several."""
-
-    __slots__ = ("index",)
 
     index: int
 
@@ -189,7 +150,7 @@ class Pick(Node):
         return node
 
     def name(self) -> str:
-        return self.source.name()
+        return str(self.source.name())
 
 
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
@@ -202,5 +163,5 @@ def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
             if parent is not None and parent not in reached:
                 reached.add(parent)
                 order.append(parent)
-    order.sort(key=_by_age, reverse=True)
+    order.sort(key=attrgetter("sequence_number"), reverse=True)
     return order, reached

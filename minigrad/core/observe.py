@@ -4,7 +4,8 @@ Every forward operation, every tangent, every backward pull and every write in p
 `run_observed`. Where no observer exists that costs one truth test of an empty list. Profiler,
 anomaly detection, the recorders of programs and of the Trace are all *observers*: objects with
 `begin(event)` and `end(event)`. Observers look; they never change a result (hooks on tensors do
-that). An observer belongs to the thread that added it and sees what that thread does.
+that). An observer belongs to the thread that added it (minigrad/observers.py) and sees what that
+thread does.
 """
 
 from __future__ import annotations
@@ -12,11 +13,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .primitive import Args, Params
 
 
+class Observation(threading.local):
+    """Who observes this thread, and the innermost event under way.
+
+    listening: the observers, without those that `unobserved` hides now; added: with those.
+    """
+
+    listening: tuple[Observer, ...] = ()
+    added: tuple[Observer, ...] = ()
+    event: Event | None = None
+
+
+observation = Observation()
+observers: list[Observer] = []
+"""The observers of all threads. Its truth value is the whole cost of not being observed."""
+
+
+@dataclass(eq=False, repr=False, slots=True)
 class Event:
     """One thing that the engine did. Observers see its beginning and its end.
 
@@ -36,20 +55,17 @@ class Event:
     listening: who observes it, of whom the first `begun` have seen the beginning and not the end.
     """
 
-    __slots__ = tuple(
-        "args begun error listening node params parent phase primitive result thread".split()
-    )
-
-    def __init__(
-        self, phase: str, primitive: Any, args: Args, params: Params, node: Any = None
-    ) -> None:
-        self.phase, self.primitive, self.args, self.params = phase, primitive, args, params
-        self.node = node
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.parent: Event | None = observation.event
-        self.thread = threading.get_ident()
-        self.listening, self.begun = observation.listening, 0
+    phase: str
+    primitive: Any
+    args: Args
+    params: Params
+    node: Any = None
+    result: Any = None
+    error: BaseException | None = None
+    parent: Event | None = field(default_factory=lambda: observation.event)
+    thread: int = field(default_factory=threading.get_ident)
+    listening: tuple[Observer, ...] = field(default_factory=lambda: observation.listening)
+    begun: int = 0
 
     def begin(self) -> None:
         """Show the event to the observers."""
@@ -84,30 +100,13 @@ class Event:
 
 
 class Observer(Protocol):
-    """What `observing` accepts. Three more methods are optional: `tensor_made(tensor)` hears of
+    """What an observer has. Three more methods are optional: `tensor_made(tensor)` hears of
     each tensor made of data and not by an operation, `read(tensor, kind)` of each one turned into
     a Python number of this kind ("float"), `decided(tensor)` of each one whose truth is asked."""
 
     def begin(self, event: Event) -> None: ...
 
     def end(self, event: Event) -> None: ...
-
-
-class Observation(threading.local):
-    """Who observes this thread, and the innermost event under way.
-
-    listening: the observers, without those that `unobserved` hides now; added: with those.
-    """
-
-    listening: tuple[Observer, ...] = ()
-    added: tuple[Observer, ...] = ()
-    event: Event | None = None
-
-
-observation = Observation()
-observers: list[Observer] = []
-"""The observers of all threads. Its truth value is the whole cost of not being observed."""
-_changing = threading.Lock()
 
 
 def run_observed(
@@ -127,7 +126,9 @@ def run_observed(
         event.begin()
         event.result = run(primitive, args, params)
         if phase == "forward":
-            event.node = _node_of(event.result)
+            results = event.result if isinstance(event.result, tuple) else (event.result,)
+            nodes = [getattr(result, "node", None) for result in results]
+            event.node = next((node for node in nodes if node is not None), None)
         return event.result
     except BaseException as error:
         event.error = error
@@ -136,52 +137,11 @@ def run_observed(
         event.end()
 
 
-def _node_of(result: Any) -> Any:
-    """The graph node of an operation's result, or of the first of several that has one."""
-    results = result if isinstance(result, tuple) else (result,)
-    nodes = [getattr(r, "node", None) for r in results]
-    return next((node for node in nodes if node is not None), None)
-
-
 def tell(method: str, *details: Any) -> None:
     """Call this method of those of this thread's observers that have it."""
     for observer in observation.listening:
         if hasattr(observer, method):
             getattr(observer, method)(*details)
-
-
-def add_observer(observer: Observer) -> None:
-    """Show `observer` what this thread's engine does from now on."""
-    observation.listening = (*observation.listening, observer)
-    observation.added = (*observation.added, observer)
-    with _changing:
-        observers.append(observer)
-
-
-def remove_observer(observer: Observer) -> None:
-    """Undo the latest `add_observer(observer)` of this thread. Does nothing if there is none."""
-    added = _without(observation.added, observer)
-    if len(added) < len(observation.added):
-        observation.listening = _without(observation.listening, observer)
-        observation.added = added
-        with _changing:
-            del observers[next(i for i, o in enumerate(observers) if o is observer)]
-
-
-def _without(some: tuple[Observer, ...], observer: Observer) -> tuple[Observer, ...]:
-    """`some` without the last occurrence of `observer`."""
-    found = [i for i, o in enumerate(some) if o is observer]
-    return some[: found[-1]] + some[found[-1] + 1 :] if found else some
-
-
-@contextmanager
-def observing(observer: Observer) -> Iterator[Observer]:
-    """Let `observer` see what this thread's engine does inside the `with` block. Blocks nest."""
-    add_observer(observer)
-    try:
-        yield observer
-    finally:
-        remove_observer(observer)
 
 
 @contextmanager

@@ -29,11 +29,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .. import explain
 from ..facets import Facets
-from ..half_precision import accumulating
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -73,31 +73,20 @@ class Rule:
         self.function = function
         sources: list[int] = []
         keywords: list[str] = []
+        known = {f"{name}_shape": SHAPES - i for i, name in enumerate(inputs)}
+        known |= {name: i for i, name in enumerate(inputs)} | {"y": OUTPUT}
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
+            by_name = parameter.kind is inspect.Parameter.KEYWORD_ONLY
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 keywords += [key for key in named if key not in keywords]
-            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                if name not in named and name != "index":
-                    raise explain.unknown_to_rule(owner, name, inputs, named)
+            elif by_name and (name in named or name == "index"):
                 keywords.append(name)
-            elif name == "y":
-                sources.append(OUTPUT)
-            elif name in inputs:
-                sources.append(list(inputs).index(name))
-            elif name.endswith("_shape") and name[:-6] in inputs:
-                sources.append(SHAPES - list(inputs).index(name[:-6]))
+            elif name in known and not by_name:
+                sources.append(known[name])
             else:
                 raise explain.unknown_to_rule(owner, name, inputs, named)
         self.sources, self.keywords = tuple(sources), tuple(keywords)
         self.position = "index" in keywords and "index" not in named
-
-    @classmethod
-    def of(cls, function: RuleFunction, sources: tuple[int, ...], keywords: Args) -> Rule:
-        """A rule whose arguments are known already."""
-        rule = cls.__new__(cls)
-        rule.function, rule.sources, rule.keywords = function, sources, keywords
-        rule.position = False
-        return rule
 
     def named(self, params: Params, index: int) -> Params:
         """The parameters that the rule asks for; `index` is the input's position, for a rule that
@@ -113,26 +102,22 @@ class Rule:
 class Plan:
     """What a node keeps, given which inputs need a gradient.
 
-    sources: the values and shapes to keep, each once; pulls: (number of the input, number of its
-    rule, positions of the rule's arguments among the sources) for each input that needs a gradient
-    and has a rule; keeps_values: whether anything but shapes is kept.
+    sources: the values and shapes to keep, each once; pulls: (position of the input, position of
+    its rule, positions of the rule's arguments among the sources) for each input that needs a
+    gradient and has a rule; keeps_values: whether anything but shapes is kept.
     """
 
     __slots__ = ("keeps_values", "pulls", "sources")
 
-    def __init__(
-        self, rules: Sequence[Rule | None], needed: tuple[bool, ...], variadic: bool
-    ) -> None:
-        chosen = [(i, r) for i, r in enumerate(rules) if r is not None and needed[i]]
+    def __init__(self, prim: Primitive, needed: Sequence[bool]) -> None:
+        rules = [(i, prim.pull_rule(i)) for i, need in enumerate(needed) if need]
+        chosen = [(i, rule) for i, rule in rules if rule is not None]
         sources = list(dict.fromkeys(s for _, rule in chosen for s in rule.sources))
         self.sources = tuple(sources)
         self.keeps_values = any(s >= OUTPUT for s in sources)
-        self.pulls = tuple(
-            [
-                (i, 0 if variadic else i, tuple([sources.index(s) for s in rule.sources]))
-                for i, rule in chosen
-            ]
-        )
+        where = [tuple([sources.index(s) for s in rule.sources]) for _, rule in chosen]
+        numbers = [(i, 0 if prim.variadic else i) for i, _ in chosen]
+        self.pulls = tuple([(*n, places) for n, places in zip(numbers, where, strict=True)])
 
 
 class Primitive(Facets):
@@ -144,21 +129,27 @@ class Primitive(Facets):
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`; if it
     `fills`, it has one more keyword `out`, which is not a parameter of the operation: a row-major
     array of the result's shape and dtype to write into (None: make one);
-    inputs: names of the inputs; variadic: it takes any number of inputs (its one rule then gets
-    `index`, the input's position, as a keyword); pulls, pushes: one Rule per input, None where
-    there is no derivative;
+    inputs: names of the inputs; keywords: of the parameters; variadic: it takes any number of
+    inputs (its one rule then gets `index`, the input's position, as a keyword); pulls, pushes: one
+    Rule per input, None where there is no derivative; plan: for a tuple that says which inputs need
+    a gradient, the Plan of what to keep.
+    A declaration may set these by keyword, and the attributes of `Facets`, which say what vmap,
+    static graphs, programs and so on ask about an operation:
+
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too,
-    "branches" all but the first, None leaves them;
-    view: the result shares the first input's memory; conjugates: the rules treat complex numbers
-    themselves;
-    outputs: number of results (a tuple if not 1); differentiable: which of them have a derivative;
-    symbol: how formulas show it;
-    real_only: complex inputs are refused (what orders or rounds numbers means nothing for them);
-    accumulates: it adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in
-    float32, and the result is rounded once (half_precision.py). `forward` then does so, and
-    `direct` is the function as it was declared, for float32 and float64;
-    facets: what vmap, static graphs, programs and so on ask about it (facets.py).
+    "branches" all but the first, None leaves them; view: the result shares the first input's
+    memory; conjugates: the rules treat complex numbers themselves; real_only: complex inputs are
+    refused (what orders or rounds numbers means nothing for them); outputs: number of results,
+    which are a tuple if not 1; differentiable: which of them have a derivative (by default all, or
+    none of a constant operation).
     """
+
+    promote: str | None = None
+    view: bool = False
+    conjugates: bool = False
+    real_only: bool = False
+    outputs: int = 1
+    differentiable: tuple[bool, ...] = ()
 
     def __init__(
         self,
@@ -167,55 +158,35 @@ class Primitive(Facets):
         forward: Callable[..., Any],
         pulls: Sequence[RuleFunction | None] = (),
         pushes: Sequence[RuleFunction | None] | None = None,
-        *,
-        promote: str | None = None,
-        view: bool = False,
-        conjugates: bool = False,
-        outputs: int = 1,
-        differentiable: Sequence[bool] | None = None,
-        symbol: str | None = None,
-        real_only: bool = False,
-        accumulates: bool = False,
-        **facets: Any,
+        **options: Any,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         named = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
         self.inputs = tuple(p.name for p in parameters if p.name not in named)
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.keywords = tuple(n for n in named if n != "out")
-        self.fills = any(p.name == "out" for p in parameters)
-        self.name, self.kind = name, kind
-        self.forward = accumulating(forward) if accumulates else forward
-        self.direct = forward
-        call = f"{name}({', '.join(self.inputs)})"
-        self.__doc__ = inspect.getdoc(forward) or f"The operation {call}."
-        self.promote, self.view, self.conjugates = promote, view, conjugates
-        self.outputs = outputs
-        self.differentiable = tuple(differentiable or (kind != "constant",) * outputs)
-        self.symbol = symbol or name
-        self.real_only, self.accumulates = real_only, accumulates
+        self.fills = "out" in named
+        self.name, self.kind, self.forward = name, kind, forward
+        self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
+        self.elementwise = kind == "elementwise"
+        self.declare(kind, self.inputs, options)
+        self.differentiable = tuple(self.differentiable) or (kind != "constant",) * self.outputs
         if "y" in self.inputs:
             raise explain.input_named_y(name)
         if kind != "constant" and len(pulls) != len(self.inputs):
             raise explain.rules_missing(self, len(pulls))
-        self.pulls = tuple(self._rule(p) for p in pulls)
-        self.pushes = self.pulls if pushes is None else tuple(self._rule(p) for p in pushes)
-        self.elementwise = kind == "elementwise"
-        self.declare(kind, self.inputs, facets)
-        self.plans: dict[int, Plan] = {}
+        self.pulls = self._rules(pulls)
+        self.pushes = self.pulls if pushes is None else self._rules(pushes)
+        self.plan: Callable[[tuple[bool, ...]], Plan] = lru_cache(1000)(partial(Plan, self))
         if name in registry:
             raise explain.declared_twice(name)
         registry[name] = self
         for tell in declared:
             tell(self)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-        if name == "forward":  # whoever replaces the computation replaces it for every dtype
-            self.direct = value
-
-    def _rule(self, function: RuleFunction | None) -> Rule | None:
-        return None if function is None else Rule(function, self.inputs, self.keywords, self.name)
+    def _rules(self, given: Sequence[RuleFunction | None]) -> tuple[Rule | None, ...]:
+        named = self.inputs, self.keywords, self.name
+        return tuple([None if rule is None else Rule(rule, *named) for rule in given])
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:
         return run(self, args, params)
@@ -223,18 +194,6 @@ class Primitive(Facets):
     def on_one(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
         """`self(x, **params)` for callers that have one operand and need no check of the call."""
         return run(self, (x,), params)
-
-    def plan(self, mask: int) -> Plan:
-        """What to keep for inputs of which those need a gradient whose bit in `mask` is set: the
-        bits after the leading 1, one per input, in order. Made once, then kept in `plans`."""
-        plan = self.plans.get(mask)
-        if plan is None:
-            needed = tuple(bit == "1" for bit in f"{mask:b}"[1:])
-            rules = self.pulls * len(needed) if self.variadic else self.pulls
-            if len(self.plans) >= 1000:  # of a variadic operation
-                self.plans.clear()
-            plan = self.plans[mask] = Plan(rules, needed, self.variadic)
-        return plan
 
     def pull_rule(self, index: int) -> Rule | None:
         """The rule that carries a cotangent of the output to input `index`."""
@@ -251,6 +210,13 @@ class Primitive(Facets):
         return (registry.__getitem__, (self.name,))
 
 
+def named_value(source: int, inputs: Sequence[Any], output: Any) -> Any:
+    """What a source of a rule or of a plan stands for: an input, the output, or a shape."""
+    if source >= OUTPUT:
+        return output if source == OUTPUT else inputs[source]
+    return tuple(inputs[SHAPES - source].shape)
+
+
 def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
     raise RuntimeError("minigrad.core.apply must be imported before an operation is called.")
 
@@ -261,15 +227,11 @@ made of declarations, so what runs an operation cannot be imported by the file t
 
 
 def elementwise(
-    name: str,
-    forward: Callable[..., Any],
-    *rules: RuleFunction | None,
-    promote: str | None = "same",
-    **options: Any,
+    name: str, forward: Callable[..., Any], *rules: RuleFunction | None, **options: Any
 ) -> Primitive:
     """Declare y[i] = f(a[i], b[i], …): one rule per input, serving both modes. Operands broadcast;
     the backward pass sums gradients back."""
-    return Primitive(name, "elementwise", forward, rules, promote=promote, **options)
+    return Primitive(name, "elementwise", forward, rules, **{"promote": "same", **options})
 
 
 def linear(
@@ -277,28 +239,22 @@ def linear(
 ) -> Primitive:
     """Declare a map linear in its one input (keyword parameters fixed): the push is the map itself,
     the pull its transpose."""
-    declared = Primitive(name, "linear", forward, (transpose,), **options)
-    push = lambda t, **params: declared(t, **params)
-    declared.pushes = (Rule.of(push, (), declared.keywords),)
-    return declared
+    made = Primitive(name, "linear", forward, (transpose,), **options)
+    made.pushes = (Rule(lambda t, **params: made(t, **params), (), made.keywords, name),)
+    return made
 
 
 def bilinear(
-    name: str,
-    forward: Callable[..., Any],
-    left: RuleFunction,
-    right: RuleFunction,
-    promote: str | None = "same",
-    **options: Any,
+    name: str, forward: Callable[..., Any], left: RuleFunction, right: RuleFunction, **options: Any
 ) -> Primitive:
     """Declare a map linear in each of its two inputs: two transposes give the pulls, the map itself
     the pushes."""
-    declared = Primitive(name, "bilinear", forward, (left, right), promote=promote, **options)
-    declared.pushes = (
-        Rule.of(lambda t, b, **params: declared(t, b, **params), (1,), declared.keywords),
-        Rule.of(lambda t, a, **params: declared(a, t, **params), (0,), declared.keywords),
-    )
-    return declared
+    options = {"promote": "same", **options}
+    made = Primitive(name, "bilinear", forward, (left, right), **options)
+    of_left = lambda t, b, **params: made(t, b, **params)
+    of_right = lambda t, a, **params: made(a, t, **params)
+    made.pushes = tuple([Rule(f, "ab", made.keywords, name) for f in (of_left, of_right)])
+    return made
 
 
 def primitive(
@@ -316,8 +272,3 @@ def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitiv
     """Declare an operation without a derivative (comparisons, rounding to indices): its result
     never requires grad."""
     return Primitive(name, "constant", forward, **options)
-
-
-def predicate(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
-    """Declare an element-wise question, answered by booleans."""
-    return constant(name, forward, pointwise=True, dtype="bool", **options)

@@ -1,11 +1,11 @@
-"""The Tensor: an array, its place in the graph, and its memory. No mathematics here; methods.py
-adds that.
+"""The Tensor: an array, its place in the graph, and its memory; how it gets a node, and a gradient.
 
 A tensor is a thin handle with six attributes. `array` is the payload; `node` its place in the graph
 (a Leaf if the user asked for a gradient, the node of the operation that made it otherwise, None for
 a constant); `tangents` its forward-mode derivatives by level; `version` counts how often the memory
 was overwritten and is shared with every alias; `view_of` says of which tensor this one is a view
-(views.py); `stored_grad` is what users see as `.grad`.
+(views.py); `stored_grad` is what users see as `.grad`. Functions and methods of tensors are made
+elsewhere (minigrad/names.py).
 
 A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of
 `Payload`: a value that runs operations itself. That class is the protocol by which vmap and the
@@ -15,16 +15,17 @@ recorder of programs take part in everything.
 from __future__ import annotations
 
 import math
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, explain
 from ..backend import IMMUTABLE, Array, DType, Shape, as_payload, is_differentiable, is_immutable
-from ..errors import DTypeError
 from . import observe
-from .graph import Node, OpNode, Parents, Pick, Version, next_sequence_number
-from .primitive import OUTPUT, SHAPES, Args, Params, Primitive
+from .graph import Node, OpNode, Parents, Pick, Version
+from .primitive import Args, Params, Primitive, named_value, registry
 
 if TYPE_CHECKING:
     from ..tensor_methods import Methods  # what minigrad/names.py attaches
@@ -44,16 +45,7 @@ def _as_number(kind: type) -> Any:
 
 
 class Tensor(Methods):
-    """An n-dimensional array that remembers how it was computed.
-
-    Tensor(data) takes numbers, nested lists, NumPy or CuPy arrays (copied) or another tensor
-    (copied, detached); Tensor(shape=(2, 3)) gives zeros. dtype: lists become float32, whatever
-    numbers they hold (see `set_default_dtype`; `tensor(data)` keeps integers), arrays keep theirs.
-    device: "cpu", "cuda", "cuda:1".
-    requires_grad: ask for gradients; stores_grad: whether a backward pass also keeps this tensor's
-    gradient in `.grad` and reports it (default: as requires_grad). Raises DTypeError if a gradient
-    is asked of integers or booleans.
-    """
+    """An n-dimensional array that remembers how it was computed."""
 
     __slots__ = ("__weakref__", "array", "node", "stored_grad", "tangents", "version", "view_of")
 
@@ -66,30 +58,6 @@ class Tensor(Methods):
 
     __array_priority__ = 1000
     __array_ufunc__ = None  # `numpy_array * tensor` must come to us
-
-    def __init__(
-        self,
-        data: Any = None,
-        *more: Any,
-        shape: Shape | None = None,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        stores_grad: bool | None = None,
-    ) -> None:
-        explain.check_data(data, more, shape)
-        if data is None:
-            data = backend.zeros(tuple(shape or ()), dtype or backend.default_dtype(), 0.0)
-        array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
-        if dtype is None and isinstance(data, list | tuple) and array.dtype.kind in "biu":
-            array = as_payload(data, backend.default_dtype())
-        self.array = array if device is None else backend.to_device(array, str(device))
-        self.node = self.version = self.view_of = self.tangents = self.stored_grad = None
-        if requires_grad or stores_grad:
-            make_leaf(self)
-            if stores_grad is not None and isinstance(self.node, Leaf):
-                self.node.stores_grad = stores_grad
-        made_of_data(self)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a subclass that does not say how operations treat it, as a node of a static graph
@@ -112,11 +80,6 @@ class Tensor(Methods):
     def ndim(self) -> int:
         """Number of axes."""
         return int(self.array.ndim)
-
-    @property
-    def _version(self) -> int:
-        """How often this tensor's memory was modified in place. (PyTorch's name.)"""
-        return 0 if self.version is None else self.version.count
 
     def item(self) -> Any:
         """The one element as a Python number. Raises RuntimeError for several elements."""
@@ -165,28 +128,22 @@ class Payload:
     these are. It gives the settings for the step. None: updated as an array is."""
 
     def check_fits(self, target: Any, operation: str) -> None:
-        """Raise BatchingError unless memory laid out as the payload `target` can hold this
-        value."""
+        """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
 
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Leaf(Node):
     """The place of a tensor that the user made and whose gradient is wanted. It refers to the
     tensor weakly; the tensor owns it.
 
     stores_grad: whether a backward pass puts the gradient into `.grad`; array, version: the
-    tensor's memory and its counter (None for a bare number), should the tensor have to be made
-    again. Subclasses bring their own `store`; else `backward.store_grad` adds to `.grad`.
+    tensor's memory and its counter (None for a bare number), to make the tensor again.
     """
 
-    __slots__ = ("array", "stores_grad", "tensor", "version")
-
-    def __init__(self, tensor: Tensor, stores_grad: bool = True) -> None:
-        self.sequence_number, self.parents = next_sequence_number(), ()
-        self.hooks = self.retained = None
-        self.array, self.shape, self.dtype = tensor.array, tensor.array.shape, tensor.array.dtype
-        self.tensor: weakref.ref[Tensor] = weakref.ref(tensor)
-        self.version: Version | None = tensor.version
-        self.stores_grad = stores_grad
+    array: Array
+    tensor: weakref.ref[Tensor]
+    version: Version | None = None
+    stores_grad: bool = True
 
     def name(self) -> str:
         return "AccumulateGrad"
@@ -201,16 +158,17 @@ class Leaf(Node):
             self.tensor = weakref.ref(tensor)
         return tensor
 
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
-
-
-_new: Callable[[type[Tensor]], Tensor] = Tensor.__new__
+    def store(self, g: Any, create_graph: bool, report: Report | None, owned: bool = False) -> None:
+        """Add a complete cotangent to the tensor's `.grad`, which never shares memory with anything
+        else. owned: whether g is memory that nothing else refers to."""
+        tensor = self.variable
+        if tensor.node is not None:  # requires_grad was not switched off since
+            add_to_grad(tensor, g, create_graph, report, owned)
 
 
 def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None = None) -> Tensor:
     """A tensor that holds a payload, without copying."""
-    out = _new(Tensor)
+    out: Tensor = object.__new__(Tensor)
     out.array, out.node, out.tangents = array, node, tangents
     out.version = out.view_of = out.stored_grad = None
     return out
@@ -221,8 +179,8 @@ def tensor(
 ) -> Tensor:
     """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python
     floats become float32, arrays keep their dtype. Raises DTypeError for anything else."""
-    array = as_payload(data.array if isinstance(data, Tensor) else data, dtype)
-    return new_tensor(array, requires_grad, device)
+    given = data.array if isinstance(data, Tensor) else data
+    return new_tensor(as_payload(given, dtype), requires_grad, device)
 
 
 def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -232,7 +190,7 @@ def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> T
     out = wrap(backend.canonical(array))
     if requires_grad:
         make_leaf(out)
-    return made_of_data(out)
+    return made_of_data(out) if observe.observers else out
 
 
 def made_of_data(tensor: Tensor) -> Tensor:
@@ -250,12 +208,12 @@ def as_tensor(value: Any) -> Tensor:
 def make_leaf(tensor: Tensor) -> None:
     """Give a constant tensor a Leaf. Raises DTypeError for integers and booleans."""
     if not is_differentiable(tensor.array.dtype):
-        raise DTypeError(
-            "only tensors of floating or complex dtype can require gradients, got "
-            f"{tensor.array.dtype}. Convert first: x.float(), or write 1.0 instead of 1."
-        )
-    tensor.node = Leaf(tensor)
-    if not is_immutable(tensor.array):
+        raise explain.no_gradient_of(tensor.array.dtype)
+    array = tensor.array
+    tensor.node = Leaf(
+        array=array, shape=array.shape, dtype=array.dtype, tensor=weakref.ref(tensor)
+    )
+    if not is_immutable(array):
         tensor.node.version = memory_version(tensor)
 
 
@@ -264,7 +222,6 @@ def memory_version(tensor: Tensor) -> Version:
     that can be shared and overwritten."""
     if tensor.version is None:
         made, array = Version(), backend.materialise(tensor.array)
-        made.count = 0
         if tensor.version is None:  # no call follows, so CPython switches to no other thread
             tensor.version, tensor.array = made, array
         if isinstance(tensor.node, Leaf):
@@ -297,72 +254,109 @@ def overwrite_payload(tensor: Tensor, values: Array) -> None:
     version.count += 1
 
 
-def make_node(
+def record(
     prim: Primitive, args: Args, parents: Parents, params: Params, outs: tuple[Tensor, ...]
-) -> OpNode:
-    """The node of an operation's results: edges to the inputs that need a gradient (`parents`, one
-    for each of `args`), and the values that their rules name."""
-    mask = 1  # and then one bit per input: does it need a gradient?
-    for parent in parents:
-        mask = mask << 1 | (parent is not None)
-    plan = prim.plans.get(mask) or prim.plan(mask)
-    node = OpNode()
-    node.sequence_number = next_sequence_number()
-    node.parents, node.primitive, node.params, node.plan = tuple(parents), prim, params, plan
-    node.unbroadcast = node.hooks = node.retained = node.tangents = None
-    out = outs[0].array
-    if prim.outputs == 1:
-        node.shape, node.dtype = out.shape, out.dtype
-        if prim.elementwise and out.shape and len(args) > 1:
-            node.unbroadcast = _shapes_to_sum_to(args, parents, out.shape)
-    else:
-        node.shape = tuple([o.array.shape for o in outs])
-        node.dtype = tuple([o.array.dtype for o in outs])  # type: ignore[assignment]
-    saved: list[Any] = []
-    versions: list[tuple[int, Version, int]] = []
-    for source in plan.sources:
-        owners: Sequence[Any] = ()
-        if source >= 0:
-            owners = (args[source],)
-            value = args[source].array if type(args[source]) is Tensor else args[source]
-        elif source == OUTPUT:
-            owners = outs
-            value = out if prim.outputs == 1 else tuple([o.array for o in outs])
-        else:
-            value = args[SHAPES - source].array.shape
-        for owner in owners:  # their memory may be overwritten later
-            if type(owner) is Tensor and type(owner.array) not in IMMUTABLE:
-                version = owner.version or memory_version(owner)
-                versions.append((len(saved), version, version.count))
-        saved.append(value)
-    node.saved, node.versions = tuple(saved), tuple(versions)
-    return node
+) -> None:
+    """Make the node of an operation's results and give it to them: edges to the inputs that need a
+    gradient (`parents`, one for each of `args`), and the values that their rules name."""
+    plan = prim.plan(tuple([parent is not None for parent in parents]))
+    node = OpNode(primitive=prim, params=params, plan=plan, parents=tuple(parents))
+    facts: Any = [(o.array.shape, o.array.dtype) for o in outs]
+    node.shape, node.dtype = facts[0] if prim.outputs == 1 else zip(*facts, strict=True)
+    if prim.elementwise and node.shape:
+        shapes = [
+            None if parent is None else a.array.shape
+            for a, parent in zip(args, parents, strict=True)
+        ]
+        broadcast = [shape if shape != node.shape else None for shape in shapes]
+        node.unbroadcast = tuple(broadcast) if any([s is not None for s in broadcast]) else None
+    result = outs[0] if prim.outputs == 1 else outs
+    named = [named_value(s, args, result) for s in node.plan.sources]
+    node.saved = tuple(map(_payload_of, named))
+    node.versions = tuple([(k, v, v.count) for k, x in enumerate(named) for v in _versions_of(x)])
+    give_node(node, outs)
 
 
-def _shapes_to_sum_to(
-    args: Args, parents: Parents, shape: Shape
-) -> tuple[Shape | None, ...] | None:
-    """For each input that needs a gradient and was broadcast to `shape`, its own shape: its
-    contribution will be summed to it. None if no input was."""
-    shapes = [
-        None if parent is None or a.array.shape == shape else a.array.shape
-        for a, parent in zip(args, parents, strict=True)
-    ]
-    return tuple(shapes) if any([s is not None for s in shapes]) else None
+def _payload_of(value: Any) -> Any:
+    """What a node saves of a named value: of tensors the payloads."""
+    if type(value) is tuple:
+        return tuple(map(_payload_of, value))
+    return value.array if type(value) is Tensor else value
+
+
+def _versions_of(value: Any) -> list[Version]:
+    """The counters of a named value's memory, which may be overwritten later."""
+    owners = [x for x in (value if type(value) is tuple else (value,)) if type(x) is Tensor]
+    return [memory_version(x) for x in owners if type(x.array) not in IMMUTABLE]
+
+
+def give_node(node: OpNode, outs: tuple[Tensor, ...]) -> None:
+    """Let `node` stand for the result of its operation, or a Pick of it for each of several
+    results, where those have a derivative."""
+    for index, (out, has_rule) in enumerate(zip(outs, node.primitive.differentiable, strict=True)):
+        if has_rule and is_differentiable(out.array.dtype):
+            out.node = node if len(outs) == 1 else make_pick(node, index)
 
 
 def make_pick(node: Node, index: int) -> Pick:
     """The node of result number `index` of an operation with several, whose node is `node`: the
     one that is in use, or a new one if none is."""
-    picks = getattr(node, "picks", None)
-    if picks is None:
-        picks = node.picks = {}
-    made = picks[index]() if index in picks else None
-    if made is not None:
-        return made  # type: ignore[no-any-return]
-    made = Pick()
-    picks[index] = weakref.ref(made)
-    made.sequence_number, made.parents, made.index = next_sequence_number(), (node,), index
-    made.hooks = made.retained = None
-    made.shape, made.dtype = node.shape[index], node.dtype[index]  # type: ignore[assignment]
-    return made
+    if not hasattr(node, "picks"):
+        node.picks = {}
+    pick: Pick | None = node.picks[index]() if index in node.picks else None
+    if pick is None:
+        shape, dtype = node.shape[index], node.dtype[index]
+        pick = Pick(index=index, parents=(node,), shape=shape, dtype=dtype)  # type: ignore[arg-type]
+        node.picks[index] = weakref.ref(pick)
+    return pick
+
+
+Report = list[tuple[Tensor, Tensor]]
+_storing = threading.RLock()
+"""Two threads may walk different graphs of the same parameters at once: sums into `.grad` take
+turns. (An observer of such a sum may start a backward pass of its own.)"""
+
+
+def add_to_grad(
+    tensor: Tensor, g: Any, create_graph: bool, report: Report | None, owned: bool = False
+) -> None:
+    """Add g to `.grad`. A gradient that is to be differentiated again becomes a tensor with its
+    graph, another one memory that nothing else refers to."""
+    with _storing:
+        old = tensor.stored_grad
+        if old is not None and old.array.shape != g.shape:
+            raise explain.old_gradient(g, old)
+        if isinstance(g, Tensor) and not (create_graph or g.tangents):
+            g = g.array
+        tensor.stored_grad = _own(g, tensor, owned) if old is None else _sum(tensor, old, g)
+        if report is not None:
+            report.append((tensor, _own(g, tensor, False)))
+
+
+def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:
+    """A gradient as a new tensor, laid out as the tensor that it belongs to."""
+    if isinstance(g, Tensor):
+        return registry["clone"](g)
+    array = backend.canonical(g)
+    if not (backend.is_immutable(array) or (owned and backend.has_strides_of(array, tensor.array))):
+        array = backend.copy_with_strides_of(array, tensor.array)
+    return wrap(array)
+
+
+def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
+    """`.grad` with g added to it: for a leaf in the memory of `.grad`, where that can be written
+    to."""
+    if isinstance(g, Tensor):
+        return old + g
+    if tensor.node is not None and tensor.node.parents:
+        return wrap(old.array + g)
+    if backend.is_immutable(old.array):
+        old.array = old.array + g
+        return old
+    version = memory_version(old)
+    try:
+        old.array += g
+    except ValueError:  # the user put something there that may only be read, an expanded tensor
+        return wrap(old.array + g)
+    version.count += 1
+    return old

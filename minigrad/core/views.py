@@ -16,16 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import explain
-from ..backend import (
-    array_module,
-    axis_order,
-    broadcasts,
-    can_write,
-    is_differentiable,
-    is_immutable,
-    shares_memory,
-)
+from .. import backend, explain
 from ..errors import InPlaceError
 from . import observe, primitive
 from .graph import Node, OpNode, Version, state
@@ -35,9 +26,9 @@ from .tensor import (
     Payload,
     Tensor,
     grad_node,
-    make_node,
     memory_version,
     overwrite_payload,
+    record,
     wrap,
 )
 
@@ -49,8 +40,9 @@ class View:
     base: the tensor that owns the memory (itself a view only if it was made a leaf); op: the view
     operation that made this one, with its parameters; parent_view: the view of which it was made,
     None where that is the base; version: the version of the memory for which the tensor's node was
-    last derived from the base's; why_not: why gradients may not flow through an in-place change of
-    this view ("no_grad", "several", "function"), or None.
+    last derived from the base's; why_not: why no gradient may flow through an in-place change of
+    this view, or None: it was made under no_grad ("no_grad"), with others by one operation
+    ("several"), or by a Function ("function").
     """
 
     base: Tensor
@@ -99,17 +91,15 @@ class View:
 def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter too, and remember how
     to get there from the base."""
-    if is_immutable(source.array):  # a bare number has no memory to look into: give it some
+    if backend.is_immutable(source.array):  # a bare number has no memory to look into: give it some
         memory_version(source)
-        out.array = prim.forward(array_module([source.array]), source.array, **params)
-    if not shares_memory(out.array, source.array):
+        out.array = prim.forward(backend.array_module([source.array]), source.array, **params)
+    if not backend.shares_memory(out.array, source.array):
         return
     version = out.version = memory_version(source)
     parent = None if isinstance(source.node, Leaf) else source.view_of
-    why_not = None if state.recording else "no_grad"
-    base = source
-    if parent is not None:
-        base, why_not = parent.base, why_not or parent.why_not
+    base, inherited = (source, None) if parent is None else (parent.base, parent.why_not)
+    why_not = inherited if state.recording else "no_grad"
     out.view_of = View(base, parent, (prim, params), version.count, why_not)
 
 
@@ -137,11 +127,11 @@ def assign(
     if type(value.node) is OpNode:
         _keep_old_values(value.node, memory_version(target))
     if value.shape != target.shape:
-        if not broadcasts(value.shape, target.shape):
+        if not backend.broadcasts(value.shape, target.shape):
             raise explain.cannot_grow(operation, value, target)
         value = primitive.registry["broadcast_to"](value, shape=target.shape)
     if value.dtype != target.dtype:
-        if not can_write(value.dtype, target.dtype):
+        if not backend.can_write(value.dtype, target.dtype):
             raise explain.cannot_hold(operation, value, target)
         value = primitive.registry["cast"](value, dtype=target.dtype)
     whole = target.view_of is None or isinstance(grad_node(target), Leaf)
@@ -170,19 +160,20 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
     view = target.view_of
     assert view is not None
     base, scatter = view.base, primitive.registry["scatter_view"]
-    params = {"steps": view.steps, "order": axis_order(base.array)}
+    params = {"steps": view.steps, "order": backend.axis_order(base.array)}
     tangents = None
     if value.tangents is not None or base.tangents is not None:
         dual = wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents)
         tangents = scatter(*dual, **params).tangents
     recorded = state.recording and (value.node is not None or base.node is not None)
-    if recorded and is_differentiable(base.array.dtype):
+    if recorded:
         old, args = base.node, (wrap(base.array, base.node), wrap(value.array, value.node))
-        base.node = make_node(scatter, args, (old, value.node), params, (wrap(base.array),))
-        _move_retained(old, base.node)
+        made = wrap(base.array)
+        record(scatter, args, (old, value.node), params, (made,))
+        base.node = made.node
+        _move_retained(old, made.node)
     overwrite_payload(target, value.array)
     base.tangents = tangents
-    memory_version(base)
     view.refresh(target)
 
 
@@ -197,14 +188,12 @@ def check_target(
     problem = explain.unwritable(target.array, uniform)
     if problem is None and state.recording:
         node, view = grad_node(target), target.view_of
-        which = None
         if isinstance(node, Leaf):
-            which = "leaf" if view is None else "own leaf"
+            problem = explain.IN_PLACE["leaf" if view is None else "own leaf"]
         elif view is not None and isinstance(view.base.node, Leaf):
-            which = "leaf's view"
+            problem = explain.IN_PLACE["leaf's view"]
         elif view is not None and (differentiable or node or view.base.node):
-            which = view.why_not
-        problem = None if which is None else explain.IN_PLACE[which]
+            problem = explain.IN_PLACE.get(view.why_not)
     if problem is not None:
         raise InPlaceError(f"{operation}: {problem}")
 
@@ -212,15 +201,11 @@ def check_target(
 def _keep_old_values(node: OpNode, version: Version) -> None:
     """The rule of the operation itself may need the values that are about to be overwritten: it
     gets a copy of them."""
-    if node.saved is None or not any(v is version for _, v, _ in node.versions):
-        return
-    saved = list(node.saved)
-    for position, v, number in node.versions:
-        if v is version and number == version.count and not isinstance(saved[position], tuple):
-            saved[position] = saved[position].copy()
-    node.saved = tuple(saved)
-    node.versions = tuple(
-        entry
-        for entry in node.versions
-        if entry[1] is not version or isinstance(saved[entry[0]], tuple)
-    )
+    saved = list(node.saved or ())
+    current = [k for k, v, number in node.versions if v is version and number == v.count]
+    copied = [k for k in current if not isinstance(saved[k], tuple)]
+    for position in copied:
+        saved[position] = saved[position].copy()
+    if copied:
+        node.saved = tuple(saved)
+        node.versions = tuple([entry for entry in node.versions if entry[0] not in copied])

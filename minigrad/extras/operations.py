@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.primitive import constant, predicate
+from ..core.primitive import constant
 from ..ops.elementwise import function, real_function, where, zeros_like
+from ..ops.elementwise.logic import predicate
 from .operands import as_arrays
 
 hypot = function(

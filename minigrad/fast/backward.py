@@ -12,7 +12,7 @@ from typing import Any
 
 from ..backend import NumpyArray, float32, float64, numpy
 from ..core import primitive
-from ..core.backward import Pass, check_contribution, store_grad
+from ..core.backward import Pass, check_contribution
 from ..core.graph import Node, OpNode, Pick
 from ..core.observe import observers
 from ..core.tensor import Leaf
@@ -41,7 +41,7 @@ def walk_graph(walk: Pass) -> None:
         if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
             if type(node) is Leaf:
                 if walk.accumulate and node.stores_grad:
-                    store_grad(node, g, False, walk.report, node in owned)
+                    node.store(g, False, walk.report, node in owned)
             elif type(node) is Pick or isinstance(node, Leaf):
                 walk.visit(node, g)
             else:
@@ -99,7 +99,9 @@ def walk_graph(walk: Pass) -> None:
 def _pull(walk: Pass, node: Any, g: Any, owned: set[Node]) -> None:
     """Carry the cotangent of an unusual node to its inputs."""
     cotangents = walk.cotangents
-    fresh = node.primitive.outputs == 1 if type(node) is OpNode else node.gives_fresh
+    fresh = (
+        node.primitive.outputs == 1 if type(node) is OpNode else getattr(node, "gives_fresh", False)
+    )
     parts = walk.pull(node, g)
     if not walk.retain_graph:
         node.release()

@@ -29,16 +29,16 @@ from ..backend import (
     overlaps_itself,
 )
 from ..core import primitive
-from ..core.apply import record
 from ..core.forward import push
 from ..core.graph import OpNode, next_sequence_number, state
 from ..core.observe import observers
-from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Primitive
-from ..core.tensor import Tensor, make_node, memory_version, wrap
+from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Plan, Primitive
+from ..core.tensor import Tensor, memory_version, record, wrap
 from ..core.views import mark_view
 
 _NUMBERS = frozenset((float, int))
 _new_tensor = Tensor.__new__
+_new_node = OpNode.__new__
 
 
 def is_simple(prim: Primitive, operands: int) -> bool:
@@ -46,6 +46,15 @@ def is_simple(prim: Primitive, operands: int) -> bool:
     decide."""
     fixed = prim.outputs == 1 and not prim.variadic and "dtype" not in prim.keywords
     return fixed and len(prim.inputs) == operands
+
+
+def _plan(prim: Primitive, plans: dict[int, Plan], mask: int) -> Plan:
+    """What a node keeps for inputs of which those need a gradient whose bit in `mask` is set: the
+    bits after the leading 1, one for each input."""
+    if len(plans) >= 1000:  # of a variadic operation
+        plans.clear()
+    plan = plans[mask] = prim.plan(tuple([bit == "1" for bit in f"{mask:b}"[1:]]))
+    return plan
 
 
 def call(self: Any, *args: Any, **params: Any) -> Any:
@@ -75,7 +84,8 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
     def otherwise(a: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
         return primitive.run(prim, (a,), params)
 
-    plans, view, recorded = prim.plans, prim.view, prim.kind != "constant"
+    plans: dict[int, Plan] = {}
+    view, recorded = prim.view, prim.kind != "constant"
 
     def run(a: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
         if observers:
@@ -115,8 +125,11 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
         if parent is None or not recorded or not state.recording:
             out.node = None
         else:
-            plan = plans.get(0b11) or prim.plan(0b11)
-            node = out.node = OpNode()
+            try:
+                plan = plans[0b11]
+            except KeyError:
+                plan = _plan(prim, plans, 0b11)
+            node = out.node = _new_node(OpNode)
             node.sequence_number, node.parents = next_sequence_number(), (parent,)
             node.primitive, node.params, node.plan = prim, params, plan
             node.shape, node.dtype = y.shape, y.dtype
@@ -142,8 +155,8 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
     if not is_simple(prim, 2):
         many = on_many(prim)
         return otherwise or (lambda a, b, params=NO_PARAMS: many((a, b), params))
-    plans, view = prim.plans, prim.view
-    recorded, elementwise = prim.kind != "constant", prim.elementwise
+    plans: dict[int, Plan] = {}
+    view, recorded, elementwise = prim.view, prim.kind != "constant", prim.elementwise
 
     def run(a: Any, b: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
         if observers:
@@ -203,8 +216,11 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
             out.node = None
         else:
             mask = 0b101 if left is None else 0b110 if right is None else 0b111
-            plan = plans.get(mask) or prim.plan(mask)
-            node = out.node = OpNode()
+            try:
+                plan = plans[mask]
+            except KeyError:
+                plan = _plan(prim, plans, mask)
+            node = out.node = _new_node(OpNode)
             node.sequence_number, node.parents = next_sequence_number(), (left, right)
             node.primitive, node.params, node.plan = prim, params, plan
             shape = node.shape = z.shape
@@ -234,7 +250,8 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
 
     first = 1 if prim.promote == "branches" else 0  # whose dtype does not count
     simple = prim.outputs == 1 and "dtype" not in prim.keywords
-    plans, elementwise = prim.plans, prim.elementwise
+    plans: dict[int, Plan] = {}
+    elementwise = prim.elementwise
     count = None if prim.variadic else len(prim.inputs)
     single, view, recorded = prim.outputs == 1, prim.view, prim.kind != "constant"
 
@@ -283,15 +300,18 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
         if mask & (mask - 1) and recorded and state.recording:
             if not simple:
                 record(prim, args, parents, params, outs)
-            elif elementwise:
-                outs[0].node = make_node(prim, args, parents, params, outs)
             else:
-                plan = plans.get(mask) or prim.plan(mask)
-                node = outs[0].node = OpNode()
+                plan = plans.get(mask) or _plan(prim, plans, mask)
+                node = outs[0].node = _new_node(OpNode)
                 node.sequence_number, node.parents = next_sequence_number(), tuple(parents)
                 node.primitive, node.params, node.plan = prim, params, plan
-                node.shape, node.dtype = results[0].shape, results[0].dtype
+                shape = node.shape = results[0].shape
+                node.dtype = results[0].dtype
                 node.unbroadcast = node.hooks = node.retained = node.tangents = None
+                if elementwise and shape:
+                    shapes = [None if p is None else x.shape for x, p in zip(arrays, parents)]  # noqa: B905
+                    if any([s is not None and s != shape for s in shapes]):
+                        node.unbroadcast = tuple([None if s == shape else s for s in shapes])
                 _keep(node, plan.sources, (*args, outs[0]), (*arrays, results[0]))
         if dual and recorded:
             push(prim, args, params, outs)

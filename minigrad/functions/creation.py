@@ -4,12 +4,58 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backend
-from ..backend import DType
-from ..core.tensor import Tensor, as_tensor, made_of_data, memory_version, new_tensor, wrap
-from ..names import TensorLike, publish, unlisted
+from .. import backend, explain
+from ..backend import DType, Shape
+from ..core.tensor import (
+    Leaf,
+    Tensor,
+    as_tensor,
+    made_of_data,
+    make_leaf,
+    memory_version,
+    new_tensor,
+    wrap,
+)
+from ..names import TensorLike, attach, publish, unlisted
 from ..ops import elementwise as ew
 from .arguments import not_negative, sizes_of
+
+
+def __init__(
+    self: Tensor,
+    data: Any = None,
+    *more: Any,
+    shape: Shape | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    stores_grad: bool | None = None,
+) -> None:
+    """Tensor(data) takes numbers, nested lists, NumPy or CuPy arrays (copied) or another tensor
+    (copied, detached); Tensor(shape=(2, 3)) gives zeros.
+
+    dtype: lists become float32, whatever numbers they hold (see `set_default_dtype`; `tensor(data)`
+    keeps integers), arrays keep theirs. device: "cpu", "cuda", "cuda:1".
+    requires_grad: ask for gradients; stores_grad: whether a backward pass also keeps this tensor's
+    gradient in `.grad` and reports it (default: as requires_grad). Raises DTypeError if a gradient
+    is asked of integers or booleans.
+    """
+    explain.check_data(data, more, shape)
+    if data is None:
+        data = backend.zeros(tuple(shape or ()), dtype or backend.default_dtype(), 0.0)
+    array = backend.as_payload(data.array if isinstance(data, Tensor) else data, dtype)
+    if dtype is None and isinstance(data, list | tuple) and array.dtype.kind in "biu":
+        array = backend.as_payload(data, backend.default_dtype())
+    self.array = array if device is None else backend.to_device(array, str(device))
+    self.node = self.version = self.view_of = self.tangents = self.stored_grad = None
+    if requires_grad or stores_grad:
+        make_leaf(self)
+        if stores_grad is not None and isinstance(self.node, Leaf):
+            self.node.stores_grad = stores_grad
+    made_of_data(self)
+
+
+attach("__init__", __init__)
 
 
 @unlisted  # mg.as_tensor

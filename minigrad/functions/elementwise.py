@@ -14,7 +14,6 @@ from ..core.apply import (
     function_of_two,
     is_operand,
     operator_of,
-    reflected_operator_of,
 )
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, as_tensor
@@ -300,7 +299,7 @@ def attach_operator(name: str, symbol: str, operation: Any, primitive: Any = Non
     at its operands first; primitive: what it computes with plain operands, if it need not look.
     """
     attach(f"__{name}__", operator_of(operation))
-    attach(f"__r{name}__", reflected_operator_of(operation))
+    attach(f"__r{name}__", operator_of(operation, reflected=True))
     attach(f"__i{name}__", _augmented(operation, f"__i{name}__", symbol))
     if isinstance(primitive or operation, Primitive):
         fast.operator(Tensor, f"__{name}__", primitive or operation)

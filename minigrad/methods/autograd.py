@@ -222,6 +222,12 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any])
 attach("detach", alias)
 
 
+@attribute
+def _version(self: Tensor) -> int:
+    """How often this tensor's memory was modified in place. (PyTorch's name.)"""
+    return 0 if self.version is None else self.version.count
+
+
 @method
 def detach_(self: Tensor) -> Tensor:
     """Forget the history, in place. Raises for views, whose history is their base's.

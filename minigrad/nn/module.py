@@ -21,7 +21,7 @@ from ..core.observe import observers
 from ..core.tensor import Leaf, Tensor, wrap
 from ..errors import did_you_mean
 from ..hook_handle import HookHandle
-from ..regions import calls
+from ..observers import calls
 from ..roles import role_of
 from . import hooks as hooks_around
 from . import state as states

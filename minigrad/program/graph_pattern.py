@@ -113,16 +113,16 @@ class Pattern:
             if kind is Leaf:
                 made.append(None if content[0] is None else places[content[0]])
                 continue
-            node: Any = kind()
+            node: Any = kind.__new__(kind)
             node.sequence_number = next_sequence_number()
             node.parents = tuple(None if p is None else made[p] for p in content[0])
-            node.hooks = node.retained = None
+            node.hooks = node.retained = node.tangents = None
             if kind is Pick:
                 _, node.index, node.shape, node.dtype = content
             else:
                 _, facts, saved, params, versions = content
                 node.primitive, node.plan, node.shape, node.dtype, node.unbroadcast = facts
-                node.saved, node.versions, node.tangents, node.params = None, (), None, params
+                node.saved, node.versions, node.params = None, (), params
                 if at not in freed:
                     node.saved = map_params(saved, Ref, lambda ref: values[ref.number])
                     node.params = map_params(params, Ref, lambda ref: values[ref.number])

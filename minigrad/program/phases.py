@@ -51,14 +51,14 @@ class Phases:
             event = event.parent
         return "forward" if state.walk is None else self._pass_name(state.walk)
 
-    def _pass_name(self, walk: list[Any]) -> str:
-        """The phase of a reverse pass over these nodes: one more than that of the passes in
+    def _pass_name(self, walk: Any) -> str:
+        """The phase of a reverse pass: one more than that of the passes in
         which some of them were made.
         """
         if self._walk is not walk:
             self._walk = walk
             self._level = (
-                1 + max((self._levels.get(n.sequence_number, 0) for n in walk), default=0)
+                1 + max((self._levels.get(n.sequence_number, 0) for n in walk.order), default=0)
                 if self._levels
                 else 1
             )

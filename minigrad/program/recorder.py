@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from .. import backend
+from .. import backend, observers
 from ..autograd.backward import grad as _gradients
 from ..backend import Array, copy_with_strides_of, device_of, is_immutable, materialise
 from ..core import observe
@@ -126,7 +126,7 @@ class Recorder:
             )
         self.open = True
         try:
-            with observe.observing(self):
+            with observers.observing(self):
                 yield self
         finally:
             self.open = False

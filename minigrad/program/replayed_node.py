@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autograd.function.node import FunctionDeclaration
 from ..core.backward import differentiate
-from ..core.graph import Node, OpNode, Version, next_sequence_number, state
+from ..core.graph import Node, OpNode, Version, state
 from ..core.primitive import registry
 from ..core.tensor import Tensor, make_pick, memory_version, wrap
 from .result_graphs import ResultGraph
@@ -35,9 +35,6 @@ class ReplayedNode(Node):
 
     def name(self) -> str:
         return "CompiledBackward"
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
 
     def release(self) -> None:
         """Free the saved values of what the latest pass walked."""
@@ -110,17 +107,9 @@ class ReplayedNode(Node):
 
 def _passing(parent: Node) -> OpNode:
     """A node that hands cotangents on to `parent` as they are."""
-    node = OpNode()
     clone = registry["clone"]
-    node.sequence_number, node.parents, node.primitive, node.params, node.plan = (
-        next_sequence_number(),
-        (parent,),
-        clone,
-        {},
-        clone.plan(0b11),
-    )
-    node.shape, node.dtype, node.saved, node.versions = parent.shape, parent.dtype, (), ()
-    node.unbroadcast = node.hooks = node.retained = node.tangents = None
+    node = OpNode(parents=(parent,), primitive=clone, params={}, plan=clone.plan((True,)), saved=())
+    node.shape, node.dtype = parent.shape, parent.dtype
     return node
 
 
@@ -129,9 +118,8 @@ def attach(
 ) -> None:
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
-    node = ReplayedNode()
-    node.sequence_number, node.parents, node.graph = next_sequence_number(), graph.leaves, graph
-    node.hooks = node.retained = node.values = node.freed = node.latest = None
+    node = ReplayedNode(parents=graph.leaves)
+    node.graph, node.values, node.freed, node.latest = graph, None, None, None
     node.counters = ()
     if graph.error is None:
         values: list[Any] = []

@@ -23,9 +23,9 @@ from ..core import observe
 from ..core.graph import Version, state
 from ..core.tensor import Leaf, Tensor
 from ..core.views import View
+from ..observers import calls
 from ..ops import random
 from ..optim.optimizer import Optimizer
-from ..regions import calls
 from .memory import overlapping
 
 TOLERANCE = 1e-3
@@ -215,7 +215,7 @@ class Snapshot:
             tensor.version = (
                 None
                 if slots.version is None
-                else versions.setdefault(id(slots.version), _version(slots.count))
+                else versions.setdefault(id(slots.version), Version(slots.count))
             )
             if id(tensor) in self._alone:
                 tensor.view_of = None
@@ -264,13 +264,13 @@ class _Rest:
         here = observe.observation
         self.generators = dict(random.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
-        self.modes = state.recording, state.levels, state.batches, state.walk, state.needed
+        self.modes = state.recording, state.levels, state.batches, state.walk
         self.here = here.listening, here.added, here.event, calls.modules
 
     def put_back(self) -> None:
         """Everything as it was."""
         here = observe.observation
-        state.recording, state.levels, state.batches, state.walk, state.needed = self.modes
+        state.recording, state.levels, state.batches, state.walk = self.modes
         here.listening, here.added, here.event, calls.modules = self.here
         while self.recorder in observe.observers:
             observe.observers.remove(self.recorder)
@@ -295,12 +295,6 @@ def _put_back(after: list[tuple[Tensor, _Slots]], rest: _Rest) -> None:
 def _settings() -> tuple[Any, ...]:
     """What a call may switch for the calls after it."""
     return state.recording, backend.default_dtype(), autograd.training
-
-
-def _version(count: int) -> Version:
-    made = Version()
-    made.count = count
-    return made
 
 
 def _fresh(array: Any) -> Any:

@@ -32,12 +32,13 @@ from ..core import observe
 from ..core.backward import differentiate
 from ..core.forward import forward_level
 from ..core.graph import Node
-from ..core.observe import Event, observing
+from ..core.observe import Event
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, grad_node, make_leaf, wrap
 from ..func.gradients import fitting, outputs_of
 from ..func.tree import matching
 from ..grad_mode import enable_grad
+from ..observers import observing
 from .trace import as_input
 
 MODES = ("forward", "vjp", "jvp", "double backward")

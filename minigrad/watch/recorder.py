@@ -27,10 +27,10 @@ from weakref import ref
 from .. import backend
 from ..core import observe, primitive
 from ..core.graph import Node, Pick, next_sequence_number, state
-from ..core.observe import Event, observing, unobserved
+from ..core.observe import Event, unobserved
 from ..core.tensor import Leaf, Tensor, grad_node, wrap
 from ..errors import AutogradError
-from ..regions import calls
+from ..observers import calls, observing
 from . import sentences
 from .adjoints import Adjoints
 from .derivatives import Made

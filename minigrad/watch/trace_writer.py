@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from ..core.graph import Node
 from ..core.tensor import Tensor, grad_node
 from ..errors import TraceTooLargeError
-from ..regions import calls
+from ..observers import calls
 from ..trace.schema import SCHEMA, Trace
 from ..trace.text import number
 from .blocks import Blocks

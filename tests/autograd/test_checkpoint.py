@@ -17,8 +17,8 @@ from minigrad.autograd.checkpoint import (
     checkpoint_sequential,
 )
 from minigrad.core.graph import OpNode, youngest_first
-from minigrad.core.observe import observing
 from minigrad.errors import GraphFreedError, InPlaceError
+from minigrad.observers import observing
 
 F64 = mg.float64
 

@@ -13,7 +13,6 @@ import pytest
 import minigrad as mg
 from minigrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck
 from minigrad.autograd.function import _ContextMethodMixin, once_differentiable
-from minigrad.core.observe import observing
 from minigrad.errors import (
     AutogradError,
     DTypeError,
@@ -22,6 +21,7 @@ from minigrad.errors import (
     NotDifferentiableError,
     ShapeError,
 )
+from minigrad.observers import observing
 
 
 def leaf(*values: float, dtype=mg.float64) -> mg.Tensor:

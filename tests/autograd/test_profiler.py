@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import backend
+from minigrad import backend, observers
 from minigrad.autograd import profiler
 from minigrad.autograd.profiler import load_nvprof, profile, record_function
 from minigrad.autograd.profiler.events import SORT_KEYS, FunctionEvent
@@ -606,13 +606,13 @@ def test_all_observers_hear_the_end_even_if_one_raises():
         def end(self, event):
             order.append(f"{self.name} ends")
 
-    with observe.observing(Ordered("outer")), observe.observing(Ordered("inner")):
+    with observers.observing(Ordered("outer")), observers.observing(Ordered("inner")):
         mg.ones(2) + 1
     assert order == ["outer begins", "inner begins", "inner ends", "outer ends"]
     first, second = Deaf(), Deaf(fails=True)
     with (
-        observe.observing(first),
-        observe.observing(second),
+        observers.observing(first),
+        observers.observing(second),
         pytest.raises(KeyError, match="observer"),
     ):
         mg.ones(2) + 1
@@ -637,9 +637,9 @@ def test_observers_come_and_go_inside_an_unobserved_stretch():
             pass
 
     hidden, gone, new = map(Named, ("hidden", "gone", "new"))
-    observe.add_observer(hidden), observe.add_observer(gone)
+    observers.add_observer(hidden), observers.add_observer(gone)
     with observe.unobserved():
-        observe.add_observer(new), observe.remove_observer(gone)
+        observers.add_observer(new), observers.remove_observer(gone)
         mg.ones(2) + 1
         with observe.unobserved():
             mg.ones(2) + 1
@@ -647,7 +647,7 @@ def test_observers_come_and_go_inside_an_unobserved_stretch():
     assert heard == ["new", "new"], "those from before are hidden, the new one sees"
     mg.ones(2) + 1
     assert heard[2:] == ["hidden", "new"], "what was added stays, what was removed is gone"
-    observe.remove_observer(hidden), observe.remove_observer(new)
+    observers.remove_observer(hidden), observers.remove_observer(new)
     mg.ones(2) + 1
     assert len(heard) == 4 and observe.observers == [] and observe.observation.listening == ()
 
@@ -680,7 +680,7 @@ def test_an_error_of_an_observer_is_not_taken_for_one_of_the_operation(error, ca
             raise error("of the observer")
 
     observer = Raises()
-    with observe.observing(observer), pytest.raises(error, match="of the observer"):
+    with observers.observing(observer), pytest.raises(error, match="of the observer"):
         call()
     assert observer.raised == 1 and observe.observers == [], "the operation is not tried again"
 
@@ -701,7 +701,7 @@ def test_observers_of_threads_do_not_disturb_one_another():
     def work():
         for _ in range(200):
             counter = Counter()
-            with observe.observing(counter):
+            with observers.observing(counter):
                 mg.ones(2) + 1
                 with observe.unobserved():
                     mg.ones(2) + 1

@@ -424,7 +424,7 @@ def test_a_weight_from_outside_stays_one_matrix(layer):
             result = getattr(event.result, "array", event.result)
             sizes.append(getattr(getattr(result, "array", result), "size", 0))
 
-    with mg.core.observe.observing(Watch()):
+    with mg.observers.observing(Watch()):
         y.sum().backward()
     equal(
         w.grad,

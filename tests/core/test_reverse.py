@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core import observe
+from minigrad import observers
 from minigrad.errors import (
     AutogradError,
     GraphFreedError,
@@ -42,7 +42,7 @@ class Count:
 
 
 def pulls_of(work):
-    with observe.observing(Count()) as count:
+    with observers.observing(Count()) as count:
         work()
     return count.pulls()
 
@@ -326,7 +326,7 @@ def test_each_node_runs_once_and_after_all_its_users():
     b = a * a
     c = (b + a).exp()
     y = (c * b).sum()
-    with observe.observing(Count()) as count:
+    with observers.observing(Count()) as count:
         y.backward()
     nodes = [node for phase, _, node in count.seen if phase == "backward"]
     assert len(nodes) == len(set(nodes)) == 6

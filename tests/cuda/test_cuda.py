@@ -245,15 +245,15 @@ class Placed:
 def test_a_kernel_runs_where_its_operands_are(cupy, monkeypatch):
     """CuPy starts kernels on the current device, wherever their operands lie."""
     monkeypatch.setitem(backend.MODULES, Placed, cupy)
-    with backend.device_context(cupy, [2.0, Placed(1), Placed(1)], "add"):
+    with backend.library_of([2.0, Placed(1), Placed(1)], "add") as library:
+        assert library is cupy
         assert mg.cuda.current_device() == 1
     assert mg.cuda.current_device() == 0
     with pytest.raises(DeviceError, match=r"^add: got arrays of two devices, cuda:0 and cuda:1\."):
-        backend.device_context(cupy, [Placed(1), Placed(0)], "add")
-    with (
-        backend.device_context(cupy, [2.0], "add"),
-        backend.device_context(np, [np.ones(2)], "add"),
-    ):
+        backend.library_of([Placed(1), Placed(0)], "add")
+    for operands in ([2.0], [np.ones(2)]):
+        with backend.library_of(operands, "add") as library:
+            assert library is np
         assert mg.cuda.current_device() == 0
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import backend, fast
+from minigrad import backend, fast, observers
 from minigrad.autograd import forward_ad
-from minigrad.core import apply, observe, primitive
+from minigrad.core import apply, primitive
 from minigrad.core.graph import youngest_first
 from minigrad.core.primitive import registry
 from minigrad.errors import InPlaceError, ShapeError
@@ -466,7 +466,7 @@ def test_a_parameter_is_updated_alike(update, dtype, other):
 
 def test_a_watched_update_is_seen():
     x = mg.ones(3)
-    with observe.observing(Watcher()) as watcher:
+    with observers.observing(Watcher()) as watcher:
         x -= 0.5
     assert watcher.seen == [("forward", "sub"), ("assign", None)]
     assert x.tolist() == [0.5, 0.5, 0.5]

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import nn, optim
-from minigrad.core import observe
+from minigrad import nn, observers, optim
 from minigrad.nn import functional as F
 from minigrad.program import Compiled, EagerWarning, Recorder
 from minigrad.program.payload import Recorded
@@ -737,7 +736,7 @@ def test_hooks_and_observers() -> None:
         def end(self, event: Any) -> None: ...
 
     watcher = Watcher()
-    with observe.observing(watcher), pytest.warns(EagerWarning, match="an observer is active"):
+    with observers.observing(watcher), pytest.warns(EagerWarning, match="an observer is active"):
         compiled()
     assert watcher.events > 2
     compiled()

@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.facets", "minigrad.explain", "minigrad.recursion"},
     {"minigrad.core"},
     {"minigrad.fast"},
-    {"minigrad.grad_mode", "minigrad.regions", "minigrad.roles", "minigrad.storage"},
+    {"minigrad.grad_mode", "minigrad.observers", "minigrad.roles", "minigrad.storage"},
     {"minigrad.names"},
     {"minigrad.ops"},
     {"minigrad.batching"},

@@ -66,13 +66,13 @@ def test_operations_of_one_call_follow_one_another(traced):
 
 
 def test_a_module_unwatched_is_called_as_before():
-    from minigrad import regions
+    from minigrad import observers
 
     seen = []
 
     class Asks(nn.Module):
         def forward(self, x):
-            seen.append(regions.calls.modules)
+            seen.append(observers.calls.modules)
             return x
 
     Asks()(mg.tensor(1.0))
@@ -84,7 +84,7 @@ def test_a_module_unwatched_is_called_as_before():
                 return 1 / 0
 
         trace_function(Fails(), 1.0)
-    assert regions.calls.modules == ()
+    assert observers.calls.modules == ()
 
 
 def test_every_kept_value_is_freed_once_after_its_last_reading(traced):

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad import viz
+from minigrad import observers, viz
 from minigrad.autograd.checkpoint import FIRST
-from minigrad.core import observe
 from minigrad.errors import GraphError
 from minigrad.program import trace as record
 from minigrad.trace import check_laws, state_at, validate
@@ -369,7 +368,7 @@ def test_watching_keeps_no_checkpoint_alive():
         def end(self, event):
             pass
 
-    with observe.observing(Regions()):
+    with observers.observing(Regions()):
         trace_function(twice, 0.5, mode="reverse")
     assert len(regions) == 1 and regions[0]() is None
 
@@ -473,7 +472,7 @@ def test_the_trace_frees_what_the_engine_frees_at_the_same_step(lines, mode):
     beside = Alive()
     gc.disable()
     try:
-        with observe.observing(beside):
+        with observers.observing(beside):
             trace = validate(trace_function(space["f"], 0.25, mode=mode, source=source))
     finally:
         gc.enable()

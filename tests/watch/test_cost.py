@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.observe import observing
 from minigrad.core.primitive import registry
 from minigrad.errors import ShapeError
+from minigrad.observers import observing
 from minigrad.watch.cost import MODES, Cost, cost_of, count_operations
 from tests.helpers.op_cases import CASES
 from tests.helpers.tables import in_one_test

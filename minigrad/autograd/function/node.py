@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import NumpyArray, Shape, is_complex, zeros
 from ...core import primitive
-from ...core.graph import Node, next_sequence_number, state
+from ...core.graph import Node, state
 from ...core.tensor import Tensor, grad_node, make_pick, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, NotDifferentiableError, ShapeError
 from .context import FunctionCtx
@@ -60,7 +60,7 @@ class FunctionNode(Node):
     if an argument carried some when the Function ran.
     """
 
-    __slots__ = ("ctx", "function", "is_tensor", "several", "tangents")
+    __slots__ = ("ctx", "function", "is_tensor", "several")
 
     shape: Any
     dtype: Any
@@ -72,13 +72,8 @@ class FunctionNode(Node):
         args: Sequence[Any],
         parents: tuple[Node | None, ...],
     ) -> None:
-        self.sequence_number, self.parents, self.hooks, self.retained = (
-            next_sequence_number(),
-            parents,
-            None,
-            None,
-        )
-        self.function, self.ctx, self.tangents = function, ctx, None
+        super().__init__(parents=parents)
+        self.function, self.ctx = function, ctx
         self.is_tensor = tuple(isinstance(a, Tensor) for a in args)
         self.picks = {}
         ctx._node = weakref.ref(self)
@@ -101,9 +96,6 @@ class FunctionNode(Node):
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
 
     def __getattr__(self, name: str) -> Any:
         """PyTorch's grad_fn of a Function is its ctx: attributes (saved_tensors,
@@ -239,13 +231,8 @@ class SecondTimeNode(Node):
     __slots__ = ("function_name",)
 
     def __init__(self, function_name: str, parents: tuple[Node | None, ...], value: Tensor) -> None:
-        self.sequence_number, self.parents, self.hooks, self.retained = (
-            next_sequence_number(),
-            parents,
-            None,
-            None,
-        )
-        self.shape, self.dtype, self.function_name = value.shape, value.dtype, function_name
+        super().__init__(parents=parents, shape=value.shape, dtype=value.dtype)
+        self.function_name = function_name
 
     def name(self) -> str:
         return f"{self.function_name}OnceDifferentiableBackward"

@@ -12,9 +12,10 @@ from ... import backend
 from ...backend import DType
 from ...core import primitive
 from ...core.graph import OpNode
-from ...core.observe import Event, observing
+from ...core.observe import Event
 from ...core.tensor import Tensor, grad_node, wrap
 from ...errors import DTypeError
+from ...observers import observing
 from ..backward import grad
 from ..function.node import strictness
 from .comparison import (

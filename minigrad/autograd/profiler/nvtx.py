@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ... import backend
-from ...core import observe
+from ... import backend, observers
 from ...core.graph import Node
 from ...core.observe import Event
 from ...core.tensor import Tensor
@@ -43,12 +42,12 @@ class emit_nvtx:
                 " device with CuPy here. Use autograd.profiler.profile() to time the CPU."
             )
         self._emitter = _Emitter(backend.load_cupy().cuda.nvtx, self.record_shapes)
-        observe.add_observer(self._emitter)
+        observers.add_observer(self._emitter)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._emitter is not None:
-            observe.remove_observer(self._emitter)
+            observers.remove_observer(self._emitter)
             self._emitter = None
 
 

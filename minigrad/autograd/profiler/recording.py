@@ -22,8 +22,7 @@ import time
 import tracemalloc
 from typing import Any
 
-from ... import backend, regions
-from ...core import observe
+from ... import backend, observers
 from ...core.observe import Event
 from ...core.tensor import Tensor
 from ...errors import AutogradError, DeviceError
@@ -77,12 +76,12 @@ class profile:
                 " to time the CPU."
             )
         self._listener = _Listener(self)
-        observe.add_observer(self._listener)
+        observers.add_observer(self._listener)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._listener is not None:
-            observe.remove_observer(self._listener)
+            observers.remove_observer(self._listener)
             self.function_events = self._listener.events()
 
     def _finished(self) -> EventList:
@@ -171,7 +170,7 @@ class record_function(contextlib.ContextDecorator):
         self._open: list[Any] = []
 
     def __enter__(self) -> record_function:
-        self._open.append(regions.region(self.name))
+        self._open.append(observers.region(self.name))
         self._open[-1].__enter__()
         return self
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from ...core import observe
+from ... import observers
 from ...core.graph import Node, OpNode, Pick, Version
 from ...core.observe import Event
 from ..function.node import FunctionNode
@@ -139,7 +139,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Mutation]:
     state = _Mutation()
     _allowing.now = True
     try:
-        with observe.observing(state):
+        with observers.observing(state):
             yield state
     finally:
         _allowing.now = False

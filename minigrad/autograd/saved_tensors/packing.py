@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ... import backend, explain
+from ... import backend, explain, observers
 from ...backend import PYTHON_SCALARS
 from ...core import observe
 from ...core.backward import pull_operation
@@ -300,13 +300,13 @@ class saved_tensors_hooks:
             raise RuntimeError(_packing.refused)
         _packing.hooks.append((self.pack_hook, self.unpack_hook))
         if len(_packing.hooks) == 1:
-            observe.add_observer(_packing)
+            observers.add_observer(_packing)
 
     def __exit__(self, *_: object) -> None:
         _packing.hooks.pop()
         _packing.latest = None
         if not _packing.hooks:
-            observe.remove_observer(_packing)
+            observers.remove_observer(_packing)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
-from ...core.primitive import constant, predicate
+from ...core.primitive import Primitive, constant
 from ...errors import DTypeError
 
 
@@ -18,6 +19,11 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
             f"{symbol}: is for booleans and integers, got {dtypes}. Compare first, as in (x > 0) &"
             " (y > 0)."
         ) from None
+
+
+def predicate(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
+    """Declare an element-wise question, answered by booleans."""
+    return constant(name, forward, pointwise=True, dtype="bool", **options)
 
 
 eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")

@@ -1,0 +1,77 @@
+"""Who observes a thread's engine, and what observers may ask besides: in which named region of the
+user's program an operation runs, and in the calls of which modules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .core.observe import Event, Observer, observation, observers
+
+_changing = threading.Lock()
+
+
+def add_observer(observer: Observer) -> None:
+    """Show `observer` what this thread's engine does from now on."""
+    observation.listening = (*observation.listening, observer)
+    observation.added = (*observation.added, observer)
+    with _changing:
+        observers.append(observer)
+
+
+def remove_observer(observer: Observer) -> None:
+    """Undo the latest `add_observer(observer)` of this thread. Does nothing if there is none."""
+    added = _without(observation.added, observer)
+    if len(added) < len(observation.added):
+        observation.listening = _without(observation.listening, observer)
+        observation.added = added
+        with _changing:
+            del observers[next(i for i, o in enumerate(observers) if o is observer)]
+
+
+def _without(some: tuple[Observer, ...], observer: Observer) -> tuple[Observer, ...]:
+    """`some` without the last occurrence of `observer`."""
+    found = [i for i, o in enumerate(some) if o is observer]
+    return some[: found[-1]] + some[found[-1] + 1 :] if found else some
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[Observer]:
+    """Let `observer` see what this thread's engine does inside the `with` block. Blocks nest."""
+    add_observer(observer)
+    try:
+        yield observer
+    finally:
+        remove_observer(observer)
+
+
+class Calls(threading.local):
+    """The modules whose calls are under way in this thread, the outermost first."""
+
+    modules: tuple[Any, ...] = ()
+
+
+calls = Calls()
+
+
+@contextmanager
+def region(name: str, about: Any = None) -> Iterator[None]:
+    """A stretch of the user's program with a name, shown to this thread's observers as an event of
+    the phase "region".
+
+    about: whatever the stretch belongs to; observers find it in the event's params.
+    """
+    if not observation.listening:
+        yield
+        return
+    event = Event("region", None, (), {"name": name, "about": about})
+    try:
+        event.begin()
+        yield
+    except BaseException as error:
+        event.error = error
+        raise
+    finally:
+        event.end()
