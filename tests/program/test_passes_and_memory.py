@@ -380,24 +380,18 @@ def try_long(count: int) -> float:
 
 
 @pytest.mark.whole
-def test_fifty_thousand_instructions() -> None:
+def test_a_hundred_thousand_instructions() -> None:
     """No recursion anywhere; a run of the lowered program takes well under a microsecond an
-    instruction.
+    instruction. Half as many are recorded from a function.
     """
-    assert try_long(50_000) < 0.5
-
-
-@pytest.mark.whole
-def test_hundreds_of_thousands_of_instructions() -> None:
-    """300,000 instructions; and 100,000 that were recorded from a function."""
-    assert try_long(300_000) < 3
+    assert try_long(100_000) < 1
 
     def f(x: Any) -> Any:
-        for _ in range(50_000):
+        for _ in range(25_000):
             x = x * 0.5 + 1.0
         return x
 
     program = trace(f, mg.tensor(3.0))
-    assert len(program.instructions) == 100_000
+    assert len(program.instructions) == 50_000
     x = mg.tensor(1.5)
     assert program(x).item() == program(x).item() == f(x).item()
