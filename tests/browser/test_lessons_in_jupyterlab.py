@@ -20,7 +20,7 @@ LESSONS = sorted((Path(__file__).resolve().parents[2] / "lessons").glob("*.ipynb
 
 def lessons_with_each_kind_of_picture() -> list[str]:
     """Lessons that together use every function of viz and every mode that any lesson uses. All
-    lessons are executed by tests/lessons/test_notebooks.py, and all their pictures stepped on the
+    lessons are executed by tests/lessons/test_notebooks.py, and pictures of each are stepped on the
     pages of test_site_of_the_course.py.
     """
     used = re.compile(r'\bviz\.\w+|\bmode=\\"(?:forward|reverse|both|primal)')

@@ -36,11 +36,10 @@ RUN = """(number) => { const notebook = window.jupyterapp.shell.currentWidget.co
     window.ran = window.jupyterapp.commands.execute("notebook:run-cell").then(() => null); }"""
 
 
-@pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
-def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(lab, visit, app):
+def test_the_view_is_complete_after_each_cell_an_interrupt_and_a_loop_of_epochs(lab, visit):
     page = visit.page
     lab.write("live.ipynb", CELLS)
-    lab.open(page, "live.ipynb", app)
+    lab.open(page, "live.ipynb")
 
     def run(number):
         page.evaluate(RUN, number)

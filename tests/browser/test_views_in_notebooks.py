@@ -110,10 +110,7 @@ class Notebook:
         return self.lab.compute(self.page, code).strip()
 
 
-APPS = pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
-
-
-@APPS
+@pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
 def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
     page = visit.page
     lab.write("views.ipynb", CELLS)
@@ -225,20 +222,16 @@ large"""
 
 
 @pytest.mark.whole
-@APPS
 def test_a_large_trace_comes_compressed_the_newest_one_is_shown_and_what_cannot_be_unpacked_is_said(
-    lab, visit, app
+    lab, visit
 ):
     page = visit.page
     frames = []  # what the server sends to the page, in bytes
     lab.write("large.ipynb", [LARGE])
     watch = lambda socket: socket.on("framereceived", lambda data: frames.append(len(data)))
     page.on("websocket", watch)
-    lab.open(page, "large.ipynb", app)
+    lab.open(page, "large.ipynb")
     page.remove_listener("websocket", watch)
-    if app == "notebook":
-        page.wait_for_timeout(1500)
-        visit.errors.clear()  # Notebook 7's own, see OWN
     frames.clear()
     lab.run_all(page)
     viewer = page.locator(".jp-OutputArea-output section.mg-root")
