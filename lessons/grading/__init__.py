@@ -4,6 +4,7 @@ hint.
     check("sin", tangent_sin, adjoint_sin)      right or not, and if not: where it first goes wrong
     predict("forward-v4", my_prediction)        at once, before the next cell reveals it
     hint("sin", 2)                              the second hint
+    check_hand_in()                             the saved notebook as the grader would run it
 
 Each returns a `Feedback`, which shows itself in a notebook and in a terminal, and none of them
 raises: a red traceback in a check cell teaches nothing. An exercise is data and two small
@@ -18,6 +19,7 @@ functions, and the same one is checked here and graded in batch:
                        stubs.py: what is not written yet
     judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises,
                        and whether it is fit to grade with
+    dry_run.py         a student's whole notebook, run as the grader would run it
     pages.py           feedback for a student as one HTML file and one Markdown file
     student_trace.py   the engine's Trace recomputed with the student's code, and the first step
                        where the two part
@@ -39,7 +41,7 @@ from .feedback import Feedback, Line, trouble
 if TYPE_CHECKING:
     from .exercise import Exercise
 
-__all__ = ["Feedback", "check", "hint", "known", "predict"]
+__all__ = ["Feedback", "check", "check_hand_in", "hint", "known", "predict"]
 
 
 def known() -> "dict[str, Exercise]":
@@ -69,6 +71,25 @@ def check(name: str, *answer: object) -> Feedback:
 def predict(name: str, *value: object) -> Feedback:
     """Check a prediction: the number that you expect, before it is revealed. Never raises."""
     return _guarded(name, lambda e: _check(e, value, "predict"))
+
+
+def check_hand_in(path: str = "") -> None:
+    """Runs the saved notebook as the grader would and prints what would be lost. Never raises.
+
+    path: of the notebook, if it is not the one that this cell is in, or the only one of its folder.
+    """
+    dry_run = importlib.import_module("minigrad.lessons.grading.dry_run")
+    found = [Path(path)] if path else list(dry_run.notebooks_here(Path.cwd()))
+    if len(found) != 1 or not found[0].is_file():
+        print(
+            'Say which notebook is meant: check_hand_in("NAME.ipynb").'
+            + (f" There are {', '.join(file.name for file in found)}." if found else "")
+        )
+        return
+    try:
+        print(dry_run.dry_run(found[0]))
+    except Exception as error:
+        print(f"{found[0].name} could not be checked: {error}")
 
 
 OUR_FAULT = "The check itself failed"

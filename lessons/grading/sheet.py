@@ -199,6 +199,25 @@ def exercises_of(module: ModuleType) -> dict[str, Exercise]:
     return found
 
 
+def module_for(path: Path, notebook: dict[str, Any]) -> tuple[dict[str, Exercise], ModuleType]:
+    """The exercises of a student's notebook, by name, and their module: the one that its metadata
+    name, or the sheet.py beside it. Raises SheetError.
+    """
+    metadata = notebook.get("metadata")
+    own = metadata.get("minigrad") if isinstance(metadata, dict) else None
+    named = own.get("exercises") if isinstance(own, dict) else None
+    if isinstance(named, str) and named.startswith("minigrad.lessons.exercises."):
+        module = _imported(named, path)
+    elif (path.parent / "sheet.py").is_file():
+        module = _module_of(path.parent / "sheet.py")
+    else:
+        raise SheetError(
+            "no sheet is known for it: it is no notebook of the course, and no sheet.py lies"
+            " beside it. Put it into the folder in which you got it."
+        )
+    return exercises_of(module), module
+
+
 def _imported(name: str, path: Path) -> ModuleType:
     try:
         return importlib.import_module(name)
@@ -250,12 +269,15 @@ def _module_of(path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))  # it may import what lies beside it
     try:
         spec.loader.exec_module(module)
     except SheetError:
         raise
     except Exception as error:
         raise SheetError(f"{path}: importing it raised {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.resolve().parent))
     return module
 
 

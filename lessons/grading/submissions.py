@@ -189,7 +189,7 @@ class _Student:
     def hand_in(self, sheet: SheetLike, unpacked: Path) -> Submission:
         """The notebook that counts among all that was found."""
         files, problem = (
-            [*self.files, *(file for folder in self.folders for file in _files(folder))],
+            [*self.files, *(file for folder in self.folders for file in ordinary_files(folder))],
             "",
         )
         left, inner = ZIP_BYTES, unpacked / f"student-{len(list(unpacked.iterdir()))}"
@@ -200,7 +200,7 @@ class _Student:
                         f"More than {ZIPS} zips were handed in; this one was not unpacked."
                     )
                 left -= unzip(path, inner / str(number), left, not_after=path.stat().st_mtime)
-                files += _files(inner / str(number))
+                files += ordinary_files(inner / str(number))
             except SubmissionError as error:
                 problem = one_line(f"{path.name}: {error}")
         notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
@@ -216,7 +216,7 @@ class _Student:
                 for f in files
                 if f.is_relative_to(path.parent) and f.suffix.lower() not in (".ipynb", ".zip")
             ][:BESIDE_FILES]
-        for file in _files(inner):
+        for file in ordinary_files(inner):
             if file != path and file not in found.beside:
                 file.unlink(missing_ok=True)
         return found
@@ -225,7 +225,7 @@ class _Student:
 NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."
 
 
-def _files(folder: Path) -> list[Path]:
+def ordinary_files(folder: Path) -> list[Path]:
     """The ordinary files of a folder, at most DEPTH deep: links are not followed, hidden folders
     (.ipynb_checkpoints) are not entered. Of more than ENTRIES the deeper ones are left out.
     """

@@ -16,6 +16,7 @@ from minigrad.cli import processes
 
 COMMANDS = {
     "site": "write the course as a static site",
+    "check": "run a notebook as the grader would, before it is handed in",
     "grade": "grade a folder of students' notebooks",
     "lab": "open the course in JupyterLab, or check that it runs",
     "release": "write the students' edition of the course, to hand out",

@@ -1,0 +1,251 @@
+"""What the grader would see of a notebook, for the student, before it is handed in.
+
+The notebook's code runs in a Python of its own, started in an empty folder with the same packages,
+stubs and rules for cells as in grading, so what would be missing there is missing here. Then each
+exercise is asked for its practice cases. It locks nothing in, because the code is the student's
+own, and it needs nothing that only Unix has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import packages, protocol, redact, submissions
+from .checking import judge_here
+from .exercise import FAILURES, Case, Exercise, Returned
+from .sheet import asked_in, given_by, module_for
+from .supervisor import CELL_S, WALL, key_of, python_paths
+
+BOOT = """\
+import os, sys
+sys.path.append({library!r})
+from untrusted import worker
+requests, answers = os.dup(0), os.dup(1)
+nowhere = os.open(os.devnull, os.O_RDWR)
+for standard in (0, 1, 2):
+    os.dup2(nowhere, standard)
+sys.path.extend({more!r})
+worker.run(requests, answers, {folder!r}, {readable!r}, {there!r})
+"""
+
+
+@dataclass
+class Found:
+    """What a dry run found. lines: an exercise or a cell each, as (mark, sentence); lost: whether
+    something would be lost.
+    """
+
+    name: str
+    lines: list[tuple[str, str]] = field(default_factory=list)
+    lost: bool = False
+
+    def tell(self, mark: str, sentence: str) -> None:
+        """Adds a line; all but ✓ and · are losses."""
+        self.lines.append((mark, sentence))
+        self.lost |= mark == "✗"
+
+    def __str__(self) -> str:
+        end = (
+            "  something would be lost: mend it, save the notebook and check again"
+            if self.lost
+            else "  nothing would be lost; it is graded on other cases of the same kinds"
+        )
+        return "\n".join(
+            [f"{self.name}, as the grader would run it"]
+            + [f"  {mark} {line}" for mark, line in self.lines]
+            + [end]
+        )
+
+
+def dry_run(path: Path) -> Found:
+    """Runs a saved notebook as the grader would.
+
+    Raises SubmissionError where it cannot be read, SheetError where its sheet is not found.
+    """
+    found = Found(path.name)
+    notebook = submissions.load(path)
+    cells = [
+        (f"cell {number}", submissions.source_of(cell))
+        for number, cell in enumerate(submissions.cells_of(notebook), 1)
+        if cell.get("cell_type") == "code" and asked_in(submissions.source_of(cell)) is None
+    ]
+    exercises, module = module_for(path.resolve(), notebook)
+    there, given = given_by(module)
+    for name in exercises:
+        if not any(asked_in(submissions.source_of(c)) == name for c in notebook["cells"]):
+            found.tell("·", f"{name}: its check cell is gone; the exercise is graded all the same.")
+    base = Path(tempfile.mkdtemp(prefix="minigrad-check-"))
+    try:
+        folder = base / "work"
+        folder.mkdir()
+        for name, file in given.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(file.read_bytes())
+        with _Process(redact.make((), base), folder, there, base) as process:
+            _run_cells(process, cells, path, found)
+            for exercise in exercises.values():
+                _ask(process, exercise, found)
+    finally:
+        submissions.remove(base)
+    return found
+
+
+class _Process:
+    """The Python in which the notebook runs."""
+
+    def __init__(self, library: Path, folder: Path, there: tuple[str, ...], base: Path) -> None:
+        linked = packages.folder_of(there, base) if there else None
+        boot = BOOT.format(
+            library=str(library), more=[str(linked)] if linked else [], folder=str(folder),
+            readable=python_paths(library), there=list(there),
+        )  # fmt: skip
+        home = {"HOME": str(folder), "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", boot],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **home},
+            cwd=folder,
+        )
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.number = 0
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            for line in self.process.stdout:
+                self.lines.put(line)
+        except ValueError:  # it was closed
+            pass
+        self.lines.put(b"")
+
+    def ask(self, seconds: float, **request: Any) -> dict[str, Any]:
+        """The answer to a request; {"error", "kind"} where the process ended or took too long."""
+        self.number += 1
+        number = str(self.number)
+        self._send({"id": number, **request})
+        return self._answer(number, seconds)
+
+    def call(self, exercise: Exercise, case: Case, drive: str) -> dict[str, Any]:
+        """The answer to one call."""
+        self.number += 1
+        number = f"{self.number}"
+        self._send(
+            {
+                "do": "calls",
+                "drive": drive,
+                "answers": list(exercise.answers),
+                "is_value": exercise.is_value,
+                "calls": [json.loads(exercise.request(case, number))],
+            }
+        )
+        return self._answer(number, WALL * exercise.limit_s)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(protocol.dumps(message))
+            self.process.stdin.flush()
+        except OSError:
+            self.lines.put(b"")
+
+    def _answer(self, number: str, seconds: float) -> dict[str, Any]:
+        while True:
+            try:
+                line = self.lines.get(timeout=seconds)
+            except queue.Empty:
+                self.process.kill()
+                return {"error": "It took too long, so it was stopped.", "kind": "time"}
+            if not line:
+                self.lines.put(b"")
+                return {"error": "The process ended by itself.", "kind": "died"}
+            try:
+                answer = protocol.loads(line)
+            except protocol.ProtocolError:
+                continue
+            if isinstance(answer, dict) and answer.get("id") == number:
+                return answer
+
+
+def _run_cells(process: _Process, cells: list[tuple[str, str]], path: Path, found: Found) -> None:
+    for name, source in cells:
+        if not source.strip():
+            continue
+        answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
+        if error := protocol.one_line(answer.get("error")):
+            found.tell("✗", f"{name}: {error}{_beside(error, path)}")
+
+
+def _beside(error: str, path: Path) -> str:
+    """A hint where what is missing lies beside the notebook."""
+    for file in submissions.ordinary_files(path.parent):
+        name = file.relative_to(path.parent).as_posix()
+        if f"'{name}'" in error or (file.suffix == ".py" and f"{file.stem} is not there" in error):
+            return f" Hand in {name} together with the notebook, in one zip."
+    return ""
+
+
+def _ask(process: _Process, exercise: Exercise, found: Found) -> None:
+    name, drive = exercise.name, ""
+    if code := exercise.drive_code():
+        drive = key_of(code)
+        process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
+    cases = exercise.cases(0, practice=True)
+    returned = [_returned(process.call(exercise, case, drive)) for case in cases]
+    failed = [back for back in returned if back.kind]
+    if failed and all(back.kind in ("missing", "unfinished") for back in failed):
+        found.tell("·", f"{name}: not written yet. {failed[0].error}")
+    elif failed:
+        found.tell("✗", f"{name}: {failed[0].error}")
+    elif exercise.verify is None:
+        found.tell("✓", f"{name}: it runs; whether it is right is found out when it is graded.")
+    else:
+        judged = judge_here(exercise, cases, returned)
+        mark = "✓" if judged.full else "·"
+        found.tell(mark, f"{name}: {judged.points:g} of {judged.max:g} points on practice cases.")
+
+
+def _returned(answer: dict[str, Any]) -> Returned:
+    if "value" in answer:
+        try:
+            return Returned(protocol.decode(answer["value"]))
+        except protocol.ProtocolError as problem:
+            return Returned(error=f"What came back {problem}.", kind="type")
+    kind = answer.get("kind")
+    return Returned(
+        error=protocol.one_line(answer.get("error")) or "It gave no value.",
+        kind=kind if kind in FAILURES else "raised",
+    )
+
+
+def notebooks_here(folder: Path) -> Iterator[Path]:
+    """The notebooks that a check in a notebook may mean: the one that Jupyter names, or all of the
+    folder.
+    """
+    named = os.environ.get("JPY_SESSION_NAME", "")
+    if named.endswith(".ipynb") and (folder / Path(named).name).is_file():
+        yield folder / Path(named).name
+    else:
+        yield from sorted(folder.glob("*.ipynb"))
