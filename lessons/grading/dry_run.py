@@ -8,6 +8,7 @@ own, and it needs nothing that only Unix has.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -55,10 +56,12 @@ class Found:
         self.lost |= mark == "✗"
 
     def __str__(self) -> str:
+        open_ = sum("not written yet" in line for _, line in self.lines)
+        unwritten = f"{open_} not written yet; " if open_ else ""
         end = (
             "  something would be lost: mend it, save the notebook and check again"
             if self.lost
-            else "  nothing would be lost; it is graded on other cases of the same kinds"
+            else f"  {unwritten}nothing would be lost; it is graded on other cases"
         )
         return "\n".join(
             [f"{self.name}, as the grader would run it"]
@@ -130,7 +133,8 @@ class _Process:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(OSError):  # what was still to be written is not needed
+                    pipe.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
