@@ -5,6 +5,7 @@ and a repaired answer key needs no student's code to run again. A line is one of
 
     {"v": 1, "kind": "hand-in", "student": "ada", "file": "submitted/ada/vjp.ipynb",
      "beside": [], "note": "", "problem": "", "lms": {},
+     "handed_in": "2026-01-31T11:00:00+00:00", "answers": {"proof": "..."},
      "sheet": {"name": "vjp", "hash": "..."},
      "sha256": "...", "seed": "...",    # of the hand-in; HMAC(the sheet's secret, sha256)
      "when": "2026-01-31T12:00:00+00:00", "level": "confined",
@@ -16,6 +17,8 @@ and a repaired answer key needs no student's code to run again. A line is one of
          "returned": [                  # as protocol.py writes values
              {"value": ..., "cpu_s": 0.0001, "wall_s": 0.0002},
              {"error": "...", "kind": "raised", "cpu_s": ..., "wall_s": ...}]}}}
+    {"v": 1, "kind": "mark", "student": "ada", "item": "proof: idea", "points": 2.0,
+     "comment": "...", "when": "..."}   # by a person; "points": null takes it back
     {"v": 1, "kind": "grades", "sheet": {...}, "when": "...", "points": {"ada": {"vjp_sin": 3.0}}}
 
 Of several lines about one student the last one counts. `problem` is a sentence for the student

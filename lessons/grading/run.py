@@ -48,6 +48,7 @@ from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
 from .judge import Judgement, judge
+from .marks import Mark, answers_in, items_of, last_marks
 from .sandbox import LEVELS, SandboxError
 from .sheet import Sheet, load_sheet, own_solution
 from .supervisor import (
@@ -124,6 +125,7 @@ def grade_one(job: dict[str, Any]) -> Record:
         "note": job["note"],
         "problem": job["problem"],
         "lms": job["lms"],
+        "handed_in": job.get("handed_in", ""),
         "sheet": {"name": sheet.name, "hash": sheet.hash},
         "sha256": "",
         "seed": "",
@@ -136,13 +138,18 @@ def grade_one(job: dict[str, Any]) -> Record:
     record["sha256"] = submissions.digest(path, list(beside.values()))
     record["seed"] = seed_for(bytes.fromhex(job["secret"]), record["sha256"])
     try:
-        cells = submissions.code_cells(submissions.load(path), sheet)
+        notebook = submissions.load(path)
+        cells = submissions.code_cells(notebook, sheet)
     except submissions.SubmissionError as error:
         return record | {"problem": str(error)}
     questions = [(exercise, cases_for(exercise, record["seed"])) for exercise in sheet.exercises]
     outcome = run_cells(
         cells, questions, beside, job, shown_in(job["sheet"]) if job["shorten"] else frozenset()
     )
+    if sheet.manual:
+        record["answers"] = answers_in(
+            submissions.cells_of(notebook), sheet.manual, submissions.ids_of, submissions.source_of
+        )
     return record | {
         "level": outcome.level,
         "seconds": round(time.monotonic() - start, 6),
@@ -385,10 +392,13 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
 
 @dataclass
 class Graded:
-    """One student's result: the line of the journal and what it is worth."""
+    """One student's result: the line of the journal and what it is worth. marks: what a person
+    gave, by item; for an exercise it replaces the grader's points.
+    """
 
     record: Record
     judgements: list[Judgement]
+    marks: dict[str, Mark] = field(default_factory=dict)
 
     @property
     def student(self) -> str:
@@ -397,8 +407,14 @@ class Graded:
 
     @property
     def points(self) -> float:
-        """The points of all exercises."""
-        return sum(j.points for j in self.judgements)
+        """The points of all exercises and of what a person graded."""
+        return sum(self.by_item.values())
+
+    @property
+    def by_item(self) -> dict[str, float]:
+        """The points of each exercise and of each item that a person graded."""
+        given = {j.exercise: j.points for j in self.judgements}
+        return given | {item: mark.points for item, mark in self.marks.items()}
 
     @property
     def needs_a_person(self) -> bool:
@@ -420,7 +436,11 @@ def graded(out: Path, sheet_path: Path, jobs: int = 0) -> list[Graded]:
             found = list(
                 pool.map(_judge_one, repeat(str(sheet_path)), records, chunksize=LARGE // 5)
             )
-    return [Graded(record, judged) for record, judged in zip(records, found, strict=True)]
+    marks = last_marks(out / JOURNAL)
+    return [
+        Graded(record, judged, marks.get(record["student"], {}))
+        for record, judged in zip(records, found, strict=True)
+    ]
 
 
 def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
@@ -546,7 +566,8 @@ def appeal(
     sheet_path, out = sheet_file(sheet_path), out.resolve()
     sheet = sheet_at(str(sheet_path))
     record = last_hand_ins(out / JOURNAL)[student]
-    before = Graded(record, judgements(record, sheet))
+    marks = last_marks(out / JOURNAL).get(student, {})
+    before = Graded(record, judgements(record, sheet), marks)
     work = _empty(out / WORK)
     try:
         job = _common_job(sheet_path, out, work, options)
@@ -566,15 +587,16 @@ def appeal(
             f"the hand-in of {student} has changed since it was graded (its SHA-256 is another"
             " one)."
         )
-    return before, Graded(now, judgements(now, sheet))
+    return before, Graded(now, judgements(now, sheet), marks)
 
 
 def _hand_in_of(record: Record) -> submissions.Submission:
     path = Path(record["file"]) if record["file"] else None
     beside = [Path(p) for p in record["beside"]]
     return submissions.Submission(
-        record["student"], path, record["note"], record["problem"], beside, record["lms"]
-    )
+        record["student"], path, record["note"], record["problem"], beside, record["lms"],
+        record.get("handed_in", ""),
+    )  # fmt: skip
 
 
 def sheet_file(path: Path) -> Path:
@@ -655,6 +677,7 @@ def _jobs(
             "note": h.note,
             "problem": h.problem,
             "lms": h.lms,
+            "handed_in": h.handed_in,
         }
 
 
@@ -765,7 +788,7 @@ def _conclude(report: Report, out: Path, sheet: Sheet, journal: Journal) -> None
     loses.
     """
     before = last_grades(out / JOURNAL)
-    points = {r.student: {j.exercise: j.points for j in r.judgements} for r in report.results}
+    points = {r.student: r.by_item for r in report.results}
     for student, given in points.items():
         if student in before and abs(sum(before[student].values()) - sum(given.values())) > 1e-9:
             report.changed.append((student, sum(before[student].values()), sum(given.values())))
@@ -799,14 +822,14 @@ def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
     """grades.csv, one row a student, and items.csv, one row for each group of points, with the
     reason.
     """
-    _write(
+    write_csv(
         out / "grades.csv",
         GRADES,
         (
             [
                 sheet.name,
                 "",
-                r.record["when"],
+                r.record.get("handed_in") or r.record["when"],
                 r.student,
                 "",
                 "",
@@ -819,7 +842,7 @@ def write_tables(results: list[Graded], out: Path, sheet: Sheet) -> None:
             for r in results
         ),
     )
-    _write(out / "items.csv", ITEMS, (row for r in results for row in _items(r, sheet)))
+    write_csv(out / "items.csv", ITEMS, (row for r in results for row in _items(r, sheet)))
 
 
 def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
@@ -840,6 +863,12 @@ def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
                     level,
                     problem,
                 ]
+    for item, mark in result.marks.items():
+        worth = worth_of(sheet)[item]
+        yield [
+            result.student, item, "by hand", mark.points, worth, 0, 0, mark.comment, "", level,
+            problem,
+        ]  # fmt: skip
     for j in result.judgements:
         named = j.misconception["name"] if j.misconception else ""
         for g in j.groups:
@@ -858,7 +887,14 @@ def _items(result: Graded, sheet: Sheet) -> Iterator[list[Any]]:
             ]
 
 
-def _write(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
+def worth_of(sheet: Sheet) -> dict[str, float]:
+    """What a person may grade, and what each item is worth: the manually graded cells, and the
+    exercises.
+    """
+    return items_of(sheet.manual) | {e.name: e.max_points for e in sheet.exercises}
+
+
+def write_csv(path: Path, head: list[str], rows: Iterable[list[Any]]) -> None:
     """A table, written beside its place and then moved there: whoever reads it sees the old one
     or the new one.
     """
@@ -892,5 +928,7 @@ __all__ = [
     "grade_one",
     "graded",
     "regrade",
+    "worth_of",
+    "write_csv",
     "write_tables",
 ]

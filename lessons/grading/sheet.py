@@ -44,7 +44,8 @@ class Sheet:
     and grade_ids of its check cells; solution_ids: those of its solution cells;
     hash: of everything that grades depend on; folder: where it lies; module: the dotted name or the
     path of its exercises; packages: those beyond NumPy and minigrad that submissions may import;
-    files: the instructor's, which submissions find beside themselves, by their names from there.
+    files: the instructor's, which submissions find beside themselves, by their names from there;
+    manual: the cells that a person grades, with the entries of each one's rubric.
     """
 
     name: str
@@ -58,11 +59,13 @@ class Sheet:
     path: Path | None = None
     packages: tuple[str, ...] = ()
     files: dict[str, Path] = field(default_factory=dict)
+    manual: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def max_points(self) -> float:
         """What the whole sheet is worth."""
-        return sum(e.max_points for e in self.exercises)
+        by_hand = sum(sum(entries.values()) for entries in self.manual.values())
+        return sum(e.max_points for e in self.exercises) + by_hand
 
     @property
     def title(self) -> str:
@@ -142,7 +145,33 @@ def load_sheet(path: str | Path) -> Sheet:
         notebook_path,
         allowed,
         given,
+        _manual_cells(notebook, module) if notebook is not None else {},
     )
+
+
+def _manual_cells(notebook: dict[str, Any], module: ModuleType) -> dict[str, dict[str, float]]:
+    """The cells that nbgrader calls manually graded: both solution and grade. A RUBRIC of the
+    sheet.py divides their points: {"proof": {"idea": 2, "details": 3}}.
+    """
+    rubric, found = dict(getattr(module, "RUBRIC", {})), {}
+    for cell in notebook["cells"]:
+        meta = _nbgrader(cell)
+        if not (meta.get("grade") and meta.get("solution")):
+            continue
+        name, points = str(meta.get("grade_id")), float(meta.get("points") or 0)
+        entries = {str(key): float(value) for key, value in rubric.pop(name, {"": points}).items()}
+        if abs(sum(entries.values()) - points) > 1e-9:
+            raise SheetError(
+                f"{module.__file__}: the RUBRIC of {name!r} is worth"
+                f" {sum(entries.values()):g} points, but its cell {points:g}."
+            )
+        found[name] = entries
+    if rubric:
+        raise SheetError(
+            f"{module.__file__}: RUBRIC names {next(iter(rubric))!r}, which is no manually graded"
+            " cell of the notebook."
+        )
+    return found
 
 
 def given_by(module: ModuleType) -> tuple[tuple[str, ...], dict[str, Path]]:

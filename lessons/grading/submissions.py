@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
@@ -75,7 +75,8 @@ class SheetLike(Protocol):
 class Submission:
     """One student's hand-in. path: the notebook that counts, or None; note: which of several it is;
     problem: why there is none, for the student; beside: other files; lms: the student's number in
-    the system that it came from ({"canvas": "123"}).
+    the system that it came from ({"canvas": "123"}), and the beginning of its file names there
+    ("prefix"); handed_in: when, by the outermost container, as UTC.
     """
 
     student: str
@@ -84,6 +85,7 @@ class Submission:
     problem: str = ""
     beside: list[Path] = field(default_factory=list)
     lms: dict[str, str] = field(default_factory=dict)
+    handed_in: str = ""
 
 
 # ------------------------------------------------------------------------------------------ finding
@@ -153,7 +155,9 @@ def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student
     lms: dict[str, str] = {}
     for system, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
         if match := pattern.match(name):
-            student, lms = f"{match['name']}_{match['id']}", {system: match["id"]}
+            prefix = re.sub(r"_$", "", name[: match.start("file")]) if match["file"] else name
+            student = f"{match['name']}_{match['id']}"
+            lms = {system: match["id"], "prefix": prefix}
             break
     else:
         student = PurePosixPath(name).stem if sheet else name
@@ -192,8 +196,9 @@ class _Student:
             [*self.files, *(file for folder in self.folders for file in ordinary_files(folder))],
             "",
         )
+        zips = [file for file in files if file.suffix.lower() == ".zip"]
         left, inner = ZIP_BYTES, unpacked / f"student-{len(list(unpacked.iterdir()))}"
-        for number, path in enumerate([file for file in files if file.suffix.lower() == ".zip"]):
+        for number, path in enumerate(zips):
             try:
                 if number >= ZIPS:
                     raise SubmissionError(
@@ -216,10 +221,32 @@ class _Student:
                 for f in files
                 if f.is_relative_to(path.parent) and f.suffix.lower() not in (".ipynb", ".zip")
             ][:BESIDE_FILES]
+        found.handed_in = _when(path, zips, inner, unpacked, sheet) if path else ""
         for file in ordinary_files(inner):
             if file != path and file not in found.beside:
                 file.unlink(missing_ok=True)
         return found
+
+
+def _when(path: Path, zips: list[Path], inner: Path, unpacked: Path, sheet: SheetLike) -> str:
+    """When a notebook was handed in: the time of the file that the student handed in, which is the
+    zip where it was in one. In nbgrader's folders a file tells.
+    """
+    if path.is_relative_to(inner):
+        path = zips[int(path.relative_to(inner).parts[0])]
+    stamp = path.with_name("timestamp.txt")
+    if path.parent.name == sheet.name and not path.is_relative_to(unpacked) and stamp.is_file():
+        try:
+            with open_ordinary(stamp) as file:
+                words = file.read(100).decode("ascii", "replace").replace(" UTC", "+00:00")
+            said = datetime.fromisoformat(words.strip())
+            return (said if said.tzinfo else said.replace(tzinfo=UTC)).isoformat(timespec="seconds")
+        except (ValueError, OSError, SubmissionError):
+            pass
+    try:
+        return datetime.fromtimestamp(path.lstat().st_mtime, UTC).isoformat(timespec="seconds")
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."

@@ -22,7 +22,8 @@ interrupted goes on where it stopped.
 
 exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
 no hand-in was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if the
-points are others now. export: 1 if a student is missing on one side. sheet: 2 if its own solution
+points are others now. export: 1 if a student is missing on one side. term: 1 if somebody handed in
+who is not in the roster. sheet: 2 if its own solution
 does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
 
 examples:
@@ -34,6 +35,8 @@ examples:
   minigrad grade appeal vjp.ipynb ada --out results/
   minigrad grade export vjp.ipynb --out results/ --pages pages/ --report class.html
   minigrad grade export vjp.ipynb --out results/ --canvas 2026-01-31-grades.csv
+  minigrad grade marks vjp.ipynb --out results/ --read results/marks.csv
+  minigrad grade term course.toml --out totals.csv
 """
 
 
@@ -233,10 +236,11 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
         complain(problem)
         return 2
     form = importlib.import_module("minigrad.lessons.grading.results.export")
-    names = ("canvas", "moodle", "gradescope", "nbgrader", "pages", "report")
+    flags = [flag for flag in EXPORT if flag != "--column"]
+    names = [flag[2:].replace("-", "_") for flag in flags]
     chosen = {name: getattr(options, name) for name in names}
     if not any(chosen.values()):
-        complain(f"say what to write: {', '.join(f'--{name}' for name in names)}")
+        complain(f"say what to write: {', '.join(flags)}")
         return 2
     try:
         done = form.export(options.sheet, options.out, form.Wanted(**chosen, column=options.column))
@@ -248,6 +252,65 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
     for line in done.attention:
         print(f"  look: {line}")
     return int(bool(done.attention))
+
+
+def _marks(options: argparse.Namespace, grader: Any) -> int:
+    if problem := _wrong_input(options, grader):
+        complain(problem)
+        return 2
+    marks = importlib.import_module("minigrad.lessons.grading.marks")
+    sheet_path = grader.sheet_file(options.sheet)
+    sheet, journal = grader.sheet_at(str(sheet_path)), options.out / grader.JOURNAL
+    worth, table = grader.worth_of(sheet), options.out / "marks.csv"
+    if options.read is not None:
+        try:
+            changed = marks.read_table(options.read, journal, worth)
+        except marks.MarksError as error:
+            complain(str(error))
+            return 2
+        marks.enter(journal, changed)
+        for student, mark, item in changed:
+            given = "the grader's points again" if mark is None else f"{mark.points:g} points"
+            print(f"  {student}, {item}: {given}")
+        print(f"{len(changed)} entered; `minigrad grade regrade` writes the tables again")
+        return 0
+    rows: list[list[Any]] = []
+    for result in grader.graded(options.out, sheet_path):
+        automatic = {j.exercise: j.points for j in result.judgements}
+        for item, most in worth.items():
+            mark = result.marks.get(item)
+            answer = result.record.get("answers", {}).get(item.partition(": ")[0], "")
+            entered = (mark.points, mark.comment) if mark else ("", "")
+            rows.append([result.student, item, most, *entered, automatic.get(item, ""), answer])
+    marks.write_table(table, rows, grader.harmless)
+    print(f"{len(rows)} rows: {table}. Fill in points and comment, then read it: --read {table}")
+    return 0
+
+
+def _term(options: argparse.Namespace, grader: Any) -> int:
+    term = importlib.import_module("minigrad.lessons.grading.term")
+    try:
+        found = term.totals(term.load_term(options.course, _sheet_path))
+    except term.TermError as error:
+        complain(str(error))
+        return 2
+    for piece in found.term.pieces:
+        credits = {
+            student.id: found.credits[student.id][piece.name] for student in found.term.students
+        }
+        missing = [student for student, credit in credits.items() if not credit.attempts]
+        late = [f"{student} ({credit.note})" for student, credit in credits.items() if credit.late]
+        print(f"{piece.name}: {len(credits) - len(missing)} of {len(credits)} handed in")
+        for what, names in (
+            ("missing", missing), ("late", late),
+            ("not in the roster", found.strangers[piece.name]),
+        ):  # fmt: skip
+            if names:
+                print(f"  {what}: {', '.join(names)}")
+    head, rows = term.rows(found)
+    grader.write_csv(options.out, head, rows)
+    print(f"{len(rows)} students: {options.out}")
+    return int(any(found.strangers.values()))
 
 
 def _sheet(options: argparse.Namespace, grader: Any) -> int:
@@ -312,6 +375,9 @@ EXPORT = {
         "COURSE", "points and comments into the gradebook.db of an nbgrader course"
     ),
     "--pages": _file("DIR", "a page for each student, HTML and Markdown, and an index"),
+    "--moodle-feedback": _file("ZIP", "the pages as Moodle takes feedback files"),
+    "--canvas-feedback": _file("ZIP", "the pages as Canvas takes files back"),
+    "--nbgrader-feedback": _file("DIR", "the pages as nbgrader's feedback folder"),
     "--report": _file(
         "FILE", "a page on the class: mistakes, what to look at, hand-ins that are alike"
     ),
@@ -342,6 +408,24 @@ COMMANDS: list[
         _export,
         "write the results for others: pages, a learning system's own file, a class report",
         SHEET | EXPORT | OUT,
+    ),
+    (
+        "marks",
+        _marks,
+        "write a table for what a person grades, or enter what was written into it",
+        SHEET | {"--read": _file("FILE", "the table with points and comments filled in")} | OUT,
+    ),
+    (
+        "term",
+        _term,
+        "totals and marks over all sheets of a course file, who is missing and who is late",
+        {
+            "course": _file("COURSE", "a course file, such as course.toml"),
+            "--out": {
+                **_file("FILE", "the table of totals (default: totals.csv)"),
+                "default": Path("totals.csv"),
+            },
+        },
     ),
     (
         "sheet",

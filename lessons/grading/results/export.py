@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ..exercise import SheetError
 from ..journal import JournalError
-from ..run import JOURNAL, graded, sheet_at, sheet_file
-from . import gradebook, gradescope, lms, report, site
+from ..run import JOURNAL, Graded, graded, sheet_at, sheet_file
+from ..sheet import Sheet
+from . import feedback_files, gradebook, gradescope, lms, report, site
 from .gradebook import GradebookError
 from .tables import TableError
 
@@ -43,6 +44,9 @@ class Wanted:
     nbgrader: Path | None = None
     pages: Path | None = None
     report: Path | None = None
+    moodle_feedback: Path | None = None
+    canvas_feedback: Path | None = None
+    nbgrader_feedback: Path | None = None
 
 
 def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
@@ -63,6 +67,7 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
             report.report_html(report.class_report(found, sheet)), encoding="utf-8"
         )
         done.lines.append(f"report on the class: {wanted.report}")
+    _feedback(wanted, found, sheet, done)
     if wanted.gradescope is not None:
         written = gradescope.write(wanted.gradescope, found, sheet, sheet_path)
         done.lines.append(
@@ -91,3 +96,19 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
             f"{count} students' points and comments: {wanted.nbgrader / gradebook.DATABASE}"
         )
     return done
+
+
+def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported) -> None:
+    """The pages in the forms in which learning systems take them."""
+    for system, path in (("moodle", wanted.moodle_feedback), ("canvas", wanted.canvas_feedback)):
+        if path is not None:
+            left_out = feedback_files.write_zip(path, system, found, sheet)
+            done.lines.append(f"{len(found) - len(left_out)} pages for {system.title()}: {path}")
+            if left_out:
+                done.attention.append(
+                    f"came from no zip of {system.title()}, so they are not in {path.name}:"
+                    f" {', '.join(left_out)}"
+                )
+    if wanted.nbgrader_feedback is not None:
+        written = feedback_files.write_folders(wanted.nbgrader_feedback, found, sheet)
+        done.lines.append(f"{len(written)} pages for nbgrader: {wanted.nbgrader_feedback}")

@@ -60,6 +60,12 @@ def notes(result: Graded) -> list[str]:
             for cell, error in record.get("cells", {}).items()
             if NOT_THERE not in error
         ][:3]
+    told += [
+        f"{item}, graded by a person: {mark.points:g} points. {mark.comment}".strip()
+        for item, mark in result.marks.items()
+    ]
+    if result.marks:
+        told.append(f"With what a person graded: {result.points:g} points in all.")
     return [text for text in told if text]
 
 

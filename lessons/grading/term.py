@@ -1,0 +1,373 @@
+"""A term: from the journals of all sheets to totals and marks.
+
+A course file in TOML says who takes part, which sheets there are and when they are due, what
+lateness costs, and how the sheets are weighed. Nothing is run here and nothing is changed: totals
+are a function of the course file and the journals.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from .exercise import SheetError
+from .journal import Record, last_hand_ins, read
+from .marks import last_marks
+from .run import JOURNAL, Graded, judgements, sheet_at, sheet_file
+from .sheet import Sheet
+
+DAY = timedelta(days=1)
+KEYS = {
+    "title": str, "roster": str, "attempts": str, "late": dict, "sheet": list, "category": dict,
+    "extension": dict, "mark": dict,
+}  # fmt: skip
+LATE = {"percent_a_day": 0.0, "most_days": math.inf, "free_days": 0, "grace_minutes": 0}
+SHEET_KEYS = {"name", "results", "due", "weight", "category", "groups", "title"}
+
+
+class TermError(ValueError):
+    """A course file or a roster that is wrong; the message says what and where."""
+
+
+@dataclass(frozen=True)
+class Student:
+    """A row of the roster."""
+
+    id: str
+    name: str
+    group: str
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sheet of the term. name: as it is graded; results: its results folder; groups: whether one
+    submission counts for all students of a group.
+    """
+
+    name: str
+    sheet: Path
+    results: Path
+    due: datetime | None
+    weight: float
+    category: str
+    groups: bool
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What a student has for a sheet: points after what lateness costs. late: days; factor: the
+    share of the points that counts; attempts: how many submissions there were.
+    """
+
+    points: float = 0.0
+    late: int = 0
+    factor: float = 1.0
+    attempts: int = 0
+    note: str = "nothing handed in"
+
+
+@dataclass
+class Term:
+    """A course file that has been read."""
+
+    title: str
+    students: list[Student]
+    pieces: list[Piece]
+    late: dict[str, float]
+    attempts: str
+    categories: dict[str, dict[str, float]]
+    extensions: dict[str, dict[str, datetime]]
+    marks: list[tuple[str, float]]
+
+
+@dataclass
+class Totals:
+    """credits: by student and sheet; percent, mark: of the whole term, by student; strangers: who
+    handed something in and is not in the roster, by sheet; counted: the sheets that count in the
+    total, by student.
+    """
+
+    term: Term
+    most: dict[str, float] = field(default_factory=dict)
+    credits: dict[str, dict[str, Credit]] = field(default_factory=dict)
+    percent: dict[str, float] = field(default_factory=dict)
+    mark: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, list[str]] = field(default_factory=dict)
+    strangers: dict[str, list[str]] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------------------- the course file
+
+
+def load_term(path: Path, find_sheet: Any = Path) -> Term:
+    """Reads a course file. find_sheet: from the text of a sheet's name to its path.
+
+    Raises TermError, and FileNotFoundError for a course file or roster that is not there.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TermError(f"{path}: {error}") from None
+    for key, value in given.items():
+        if key not in KEYS:
+            raise TermError(f"{path}: {key!r} is not known; there are {', '.join(KEYS)}.")
+        if not isinstance(value, KEYS[key]):
+            raise TermError(f"{path}: {key!r} should be a {KEYS[key].__name__}.")
+    if not given.get("sheet"):
+        raise TermError(f"{path}: it has no sheet; write [[sheet]] with a name and a due date.")
+    late = {**LATE, **given.get("late", {})}
+    if strange := set(late) - set(LATE):
+        raise TermError(f"{path}: [late] has no {min(strange)!r}; there are {', '.join(LATE)}.")
+    attempts = given.get("attempts", "last")
+    if attempts not in ("last", "best"):
+        raise TermError(f'{path}: attempts should be "last" or "best", not {attempts!r}.')
+    students = _roster(path.parent / given.get("roster", "roster.csv"))
+    pieces = [_piece(path, entry, find_sheet) for entry in given["sheet"]]
+    names = [piece.name for piece in pieces]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise TermError(f"{path}: two sheets are called {min(twice)!r}.")
+    known = {student.id for student in students}
+    extensions: dict[str, dict[str, datetime]] = {}
+    for student, dates in given.get("extension", {}).items():
+        if student not in known:
+            raise TermError(f"{path}: [extension] names {student!r}, who is not in the roster.")
+        if strange := set(dates) - set(names):
+            raise TermError(f"{path}: the extension of {student!r} names {min(strange)!r}, which is"
+                            f" no sheet; there are {', '.join(names)}.")  # fmt: skip
+        extensions[student] = {name: _moment(path, when) for name, when in dates.items()}
+    categories = _categories(path, given.get("category", {}), pieces)
+    marks = sorted(given.get("mark", {}).items(), key=lambda pair: -float(pair[1]))
+    return Term(
+        str(given.get("title", path.stem)), students, pieces, late, attempts, categories,
+        extensions, [(name, float(least)) for name, least in marks],
+    )  # fmt: skip
+
+
+def _piece(path: Path, entry: Any, find_sheet: Any) -> Piece:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise TermError(f"{path}: each [[sheet]] needs a name: a notebook, a sheet.py, a lesson.")
+    if strange := set(entry) - SHEET_KEYS:
+        raise TermError(
+            f"{path}: [[sheet]] has no {min(strange)!r}; there are {', '.join(sorted(SHEET_KEYS))}."
+        )
+    named = entry["name"]
+    beside = path.parent / named
+    sheet = sheet_file(beside if beside.exists() else find_sheet(named))
+    if not sheet.is_file():
+        raise TermError(f"{path}: there is no sheet {named!r}.")
+    weight = float(entry.get("weight", 1.0))
+    if not weight >= 0:
+        raise TermError(f"{path}: the weight of {named!r} is negative.")
+    title = str(entry.get("title", named))
+    return Piece(
+        title, sheet, path.parent / entry.get("results", f"results/{title}"),
+        _moment(path, entry["due"]) if "due" in entry else None, weight,
+        str(entry.get("category", "")), bool(entry.get("groups", False)),
+    )  # fmt: skip
+
+
+def _categories(path: Path, given: Mapping[str, Any], pieces: list[Piece]) -> dict[str, Any]:
+    found: dict[str, dict[str, float]] = {}
+    for name, settings in given.items():
+        if strange := set(settings) - {"weight", "drop_lowest"}:
+            raise TermError(f"{path}: the category {name!r} has no {min(strange)!r}.")
+        found[name] = {"weight": 1.0, "drop_lowest": 0.0, **settings}
+    for piece in pieces:
+        if piece.category and piece.category not in found:
+            raise TermError(
+                f"{path}: the sheet {piece.name!r} is in the category {piece.category!r}, which"
+                " has no [category] of its own."
+            )
+        found.setdefault(piece.category, {"weight": 1.0, "drop_lowest": 0.0})
+    return found
+
+
+def _moment(path: Path, when: Any) -> datetime:
+    """A date and time; a date alone means its last second, no time zone that of this machine."""
+    if isinstance(when, datetime):
+        return when if when.tzinfo else when.astimezone()
+    if isinstance(when, date):
+        return datetime.combine(when, time(23, 59, 59)).astimezone()
+    raise TermError(f"{path}: {when!r} is no date; write 2026-11-30 or 2026-11-30T18:00:00.")
+
+
+def _roster(path: Path) -> list[Student]:
+    """The students of a CSV file with a column `student`, and others by which they are known."""
+    text = path.read_text(encoding="utf-8-sig")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    table = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+    if "student" not in (table.fieldnames or ()):
+        raise TermError(f"{path}: it has no column 'student'.")
+    found = []
+    for row in table:
+        cells = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str)}
+        if not cells["student"]:
+            continue
+        name, group = cells.pop("name", ""), cells.pop("group", "")
+        keys = {cell.casefold() for cell in cells.values() if cell}
+        keys |= {key.partition("@")[0] for key in keys if "@" in key} | {_name_key(name)} - {""}
+        found.append(Student(cells["student"], name, group, frozenset(keys)))
+    ids = [student.id for student in found]
+    if twice := {i for i in ids if ids.count(i) > 1}:
+        raise TermError(f"{path}: {min(twice)!r} is there twice.")
+    return found
+
+
+def _name_key(text: str) -> str:
+    return " ".join(sorted(re.findall(r"[^\W\d_]+", text.casefold())))
+
+
+# ------------------------------------------------------------------------------------------- totals
+
+
+def totals(term: Term) -> Totals:
+    """What everybody has. Raises SheetError and JournalError for a wrong sheet or journal."""
+    found = Totals(term)
+    found.credits = {student.id: {} for student in term.students}
+    free = dict.fromkeys(found.credits, int(term.late["free_days"]))
+    for piece in term.pieces:
+        sheet = sheet_at(str(piece.sheet))
+        found.most[piece.name] = sheet.max_points
+        attempts = _attempts(piece, sheet)
+        owners, found.strangers[piece.name] = _owners(term.students, attempts)
+        for student in term.students:
+            mates = [student.id]
+            if piece.groups and student.group:
+                mates = [s.id for s in term.students if s.group == student.group]
+            mine = [a for mate in mates for name in owners[mate] for a in attempts[name]]
+            due = term.extensions.get(student.id, {}).get(piece.name, piece.due)
+            credit = _credit(term, mine, due, free[student.id])
+            free[student.id] -= min(free[student.id], credit.late)
+            found.credits[student.id][piece.name] = credit
+    for student in term.students:
+        percent, counted = _weighed(term, found.credits[student.id], found.most)
+        found.percent[student.id], found.counted[student.id] = percent, counted
+        found.mark[student.id] = next((m for m, least in term.marks if percent >= least), "")
+    return found
+
+
+def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
+    """All submissions of each student that the journal holds, each once; the last is what counts.
+
+    An older one that was asked something else than the sheet asks now is left out.
+    """
+    path = piece.results / JOURNAL
+    last, marks = last_hand_ins(path), last_marks(path)
+    records: dict[str, dict[str, Record]] = {name: {} for name in last}
+    for record in read(path):
+        if record["kind"] == "hand-in":
+            records[record["student"]][record["sha256"]] = record
+    found: dict[str, list[Graded]] = {}
+    for name, of_student in records.items():
+        found[name] = []
+        for record in [r for r in of_student.values() if r != last[name]] + [last[name]]:
+            try:
+                judged = judgements(record, sheet)
+            except SheetError:
+                if record == last[name]:
+                    raise
+                continue
+            found[name].append(Graded(record, judged, marks.get(name, {})))
+    return found
+
+
+def _owners(
+    students: list[Student], attempts: Iterable[str] | Mapping[str, list[Graded]]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Whose submissions are whose: by student, and those of nobody in the roster.
+
+    A submission's name, its number in a learning system and its full name are looked for in all
+    columns of the roster; what fits two students belongs to neither.
+    """
+    found: dict[str, list[str]] = {student.id: [] for student in students}
+    strangers = []
+    for name in attempts:
+        lms = attempts[name][-1].record["lms"] if isinstance(attempts, Mapping) else {}
+        numbers = {str(number) for system, number in lms.items() if system != "prefix"}
+        for keys in ({name.casefold()}, numbers, {_name_key(re.sub(r"_\d+$", "", name))} - {""}):
+            fitting = [student.id for student in students if student.keys & keys]
+            if len(fitting) == 1:
+                found[fitting[0]].append(name)
+                break
+        else:
+            strangers.append(name)
+    return found, strangers
+
+
+def _credit(term: Term, mine: list[Graded], due: datetime | None, free: int) -> Credit:
+    """The attempt that counts: the last one, or that with most points after the late penalty."""
+    tried = [_of_attempt(term, graded, due, free) for graded in mine]
+    if not tried:
+        return Credit()
+    if term.attempts == "best":
+        _, best = max(tried, key=lambda pair: (pair[1].points, pair[0]))
+    else:
+        _, best = max(tried, key=lambda pair: pair[0])
+    return Credit(best.points, best.late, best.factor, len(tried), best.note)
+
+
+def _of_attempt(
+    term: Term, graded: Graded, due: datetime | None, free: int
+) -> tuple[datetime, Credit]:
+    said = graded.record.get("handed_in") or graded.record["when"]
+    when = datetime.fromisoformat(said)
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    over = timedelta(0) if due is None else when - due
+    days = 0
+    if over > timedelta(minutes=term.late["grace_minutes"]):
+        days = math.ceil(over / DAY)
+    charged = max(days - free, 0)
+    factor = max(0.0, 1 - term.late["percent_a_day"] / 100 * charged)
+    if charged and days > term.late["most_days"]:
+        factor = 0.0
+    note = graded.record["problem"]
+    if days:
+        note = f"{days} day{'s' * (days != 1)} late" + ("" if charged else ", free")
+    return when, Credit(graded.points * factor, days, factor, 1, note)
+
+
+def _weighed(
+    term: Term, credits: Mapping[str, Credit], most: Mapping[str, float]
+) -> tuple[float, list[str]]:
+    """The percentage of the whole term, and the sheets that count in it."""
+    total = weights = 0.0
+    counted: list[str] = []
+    for name, settings in term.categories.items():
+        pieces = [p for p in term.pieces if p.category == name and most[p.name] > 0]
+        shares = {p.name: credits[p.name].points / most[p.name] for p in pieces}
+        dropped = sorted(pieces, key=lambda p: shares[p.name])[: int(settings["drop_lowest"])]
+        kept = [p for p in pieces if p not in dropped]
+        weight = sum(p.weight for p in kept)
+        if weight > 0:
+            average = sum(p.weight * shares[p.name] for p in kept) / weight
+            total += settings["weight"] * average
+            weights += settings["weight"]
+            counted += [p.name for p in kept]
+    return (100 * total / weights if weights else 0.0), counted
+
+
+def rows(found: Totals) -> tuple[list[str], list[list[Any]]]:
+    """The totals as a table: its head, and a row for each student."""
+    head = ["student", "name", "group"]
+    for piece in found.term.pieces:
+        head += [piece.name, f"{piece.name} note"]
+    head += ["percent", "mark", "dropped"]
+    body = []
+    for student in found.term.students:
+        row: list[Any] = [student.id, student.name, student.group]
+        for piece in found.term.pieces:
+            credit = found.credits[student.id][piece.name]
+            row += [round(credit.points, 4), credit.note]
+        counted = found.counted[student.id]
+        dropped = [p.name for p in found.term.pieces if p.name not in counted]
+        row += [round(found.percent[student.id], 2), found.mark[student.id], ", ".join(dropped)]
+        body.append(row)
+    return head, body

@@ -1,0 +1,267 @@
+"""A term: what a person grades, feedback in bulk, and totals over all sheets."""
+
+import csv
+import json
+import zipfile
+
+import pytest
+from minigrad.lessons.grading import run, sandbox, term
+from minigrad.lessons.grading.journal import Journal, read
+from minigrad.lessons.grading.sheet import load_sheet
+
+from minigrad.cli import main
+from tests.helpers.grader_libraries import made_once
+from tests.helpers.small_class import MAX, notebook, write_sheet
+
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
+PROOF = {
+    "cell_type": "markdown",
+    "id": "proof",
+    "metadata": {
+        "nbgrader": {
+            "schema_version": 3, "grade_id": "proof", "grade": True, "solution": True,
+            "locked": False, "task": False, "points": 5,
+        }
+    },
+    "source": "Write your proof here.",
+}  # fmt: skip
+MOODLE = {
+    "Ada Lovelace_11": ({}, "=2+3 is a proof", (2026, 11, 20, 12, 0, 0)),
+    "Bob B_12": ({"f": "def f(x, y):\n    return 0"}, "None <script>", (2026, 11, 23, 13, 0, 0)),
+}
+
+
+def with_proof(sources, text):
+    book = notebook(sources)
+    book["cells"].append({**PROOF, "source": text})
+    return book
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, libraries_folder):
+    """A sheet with a proof, handed in by two students through Moodle: (its folder, its results)."""
+    top = tmp_path_factory.mktemp("term")
+    sheet = write_sheet(top / "sheet")
+    with sheet.open("a") as file:
+        file.write('\nRUBRIC = {"proof": {"idea": 2, "details": 3}}\n')
+    (top / "sheet" / "small.ipynb").write_text(json.dumps(with_proof({}, "…")))
+    with zipfile.ZipFile(top / "all.zip", "w") as archive:
+        for student, (sources, text, when) in MOODLE.items():
+            name = f"{student}_assignsubmission_file_small.ipynb"
+            book = json.dumps(with_proof(sources, text))
+            archive.writestr(zipfile.ZipInfo(name, when), book)
+    with made_once(libraries_folder):
+        report = run.grade(sheet, top / "all.zip", top / "out", run.Options(LEAST, jobs=1))
+    run.close_servers()
+    assert [r.points for r in report.results] == [MAX, MAX - 3]
+    return sheet, top / "out"
+
+
+@pytest.fixture
+def course(graded, tmp_path):
+    """A copy of the results, and a course file beside them."""
+    sheet, out = graded
+    (tmp_path / "out").mkdir()
+    for name in ("journal.jsonl", "secret.key"):
+        (tmp_path / "out" / name).write_bytes((out / name).read_bytes())
+    (tmp_path / "roster.csv").write_text(
+        "student,name,email,group\nada,Ada Lovelace,al@example.org,1\nbob,B Bob,b@example.org,1\n"
+        "cem,Cem C,c@example.org,2\n"
+    )
+    (tmp_path / "course.toml").write_text(f"""
+title = "Autumn"
+[[sheet]]
+name = "{sheet}"
+title = "first"
+results = "out"
+due = 2026-11-21T00:00:00Z
+[late]
+percent_a_day = 10
+[mark]
+pass = 50
+good = 55
+""")
+    return sheet, tmp_path / "out", tmp_path / "course.toml"
+
+
+def marks(out, sheet, change) -> int:
+    """Writes the table, changes its rows, reads it."""
+    assert main(["grade", "marks", str(sheet), "--out", str(out)]) == 0
+    with (out / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row.update(change.get((row["student"], row["item"]), {}))
+    with (out / "filled.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    return main(
+        ["grade", "marks", str(sheet), "--out", str(out), "--read", str(out / "filled.csv")]
+    )
+
+
+def points(sheet, out):
+    return {r.student: r.points for r in run.graded(out, sheet)}
+
+
+ADA, BOB = MOODLE
+
+
+def test_marks_of_a_person_count_and_stay(course, capsys):
+    sheet, out, _ = course
+    assert load_sheet(sheet).max_points == MAX + 5
+    given = {
+        (ADA, "proof: idea"): {"points": "2", "comment": "=well done"},
+        (ADA, "proof: details"): {"points": "1,5"},
+        (BOB, "f"): {"points": "2.5", "comment": "a good start <script>alert(1)</script>"},
+    }
+    assert marks(out, sheet, given) == 0
+    assert points(sheet, out) == {ADA: MAX + 3.5, BOB: MAX - 3 + 2.5}
+    text = (out / "marks.csv").read_text(encoding="utf-8-sig")
+    assert "'=2+3 is a proof" in text, "a spreadsheet computes nothing that a student wrote"
+    before = list(read(out / "journal.jsonl"))
+    assert marks(out, sheet, {}) == 0
+    assert list(read(out / "journal.jsonl")) == before, "what did not change is not entered again"
+    assert main(["grade", "regrade", str(sheet), "--out", str(out)]) == 1 - 1
+    with (out / "items.csv").open(newline="") as file:
+        items = [r for r in csv.DictReader(file) if r["group"] == "by hand"]
+    assert {(r["student_id"], r["exercise"], r["points"]) for r in items} == {
+        (ADA, "proof: idea", "2.0"), (ADA, "proof: details", "1.5"), (BOB, "f", "2.5"),
+    }  # fmt: skip
+    pages = out / "pages"
+    assert main(["grade", "export", str(sheet), "--out", str(out), "--pages", str(pages)]) == 0
+    page = next(p for p in pages.glob("Bob*.html")).read_text()
+    assert "a good start &lt;script&gt;" in page and "<script>" not in page
+    assert marks(out, sheet, {(BOB, "f"): {"points": ""}}) == 0
+    assert points(sheet, out)[BOB] == MAX - 3, "an empty cell gives the grader's points back"
+
+
+@pytest.mark.parametrize(
+    ("change", "say"),
+    [
+        ({"points": "9"}, "line 2: '9' is not a number from 0 to 2"),
+        ({"points": "-1"}, "line 2: '-1' is not a number"),
+        ({"points": "nan"}, "line 2: 'nan' is not a number"),
+        ({"points": "much"}, "line 2: 'much' is not a number"),
+        ({"item": "other"}, "line 2: there is no item 'other'"),
+        ({"student": "Eve"}, "line 2: 'Eve' has handed nothing in"),
+    ],
+)
+def test_a_table_with_a_mistake_enters_nothing(course, capsys, change, say):
+    sheet, out, _ = course
+    before = (out / "journal.jsonl").read_bytes()
+    right = {(ADA, "proof: details"): {"points": "3"}, (ADA, "proof: idea"): change}
+    assert marks(out, sheet, right) == 2
+    assert say in capsys.readouterr().err
+    assert (out / "journal.jsonl").read_bytes() == before
+
+
+def test_feedback_goes_back_in_the_systems_own_forms(course, tmp_path, capsys):
+    sheet, out, _ = course
+    wanted = ["--moodle-feedback", str(tmp_path / "m.zip"), "--canvas-feedback"]
+    wanted += [str(tmp_path / "c.zip"), "--nbgrader-feedback", str(tmp_path / "feedback")]
+    assert main(["grade", "export", str(sheet), "--out", str(out), *wanted]) == 1
+    said = capsys.readouterr().out
+    assert "2 pages for Moodle" in said and "came from no zip of Canvas" in said
+    names = zipfile.ZipFile(tmp_path / "m.zip").namelist()
+    assert names == [f"{s}_assignsubmission_file_small-feedback.html" for s in MOODLE]
+    found = sorted(p.relative_to(tmp_path / "feedback").as_posix()
+                   for p in (tmp_path / "feedback").rglob("*.html"))  # fmt: skip
+    assert found == ["Ada-Lovelace_11/small/small.html", "Bob-B_12/small/small.html"]
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def test_a_term_knows_who_is_missing_what_is_late_and_what_counts(course, tmp_path, capsys):
+    _, _, path = course
+    assert main(["grade", "term", str(path), "--out", str(tmp_path / "totals.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "first: 2 of 3 handed in" in said
+    assert "missing: cem" in said and "late: bob (3 days late)" in said
+    rows = table(tmp_path / "totals.csv")
+    assert float(rows["ada"]["first"]) == MAX
+    assert float(rows["bob"]["first"]) == pytest.approx((MAX - 3) * 0.7)
+    assert rows["ada"]["mark"] == "good" and rows["cem"]["mark"] == ""
+    assert float(rows["ada"]["percent"]) == pytest.approx(100 * MAX / (MAX + 5), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("more", "points_of_bob"),
+    [
+        ('[extension.bob]\nfirst = 2026-11-24', 4.0),
+        ('[extension.bob]\nfirst = 2026-11-22T13:00:00Z', 3.6),
+        ("free_days = 2", 3.6),
+        ("free_days = 3", 4.0),
+        ("most_days = 2", 0.0),
+        ("grace_minutes = 4000", 4.0),
+    ],
+)  # fmt: skip
+def test_extensions_and_free_days(course, more, points_of_bob):
+    _, _, path = course
+    text = path.read_text()
+    path.write_text(
+        text.replace("percent_a_day = 10", f"percent_a_day = 10\n{more}")
+        if "=" in more.split("\n")[0]
+        else text + more
+    )
+    found = term.totals(term.load_term(path))
+    assert found.credits["bob"]["first"].points == pytest.approx(points_of_bob)
+
+
+def test_groups_attempts_categories_and_strangers(course):
+    """One submission for a group; the best of several attempts; the lowest sheet dropped."""
+    sheet, out, path = course
+    records = [line for line in read(out / "journal.jsonl") if line["kind"] == "hand-in"]
+    bob = next(line for line in records if line["student"] == BOB)
+    ada = next(line for line in records if line["student"] == ADA)
+    with Journal(out / "journal.jsonl") as journal:  # a worse attempt, later, and a stranger
+        journal.append(ada | {"exercises": bob["exercises"], "seed": bob["seed"], "sha256": "x",
+                              "handed_in": "2026-11-20T20:00:00+00:00"})  # fmt: skip
+        journal.append(bob | {"student": "Eve E_99", "lms": {"moodle": "99"}})
+    text = path.read_text()
+    assert term.totals(term.load_term(path)).credits["ada"]["first"].points == MAX - 3
+    path.write_text('attempts = "best"\n' + text)
+    found = term.totals(term.load_term(path))
+    assert found.credits["ada"]["first"].points == MAX
+    assert found.credits["ada"]["first"].attempts == 2
+    assert found.strangers == {"first": ["Eve E_99"]}
+    assert main(["grade", "term", str(path), "--out", str(out / "t.csv")]) == 1
+
+    second = f"""
+[[sheet]]
+name = "{sheet}"
+title = "second"
+results = "none"
+category = "exercises"
+"""
+    text = text.replace('results = "out"', 'results = "out"\ngroups = true\ncategory = "exercises"')
+    path.write_text(
+        'attempts = "best"\n' + text + "[category.exercises]\ndrop_lowest = 1\n" + second
+    )
+    found = term.totals(term.load_term(path))
+    assert found.credits["bob"]["first"].points == MAX, "the group's best submission"
+    assert found.counted["bob"] == ["first"] and found.percent["bob"] > 50
+
+
+@pytest.mark.parametrize(
+    ("change", "say"),
+    [
+        (("title", "titel"), "'titel' is not known"),
+        (("due = 2026-11-21T00:00:00Z", 'due = "tomorrow"'), "'tomorrow' is no date"),
+        (("percent_a_day", "percent_per_day"), r"\[late\] has no 'percent_per_day'"),
+        (("results = ", "result = "), r"\[\[sheet\]\] has no 'result'"),
+        (("[late]", '[extension.eve]\nfirst = 2026-11-21\n[late]'), "'eve', who is not in the"),
+        (("[late]", '[extension.bob]\nother = 2026-11-21\n[late]'), "names 'other', which is no"),
+        (("sheet.py", "other.py"), "there is no sheet"),
+        (("[[sheet]]", 'attempts = "first"\n[[sheet]]'), 'should be "last" or "best"'),
+        (("[mark]", "[mark"), "course.toml: "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_course_file_is_named(course, change, say):
+    _, _, path = course
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(term.TermError, match=say):
+        term.load_term(path)
