@@ -155,7 +155,7 @@ def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student
     lms: dict[str, str] = {}
     for system, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
         if match := pattern.match(name):
-            prefix = re.sub(r"_$", "", name[: match.start("file")]) if match["file"] else name
+            prefix = name[: match.start("file")].removesuffix("_")
             student = f"{match['name']}_{match['id']}"
             lms = {system: match["id"], "prefix": prefix}
             break

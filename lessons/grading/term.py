@@ -282,7 +282,7 @@ def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
 def _owners(
     students: list[Student], attempts: Iterable[str] | Mapping[str, list[Graded]]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Whose submissions are whose: by student, and those of nobody in the roster.
+    """Whose submissions are whose: by student, and those of people who are not in the roster.
 
     A submission's name, its number in a learning system and its full name are looked for in all
     columns of the roster; what fits two students belongs to neither.

@@ -22,7 +22,7 @@ interrupted goes on where it stopped.
 
 exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
 no hand-in was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if the
-points are others now. export: 1 if a student is missing on one side. term: 1 if somebody handed in
+points are others now. export: 1 if a student is missing on one side. term: 1 if a student handed in
 who is not in the roster. sheet: 2 if its own solution
 does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
 

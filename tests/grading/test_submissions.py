@@ -223,8 +223,10 @@ def test_canvas_and_moodle_zips(find, tmp_path):
     )
     found = find(canvas)
     assert {name: h.lms for name, h in found.items()} == {
-        "leejune_12345": {"canvas": "12345"}, "leejune_99": {"canvas": "99"}, "o_7": {"canvas": "7"}
-    }  # fmt: skip
+        "leejune_12345": {"canvas": "12345", "prefix": "leejune_12345_678"},
+        "leejune_99": {"canvas": "99", "prefix": "leejune_LATE_99_679"},
+        "o_7": {"canvas": "7", "prefix": "o_7_8"},
+    }
     assert all(h.path and not h.problem for h in found.values())
     moodle = zipped(
         tmp_path / "m" / "moodle.zip",
@@ -234,6 +236,9 @@ def test_canvas_and_moodle_zips(find, tmp_path):
         },
     )
     assert {h.lms["moodle"] for h in find(moodle).values()} == {"41", "42"}
+    assert {h.lms["prefix"] for h in find(moodle).values()} == {
+        "Ada Lovelace_41_assignsubmission_file", "Bob_42_assignsubmission_file"
+    }  # fmt: skip
     assert set(find(moodle.parent)) == {
         "Ada Lovelace_41",
         "Bob_42",

@@ -1,0 +1,75 @@
+"""The students' side, and all of grading but `grade run`, works without what only Unix has."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from minigrad.lessons.grading import run, sandbox
+
+from tests.helpers.grader_libraries import made_once
+from tests.helpers.small_class import notebook, write_sheet
+
+TOP = Path(__file__).parents[2]
+LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
+
+
+def minigrad(folder, *arguments: str) -> subprocess.CompletedProcess:
+    code = (
+        f"import sys; sys.path.insert(0, {str(TOP)!r});"
+        " from tests.helpers.without_unix import hide; hide();"
+        " from minigrad.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory, libraries_folder):
+    """A graded class, and a course file."""
+    top = tmp_path_factory.mktemp("course")
+    sheet = write_sheet(top / "sheet")
+    path = top / "submitted" / "ada" / "small.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(notebook({})))
+    with made_once(libraries_folder):
+        run.grade(sheet, top / "submitted", top / "out", run.Options(LEAST, jobs=1, wrap=False))
+    run.close_servers()
+    (top / "roster.csv").write_text("student,name\nada,Ada L\n")
+    (top / "course.toml").write_text('[[sheet]]\nname = "sheet/sheet.py"\nresults = "out"\n')
+    return top
+
+
+GRADE = ("sheet/sheet.py", "--out", "out")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "say"),
+    [
+        (("check", "sheet/small.ipynb"), "nothing would be lost"),
+        (("grade", "sheet", "sheet/sheet.py"), "ready to grade with"),
+        (("grade", "regrade", *GRADE), "no code was run again"),
+        (("grade", "marks", *GRADE), "marks.csv"),
+        (("grade", "term", "course.toml"), "1 students"),
+        (("grade", "export", *GRADE, "--pages", "pages"), "pages/index.html"),
+        (("release", "handout", "sheet/sheet.py"), "wrote 1 file"),
+        (("trace", "sin(x)**2", "x=1"), "sin"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
+)
+@pytest.mark.whole
+def test_a_command_works(course, arguments, say):
+    done = minigrad(course, *arguments)
+    assert done.returncode == 0, done
+    assert say in done.stdout
+
+
+def test_a_check_works_and_run_says_what_it_needs(course):
+    done = minigrad(course, "grade", "run", "sheet/sheet.py", "submitted", "--out", "new")
+    assert done.returncode == 2, done
+    assert "hand-ins can be run on Linux and macOS only; on Windows, use WSL" in done.stderr
+    done = minigrad(course, "check", "sheet/small.ipynb")
+    assert (done.returncode, done.stderr) == (0, ""), done
