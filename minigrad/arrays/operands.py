@@ -54,11 +54,6 @@ def counting(n: int, like: Tensor) -> Tensor:
     return wrap(backend.arange(0, n, 1, backend.int64, backend.device_of(like.array)))
 
 
-def zero_of(x: Tensor) -> Tensor:
-    """The number 0 in the dtype and on the device of x."""
-    return wrap(backend.zeros((), x.dtype, x.array))
-
-
 def in_dtype_of(x: Tensor, value: Any) -> Tensor:
     """A number or tensor in the dtype and on the device of x."""
     if isinstance(value, Tensor):

@@ -129,7 +129,6 @@ class Pass:
                 self._store(node, g)
         elif type(node) is Pick:  # its cotangent takes its place among those of the operation
             slots = self.cotangents.setdefault(node.source, [None] * len(node.source.shape))
-            # When the pass is recorded, a rule that reads the result has a Pick of its own.
             slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
             for parent, part in self.pull(node, g):

@@ -42,7 +42,7 @@ def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) 
     single = prim.outputs == 1
     shown = outs[0] if single else outs
     levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
-    for level in sorted(levels.intersection(state.levels)):
+    for level in sorted(levels.intersection(state.levels)):  # results get outer tangents first
         run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
         if observe.observers:
             tangents = observe.run_observed("tangent", prim, (*args, shown, level), params, run)

@@ -87,6 +87,7 @@ class Node:
     picks: dict[int, weakref.ref[Any]] = field(init=False)
     extras: Any = field(init=False)
     has_hooks = False  # whether hooks run before or after its rule: subclasses say so
+    has_post_hooks = False  # whether hooks wait for a leaf's gradient to be stored
 
     if TYPE_CHECKING:  # what subclasses and autograd/node_hooks.py bring
         pull: ClassVar[Any]

@@ -192,7 +192,7 @@ def array_text(named: Namer, array: str, shape: Any, dtype: Any, strides: Any) -
 
 def _has_hooks(node: Any) -> bool:
     """Whether a hook waits for this leaf's gradient."""
-    return node is not None and bool(node.hooks or getattr(node, "has_post_hooks", False))
+    return node is not None and bool(node.hooks or node.has_post_hooks)
 
 
 def _equal(old: Any, new: Any) -> bool:
