@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from minigrad.viz.hosts import Shown, kernel_runs
@@ -16,6 +17,7 @@ from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, column_of
 from minigrad.viz.speech import difference
+from minigrad.viz.svg import to_svg
 from minigrad.viz.texts import Words, words
 from minigrad.viz.union import union
 
@@ -73,6 +75,17 @@ class Comparison(Shown):
         place = {"column": t(str(found.column)), "node": found.node}
         first, second = self._names
         return t("pairPlain", **place, **values, a=first, b=second)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, or with the ending .svg a picture of the step; returns its
+        path.
+        """
+        target = Path(path)
+        if target.suffix.lower() != ".svg":
+            return super().save(target)
+        step = self.options["step"] or None
+        target.write_text(to_svg(self.still, step, lang=self._lang), encoding="utf-8")
+        return target
 
     def __repr__(self) -> str:
         t, found = words(self._lang), self.divergence

@@ -599,6 +599,9 @@ def test_check_of_the_course_prints_the_value_and_both_derivatives(quiet_environ
     assert done.returncode == 0, done.stderr
     for expected in (math.log(2) + 10 - math.sin(5), 5.5, 2 - math.cos(5)):  # of lesson 2
         assert f"{expected:.6g}"[:6] in done.stdout
+    assert "not started" not in done.stdout and "Not yet" not in done.stdout
+    assert "f = 11.6521, ∂f/∂x1 = 5.5000, ∂f/∂x2 = 1.7163" in done.stdout
+    assert done.stdout.count("\nevaluation trace") == 2, "one of each lesson"
 
 
 def test_check_without_lessons_says_so(check, tmp_path):

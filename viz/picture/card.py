@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minigrad.viz.constants import CARD, STAGES
 from minigrad.viz.layout import measure
-from minigrad.viz.numbers import heat_of
+from minigrad.viz.numbers import brief, heat_of
 from minigrad.viz.picture.marks import GHOST, Box, Disc, Group, Line, Mark, Text
 from minigrad.viz.reading import caption, heading_runs, plain
 
@@ -19,8 +19,8 @@ HATCH = 8
 
 class Moment(NamedTuple):
     """What a card shows of one step: its values by (node, column), the step, the column that gives
-    the step its colour, the nodes that exist and those that released what they kept, and whether
-    kept values are marked at all."""
+    the step its colour, the nodes that exist and those that released what they kept, whether kept
+    values are marked at all, and the values of another Trace where they differ."""
 
     cells: Mapping[tuple[str, str], Any]
     step: Mapping[str, Any] | None
@@ -28,6 +28,7 @@ class Moment(NamedTuple):
     born: Collection[str]
     freed: Collection[str]
     keeping: bool
+    theirs: Mapping[tuple[str, str], Any] = {}
 
     def read(self, node: str) -> bool:
         """Whether the step reads this node."""
@@ -90,6 +91,8 @@ def _rim(
         role += f" {kind}" if kind in ("input", "output") else ""
         role += f" card-{stage}" if stage else ""
         role += " failed" if node.get("failed") else ""
+    columns = {key for name, key in moment.theirs if name == node["id"]}
+    role += " failed" if any((node["id"], key) in moment.cells for key in columns) else ""
     written = moment.written(node["id"])
     if written:
         role += f" written-{now}"
@@ -115,7 +118,11 @@ def _rows(
         if (name, key) in moment.cells:
             value = moment.cells[name, key]
             bold = " bold" if key in moment.written(name) else ""
-            for j, line in enumerate(measure.lines_of(value, shape)):
+            lines = measure.lines_of(value, shape)
+            if (name, key) in moment.theirs:
+                other, bold = moment.theirs[name, key], " bold unlike-value"
+                lines = [f"{lines[0]} ≠ {'∅' if other is None else brief(other)}", *lines[1:]]
+            for j, line in enumerate(lines):
                 at = (left + width, y + j * measure.LINE)
                 marks.append(Text(*at, line, f"value {key}{bold}", "end"))
             heat = heat_of(value) if measure.kind_of(shape) == "heat" else None

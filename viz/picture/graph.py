@@ -31,13 +31,15 @@ class GraphPicture:
         self.place = trace["layout"]
         self.shapes = shape_labels(trace)
         self.keeping = keeps(trace)
+        beside = trace.get("beside", {}).get("cells", ())
+        self.theirs = {(node, column): value for node, column, value in beside}
 
     def at(self, k: int, view: Area | None = None) -> list[Mark]:
         """The marks of the state after k steps; view: the part of the layout that is wanted, all by
         default."""
         trace, step = self.trace, self.trace["steps"][k - 1] if k else None
         state, now = state_at(trace, k), shown_column(trace, step)
-        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping)
+        moment = Moment(state.cells, step, now, state.born, state.freed, self.keeping, self.theirs)
         lit = set(step["edges"]) if step else set()
         marks: list[Mark] = []
         for edge in sorted(trace["edges"], key=lambda edge: edge["id"] in lit):

@@ -148,6 +148,7 @@ STYLES: dict[str, Style] = {
     "small": {"size": 10},
     "bold": {"bold": True},
     **{name: style for key in "vdg" for name, style in _column(key).items()},
+    "unlike-value": {"fill": "bad"},
     **{f"h{level}": {"fill": f"h{level}"} for level in range(len(LEVELS))},
 }
 """What each role looks like. The order matters where a mark has several: what stands later wins."""
