@@ -426,12 +426,7 @@ def test_a_long_graph_in_one_line_follows_the_active_node_and_can_be_zoomed(show
         ("seed", "light"),
         *(
             pytest.param(name, scheme, marks=pytest.mark.whole)
-            for name, scheme in (
-                ("seed", "dark"),
-                ("arrays", "light"),
-                ("chain", "dark"),
-                ("naninf", "light"),
-            )
+            for name, scheme in (("arrays", "dark"), ("naninf", "light"))
         ),
     ],
 )
