@@ -51,7 +51,7 @@ formula, by hand and in the viewer, in both directions. \
 Lesson 1 says why other ways to get a derivative do not scale. \
 Lessons 3, 5, 9 and 11 build an engine, and Part II puts it to use.
 
-![A formula as a graph: tangents go forward, adjoints come back](figures/02_forward_and_reverse_mode.svg)
+![A formula as a graph: tangents forward, adjoints back](figures/02_forward_and_reverse_mode.svg)
 
 """
 """What the course itself says on its first page; a site of other lessons does without it."""
