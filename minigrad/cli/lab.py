@@ -216,7 +216,7 @@ def _notebooks() -> list[Path]:
 
 
 _UNFINISHED = re.compile(r"○ not started|^Not yet: |\bNone$", re.MULTILINE)
-"""What exercises say that nobody has worked on yet."""
+"""What exercises say that have not been worked on yet."""
 _TRACE = re.compile(r"^(evaluation trace|reverse mode)", re.MULTILINE)
 
 
