@@ -348,6 +348,11 @@ class ParameterDict(_Named):
         setattr(self, name, _parameter(member))
         self._keys[name] = None
 
+    def update(self, members: Any) -> None:
+        """Add members: a dict, in the order of the sorted names, as in PyTorch; or pairs of name
+        and member, an OrderedDict, a ParameterDict."""
+        super().update(sorted(members.items()) if type(members) is dict else members)
+
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
         del self._keys[name]
@@ -371,7 +376,7 @@ class ParameterDict(_Named):
 
     def copy(self) -> ParameterDict:
         """A ParameterDict with the same members."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(list(self.items()))
 
     def fromkeys(self, names: Iterable[str], default: Any = None) -> ParameterDict:
         """A ParameterDict with a member of each name, all of them `default`."""

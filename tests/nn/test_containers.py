@@ -1,5 +1,7 @@
 """Modules that hold others: what is in them is found, named, saved and printed as in PyTorch."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,12 @@ def test_hooks_of_parameters_outlive_a_conversion():
     layer.double()
     layer(mg.ones(1, 2, dtype=mg.float64)).sum().backward()
     assert seen == [mg.float64, mg.float64] and layer.weight.grad.dtype == mg.float64
+
+
+def test_a_dict_of_parameters_is_taken_in_the_order_of_its_names():
+    """So that optimisers number parameters as in PyTorch; other mappings keep their order."""
+    one = lambda: nn.Parameter(mg.ones(1))
+    parameters = nn.ParameterDict({"b": one(), "a": one()})
+    parameters.update({"d": one(), "c": one()})
+    parameters.update(collections.OrderedDict(f=one(), e=one()))
+    assert list(parameters) == list("abcdfe") == list(parameters.copy())

@@ -619,3 +619,36 @@ def test_a_loss_is_called_as_its_function(name):
     assert loss(*operands).tolist() == function(*operands).tolist()
     with pytest.raises(TypeError, match=f"{name} is called with"):
         loss(*operands, x)
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16], ids=str)
+def test_normalisation_keeps_half_precision_beside_float32_parameters(dtype):
+    x, w, v = mg.linspace(-1, 2, 24).reshape(2, 3, 4).to(dtype), mg.ones(3), mg.ones(4)
+    F = nn.functional
+    for function, arguments in (
+        (F.batch_norm, (None, None, w, w, True)),
+        (F.batch_norm, (w, w, w, w)),
+        (F.instance_norm, (None, None, w, w)),
+        (F.group_norm, (1, w, w)),
+        (F.layer_norm, ((4,), v, v)),
+        (F.rms_norm, ((4,), v)),
+    ):
+        wide = function(x.float(), *arguments)
+        assert wide.dtype == mg.float32
+        assert function(x, *arguments).dtype == dtype
+        assert function(x, *arguments).tolist() == wide.to(dtype).tolist(), function
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_statistics_that_are_no_longer_tracked_stay(momentum):
+    x = mg.linspace(-1, 2, 24).reshape(2, 3, 4)
+    layer = nn.BatchNorm1d(3, momentum=momentum)
+    layer(x)
+    layer.track_running_stats = False
+    before = {name: value.clone() for name, value in layer.named_buffers()}
+    y = layer(x)
+    assert all(value.equal(before[name]) for name, value in layer.named_buffers())
+    assert abs(float(y.mean())) < 1e-6, "by the batch's statistics"
+    layer.eval()
+    centre, scale = (before[n].reshape(3, 1) for n in ("running_mean", "running_var"))
+    assert np.allclose(layer(x).detach(), (x - centre) / (scale + layer.eps).sqrt(), atol=1e-6)

@@ -8,7 +8,9 @@ use afterwards.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import backend, functions
@@ -24,6 +26,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _rounded_once(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function that computes float16 and bfloat16 in float32. The result has the input's dtype,
+    whatever dtype weight, bias and running statistics have, as in PyTorch."""
+
+    @functools.wraps(function)
+    def run(input: Any, *args: Any, **settings: Any) -> Tensor:
+        x = as_tensor(input)
+        if not backend.is_narrow(x.dtype):
+            return function(x, *args, **settings)
+        return function(x.to(backend.float32), *args, **settings).to(x.dtype)
+
+    return run
+
+
+@_rounded_once
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -36,7 +53,7 @@ def layer_norm(
     return _scaled(network.standardize(x, axes=axes, eps=eps), weight, bias)
 
 
-@in_float32
+@_rounded_once
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
 ) -> Tensor:
@@ -61,6 +78,7 @@ def _last_axes(x: Tensor, normalized_shape: Any, function: str) -> tuple[int, ..
 
 
 @functions.in_own_memory
+@_rounded_once
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
@@ -84,6 +102,7 @@ def group_norm(
     )
 
 
+@_rounded_once
 def instance_norm(
     input: Any,
     running_mean: Any = None,
@@ -126,6 +145,7 @@ def instance_norm(
     return _by_channel(network.standardize(x, axes=axes, eps=eps), weight, bias)
 
 
+@_rounded_once
 def batch_norm(
     input: Any,
     running_mean: Any = None,

@@ -72,16 +72,18 @@ class _BatchNorm(Module):
                 f" {x.shape}.{channels_hint(x.shape, self.num_features, max(self.dims) - 2)}"
             )
         momentum = self.momentum
-        if training and self.num_batches_tracked is not None:
+        moves = training and self.track_running_stats
+        if moves and self.num_batches_tracked is not None:
             with no_grad():
                 self.num_batches_tracked += 1
             if momentum is None:  # the plain average of all batches
                 momentum = 1 / int(self.num_batches_tracked)
         by_batch = training or self.running_mean is None
+        kept = moves or not training  # running statistics that are not to move are not passed
         return F.batch_norm(
             x,
-            self.running_mean,
-            self.running_var,
+            self.running_mean if kept else None,
+            self.running_var if kept else None,
             self.weight,
             self.bias,
             by_batch,
@@ -152,7 +154,7 @@ class _InstanceNorm(_BatchNorm):
                 f"{type(self).__name__}: expected {self.dims[0] - 1} or {self.dims[0]} dimensions"
                 f" with {self.num_features} channels, got shape {x.shape}."
             )
-        own = training or self.running_mean is None
+        own = training or not self.track_running_stats or self.running_mean is None
         return F.instance_norm(
             x,
             self.running_mean,
