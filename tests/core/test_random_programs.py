@@ -56,7 +56,7 @@ def test_graphs_agree_with_pytorch(block, torch):
 @pytest.mark.whole
 @pytest.mark.oracle
 def test_hundreds_of_graphs_agree_with_pytorch(torch):
-    check_graphs(range(10_000, 10_500), torch)
+    check_graphs(range(10_000, 10_250), torch)
 
 
 def test_graphs_are_what_they_claim_to_be():
