@@ -56,7 +56,7 @@ def test_the_default_programs_contain_each_line_that_can_be_chosen() -> None:
 
 
 def test_a_difference_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compiled side whose factor is wrong in replays only."""
+    """Of a compiled side that shows too little, in replays only."""
     original = programs.Side.call
 
     def call(side: Any, *args: Any) -> Any:
