@@ -18,7 +18,7 @@ command a line:
                                 requests (worker.py)
     {"do": "cpu"}                                                  -> {"cpu": 0.02}
                                 seconds of CPU that the child has used
-    {"do": "end", "patience": 0.5}                                 -> {"status": 0}
+    {"do": "end", "patience": 0.5}                  -> {"status": 0, "ended": false}
                                 how it ended; it is killed if it does not by itself
 """
 
@@ -214,11 +214,12 @@ class _Server:
         """Waits for the child a little, then kills it and all that it has left behind."""
         if not self.child:
             return {"status": None}
-        patience = time.monotonic() + command["patience"]
+        patience, ended = time.monotonic() + command["patience"], False
         while self.status is None:
             late = time.monotonic() >= patience
             if late:
                 os.kill(self.child, signal.SIGKILL)
+                ended = True
             done, status, usage = os.wait4(self.child, 0 if late else os.WNOHANG)
             if done:
                 self.status, self.used = (
@@ -229,7 +230,7 @@ class _Server:
                 time.sleep(0.001)
         self.child = 0
         _end_orphans()
-        return {"status": self.status}
+        return {"status": self.status, "ended": ended}
 
 
 def _end_orphans() -> None:

@@ -423,11 +423,19 @@ class Graded:
         return bool(self.record["problem"] or self.record.get("flags"))
 
 
-def graded(out: Path, sheet_path: Path, jobs: int = 0) -> list[Graded]:
+def graded(
+    out: Path, sheet_path: Path, jobs: int = 0, students: Iterable[str] | None = None
+) -> list[Graded]:
     """All students' results, out of the journal alone. A large class is shared out among
     processes: this is our own code.
+
+    students: whose; by default those of the last run. A submission that was withdrawn stays in the
+    journal and counts no more.
     """
+    chosen = set(last_grades(out / JOURNAL) if students is None else students)
     records = list(last_hand_ins(out / JOURNAL).values())
+    if chosen or students is not None:
+        records = [record for record in records if record["student"] in chosen]
     jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
     if jobs < 2:
         found = [judgements(record, sheet_at(str(sheet_path))) for record in records]
@@ -527,11 +535,8 @@ def grade(
             for record in _spread(todo, options, executor, report, log):
                 journal.append(record)
                 report.ran += 1
-            report.results = [
-                r
-                for r in graded(out, sheet_path, options.jobs)
-                if r.student in {j["student"] for j in jobs}
-            ]
+            present = [j["student"] for j in jobs]
+            report.results = graded(out, sheet_path, options.jobs, present)
             _conclude(report, out, sheet, journal)
             return report
         finally:

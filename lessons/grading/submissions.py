@@ -17,7 +17,7 @@ import stat
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Protocol
 from minigrad.cli.folders import remove
 
 from .exercise import Exercise
+from .exports import Source, sources
 from .protocol import clean, one_line
 
 FILE_BYTES = 200 << 20
@@ -55,6 +56,9 @@ CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)$")
 MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
 COPY = re.compile(r"(?:[ _]*\(\d+\)|[ _-]*copy\d*|-checkpoint|(?<=[a-z])-\d{1,2})+$", re.IGNORECASE)
 """What browsers, Jupyter and Canvas append to the name of a second copy."""
+
+
+EMPTY: Mapping[str, str] = {}
 
 
 class SubmissionError(ValueError):
@@ -122,9 +126,17 @@ def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[Submission]:
     tops = [unpacked / f"all-{number}" for number, _ in enumerate(containers)]
     for container, top in zip(containers, tops, strict=True):
         unzip(container, top, CLASS_BYTES)
+    known: dict[str, Source | None] = {}
+    if submitted.is_dir() and not containers:
+        known = sources(submitted, [entry.name for entry in _listed(submitted)], sheet.name)
     for entry in [entry for top in tops or [submitted] for entry in _listed(top)]:
         if entry.is_dir() and not entry.is_symlink():
-            _student(found, entry.name).folders.append(entry)
+            source = known.get(entry.name, Source(entry.name))
+            if source is None:
+                continue
+            student = _student(found, source.student, lms=source.lms)
+            student.folders.append(entry)
+            student.handed_in, student.note = source.when, source.note
         elif entry.suffix.lower() in (".ipynb", ".zip"):
             _student(found, entry.name, sheet.name).files.append(entry)
     return [student.hand_in(sheet, unpacked) for _, student in sorted(found.items())]
@@ -151,8 +163,10 @@ def _is_container(path: Path) -> bool:
     return bool(names) and all(CANVAS.match(name) or MOODLE.match(name) for name in names)
 
 
-def _student(found: dict[str, _Student], name: str, sheet: str = "") -> _Student:
-    lms: dict[str, str] = {}
+def _student(
+    found: dict[str, _Student], name: str, sheet: str = "", lms: Mapping[str, str] = EMPTY
+) -> _Student:
+    lms = dict(lms)
     for system, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
         if match := pattern.match(name):
             prefix = name[: match.start("file")].removesuffix("_")
@@ -187,6 +201,7 @@ class _Student:
 
     def __init__(self, name: str, lms: dict[str, str]) -> None:
         self.name, self.lms = name, lms
+        self.handed_in = self.note = ""
         self.folders: list[Path] = []
         self.files: list[Path] = []
 
@@ -221,7 +236,10 @@ class _Student:
                 for f in files
                 if f.is_relative_to(path.parent) and f.suffix.lower() not in (".ipynb", ".zip")
             ][:BESIDE_FILES]
-        found.handed_in = _when(path, zips, inner, unpacked, sheet) if path else ""
+        found.handed_in = self.handed_in or (
+            _when(path, zips, inner, unpacked, sheet) if path else ""
+        )
+        found.note = f"{found.note} {self.note}".strip()
         for file in ordinary_files(inner):
             if file != path and file not in found.beside:
                 file.unlink(missing_ok=True)

@@ -499,7 +499,12 @@ class Child:
             raise Stopped("memory", f"It made folders more than {FOLDER_DEPTH} deep.")
 
     def _ended(self) -> Stopped:
-        status = self.server.command(do="end", patience=1.0)["status"]
+        said = self.server.command(do="end", patience=1.0)
+        status = said["status"]
+        if said.get("ended"):
+            return Stopped(
+                "died", "It did not come back: the notebook closed its connection to the grader."
+            )
         how = {
             0: "the process ended by itself",
             -9: "the system ended it; it may have used too much memory",

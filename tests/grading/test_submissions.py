@@ -536,3 +536,51 @@ def test_the_digest_is_of_everything_that_is_run(tmp_path):
     write(one, "2")
     digests.add(submissions.digest(one, [two]))
     assert len(digests) == 4
+
+
+def test_nbgraders_exchange_and_gradescopes_export_name_students(find, sheet, tmp_path):
+    """One student for several submissions of the exchange; the time is the system's."""
+    inbound = tmp_path / "inbound"
+    for name, minutes in (("ada", 10), ("ada", 50), ("bob", 20)):
+        folder = f"{name}+small+2026-11-20 10:{minutes}:00.123456 UTC+0a{minutes}"
+        write(inbound / folder / "small.ipynb", notebook({}), age=minutes)
+    write(inbound / "ada+other+2026-11-21 10:00:00 UTC+0b" / "small.ipynb", notebook({}))
+    found = find(inbound)
+    assert {name: h.handed_in for name, h in found.items()} == {
+        "ada": "2026-11-20T10:50:00+00:00", "bob": "2026-11-20T10:20:00+00:00",
+    }  # fmt: skip
+    assert "10:50" in found["ada"].path.parent.name and not found["ada"].note
+
+    export = tmp_path / "export"
+    for number in (1, 2, 3):
+        write(export / f"submission_{number}" / "small.ipynb", notebook({}))
+    write(export / "submission_3" / "submission_metadata.yml", "submission_1:\n  :name: Eve\n")
+    write(
+        export / "submission_metadata.yml",
+        """---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '41'
+    :email: ada@example.org
+  - :name: Bob B
+    :sid: '42'
+    :email: bob@example.org
+  :created_at: 2026-11-20 10:00:00.123456789 Z
+  :results:
+    :tests:
+    - :name: a test
+submission_2:
+  :submitters:
+  - :name: Cem
+    :email: cem@example.org
+  :created_at: 2026-11-20 10:00:00 +0100
+""",
+    )
+    found = find(export)
+    assert set(found) == {"Ada Lovelace", "Cem", "submission_3"}
+    ada = found["Ada Lovelace"]
+    assert ada.lms == {"sid": "41", "email": "ada@example.org", "gradescope": "1"}
+    assert ada.handed_in == "2026-11-20T10:00:00+00:00"
+    assert ada.note == "Handed in together with Bob B."
+    assert found["Cem"].handed_in == "2026-11-20T09:00:00+00:00"

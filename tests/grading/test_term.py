@@ -170,6 +170,16 @@ def test_feedback_goes_back_in_the_systems_own_forms(course, tmp_path, capsys):
     assert found == ["Ada-Lovelace_11/small/small.html", "Bob-B_12/small/small.html"]
 
 
+def test_a_submission_that_was_withdrawn_is_exported_no_more(course):
+    sheet, out, _ = course
+    with Journal(out / "journal.jsonl") as journal:
+        journal.append({"kind": "grades", "sheet": {}, "when": "", "points": {ADA: {"f": 3.0}}})
+    assert list(points(sheet, out)) == [ADA]
+    assert main(["grade", "regrade", str(sheet), "--out", str(out)]) == 0
+    with (out / "grades.csv").open(newline="") as file:
+        assert [row["student_id"] for row in csv.DictReader(file)] == [ADA]
+
+
 def table(path):
     with path.open(newline="") as file:
         return {row["student"]: row for row in csv.DictReader(file)}

@@ -188,6 +188,11 @@ def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
     assert "seconds on the clock" in outcome.returned["g"][-1].error
 
 
+def test_who_closes_the_pipe_is_not_told_of_memory(run):
+    outcome = run("import os, time\ndef f(x, y):\n    os.close(4)\n    time.sleep(9)", G)
+    assert "closed its connection to the grader" in outcome.returned["f"][0].error
+
+
 def test_a_pipe_full_of_junk_is_not_read_for_ever(run, monkeypatch):
     monkeypatch.setattr(supervisor, "JUNK_BYTES", 50_000)
     outcome = run(

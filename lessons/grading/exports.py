@@ -1,0 +1,92 @@
+"""How other systems name what they export: nbgrader's exchange and Gradescope.
+
+Both are read at the top of the folder of submissions, where only the system writes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .protocol import clean
+
+INBOUND = re.compile(
+    r"(?P<name>[^+]+)\+(?P<sheet>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(?:\+.*)?$"
+)
+"""A folder of nbgrader's exchange: the student, the assignment, the time, a random word."""
+METADATA = "submission_metadata.yml"
+METADATA_BYTES = 50 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whose a folder is. when: as UTC, "" if unknown; note: what should be said of it."""
+
+    student: str
+    when: str = ""
+    lms: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+def sources(submitted: Path, names: list[str], sheet: str) -> dict[str, Source | None]:
+    """Whose the folders of an export are, by the folders' names; None for a folder that does not
+    count: of another sheet, or older than another one of that student.
+    """
+    found: dict[str, Source | None] = {}
+    inbound = {name: match for name in names if (match := INBOUND.match(name))}
+    of_sheet = {name for name, match in inbound.items() if match["sheet"] == sheet}
+    newest: dict[str, str] = {}
+    for name in sorted(of_sheet or inbound, key=lambda name: inbound[name]["when"]):
+        newest[inbound[name]["name"]] = name
+    for name, match in inbound.items():
+        counts = name in newest.values()
+        found[name] = Source(match["name"], _utc(match["when"])) if counts else None
+    return found | _gradescope(submitted, set(names))
+
+
+def _gradescope(submitted: Path, names: set[str]) -> dict[str, Source | None]:
+    """Gradescope's submission_metadata.yml, of which a few plain lines are read."""
+    path = submitted / METADATA
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > METADATA_BYTES:
+        return {}
+    blocks = re.split(r"^(submission_\d+):\s*$", clean(_text(path)), flags=re.MULTILINE)
+    found: dict[str, Source | None] = {}
+    for name, block in zip(blocks[1::2], blocks[2::2], strict=True):
+        listed = re.split(r"^  :\w", block.partition(":submitters:")[2], flags=re.MULTILINE)[0]
+        people = [
+            dict(re.findall(r"^[ -]*:(name|sid|email):[ \t]*(.*?)[ \t]*$", part, re.MULTILINE))
+            for part in re.split(r"^\s*- ", listed, flags=re.MULTILINE)
+        ]
+        people = [
+            {key: value.strip("'\"") for key, value in p.items()} for p in people if p.get("name")
+        ]
+        if name not in names or not people:
+            continue
+        when = re.search(r"^\s*:created_at:[ \t]*(.+)$", block, re.MULTILINE)
+        lms = {key: value for key in ("sid", "email") if (value := people[0].get(key, ""))}
+        others = ", ".join(p["name"] for p in people[1:])
+        found[name] = Source(
+            people[0]["name"], _utc(when[1]) if when else "",
+            lms | {"gradescope": name.removeprefix("submission_")},
+            f"Handed in together with {others}." if others else "",
+        )  # fmt: skip
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _utc(text: str) -> str:
+    """A time such as "2026-11-20 10:00:00.123456789 Z" as UTC; "" where it is none."""
+    plain = re.sub(r"(\.\d{6})\d+", r"\1", text.strip().strip("'\""))
+    plain = re.sub(r"\s*(UTC|Z)$", "+00:00", plain)
+    plain = re.sub(r"\s+([+-]\d\d:?\d\d)$", r"\1", plain)
+    try:
+        when = datetime.fromisoformat(plain)
+    except ValueError:
+        return ""
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return when.astimezone(UTC).isoformat(timespec="seconds")
