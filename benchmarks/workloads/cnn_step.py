@@ -94,6 +94,12 @@ def minigrad_compiled(batch: int = BATCH) -> Run:
     return training(mg, batch, mg.compile)
 
 
+def minigrad_fused(batch: int = BATCH) -> Run:
+    import minigrad as mg
+
+    return training(mg, batch, mg.compile(fuse=True))
+
+
 def torch(batch: int = BATCH) -> Run:
     import torch as pt
 
@@ -108,7 +114,12 @@ WORKLOADS = (
             f" layer, float32, {BATCH} images of 28 x 28"
         ),
         unit="one step of SGD with momentum: forward, backward, update",
-        peers={"minigrad": minigrad, "minigrad compiled": minigrad_compiled, "torch": torch},
+        peers={
+            "minigrad": minigrad,
+            "minigrad compiled": minigrad_compiled,
+            "minigrad fused": minigrad_fused,
+            "torch": torch,
+        },
         tolerance=1e-3,
     ),
 )

@@ -91,6 +91,12 @@ def minigrad_compiled(name: str) -> Run:
     return _training(mg, name, mg.compile)
 
 
+def minigrad_fused(name: str) -> Run:
+    import minigrad as mg
+
+    return _training(mg, name, mg.compile(fuse=True))
+
+
 def torch(name: str) -> Run:
     import torch as pt
 
@@ -105,6 +111,7 @@ WORKLOADS = tuple(
         peers={
             "minigrad": partial(minigrad, name),
             "minigrad compiled": partial(minigrad_compiled, name),
+            "minigrad fused": partial(minigrad_fused, name),
             "torch": partial(torch, name),
         },
         tolerance=1e-3,

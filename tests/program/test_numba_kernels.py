@@ -5,6 +5,7 @@ The kernels' text is Python, so most tests run it as that, with NumPy's scalars,
 Numba is not needed for them. What its compiler makes of the text is tested where it is installed.
 """
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -24,6 +25,7 @@ from minigrad.program import EagerWarning, kernel_files, numba_kernels, trace
 from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder
+from tests.helpers import random_compiled_programs
 from tests.helpers.tables import in_one_test
 from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
 
@@ -199,6 +201,19 @@ def test_random_programs_compute_the_same(in_python: None, seed: int) -> None:
 @pytest.mark.whole
 def test_more_random_programs(in_python: None) -> None:
     assert sum(check_random(seed) for seed in range(12, 150)) > 500
+
+
+@in_one_test
+@pytest.mark.parametrize("seed", range(20_000, 20_010))
+def test_compiled_calls_with_kernels(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """All that can be seen of each call is equal: results, graphs, versions, states, errors."""
+    compile = functools.partial(mg.compile, fuse=True)
+    monkeypatch.setattr(mg, "compile", compile)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert random_compiled_programs.difference(seed) is None
 
 
 def test_shapes_and_layouts(in_python: None) -> None:
