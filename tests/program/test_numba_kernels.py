@@ -265,13 +265,15 @@ def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[K
     return Kernel(program, [block], {*program.outputs}), expected
 
 
-def check_table(dtype: str, make: Any) -> int:
-    """Compare kernels with operations on awkward numbers; how many there are."""
-    count = 0
+def check_table(dtype: str, make: Any, once: bool = False) -> int:
+    """Compare kernels with operations on awkward numbers; how many there are. once: one kernel for
+    each operation."""
+    count, seen = 0, set()
     for name, operands, params in table_of(dtype):
         found = kernel_of(name, operands, params)
-        if found is None:
+        if found is None or (once and name in seen):
             continue
+        seen.add(name)
         kernel, expected = found
         out = np.empty(expected.shape, expected.dtype)
         arrays = [o for o in operands if hasattr(o, "dtype")]
@@ -362,9 +364,8 @@ def test_exp_is_right(own_folder: Path) -> None:
 @pytest.mark.whole
 @needs_numba
 def test_kernels_compute_what_the_operations_do(own_folder: Path) -> None:
-    """Every expression, compiled, on the awkward numbers."""
-    for dtype in ("float32", "float64", "bool"):
-        assert check_table(dtype, lambda kernel: kernel.function(frozenset())) > 5
+    """Every operation, compiled, on the awkward numbers."""
+    assert check_table("float32", lambda kernel: kernel.function(frozenset()), once=True) > 5
 
 
 @pytest.mark.whole
