@@ -25,7 +25,9 @@ export class Parser {
     return this.is(...texts) ? this.tokens[this.at++] : null;
   }
   fail(message = "invalid syntax", token = this.next) {
-    const { open } = this.tokens.at(-1);
+    const { open, error } = this.tokens.at(-1);
+    // as in Python, what is no token is told before a mistake in the grammar
+    if (error && (token.kind === "error" || message === "invalid syntax")) throw error;
     if (open && (token.kind === "end" || token.row > open.row))
       throw new NotPython(`'${open.text}' was never closed`, open.row, open.start);
     if (token.kind === "end" && !this.isProgram) message = "the formula ends too early";
@@ -33,6 +35,9 @@ export class Parser {
   }
   expect(text) {
     return this.take(text) ?? this.fail();
+  }
+  atEnd() {
+    return this.next.kind === "end" || this.next.kind === "error";
   }
   // A node from the token where it began to the last one that was taken.
   node(type, from, facts) {
@@ -104,14 +109,14 @@ export class Parser {
   }
 
   block(what, from) {
-    this.take(":") ?? this.fail("expected ':'");
+    this.take(":") ?? this.fail(this.is(":=") ? "invalid syntax" : "expected ':'");
     if (this.next.kind !== "newline") return this.line();
     this.at++;
     if (this.next.kind !== "indent")
       this.fail(`expected an indented block after ${what} on line ${this.tokens[from].row + 1}`);
     this.at++;
     const body = [];
-    while (this.next.kind !== "dedent" && this.next.kind !== "end") body.push(...this.line());
+    while (this.next.kind !== "dedent" && !this.atEnd()) body.push(...this.line());
     if (this.next.kind === "dedent") this.at++;
     return body;
   }
@@ -122,7 +127,10 @@ export class Parser {
     const from = this.at,
       first = this.starred();
     if (!this.is(",")) return first;
-    while (this.take(",")) if (this.begins()) this.starred();
+    while (this.take(",")) {
+      if (!this.begins()) break;
+      this.starred();
+    }
     return this.node("Tuple", from, {});
   }
   starred() {
@@ -149,7 +157,7 @@ export class Parser {
   test() {
     const from = this.at;
     if (this.take("lambda")) {
-      while (!this.is(":")) this.next.kind === "end" ? this.fail() : this.at++;
+      while (!this.is(":")) this.atEnd() ? this.fail() : this.at++;
       this.at++;
       this.test();
       return this.node("Lambda", from, {});
@@ -257,7 +265,7 @@ export class Parser {
     return { args, keywords };
   }
   comprehension(closing) {
-    while (!this.is(closing)) this.next.kind === "end" ? this.fail() : this.at++;
+    while (!this.is(closing)) this.atEnd() ? this.fail() : this.at++;
     this.at++;
   }
   // What stands in brackets, up to the closing one; what it is made of is not kept.

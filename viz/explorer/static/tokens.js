@@ -24,6 +24,8 @@ export class NotPython extends Error {
   }
 }
 
+const AFTER_NUMBERS = new Set(["and", "else", "for", "if", "in", "is", "not", "or"]);
+
 const anyOf = (patterns) => new RegExp(patterns.map(({ source }) => source).join("|"), "y");
 
 const NAME = /[\p{ID_Start}_][\p{ID_Continue}]*/uy,
@@ -50,8 +52,20 @@ function match(pattern, text, at) {
 // The tokens of a text: {kind, text, row, start, end}; rows count from 0. In a program, lines end
 // with "newline", and blocks begin and end with "indent" and "dedent".
 export function tokenize(text, isProgram) {
-  const tokens = [],
-    open = [],
+  const tokens = [];
+  try {
+    readTokens(text, isProgram, tokens);
+  } catch (error) {
+    if (!(error instanceof NotPython)) throw error;
+    // Python reads on to here only where the grammar has met nothing wrong before
+    const { row, column: start } = error;
+    tokens.push({ kind: "error", text: "", row, start, end: start, error });
+  }
+  return tokens;
+}
+
+function readTokens(text, isProgram, tokens) {
+  const open = [],
     indents = [0];
   text.split("\n").forEach((line, row) => {
     const blank = /^[ \t\f]*(#.*)?$/.test(line);
@@ -65,7 +79,6 @@ export function tokenize(text, isProgram) {
     end = text.split("\n")[last].length;
   while (indents.pop() > 0) tokens.push({ kind: "dedent", text: "", row: last, start: end, end });
   tokens.push({ kind: "end", text: "", row: last, start: end, end, open: open.at(-1) });
-  return tokens;
 }
 
 function indentation(line, row, indents, tokens) {
@@ -131,7 +144,8 @@ function numberAt(line, token) {
       row,
       start,
     );
-  if (match(NAME, line, end) || line[end] === "_")
+  const word = match(NAME, line, end);
+  if ((word && !AFTER_NUMBERS.has(word)) || line[end] === "_")
     throw new NotPython("invalid decimal literal", row, end - 1);
   return token;
 }
