@@ -146,6 +146,11 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
     return np.asarray(as_plain(pull(mg.ones_like(y))[0]))
 
 
+def _by_differences(which: str, x: np.ndarray, u: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    above, below = (FUNCTIONS[which](mg.tensor(x + s * h * u)).numpy() for s in (1, -1))
+    return np.asarray((above - below) / (2 * h))
+
+
 @exercise(
     "jvp_from_vjp",
     points={"functions": 3, "linear in u": 1},
@@ -203,6 +208,21 @@ def _pulled(which: str, x: np.ndarray) -> np.ndarray:
             "gradient times u",
             "you multiply Jᵀ v by u, entry by entry.",
             lambda case: _pulled(case.args["which"], case.args["x"]) * case.args["u"],
+        ),
+        Misconception(
+            "differences of values",
+            "you take the difference of two values of f: only some digits are right, and for the"
+            " quick wave fewer or none. Differentiate the result of the first pass instead.",
+            lambda case: _by_differences(**case.args),
+            explains=lambda case, got: (
+                case.args["which"] == "a quick wave"
+                or not same(
+                    pushed(FUNCTIONS[case.args["which"]], [case.args["x"]], [case.args["u"]]),
+                    got,
+                    1e-2,
+                    1e-6,
+                )
+            ),
         ),
     ),
 )

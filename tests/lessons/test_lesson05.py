@@ -64,7 +64,7 @@ def test_slips_of_predictions_are_recognised(name, wrong, word):
     ("pull_t", lambda x, g: g.reshape(x.shape), 0, "left its elements in their order"),
     ("pull_sum", lambda x, axis, g: g * np.ones(x.shape), 1, "axis"),
     ("pull_sum", lambda x, axis, g: g, 0, "copy"),
-    ("unbroadcast", lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape)))), 2, "stretched"),
+    ("unbroadcast", lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape)))), 1, "stretched"),
     ("pull_matmul", lambda a, b, g: (g @ b, a @ g), 0, ""),
     ("pull_matmul", lambda a, b, g: (a.T @ g, g @ b.T), 0, ""),
 ])  # fmt: skip

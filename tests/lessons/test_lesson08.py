@@ -66,7 +66,7 @@ def test_the_numbers_of_the_text(scope):
     (lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)), 1, "multiples only"),
     (lambda g, u, w: np.allclose(g(2 * u), 2 * g(u)) and np.allclose(g(-u), -g(u)), 1,
         "sums can still go wrong"),
-    (lambda g, u, w: np.allclose(g(0 * u), 0), 1, "whether zero goes to zero"),
+    (lambda g, u, w: np.allclose(g(0 * u), 0), 0, "whether zero goes to zero"),
     (lambda g, u, w: 1, 0, "True or False"),
 ])  # fmt: skip
 def test_tests_for_linearity(test, points, word):

@@ -1114,7 +1114,14 @@ LESSON_8 = {
         "sign": (pushed(lambda g, v, u: -grad(g, v, grad_outputs=u)[0]), ""),
         "twice": (pushed(lambda g, v, u: grad(g, v, grad_outputs=2 * u)[0]), ""),
         "a product": (pushed(lambda g, v, u: (g * u).sum()), ""),
-        "differences": (one(lambda f, x, u: (f(x + 1e-4 * u) - f(x)) / 1e-4), ""),
+        "differences": (
+            one(lambda f, x, u: (f(x + 1e-4 * u) - f(x)) / 1e-4),
+            "difference of two values",
+        ),
+        "central differences": (
+            one(lambda f, x, u: (f(x + 1e-6 * u) - f(x - 1e-6 * u)) / 2e-6),
+            "difference of two values",
+        ),
     },
     "marked": {
         "nothing": (one([]), "more nodes dangle"),
