@@ -374,12 +374,8 @@ def open_text(visit: Visit, folder: Path, text: str, part: str) -> Any:
 
 
 def to(viewer: Any, k: int) -> None:
-    """Moves the viewer's clock, as dragging its slider does."""
-    viewer.evaluate(
-        """(root, k) => { const slider = root.querySelector(".mg-bar .mg-slider");
-            slider.value = k; slider.dispatchEvent(new Event("input", { bubbles: true })); }""",
-        k,
-    )
+    """Moves the viewer's clock, as a click on its slider does."""
+    at_each(viewer, [k], "() => null")
 
 
 def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
@@ -390,7 +386,9 @@ def at_each(viewer: Any, steps: Iterable[int], look: str) -> list[Any]:
         f"""(root, steps) => {{ const slider = root.querySelector(".mg-bar .mg-slider"),
             look = {look};
             return steps.map((k) => {{
-                slider.value = k; slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
+                slider.value = k;
+                for (const kind of ["input", "change"])
+                    slider.dispatchEvent(new Event(kind, {{ bubbles: true }}));
                 return look(root);
             }}); }}""",
         list(steps),

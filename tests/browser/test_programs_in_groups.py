@@ -71,6 +71,32 @@ def test_the_outline_is_the_program_and_each_step_opens_what_is_around_it(show, 
     assert viewer.locator(".mg-node").count() == before, "without following nothing opens"
 
 
+def test_groups_wait_until_a_dragged_slider_rests(show, trace):
+    viewer = show(trace, 1280, 800)
+    names = viewer.locator(".mg-group-name")
+    before = names.all_text_contents()
+    during = viewer.evaluate("""root => {
+        const slider = root.querySelector(".mg-bar .mg-slider"), seen = [];
+        for (const k of [60, 200, 300]) {
+            slider.value = k;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+            seen.push([...root.querySelectorAll(".mg-group-name")].map(e => e.textContent),
+                      root.querySelector(".mg-counter").textContent.split(" ")[0],
+                      root.querySelectorAll(".mg-node.mg-write").length > 0);
+        }
+        return seen;
+    }""")
+    assert during[::3] == [before] * 3, "the graph stays as it is"
+    assert during[1::3] == ["60", "200", "300"]
+    assert all(during[2::3]), "the box around the node at work is marked"
+    viewer.locator(".mg-opened .mg-fold").first.wait_for()
+    to(viewer, 300)
+    rested = names.all_text_contents()
+    to(viewer, 0)
+    to(viewer, 300)
+    assert rested == names.all_text_contents() != before
+
+
 def test_a_group_that_the_reader_closes_stays_closed(show, trace):
     viewer = show(trace, 1440, 900, step=60)
     crumbs = viewer.locator(".mg-crumbs .mg-fold")

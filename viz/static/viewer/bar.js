@@ -18,10 +18,10 @@ const HELP = [
   ["Esc", "keyEsc"],
 ];
 
-// actions: move(k), by(steps), play(), setSpeed(v), showColumn(key, on), showSource(on) or null,
-// explain(on), stage(), picture(kind) or null, inLines(on) or null, showTable(on) or null, views
-// (the shelf), shown (the columns on view), chosen ({explain, source, inLines, speed}: how these
-// stand at first)
+// actions: move(k), drag(k), rest(), by(steps), play(), setSpeed(v), showColumn(key, on),
+// showSource(on) or null, explain(on), stage(), picture(kind) or null, inLines(on) or null,
+// showTable(on) or null, views (the shelf), shown (the columns on view), chosen ({explain, source,
+// inLines, speed}: how these stand at first)
 // Long: a closure, whose functions share these elements and the state.
 export function drawControls(trace, t, id, firstOf, actions) {
   const { columns, steps } = trace,
@@ -42,7 +42,8 @@ export function drawControls(trace, t, id, firstOf, actions) {
     class: "mg-slider",
     "aria-label": t("slider"),
   };
-  const slider = h("input", { ...range, oninput: () => actions.move(Number(slider.value)) });
+  const dragged = () => actions.drag(Number(slider.value)),
+    slider = h("input", { ...range, oninput: dragged, onchange: actions.rest });
   const counter = h("span", { class: "mg-counter" });
   const rate = { class: "mg-speed", "aria-label": t("speed"), title: t("speed") };
   const speed = h(

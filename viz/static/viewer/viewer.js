@@ -82,6 +82,7 @@ function show(el, trace, options, t) {
   };
   let begun = false, // the parts are there and may be drawn
     settled = false, // the reader's choices from here on are told to the host
+    dragged = null, // runs out where the dragged slider rests
     arrangedAt = 0;
 
   const clock = makeClock(n, {
@@ -145,6 +146,7 @@ function show(el, trace, options, t) {
     return {
       ...{ shown, chosen, views },
       ...{ move: clock.move, play: clock.play, by: (d) => clock.move(clock.at() + d) },
+      ...{ drag, rest },
       setSpeed: (v) => choose("speed", v),
       explain: (on) => {
         root.classList.toggle("mg-terse", !on);
@@ -252,7 +254,7 @@ function show(el, trace, options, t) {
       wanted = step ? columnOf(step) : "";
     // a Program's Trace has no adjoints
     const now = !step || columns.some((c) => c.key === wanted) ? wanted : (columns[0]?.key ?? "");
-    const entered = graph?.attend(step?.node);
+    const entered = dragged === null && graph?.attend(step?.node);
     if (entered) rebuildTable();
     root.dataset.now = now;
     root.dataset.phase = step?.phase ?? "";
@@ -266,6 +268,19 @@ function show(el, trace, options, t) {
     lightSource();
     if (entered && settled) arrange();
     follow(smooth);
+  }
+  // A graph with other groups open is laid out again, which takes longer than the moves of a
+  // pointer: while the slider is dragged, its groups stay as they are.
+  function drag(k) {
+    clearTimeout(dragged);
+    dragged = graph?.tree ? setTimeout(rest, REST) : null;
+    clock.move(k);
+  }
+  function rest() {
+    if (dragged === null) return;
+    clearTimeout(dragged);
+    dragged = null;
+    redraw();
   }
   function rebuildTable() {
     table.build();
@@ -317,6 +332,7 @@ function show(el, trace, options, t) {
   );
   function destroy() {
     clock.stop();
+    clearTimeout(dragged);
     stage.destroy();
     watcher.disconnect();
     paper();
@@ -336,6 +352,7 @@ function show(el, trace, options, t) {
   return { go, root, length: n, step: at, views: views.names, state, destroy };
 }
 
+const REST = 150; // milliseconds without a move after which a dragged slider rests
 const CHOICES = ["explain", "source", "inLines", "speed", "table"];
 
 // Paper shows the end. Returns a function that ends this.
