@@ -19,7 +19,7 @@ def opened(visit, explorer_page):
     def go(address=""):
         visit.page.goto("about:blank")
         visit.page.goto(f"{explorer_page.as_uri()}{address}")
-        visit.page.wait_for_selector(".mgx-picture .mg-root")
+        visit.page.wait_for_selector(".mgx-picture .mg-root", timeout=10_000)
         return visit.page
 
     return go
@@ -127,3 +127,43 @@ def test_the_command_writes_the_page_and_the_shared_command_runs(opened, visit, 
     tab.wait_for_selector(".mgx-copy:not([hidden])")
     command = tab.input_value(".mgx-copy")
     assert command == "minigrad trace 'x*sin(y)' x=2 'y=pi/2' --seed x=0 y=1"
+
+
+def test_the_point_on_the_plot_is_dragged_and_the_trace_follows(opened, visit):
+    tab = opened("#f=x**2*y&x=1&y=3")
+    point = tab.locator(".mgx-point")
+    assert point.get_attribute("aria-valuetext") == "x = 1, f = 3, slope 6"
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] / 2 + 60, box["y"])
+    tab.mouse.up()
+    tab.wait_for_function("() => !location.hash.includes('&x=1&')")
+    x = float(tab.input_value("[aria-label='value of x']"))
+    assert x > 1
+    assert title(tab) == f"x**2*y, x = {x:g}, y = 3"
+    tab.select_option("[aria-label='input of the plot']", "y")
+    assert tab.locator(".mgx-point").get_attribute("aria-label") == "y"
+    tab.locator(".mgx-point").press("ArrowRight")
+    tab.wait_for_function("() => !location.hash.endsWith('&y=3')")
+    visit.assert_clean()
+
+
+def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
+    tab = opened("#f=log(x1)+x1*x2-sin(x2)&x1=2&x2=5")
+    rows = [r.inner_text().split("\t") for r in tab.locator(".mgx-ways tbody tr").all()]
+    assert [row[0] for row in rows] == ["numerical"] * 3 + ["symbolic", "automatic"]
+    assert rows[3][1:] == ["1 / x1 + x2 (2 operations)", "5.5", "0"]
+    assert rows[4][2] == "5.5"
+    assert all(0 < float(row[3].replace("−", "-")) < 1e-2 for row in rows[:3])
+    tab.select_option("[aria-label='input of the comparison']", "x2")
+    assert tab.locator(".mgx-ways tbody tr").nth(3).inner_text().split("\t")[2] == "1.71633781454"
+
+
+def test_predict_mode_asks_before_it_shows(opened):
+    tab = opened("#f=x*y&x=2&y=3")
+    tab.click("text=Predict")
+    assert tab.get_attribute("text=Predict", "aria-pressed") == "true"
+    assert "views=predict" in tab.url
+    assert tab.locator(".mg-views, .mg-beside-controls").first.inner_text() != ""

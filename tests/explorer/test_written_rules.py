@@ -90,6 +90,15 @@ def test_the_rules_are_the_same_text_each_time():
     assert javascript.rules() == first
 
 
+def test_the_joined_modules_declare_each_name_once():
+    text = bundle.script()
+    names = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", text, re.M)
+    more = re.findall(r"^const [^;]*?^  (\w+) = ", text, re.M)
+    assert len(names) > 200
+    assert {n for n in names if names.count(n) > 1} == set()
+    assert set(more) & set(names) <= set(), set(more) & set(names)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

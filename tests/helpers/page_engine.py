@@ -24,9 +24,9 @@ most, and cancellation enlarges that."""
 EDGE = "one of the two is at the edge of a domain: tanh(19) is 1, or one place less"
 
 RUN = """
-globalThis.answers = (cases) => cases.map(({ text, values, mode, seeds, of }) => {
+globalThis.answers = (cases) => cases.map(({ text, values, mode, seeds }) => {
   try {
-    return { trace: differentiate(text, values, { mode, seeds, of }) };
+    return { trace: differentiate(text, values, { mode, seeds }) };
   } catch (error) {
     if (!(error instanceof FormulaError)) return { crash: String(error.stack) };
     const { problem, hint, line, column, width } = error;
@@ -75,7 +75,6 @@ def by_minigrad(case: dict[str, Any]) -> dict[str, Any]:
             seed=[]
             if case["seeds"] is None
             else pairs({name: case["seeds"].get(name, 0.0) for name in names}),
-            derivative=case.get("of"),
             lang="en",
         )
         with warnings.catch_warnings():

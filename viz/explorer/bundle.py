@@ -14,11 +14,19 @@ from minigrad.viz.explorer.javascript import rules
 STATIC = Path(__file__).parent / "static"
 
 
+_ELSEWHERE = ("jacobian", "arrays")
+"""Views of Traces of several passes and of arrays, which the page never makes."""
+
+
 def write_modules(folder: Path) -> Path:
     """The modules as they are read, with `rules.js` beside those that import it. Returns where the
     page's own are."""
     own = folder / "explorer" / "static"
     shutil.copytree(bundle.STATIC, folder / "static", dirs_exist_ok=True)
+    shelf = folder / "static" / "viewer" / "views.js"
+    lines = shelf.read_text(encoding="utf-8").splitlines(keepends=True)
+    left = [line for line in lines if not any(f"{name}View" in line for name in _ELSEWHERE)]
+    shelf.write_text("".join(left), encoding="utf-8")
     shutil.copytree(STATIC, own, dirs_exist_ok=True)
     (own / "rules.js").write_text(rules(), encoding="utf-8")
     return own

@@ -2,8 +2,8 @@
 
 Each operation gets its forward function, from its scalar expression, and its derivative rules, as
 they run on symbols (symbols.py). A rule takes the operations that it calls as its first argument:
-the engine in the page calls one rule with functions of numbers (to differentiate), with functions
-that write formulas (to show it), and with functions that record a graph (to differentiate again).
+the engine in the page calls one rule with functions of numbers, to differentiate, and with
+functions that write formulas, to show it.
 
 No operation is named here. The grammar names the first ones; their rules name the others.
 """

@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from minigrad.viz.bundle import compact
 from minigrad.viz.explorer.bundle import script, stylesheet
-from minigrad.viz.explorer.squeeze import squeezed
+from minigrad.viz.explorer.squeeze import squeezed, squeezed_style
 
 TITLE = "Differentiate a function, step by step"
 _WITHOUT_SCRIPTS = (
@@ -27,7 +26,7 @@ def _hash(text: str) -> str:
 
 def to_html() -> str:
     """The page as a complete HTML document that makes no network request."""
-    style, program = compact(stylesheet()), squeezed(script())
+    style, program = squeezed_style(stylesheet()), squeezed(script())
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
         " base-uri 'none'; form-action 'none'"

@@ -1,5 +1,5 @@
-"""JavaScript without comments and without the spaces that it does not need, so that the page stays
-small. Names and lines stay as they are: an error in the console still says where."""
+"""JavaScript and CSS without comments and without the spaces that they do not need, so that the
+page stays small. Names stay as they are: an error in the console still says where."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ _BEFORE_REGEX = re.compile(
 )
 _TIGHT = frozenset("{}()[];,<>=!?:&|*%^~.")
 """Signs beside which no space is needed. Beside + and - a space may keep two of them apart."""
+
+
+@cache
+def squeezed_style(text: str) -> str:
+    """A stylesheet without comments and without the spaces that it does not need."""
+    bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    tight = re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r":\s+", ":", re.sub(r"\s+", " ", bare)))
+    return tight.replace(";}", "}").strip() + "\n"
 
 
 @cache

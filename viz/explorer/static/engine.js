@@ -236,7 +236,10 @@ export function evaluateAt(compiled, values) {
 // The Trace of a text at a point. values: a number for each variable, by name; mode: "primal",
 // "forward", "reverse" or "both"; seeds: the tangents by name, where they are not 1 and 0, 0, ….
 // Raises FormulaError: the text, the values or their results do not do.
-export function differentiate(text, values, { mode = "both", seeds = null, title } = {}) {
+export const differentiate = (text, values, options) => runRecorded(text, values, options).trace;
+
+// The Trace, and the values that the run made: its result, and its inputs by name.
+export function runRecorded(text, values, { mode = "both", seeds = null, title } = {}) {
   const compiled = typeof text === "string" ? compileFormula(text) : text,
     { names, source } = compiled;
   if (!names.length)
@@ -247,11 +250,13 @@ export function differentiate(text, values, { mode = "both", seeds = null, title
     );
   const run = new Run(compiled, null),
     recorder = new Recorder(names, run.place),
-    forward = mode === "forward" || mode === "both";
+    forward = mode === "forward" || mode === "both",
+    inputs = new Map();
   run.recorder = recorder;
   names.forEach((name, i) => {
     const tangent = forward ? (seeds ? (seeds[name] ?? 0) : i ? 0 : 1) : undefined;
-    run.variables.set(name, recorder.input(name, values[name], tangent));
+    inputs.set(name, recorder.input(name, values[name], tangent));
+    run.variables.set(name, inputs.get(name));
   });
   let out = run.result();
   if (!isValue(out)) out = constant(out);
@@ -260,7 +265,7 @@ export function differentiate(text, values, { mode = "both", seeds = null, title
   const point = names.map((name) => `${name} = ${values[name]}`).join(", ");
   const trace = recorder.document(title ?? `${source},  ${point}`, source);
   requireFinite(trace);
-  return trace;
+  return { trace, out, inputs };
 }
 
 // Raises FormulaError that names the first step whose result is not a finite number.

@@ -1,5 +1,8 @@
 // Begins the page.
 
 import { explore } from "./page.js";
+import { plotPanel } from "./plot.js";
+import { waysPanel } from "./ways.js";
 
-export const explorer = explore(document.getElementById("minigrad"), { panels: [] });
+const panels = [plotPanel, waysPanel];
+export const explorer = explore(document.getElementById("minigrad"), { panels });

@@ -110,7 +110,7 @@ class Written {
 }
 
 // The operations as functions that write formulas.
-const WRITING = Object.fromEntries(
+export const WRITING = Object.fromEntries(
   Object.entries(OPERATIONS).map(([name, { inputs, forward }]) => [
     name,
     (...given) => {
@@ -142,6 +142,10 @@ function tokensOf(value) {
   const operands = name === "broadcast_to" && madeBy(args[0], "reshape") ? [args[0].args[0]] : args;
   return applied(name, operands.map(tokensOf), params);
 }
+
+// The symbol of an input as a formula, and the tokens of a formula.
+export const written = (name) => new Written({ tokens: [symbolToken(name)], input: name });
+written.tokens = (formula) => tokensOf(formula)[0];
 
 const tokenCount = (tokens) =>
   tokens.reduce(

@@ -20,7 +20,7 @@ const MODES = {
 const DEFAULTS = ["2", "5", "3", "0.5", "1.5", "-1"];
 
 const completed = ({ f, values, ...rest }) =>
-  structuredClone({ seeds: null, mode: "both", of: "", views: [], step: 0, ...rest, f, values });
+  structuredClone({ seeds: null, mode: "both", views: [], step: 0, ...rest, f, values });
 
 // Shows the page in an element. panels: functions (state) => {element, show(found)} for what stands
 // below the viewer.
@@ -43,8 +43,13 @@ export function explore(place, { panels = [] } = {}) {
     { class: "mgx-select", "aria-label": "mode", onchange: () => change({ mode: mode.value }) },
     Object.entries(MODES).map(([value, text]) => h("option", { value }, text)),
   );
+  const predict = h(
+    "button",
+    { type: "button", class: "mgx-button", "aria-pressed": "false", onclick: predicting },
+    "Predict",
+  );
   const picture = h("div", { class: "mgx-picture" });
-  const host = { change, state: () => state, viewer: () => viewer, valueChanged };
+  const host = { change, state: () => state, viewer: () => viewer, typeValue: valueChanged };
   const extra = panels.map((panel) => panel(host));
   const head = h(
     "section",
@@ -53,7 +58,7 @@ export function explore(place, { panels = [] } = {}) {
     h("div", { class: "mgx-line" }, h("span", { class: "mgx-f" }, "f ="), formula),
     problem,
     fields.element,
-    h("div", { class: "mgx-tools" }, exampleMenu(choose), mode, shareButtons(host)),
+    h("div", { class: "mgx-tools" }, exampleMenu(choose), mode, predict, shareButtons(host)),
   );
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 
@@ -94,6 +99,13 @@ export function explore(place, { panels = [] } = {}) {
       now = state.seeds ?? Object.fromEntries(names.map((one, i) => [one, i ? "0" : "1"]));
     change({ seeds: { ...now, [name]: text } });
   }
+  // Predict mode: the reader says what a step computes before it is shown.
+  function predicting() {
+    const on = !state.views.includes("predict");
+    viewer?.destroy();
+    viewer = null;
+    change({ views: on ? ["predict"] : [] });
+  }
   function typed() {
     state.f = formula.value;
     grow();
@@ -118,7 +130,7 @@ export function explore(place, { panels = [] } = {}) {
       adopt(compiled);
       const values = numbers(state.values, compiled.names, "value");
       const seeds = state.seeds && numbers(state.seeds, compiled.names, "seed");
-      const options = { mode: state.mode, seeds, of: state.of, title: titleOf(compiled) };
+      const options = { mode: state.mode, seeds, title: titleOf(compiled) };
       const trace = differentiate(compiled, values, options);
       problem.replaceChildren();
       formula.removeAttribute("aria-invalid");
@@ -139,7 +151,6 @@ export function explore(place, { panels = [] } = {}) {
     );
     if (state.seeds)
       state.seeds = Object.fromEntries(names.map((name) => [name, state.seeds[name] ?? "0"]));
-    if (state.of && !names.includes(state.of)) state.of = "";
     fields.show(names, state);
   }
   function numbers(texts, names, what) {
@@ -148,9 +159,10 @@ export function explore(place, { panels = [] } = {}) {
   function titleOf({ source, names }) {
     const point = names.map((name) => `${name} = ${state.values[name]}`).join(", "),
       text = source.replace(/:\s*\n\s*/g, ": ").replace(/\n\s*/g, "; ");
-    return `${state.of ? `∂/∂${state.of} of ` : ""}${text},  ${point}`;
+    return `${text},  ${point}`;
   }
   function show(trace) {
+    predict.setAttribute("aria-pressed", String(state.views.includes("predict")));
     const laid = withPlaces(trace),
       last = laid.steps.length;
     const kept = viewer ? { kept: viewer.state(), step: viewer.step() } : { step: state.step };

@@ -6,12 +6,11 @@ import { pictureOf, savePicture } from "../../static/viewer/picture.js";
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 
 // The command that prints what the page shows.
-export function commandOf({ f, values, mode, seeds, of }) {
+export function commandOf({ f, values, mode, seeds }) {
   const parts = ["minigrad trace", quoted(f)];
   const bindings = (given) =>
     Object.entries(given).map(([name, text]) => quoted(`${name}=${text}`));
   parts.push(...bindings(values));
-  if (of) parts.push("--derivative", of);
   if (mode !== "both") parts.push("--mode", mode);
   if (seeds && ["both", "forward"].includes(mode)) parts.push("--seed", ...bindings(seeds));
   return parts.join(" ").replace(/'([\w.=+-]+)'/g, "$1");

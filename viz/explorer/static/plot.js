@@ -1,0 +1,196 @@
+// The function over one of its inputs, and its tangent at the point, which can be dragged.
+
+import { h, s } from "../../static/viewer/dom.js";
+import { short } from "../../static/viewer/numbers.js";
+import { differentiate, evaluateAt } from "./engine.js";
+
+const PLOT_WIDE = 640,
+  PLOT_TALL = 260,
+  PLOT_RIM = 34,
+  PLOT_POINTS = 240;
+
+// A window around a value, in which it can be dragged.
+function windowAround(x) {
+  const half = Math.max(2, 10 ** Math.ceil(Math.log10(Math.abs(x) || 1)) / 2);
+  return [x - half, x + half];
+}
+
+// The value and the slope along an input, by reverse mode; null where there is none.
+function slopeAt(compiled, values, name) {
+  try {
+    const { steps, outputs } = differentiate(compiled, values, { mode: "reverse" });
+    const last = (id, column) =>
+      steps
+        .flatMap(({ writes }) => writes)
+        .findLast(([node, key]) => node === id && key === column);
+    return { value: last(outputs[0], "v")[2], slope: last(name, "g")?.[2] ?? 0 };
+  } catch {
+    return null;
+  }
+}
+
+function sampled(compiled, values, name, [from, to]) {
+  const found = [];
+  for (let k = 0; k <= PLOT_POINTS; k++) {
+    const x = from + ((to - from) * k) / PLOT_POINTS;
+    try {
+      found.push([x, evaluateAt(compiled, { ...values, [name]: x })]);
+    } catch {
+      found.push([x, NaN]);
+    }
+  }
+  return found;
+}
+
+// The heights between which most of the function lies; poles do not count.
+function heightsOf(points, value) {
+  const all = points
+    .map(([, y]) => y)
+    .filter(Number.isFinite)
+    .sort((a, b) => a - b);
+  const at = (share) => all[Math.round(share * (all.length - 1))] ?? value;
+  let low = Math.min(at(0.04), value),
+    high = Math.max(at(0.96), value);
+  const rim = (high - low) * 0.15 || Math.max(1, Math.abs(high) / 10);
+  low -= rim;
+  high += rim;
+  return [low, high];
+}
+
+// A path through the points: broken where there is no value, or where it jumps past the window.
+function pathOf(points, toX, toY, [low, high]) {
+  let text = "",
+    drawing = false,
+    before = NaN;
+  const tall = high - low;
+  for (const [x, y] of points) {
+    const shown = Number.isFinite(y) && y > low - 3 * tall && y < high + 3 * tall;
+    const jumps = drawing && Math.abs(y - before) > 2 * tall;
+    if (shown) text += `${drawing && !jumps ? "L" : "M"}${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`;
+    drawing = shown;
+    before = y;
+  }
+  return text;
+}
+
+// host: what the page offers. Returns a panel.
+// Long: a closure, whose functions share these elements and the state.
+export function plotPanel(host) {
+  const choice = h("select", {
+    ...{ class: "mgx-select", "aria-label": "input of the plot", onchange: () => draw() },
+  });
+  const svg = s("svg", {
+    ...{ class: "mgx-plot", viewBox: `0 0 ${PLOT_WIDE} ${PLOT_TALL}`, "aria-label": "plot" },
+    ...{ role: "group" },
+  });
+  const clip = s(
+    "clipPath",
+    { id: "mgx-clip" },
+    s("rect", { width: PLOT_WIDE, height: PLOT_TALL - PLOT_RIM / 2 }),
+  );
+  const axes = s("g", { class: "mgx-axes" }),
+    curve = s("path", { class: "mgx-curve", "clip-path": "url(#mgx-clip)" }),
+    tangent = s("line", { class: "mgx-tangent", "clip-path": "url(#mgx-clip)" });
+  const point = s("circle", {
+    ...{ class: "mgx-point", r: 8, tabindex: 0, role: "slider" },
+  });
+  svg.append(clip, axes, curve, tangent, point);
+  const said = h("p", { class: "mgx-slope" });
+  const element = h(
+    "section",
+    { class: "mg-root mgx-panel", "aria-label": "plot" },
+    h("div", { class: "mgx-tools" }, h("h2", null, "f and its tangent over"), choice),
+    svg,
+    said,
+  );
+  let found = null,
+    ends = null,
+    drawnFor = "",
+    asked = 0;
+
+  function draw() {
+    const { compiled, values } = found,
+      name = choice.value,
+      x = values[name],
+      of = `${compiled.source} ${name}`;
+    if (drawnFor !== of || !ends || x <= ends[0] || x >= ends[1]) ends = windowAround(x);
+    drawnFor = of;
+    const points = sampled(compiled, values, name, ends),
+      here = slopeAt(compiled, values, name);
+    point.style.display = tangent.style.display = here ? "" : "none";
+    const heights = heightsOf(points, here?.value ?? 0);
+    const toX = (one) =>
+        PLOT_RIM + ((one - ends[0]) / (ends[1] - ends[0])) * (PLOT_WIDE - 2 * PLOT_RIM),
+      toY = (y) => (1 - (y - heights[0]) / (heights[1] - heights[0])) * (PLOT_TALL - PLOT_RIM);
+    drawAxes(toX, toY, heights);
+    curve.setAttribute("d", pathOf(points, toX, toY, heights));
+    said.textContent = "";
+    if (!here) return;
+    const { value, slope } = here,
+      line = (at) => toY(value + slope * (at - x));
+    const placed = { x1: toX(ends[0]), y1: line(ends[0]), x2: toX(ends[1]), y2: line(ends[1]) };
+    for (const [key, number] of Object.entries(placed)) tangent.setAttribute(key, number);
+    point.setAttribute("cx", toX(x));
+    point.setAttribute("cy", toY(value));
+    const facts = { label: name, valuemin: ends[0], valuemax: ends[1], valuenow: x };
+    facts.valuetext = `${name} = ${short(x)}, f = ${short(value)}, slope ${short(slope)}`;
+    for (const [key, one] of Object.entries(facts)) point.setAttribute(`aria-${key}`, one);
+    said.textContent = `At ${name} = ${short(x)} f is ${short(value)} and its slope is ${short(slope)}.`;
+  }
+  function drawAxes(toX, toY, [low, high]) {
+    const line = (x1, y1, x2, y2) => s("line", { x1, y1, x2, y2 });
+    const text = (x, y, value, anchor) => s("text", { x, y, "text-anchor": anchor }, short(value));
+    const zero = low < 0 && high > 0 ? toY(0) : PLOT_TALL - PLOT_RIM;
+    const parts = [line(PLOT_RIM, zero, PLOT_WIDE - PLOT_RIM, zero)];
+    if (ends[0] < 0 && ends[1] > 0) parts.push(line(toX(0), 0, toX(0), PLOT_TALL - PLOT_RIM));
+    const rounded = (value) => Number(value.toPrecision(3));
+    parts.push(text(PLOT_RIM, PLOT_TALL - 8, rounded(ends[0]), "start"));
+    parts.push(text(PLOT_WIDE - PLOT_RIM, PLOT_TALL - 8, rounded(ends[1]), "end"));
+    parts.push(
+      text(2, 12, rounded(high), "start"),
+      text(2, PLOT_TALL - PLOT_RIM, rounded(low), "start"),
+    );
+    axes.replaceChildren(...parts);
+  }
+  function move(x) {
+    const [from, to] = ends,
+      rim = (to - from) / 100;
+    const inside = Math.min(to - rim, Math.max(from + rim, x));
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(() =>
+      host.typeValue(choice.value, String(Number(inside.toPrecision(3)))),
+    );
+  }
+  function dragged(event) {
+    if (!found || !ends || !(event.buttons & 1)) return;
+    const box = svg.getBoundingClientRect(),
+      across = ((event.clientX - box.left) / box.width) * PLOT_WIDE;
+    move(ends[0] + ((across - PLOT_RIM) / (PLOT_WIDE - 2 * PLOT_RIM)) * (ends[1] - ends[0]));
+    event.preventDefault();
+  }
+  svg.addEventListener("pointerdown", (event) => {
+    svg.setPointerCapture(event.pointerId);
+    dragged(event);
+    point.focus({ preventScroll: true });
+  });
+  svg.addEventListener("pointermove", dragged);
+  point.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!way || !ends) return;
+    event.preventDefault();
+    move(found.values[choice.value] + (way * (ends[1] - ends[0])) / 100);
+  });
+  return {
+    element,
+    show(given) {
+      found = given;
+      const { names } = given.compiled,
+        before = choice.value;
+      if ([...choice.options].map(({ value }) => value).join() !== names.join()) {
+        choice.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
+        choice.value = names.includes(before) ? before : names[0];
+      }
+      draw();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+// Three ways to a derivative, side by side: numerical, symbolic, automatic.
+
+import { h } from "../../static/viewer/dom.js";
+import { short } from "../../static/viewer/numbers.js";
+import { evaluateAt, runRecorded } from "./engine.js";
+import { derivativeOf } from "./symbolic.js";
+
+const LONGEST_SHOWN = 160; // letters of a symbolic derivative
+
+function numerical(compiled, values, name, step) {
+  const at = (x) => evaluateAt(compiled, { ...values, [name]: x });
+  return (at(values[name] + step) - at(values[name] - step)) / (2 * step);
+}
+
+const twelveDigits = (value) => String(Number(value.toPrecision(12)));
+const comparedRow = (name, how, value, error) =>
+  h(
+    "tr",
+    null,
+    h("th", { scope: "row" }, name),
+    h("td", null, how),
+    ...[value, error].map(tableCell),
+  );
+const tableCell = (text) => h("td", { class: "mgx-cell" }, text);
+
+// A panel that compares them for each input.
+// Long: a closure, whose functions share these elements and the state.
+export function waysPanel() {
+  const body = h("tbody"),
+    choice = h("select", {
+      ...{ class: "mgx-select", "aria-label": "input of the comparison", onchange: () => fill() },
+    });
+  let found = null;
+  const heads = ["way", "how", "∂f/∂x", "from automatic"].map((text) =>
+    h("th", { scope: "col" }, text),
+  );
+  const element = h(
+    "section",
+    { class: "mg-root mgx-panel", "aria-label": "three ways to the derivative" },
+    h("div", { class: "mgx-tools" }, h("h2", null, "Three ways to the derivative along"), choice),
+    h(
+      "div",
+      { class: "mgx-scroll", tabindex: 0, role: "region", "aria-label": "comparison" },
+      h("table", { class: "mgx-ways" }, h("thead", null, h("tr", null, heads)), body),
+    ),
+  );
+  function fill() {
+    const { compiled, values } = found,
+      name = choice.value;
+    const { out, inputs, trace } = runRecorded(compiled, values, { mode: "reverse" });
+    const writes = trace.steps.flatMap((step) => step.writes),
+      slope = writes.findLast(([id, column]) => id === name && column === "g")?.[2] ?? 0;
+    const rows = [1e-2, 1e-6, 1e-12].map((size) => {
+      const value = numerical(compiled, values, name, size),
+        how = `(f(${name} + h) − f(${name} − h)) / 2h, h = ${short(size)}`;
+      return comparedRow("numerical", how, twelveDigits(value), short(Math.abs(value - slope)));
+    });
+    const input = inputs.get(name);
+    const { text, operations, number } = derivativeOf(out, input, values, LONGEST_SHOWN);
+    const counted = `${operations} operation${operations === 1 ? "" : "s"}`;
+    const shown = text ? `${text} (${counted})` : `a formula of ${counted}`;
+    rows.push(
+      comparedRow("symbolic", shown, twelveDigits(number), short(Math.abs(number - slope))),
+    );
+    const steps = trace.steps.filter(({ phase }) => phase !== "seed").length;
+    rows.push(
+      comparedRow("automatic", `${steps} steps forward and back`, twelveDigits(slope), "–"),
+    );
+    heads[2].textContent = `∂f/∂${name}`;
+    body.replaceChildren(...rows);
+  }
+  return {
+    element,
+    show(given) {
+      found = given;
+      const { names } = given.compiled,
+        before = choice.value;
+      choice.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
+      choice.value = names.includes(before) ? before : names[0];
+      try {
+        fill();
+        element.hidden = false;
+      } catch {
+        element.hidden = true; // there is no derivative here, which the page says elsewhere
+      }
+    },
+  };
+}
