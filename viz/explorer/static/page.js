@@ -29,6 +29,7 @@ export function explore(place, { panels = [] } = {}) {
   let state = completed(fromAddress(location.hash) ?? EXAMPLES[0]);
   let viewer = null,
     shown = null, // the compiled text of the picture
+    newest = null, // what the panels are about to show
     waiting = 0;
   const remembered = { ...state.values }; // of names that were there before, too
 
@@ -135,12 +136,24 @@ export function explore(place, { panels = [] } = {}) {
       problem.replaceChildren();
       formula.removeAttribute("aria-invalid");
       show(trace);
-      extra.forEach((panel) => panel.show({ compiled, values, seeds, trace, state }));
+      showPanels({ compiled, values, seeds, trace, state });
     } catch (error) {
       if (!(error instanceof FormulaError)) throw error;
       tell(error);
     }
     keepAddress();
+  }
+  // The picture is painted first; then the panels show what is newest.
+  function showPanels(found) {
+    const pending = newest !== null;
+    newest = found;
+    if (pending) return;
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        extra.forEach((panel) => panel.show(newest));
+        newest = null;
+      }),
+    );
   }
   // The inputs of a text get fields; a new name gets a value of its own.
   function adopt(compiled) {

@@ -7,7 +7,9 @@ import { differentiate, evaluateAt } from "./engine.js";
 const PLOT_WIDE = 640,
   PLOT_TALL = 260,
   PLOT_RIM = 34,
-  PLOT_POINTS = 240;
+  PLOT_POINTS = 240,
+  PLOT_FEWEST = 40,
+  PLOT_WORK = 60000; // nodes that a plot may compute in all
 
 // A window around a value, in which it can be dragged.
 function windowAround(x) {
@@ -29,10 +31,11 @@ function slopeAt(compiled, values, name) {
   }
 }
 
-function sampled(compiled, values, name, [from, to]) {
-  const found = [];
-  for (let k = 0; k <= PLOT_POINTS; k++) {
-    const x = from + ((to - from) * k) / PLOT_POINTS;
+function sampled(compiled, values, name, [from, to], nodes) {
+  const found = [],
+    points = Math.max(PLOT_FEWEST, Math.min(PLOT_POINTS, Math.round(PLOT_WORK / nodes)));
+  for (let k = 0; k <= points; k++) {
+    const x = from + ((to - from) * k) / points;
     try {
       found.push([x, evaluateAt(compiled, { ...values, [name]: x })]);
     } catch {
@@ -115,7 +118,7 @@ export function plotPanel(host) {
       of = `${compiled.source} ${name}`;
     if (drawnFor !== of || !ends || x <= ends[0] || x >= ends[1]) ends = windowAround(x);
     drawnFor = of;
-    const points = sampled(compiled, values, name, ends),
+    const points = sampled(compiled, values, name, ends, found.trace.nodes.length),
       here = slopeAt(compiled, values, name);
     point.style.display = tangent.style.display = here ? "" : "none";
     const heights = heightsOf(points, here?.value ?? 0);
