@@ -138,7 +138,8 @@ export function plotPanel(host) {
     const facts = { label: name, valuemin: ends[0], valuemax: ends[1], valuenow: x };
     facts.valuetext = `${name} = ${short(x)}, f = ${short(value)}, slope ${short(slope)}`;
     for (const [key, one] of Object.entries(facts)) point.setAttribute(`aria-${key}`, one);
-    said.textContent = `At ${name} = ${short(x)} f is ${short(value)} and its slope is ${short(slope)}.`;
+    said.textContent =
+      `At ${name} = ${short(x)} f is ${short(value)} and its slope is ${short(slope)}.`;
   }
   function drawAxes(toX, toY, [low, high]) {
     const line = (x1, y1, x2, y2) => s("line", { x1, y1, x2, y2 });
