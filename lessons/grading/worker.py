@@ -40,6 +40,8 @@ from typing import Any
 
 import numpy as np
 
+import minigrad as mg
+
 from . import child_processes, library_stubs, protocol, words
 from .absent import Absent, tell_of_the_first
 from .jupyter_cells import FUTURES, SHELL, Shell, compile_cell, names_in, rest_of
@@ -55,6 +57,7 @@ FLAGS = 20
 SHORT = 300
 ABSENT = b'{"absent":true}\n'
 PICTURE = b'{"picture":true}\n'
+PACKAGE = os.path.dirname(mg.__file__) + os.sep
 TIMERS = tuple(
     getattr(signal, name)
     for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
@@ -395,9 +398,11 @@ class Watch:
                 self._note_open(args[0])
             elif event == "socket.__new__" and args[1] == socket.AF_UNIX:
                 pass  # asyncio talks to itself
+            elif event == "sys.settrace" and _caller().startswith(PACKAGE):
+                pass  # the viewer follows the lines of a traced function
             # Python's own modules look at frames and make code: dataclasses, named tuples,
             # warnings.
-            elif event not in ("sys._getframe", "code.__new__") or _from_a_cell():
+            elif event not in ("sys._getframe", "code.__new__") or _caller().startswith("<cell "):
                 self.note(self.EVENTS[event])
         finally:
             self.busy = False
@@ -420,11 +425,12 @@ class Watch:
         return new
 
 
-def _from_a_cell() -> bool:
+def _caller() -> str:
+    """The file of the code that raised an event."""
     frame = sys._getframe(
         2
     )  # past this function and the hook; what raises the event is C and has no frame
-    return frame.f_code.co_filename.startswith("<cell ")
+    return frame.f_code.co_filename
 
 
 # --------------------------------------------------------------------------------------------- loop

@@ -52,7 +52,7 @@ attempt("connect by ctypes", lambda: ctypes.CDLL(None).socket(2, 1, 0) >= 0)
 attempt("signal the grader", lambda: os.kill(GRADER, 0))
 attempt("kill everybody", lambda: os.kill(-1, signal.SIGKILL))
 attempt("fork", lambda: os._exit(0) if os.fork() == 0 else True)
-attempt("start a program", lambda: subprocess.run(["/bin/true"]))
+attempt("start a program", lambda: subprocess.run(["/bin/true"]).returncode == 0)
 attempt("see the grader",
     lambda: os.path.exists("/proc/%d" % GRADER) and open("/proc/%d/cmdline" % GRADER).read())
 attempt("see others", lambda: len(glob.glob("/proc/[0-9]*/cmdline")) > 5)
