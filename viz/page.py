@@ -20,6 +20,7 @@ from typing import Any
 
 from minigrad.viz import scale
 from minigrad.viz.bundle import STATIC, compact, script, stylesheet
+from minigrad.viz.html_document import html_document, source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
 from minigrad.viz.reading import check, plain, runs, symbol_runs
@@ -122,10 +123,6 @@ html { color-scheme: light dark; }
 body { margin: 0; padding: %(padding)s; background: %(background)s; }
 main { max-width: 1280px; margin: 0 auto; }
 """
-
-
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
 def embed(document: Any) -> str:
@@ -249,28 +246,8 @@ def page(shown: Any, title: str, plain: str, options: Mapping[str, Any], framed:
             {**options, "heading": not framed, **({"key": _key(document)} if framed else {})}
         )
     }
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
-    return f"""<!DOCTYPE html>
-<html lang="{html.escape(str(options.get("lang", "en")))}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{html.escape(title)}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<main id="minigrad"><noscript>{plain}</noscript></main>
-<script type="{kind}" id="trace">{document}</script>
-<script type="module">{program}</script>
-</body>
-</html>
-"""
+    data = f'<script type="{kind}" id="trace">{document}</script>\n'
+    return html_document(title, style, program, plain, data, str(options.get("lang", "en")))
 
 
 def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str = "en") -> str:
@@ -284,8 +261,8 @@ def overview_page(trace: Mapping[str, Any], title: str | None = None, lang: str 
     css += "table{margin:1rem 0}caption{font-weight:600;text-align:left}"
     css += "th{text-align:left;font-weight:400}td{text-align:right;padding-left:2rem}"
     policy = (
-        f"default-src 'none'; style-src {_hash(css)}; base-uri 'none'; form-action 'none'; img-src"
-        " data:"
+        f"default-src 'none'; style-src {source_hash(css)}; base-uri 'none'; form-action 'none';"
+        " img-src data:"
     )
     return (
         f'<!DOCTYPE html>\n<html lang="{lang}">\n<head>\n<meta charset="utf-8">\n'

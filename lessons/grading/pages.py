@@ -10,13 +10,12 @@ wrong node. Who prefers reduced motion sees them all at once.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.viz.html_document import source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.scale import TooLarge
 from minigrad.viz.svg import to_svg
@@ -111,8 +110,8 @@ def document(title: str, body: str) -> str:
     hashes = " ".join(
         sorted(
             {
-                _hash(style),
-                *(_hash(s) for s in re.findall(r"<style>(.*?)</style>", body, re.DOTALL)),
+                source_hash(style),
+                *(source_hash(s) for s in re.findall(r"<style>(.*?)</style>", body, re.DOTALL)),
             }
         )
     )
@@ -127,10 +126,6 @@ def document(title: str, body: str) -> str:
         f' dark">\n<title>{html.escape(title)}</title>\n<link rel="icon"'
         f' href="data:,">\n<style>{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n'
     )
-
-
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 
 def _points(most: float) -> str:

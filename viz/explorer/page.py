@@ -7,11 +7,9 @@ every request and every script but its own, which is named by its hash.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-
 from minigrad.viz.explorer.bundle import script, stylesheet
 from minigrad.viz.explorer.squeeze import squeezed, squeezed_style
+from minigrad.viz.html_document import html_document
 
 TITLE = "Differentiate a function, step by step"
 _WITHOUT_SCRIPTS = (
@@ -20,31 +18,7 @@ _WITHOUT_SCRIPTS = (
 )
 
 
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-
 def to_html() -> str:
     """The page as a complete HTML document that makes no network request."""
     style, program = squeezed_style(stylesheet()), squeezed(script())
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{TITLE}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<main id="minigrad"><noscript>{_WITHOUT_SCRIPTS}</noscript></main>
-<script type="module">{program}</script>
-</body>
-</html>
-"""
+    return html_document(TITLE, style, program, _WITHOUT_SCRIPTS)

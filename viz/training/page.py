@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from typing import Any
 
 from minigrad.viz.bundle import compact
+from minigrad.viz.html_document import html_document
 from minigrad.viz.page import embed, in_frame, kept, options_of
 from minigrad.viz.texts import words
 from minigrad.viz.training.assets import script, stylesheet
@@ -54,37 +53,13 @@ def _document(history: History, title: str | None, framed: bool, lang: str) -> s
     if title is not None:
         shown["title"] = title
     kind, document = kept(shown)
-    name = html.escape(str(shown["title"] or words(lang)("training")))
+    name = str(shown["title"] or words(lang)("training"))
     style = compact(stylesheet()) + _CSS % (
         ("5px", "transparent") if framed else ("16px", "light-dark(#eef1f5,#0e1116)")
     )
     program = compact(script()) + _START % embed(lang)
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(program)}; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
-    return f"""<!DOCTYPE html>
-<html lang="{lang}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{name}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<main id="minigrad"><noscript>{plain_table(history, lang)}</noscript></main>
-<script type="{kind}" id="history">{document}</script>
-<script type="module">{program}</script>
-</body>
-</html>
-"""
-
-
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+    data = f'<script type="{kind}" id="history">{document}</script>\n'
+    return html_document(name, style, program, plain_table(history, lang), data, lang)
 
 
 def plain_table(history: History, lang: str = "en") -> str:
