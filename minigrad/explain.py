@@ -31,10 +31,23 @@ def unknown_to_rule(
 ) -> TypeError:
     """A derivative rule has a parameter that its operation does not have."""
     return TypeError(
-        f"rule of {owner}: `{name}` is neither an input ({', '.join(inputs)}), nor y, nor "
+        f"rule of {owner}: `{name}` is neither an input "
+        f"({', '.join(inputs) or 'of any number of inputs a rule can name none'}), nor y, nor "
         f"<input>_shape, nor a keyword parameter ({', '.join(keywords) or 'none'}), which a rule "
         "takes after a *."
     )
+
+
+def check_default(owner: str, parameter: inspect.Parameter, defaults: dict[str, Any]) -> None:
+    """Raise TypeError if a parameter of a rule has another default than the operation's."""
+    expected = defaults.get(parameter.name, parameter.empty)
+    if expected is not parameter.empty and repr(expected) != repr(parameter.default):
+        found = "none" if parameter.default is parameter.empty else repr(parameter.default)
+        raise TypeError(
+            f"rule of {owner}: the default of `{parameter.name}` is {found}, but in the forward "
+            f"function it is {expected!r}. A rule is given the parameters that the call names, so "
+            "its default must be that of the forward function."
+        )
 
 
 def input_named_y(owner: str) -> TypeError:

@@ -122,8 +122,8 @@ def register_multi_grad_hook(
 class _Gathered:
     """What one reverse pass has brought so far."""
 
-    def __init__(self, walk: Any, expected: int, size: int) -> None:
-        self.walk, self.expected, self.arrived = weakref.ref(walk), expected, 0
+    def __init__(self, running: Any, expected: int, size: int) -> None:
+        self.running, self.expected, self.arrived = weakref.ref(running), expected, 0
         self.gradients: list[Tensor | None] = [None] * size
 
 
@@ -139,13 +139,15 @@ class _Passes:
 
     def gather(self, index: int, grad: Tensor) -> _Gathered:
         """Note gradient number `index` in the pass that runs in this thread."""
-        walk = state.walk
+        running = state.running_pass
         with self._lock:
-            self._known = [g for g in self._known if g.walk() is not None]
-            found = next((g for g in self._known if g.walk() is walk), None)
+            self._known = [g for g in self._known if g.running() is not None]
+            found = next((g for g in self._known if g.running() is running), None)
             if found is None:
-                expected = sum((n := ref()) is not None and n in walk.needed for ref in self._nodes)
-                found = _Gathered(walk, expected, len(self._nodes))
+                expected = sum(
+                    (n := ref()) is not None and n in running.needed for ref in self._nodes
+                )
+                found = _Gathered(running, expected, len(self._nodes))
                 self._known.append(found)
             found.arrived += 1
             found.gradients[index] = grad

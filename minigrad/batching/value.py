@@ -124,7 +124,7 @@ class Batched(Payload):
         """The values cast to another dtype."""
         return Batched(self.array.astype(dtype, copy=copy), self.axes)
 
-    def check_fits(self, target: Any, operation: str) -> None:
+    def __minigrad_fits__(self, target: Any, operation: str) -> None:
         """Raise BatchingError unless memory laid out as `target` (a payload) has room for each
         example's value.
         """
@@ -149,7 +149,7 @@ class Batched(Payload):
                 "a batched payload is overwritten as a whole; index the Tensor instead."
             )
         if isinstance(values, Batched):
-            values.check_fits(self, "an in-place operation")
+            values.__minigrad_fits__(self, "an in-place operation")
         self.array[...] = aligned([values], self.axes, self.ndim)[0]
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-"""The engine: how an operation is declared, run, recorded and differentiated. Read it in this
-order; each file needs only those before it.
+"""The engine: how an operation is declared, run, recorded and differentiated. To be read in this
+order:
 
 1. `primitive`: how an operation is declared.
 2. `observe`: how the engine can be observed.
@@ -10,36 +10,55 @@ order; each file needs only those before it.
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-It uses `minigrad.backend` (arrays, dtypes, devices; `backend/payload.py` has what every call
-needs), `minigrad.errors`, and three files that can be left for later: `explain` (errors in words),
-`facets` (what a declaration says besides its rules) and `recursion`. It is complete:
-`minigrad.fast` only does the same in fewer steps where operands are plain, and
+A file imports those before it alone. Since rules call operations, `apply` sets `primitive.run`, and
+files fetch the few operations that they use from the registry. `minigrad.backend` has arrays,
+dtypes and devices (canonical: a payload as tensors hold it; immutable: a NumPy scalar, which a
+tensor of one element may hold; materialise: make it an array); `explain` has errors in words. It is
+complete: `minigrad.fast` does the same in fewer steps where operands are plain, and
 `minigrad.fast.disable()` or MINIGRAD_FAST=0 in the environment switches that off.
+
+Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode have the names):
+
+    mg.sin(x), a + b                 Primitive.__call__, hence apply.apply
+    y.backward(), autograd.grad      backward.differentiate, with leaves or given targets
+    y.add_(1), y[0] = 1              views.assign(target, values)
+    x.detach(); mg.no_grad()         tensor.alias; state.recording = False
+    x.register_hook, .retain_grad    node.hooks, node.retained
+    mg.func.jvp; mg.vmap             forward.forward_level; tensor.Payload.__minigrad_apply__
+
+An example, for x = mg.ones(3, requires_grad=True):
+
+    h = x * 2           compute, then record: h.node is an OpNode, whose parents are (Leaf, None)
+    v = h[1:3]          the same; mark_view gives v the Version of h and a View with base h
+    v.mul_(5)           v * 5 as any operation; assign writes it and counts the Version; h.node is
+                        now that of scatter_view(h, v * 5), and v.node is derived from it again
+    h.sum().backward()  a Pass visits sum, scatter_view, v * 5, h[1:3], x * 2 and the Leaf, in this
+                        order: x.grad is (2, 10, 10)
 
 The concepts, in the order in which they appear:
 
 - Primitive: an operation's declaration, which can be called.
 - Rule: a derivative as a function; its parameters' names say what it needs.
+- Cotangent: the derivative of the output with respect to a value, as it arrives backward.
+- Tangent: the derivative of a value along a direction of the inputs, carried forward.
 - Pull, push: the rules of reverse and of forward mode, one for each input.
-- Plan: what a node must keep, given which inputs need a gradient.
 - Registry: all declarations by name.
-- Observer: sees every event (operation, tangent, pull, store, write) of its thread.
-- State: the switches of a thread: recording, levels, the pass under way.
+- Plan: what a node must keep, given which inputs need a gradient.
+- Observer: sees the events (forward, tangent, backward, leaf, assign) of its thread.
+- State: the switches of a thread: recording, levels, the pass that runs.
+- Level: one derivative of forward mode; nested derivatives have different levels.
+- Version: counts how often memory was overwritten; all tensors on the memory share it.
 - Node: a differentiable value's place in the graph; it refers to its inputs' nodes.
 - Sequence number: nodes are numbered as they are made, which orders the backward pass.
+- Hook: a user's function that sees, and may replace, a cotangent.
 - OpNode: the node of an operation's result, with the saved values that its rules name.
 - Pick: the node of one result of an operation with several.
-- Version: counts how often memory was overwritten; all tensors on the memory share it.
-- Hook: a user's function that sees, and may replace, a cotangent.
 - Tensor: a handle on a payload, a node, tangents and a version.
 - Payload: an array, or a value that runs operations itself (vmap, recorded programs).
 - Leaf: the node of a tensor whose gradient the user wants.
-- Tangent: a directional derivative that a tensor carries, one for each level.
-- Level: one derivative of forward mode; nested derivatives have different levels.
-- View: of which tensor another one is a view, and by which operations.
-- Assign: an in-place write: compute, then overwrite, then take over the node.
+- View: says on which tensor's memory another one is, and by which operations it came from there.
+- Assign: a write in place: the memory is overwritten, then the target gets the values' node.
 - Promotion: operands of one dtype, before anything is computed.
-- Cotangent: the derivative of the output with respect to a value, as it arrives backward.
-- Pass: one walk over the graph, youngest node first.
+- Pass: one backward pass over the graph, youngest node first.
 - Differentiable pass: rules run on tensors, so the derivative can be differentiated again.
 """

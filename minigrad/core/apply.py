@@ -1,13 +1,15 @@
 """What happens when an operation is called: promote, compute, record, push tangents.
 
-Arrays in, array out: a derivative rule computes. With a Tensor among the arguments, a Tensor out.
-If an input has a node and recording is on, the result gets a node, which saves exactly the values
-that the derivative rules name. If an input has tangents, the result gets tangents.
+With a Tensor among the operands the result is a Tensor. If an operand has a node and recording is
+on, the result gets a node, which saves exactly the values that the derivative rules name. If an
+operand has tangents, the result gets tangents. With arrays alone the result is an array and nothing
+is recorded: so rules compute in an ordinary backward pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -20,6 +22,7 @@ from .tensor import Payload, Tensor, as_tensor, grad_node, record, wrap
 from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
+"""Beside one dtype of tensors, Python's numbers need no promotion."""
 
 
 def apply(prim: Primitive, args: Args, params: Params) -> Any:
@@ -29,7 +32,7 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
     """
     try:
         for a in args:
-            if type(a) is not Tensor and issubclass(type(a), Tensor):  # a node of a static graph
+            if type(a) is not Tensor and issubclass(type(a), Tensor):  # a symbolic tensor
                 return type(a).__minigrad_apply__(prim, args, params)
         operands = promote_operands(prim, args)
         run: Any = apply_to_tensors if Tensor in map(type, args) else compute
@@ -38,8 +41,9 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         # Observers see what was given, and the casts of tensors as operations of their own.
         pairs = zip(args, operands, strict=True)
         shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
-        observed = lambda *_: run(prim, operands, params)
-        return observe.run_observed("forward", prim, shown, params, observed)
+        return observe.run_observed(
+            "forward", prim, shown, params, partial(run, prim, operands, params)
+        )
     except (ValueError, TypeError) as error:
         reason = explain.wrong_operands(prim, args, params, error)
         if reason is not None:
@@ -73,7 +77,8 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
 
 
 def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
-    """The forward function on arrays. A payload that runs operations itself is asked instead."""
+    """The forward function on arrays. The first payload that runs operations itself, if there is
+    one, is asked instead."""
     for a in arrays:
         if isinstance(a, Payload):
             return a.__minigrad_apply__(prim, arrays, params)
@@ -85,7 +90,7 @@ def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
 def promote_operands(prim: Primitive, args: Args) -> Args:
     """Operands of one dtype, by PyTorch's rules; raw arrays beside tensors become constant
     tensors."""
-    if Tensor not in map(type, args):  # a rule computes; its values have one dtype already
+    if Tensor not in map(type, args):  # a rule computes: its arrays have one dtype already
         return _floating(args) if prim.promote == "float" else args
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}
     if len(dtypes) == 1 and dtypes <= FAST_DTYPES and _PLAIN.issuperset(map(type, args)):
@@ -109,19 +114,18 @@ def _cast(operand: Any, given: Any, dtype: Any) -> Any:
         if operand is given:
             return cast(operand, dtype=dtype)
         return wrap(compute(cast, [operand.array], {"dtype": dtype}))  # not recorded
-    if type(operand) in PYTHON_SCALARS and dtype.kind == "V":
-        return wrap(backend.as_payload(operand, dtype))  # NumPy would widen bfloat16
+    if type(operand) in PYTHON_SCALARS and dtype.name == "bfloat16":
+        return wrap(backend.as_payload(operand, dtype))  # NumPy would widen it
     return operand
 
 
 def _floating(arrays: Args) -> Args:
-    """Integers as floating numbers, where nothing but integers is given."""
+    """Integers as floating numbers, where a rule gives nothing but integers."""
     if any(is_differentiable(a.dtype) for a in arrays if hasattr(a, "dtype")):
         return arrays
+    as_float: Any = lambda a: float(a) if isinstance(a, bool | int) else a
     kind = backend.default_dtype()
-    cast = {bool: float, int: float}
-    given = [(a, cast.get(type(a))) for a in arrays]
-    return tuple([a.astype(kind) if hasattr(a, "astype") else f(a) if f else a for a, f in given])
+    return tuple([a.astype(kind) if hasattr(a, "astype") else as_float(a) for a in arrays])
 
 
 def _operand(value: Any) -> Any:
@@ -133,51 +137,6 @@ def _operand(value: Any) -> Any:
     known = MODULES.get(type(value)) is not None
     is_array = known or hasattr(value, "__array__") or isinstance(value, list | tuple)
     return as_tensor(value) if is_array else value
-
-
-def function_of_one(prim: Primitive, params: Params, into: Callable[..., Tensor]) -> Any:
-    """The function that users call for an operation of one operand, such as `mg.log(x)`.
-
-    into: what writes a result into `out=` (names.py).
-    """
-
-    def function(input: Any, *, out: Any = None) -> Tensor:
-        if out is not None:
-            return into(out, function(input), prim.name, (input,))
-        return prim.on_one(input if type(input) is Tensor else as_tensor(input), params)
-
-    return function
-
-
-def function_of_two(prim: Primitive, into: Callable[..., Tensor]) -> Any:
-    """The function that users call for an operation of two operands, such as `mg.mul(a, b)`."""
-
-    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        if out is not None:
-            return into(out, function(input, other), prim.name, (input, other))
-        if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-            input = as_tensor(input)
-        return prim(input, other)
-
-    return function
-
-
-def operator_of(operation: Callable[[Any, Any], Any], reflected: bool = False) -> Any:
-    """The method `self op other` of tensors (or `other op self`), which leaves foreign types to
-    their own methods."""
-
-    def method(self: Any, other: Any) -> Any:
-        if type(other) is not Tensor and not is_operand(other):
-            return NotImplemented
-        return operation(other, self) if reflected else operation(self, other)
-
-    return method
-
-
-def is_operand(value: Any) -> bool:
-    """Whether operations take `value`; Python asks other types for their own operators."""
-    known = isinstance(value, Tensor | list | tuple) or type(value) in MODULES
-    return known or hasattr(value, "__array__") or hasattr(type(value), "__minigrad_apply__")
 
 
 primitive.run = apply

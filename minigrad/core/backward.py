@@ -3,7 +3,7 @@
 For y = f(x₁, …, xₙ) with operations vᵢ, the adjoint of a value is v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all
 operations j that used it. So a value may be processed only when all its users have been: the nodes
 are visited from the youngest to the oldest. One loop, no recursion; each node runs once, however
-many paths lead to it.
+many paths lead to it. (Nor does freeing a long chain of nodes recurse: CPython defers it.)
 
 An ordinary pass computes on raw arrays. When the derivative must itself be differentiable
 (`create_graph`, or forward mode through the backward pass) the same rules run on tensors: the pass
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -22,8 +23,8 @@ from typing import Any
 from .. import backend, explain
 from ..recursion import deeper_stack
 from . import observe, primitive
-from .graph import Node, OpNode, Pick, state, youngest_first
-from .primitive import OUTPUT
+from .graph import Node, OpNode, Pick, Version, state, youngest_first
+from .primitive import OUTPUT, is_value
 from .tensor import Leaf, Report, Tensor, add_to_grad, give_node, grad_node, wrap
 
 _tangents = attrgetter("tangents")
@@ -68,19 +69,19 @@ def differentiate(
 ) -> dict[Node, Tensor]:
     """One reverse pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
     the cotangents of the targets that were reached."""
-    walk = Pass(roots, seeds, **options)
-    before = state.recording, state.walk
-    state.recording, state.walk = walk.create_graph, walk
+    this = Pass(roots, seeds, **options)
+    recording, outer = state.recording, state.running_pass
+    state.recording, state.running_pass = this.create_graph, this
     try:
         with backend.ignore_float_errors():
-            if before[1] is None:
-                walk_graph(walk)
+            if outer is None:
+                run_pass(this)
             else:  # a hook or a Function of another pass has called
                 with deeper_stack("backward"):
-                    walk_graph(walk)
+                    run_pass(this)
     finally:
-        state.recording, state.walk = before
-    return walk.captured
+        state.recording, state.running_pass = recording, outer
+    return this.captured
 
 
 @dataclass(eq=False)
@@ -93,8 +94,9 @@ class Pass:
     a (tensor, gradient) pair for each stored gradient, in the order in which they become final.
 
     order: the nodes, youngest first; needed: those on a path to what is wanted; differentiable:
-    whether rules run on tensors; cotangents: what has arrived at each node so far; captured: the
-    complete cotangents of the targets.
+    whether rules run on tensors, which one seed or saved value with tangents decides for the whole
+    pass, since cotangents carry tangents on from there; cotangents: what has arrived at each node
+    so far; captured: the complete cotangents of the targets.
     """
 
     roots: Sequence[Node]
@@ -122,13 +124,19 @@ class Pass:
         operations pull it back to their inputs."""
         if node.hooks or node.retained is not None:
             g = self._show_to_hooks(node, g)
-        if self.targets is not None and node in self.targets and self._capture(node, g):
-            return
+        if self.targets is not None and node in self.targets:
+            self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
+            goes_on = any(parent in self.needed for parent in node.parents)
+            if not (goes_on or isinstance(node, Leaf)):
+                if self.accumulate and node.has_hooks:  # its rule is not needed, but its hooks are
+                    self.pull(node, g)
+                return
         if isinstance(node, Leaf):
             if self.accumulate and node.stores_grad:
                 self._store(node, g)
         elif type(node) is Pick:  # its cotangent takes its place among those of the operation
-            slots = self.cotangents.setdefault(node.source, [None] * len(node.source.shape))
+            number_of_results = len(node.source.shape)
+            slots = self.cotangents.setdefault(node.source, [None] * number_of_results)
             slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
             for parent, part in self.pull(node, g):
@@ -137,25 +145,17 @@ class Pass:
                 node.release()
 
     def add(self, parent: Node, part: Any) -> None:
-        """Add a contribution to a cotangent. The first one is kept as it is."""
+        """Add a contribution to a cotangent. The first one is kept as it is: others may refer to
+        it (a rule may return g itself), so no sum is ever made in its memory."""
         known = self.cotangents
         known[parent] = known[parent] + part if parent in known else part
-
-    def _capture(self, node: Node, g: Any) -> bool:
-        """Keep a target's cotangent. True if the pass need not go on to its inputs."""
-        self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
-        if isinstance(node, Leaf) or any(parent in self.needed for parent in node.parents):
-            return False
-        if self.accumulate and node.has_hooks:  # its rule is not needed, but its hooks are
-            self.pull(node, g)
-        return True
 
     def pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
         """One operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
         if not observe.observers:
             return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
-        run = lambda *_: pull(node, g, self.needed, self.differentiable)
+        run = partial(pull, node, g, self.needed, self.differentiable)
         params = node.params if isinstance(node, OpNode) else {}
         parts = observe.run_observed("backward", node.primitive, (g,), params, run, node)
         return parts  # type: ignore[no-any-return]
@@ -164,7 +164,7 @@ class Pass:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
         if not observe.observers:
             return leaf.store(g, self.create_graph, self.report)
-        run = lambda *_: leaf.store(g, self.create_graph, self.report)
+        run = partial(leaf.store, g, self.create_graph, self.report)
         observe.run_observed("leaf", leaf, (g,), {}, run, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
@@ -184,12 +184,12 @@ class Pass:
         return g
 
 
-def walk_graph(walk: Pass) -> None:
-    """Visit the nodes, youngest first. (The fast path puts a longer loop here, which does the same
-    for the usual node without a call.)"""
-    for node in walk.order:
-        if walk.cotangents.get(node) is not None:
-            walk.visit(node, walk.cotangents.pop(node))
+def run_pass(this: Pass) -> None:
+    """Visit the nodes that a cotangent has reached, youngest first. (The fast path puts a longer
+    loop here, which does the same for the usual node without a call.)"""
+    for node in this.order:
+        if this.cotangents.get(node) is not None:
+            this.visit(node, this.cotangents.pop(node))
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
@@ -219,7 +219,7 @@ def pull_operation(
         if parent in needed:
             rule: Any = prim.pulls[number]
             read = [values[k] for k in where]
-            c = rule.function(g, *read, **rule.named(node.params, index))
+            c = rule.function(g, *read, **rule.keyword_arguments(node.params, index))
             if differentiable and state.recording:
                 c = _depending_on(c, read)
             parts.append((parent, check_contribution(node, index, parent, c)))
@@ -229,14 +229,16 @@ def pull_operation(
 def _depending_on(c: Any, read: list[Any]) -> Any:
     """The recorded contribution c, with a node if a value that its rule has read has one.
 
-    The rule of a piecewise linear operation only compares such a value: c is constant in it. As in
-    PyTorch, c then requires grad, and its derivative with respect to the value is 0.
+    The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
+    As in PyTorch, c shall require grad all the same, and its derivative by x be 0. So it becomes
+    `overwrite(x, c)`, whose values are c's and whose graph leads to x.
     """
-    able = isinstance(c, Tensor) and c.node is None and backend.is_differentiable(c.dtype)
-    for value in read if able else ():
-        like = isinstance(value, Tensor) and (value.shape, value.dtype) == (c.shape, c.dtype)
-        if like and value.node is not None:
-            return primitive.registry["overwrite"](value, c)
+    if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
+        return c
+    for x in read:
+        alike = isinstance(x, Tensor) and (x.shape, x.dtype) == (c.shape, c.dtype)
+        if alike and x.node is not None:
+            return primitive.registry["overwrite"](x, c)
     return c
 
 
@@ -255,32 +257,44 @@ def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
 def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The saved values with their nodes and tangents, so that rules that run on them are recorded
     in turn."""
-    tangents = node.tangents or (None,) * (len(node.parents) + 1)
-    out = []
-    for position, source in enumerate(node.plan.sources):
-        value = values[position]
-        if source >= 0 and type(value) not in backend.PYTHON_SCALARS:
-            value = wrap(value, node.parents[source], tangents[source])
-        elif source == OUTPUT and node.primitive.outputs == 1:
-            value = wrap(value, node, tangents[-1])
-        elif source == OUTPUT:
-            value = tuple(map(wrap, value, repeat(None), tangents[-1] or repeat(None)))
-            give_node(node, value)
-        if node.saved is not None:
-            # (Values that were kept elsewhere, by hooks, have no memory that could be overwritten.)
-            counters = [version for where, version, _ in node.versions if where == position]
-            for tensor in (value if isinstance(value, tuple) else (value,)) if counters else ():
-                if type(tensor.array) not in backend.IMMUTABLE:
-                    tensor.version = counters.pop(0)
-        out.append(value)
-    return tuple(out)
+    tangents = node.tangents or (None,) * len(values)
+    made = tuple(map(_as_tensor, repeat(node), node.plan.sources, values, tangents))
+    if node.saved is not None:  # else hooks keep the values, in memory that is not overwritten
+        for position, version, _ in node.versions:
+            _share_version(made[position], version)
+    return made
+
+
+def _as_tensor(node: OpNode, source: int, value: Any, tangents: Any) -> Any:
+    """One saved value with its node and tangents: an input, or the result. Shapes and numbers stay
+    what they are."""
+    if not is_value(source) or type(value) in backend.PYTHON_SCALARS:
+        return value
+    if source != OUTPUT:
+        return wrap(value, node.parents[source], tangents)
+    if node.primitive.outputs == 1:
+        return wrap(value, node, tangents)
+    results = tuple(map(wrap, value, repeat(None), tangents or repeat(None)))
+    give_node(node, results)
+    return results
+
+
+def _share_version(value: Any, version: Version) -> None:
+    """Give a saved tensor the counter of its memory; of several results the next one that has none
+    yet, since they were counted in their order."""
+    for tensor in value if isinstance(value, tuple) else (value,):
+        if tensor.version is None and not backend.is_immutable(tensor.array):
+            tensor.version = version
+            return
 
 
 def _fill_missing(node: Any, slots: list[Any], differentiable: bool) -> tuple[Any, ...]:
     """Zeros in place of missing cotangents of an operation with several results."""
     known = next(s for s in slots if s is not None)
     like = known.array if isinstance(known, Tensor) else known
-    made: Any = wrap if differentiable else lambda array: array
-    zero: Any = lambda shape, dtype: made(backend.zeros(shape, dtype, like))
-    each = zip(slots, node.shape, node.dtype, strict=True)
-    return tuple([zero(*facts) if slot is None else slot for slot, *facts in each])
+    filled = list(slots)
+    for index, slot in enumerate(slots):
+        if slot is None:
+            zeros = backend.zeros(node.shape[index], node.dtype[index], like)
+            filled[index] = wrap(zeros) if differentiable else zeros
+    return tuple(filled)

@@ -2,22 +2,24 @@
 
 A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative
 inwards, and a rule that computes the tangent of a level sees only values and tangents of lower
-(outer) levels. So a derivative nested in another one can never confuse its own infinitesimal with
-the outer one ("perturbation confusion").
+(outer) levels. Hence **a tangent of level k carries only tangents of levels below k**, and a
+derivative nested in another one can never confuse its own infinitesimal with the outer one
+("perturbation confusion").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any
 
-from ..backend import IMMUTABLE, is_differentiable
+from ..backend import is_differentiable, is_immutable
 from . import observe, primitive
-from .graph import state
-from .primitive import Args, Params, Primitive, named_value
-from .tensor import Tensor, memory_version, wrap
+from .graph import Pick, state
+from .primitive import Args, Params, Primitive, is_value, read_source
+from .tensor import Tensor, as_tensor, memory_version, wrap
 
 _level_numbers = count(1)
 
@@ -36,37 +38,48 @@ def forward_level() -> Iterator[int]:
 
 
 def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
-    """Give the results their tangents at all open levels at which some input has one. A node that
-    was recorded keeps the tangents of the values that it saved: a later backward pass may push
-    through them."""
-    single = prim.outputs == 1
-    shown = outs[0] if single else outs
+    """Give the results their tangents at all open levels at which some input has one. The outer
+    levels come first: the rule of an inner level may read a result with its outer tangents."""
+    result: Any = outs[0] if prim.outputs == 1 else outs
     levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
-    for level in sorted(levels.intersection(state.levels)):  # results get outer tangents first
-        run: Any = lambda *_, k=level: _push(prim, args, params, shown, k)
+    for level in sorted(levels.intersection(state.levels)):
+        run = partial(_tangent_at, level, prim, args, params, result)
         if observe.observers:
-            tangents = observe.run_observed("tangent", prim, (*args, shown, level), params, run)
+            shown = (*args, result, level)
+            made = observe.run_observed("tangent", prim, shown, params, run)
         else:
-            tangents = run()
-        for out, tangent in zip(outs, (tangents,) if single else tangents, strict=True):
+            made = run()
+        for out, tangent in zip(outs, (made,) if prim.outputs == 1 else made, strict=True):
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
-    nodes = [out.node for out in outs if out.node is not None]
-    if nodes:
-        node = nodes[0] if single else nodes[0].parents[0]
-        of_args = [a.tangents if type(a) is Tensor else None for a in args]
-        of_outs = tuple([o.tangents for o in outs])
-        node.tangents = (*of_args, of_outs[0] if single else of_outs)  # type: ignore[union-attr]
+    node = next((out.node for out in outs if out.node is not None), None)
+    if node is not None:
+        _keep_tangents(node.source if isinstance(node, Pick) else node, args, result)
 
 
-def _push(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> Any:
-    """The sum of what the inputs' tangents at a level contribute: a tangent or None, or of several
-    results a list of them."""
-    parts = [p for p in contributions(prim, args, params, out, level) if p is not None]
+def _keep_tangents(node: Any, args: Args, result: Any) -> None:
+    """Keep the tangents of the values that a recorded node has saved: a later backward pass may
+    push through them."""
+    kept = [read_source(s, args, result) if is_value(s) else None for s in node.plan.sources]
+    tangents = tuple(map(_tangents_of, kept))
+    node.tangents = tangents if any(tangents) else None
+
+
+def _tangents_of(value: Any) -> Any:
+    """A value's tangents by level, or None; of all results of an operation, a tuple of these."""
+    if isinstance(value, tuple):
+        found = tuple(map(_tangents_of, value))
+        return found if any(found) else None
+    return value.tangents if type(value) is Tensor else None
+
+
+def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result: Any) -> Any:
+    """The result's tangent at a level, None if no input contributes; a list of several results'."""
+    parts = [p for p in contributions(prim, args, params, result, level) if p is not None]
     if prim.outputs == 1:
-        return _fitted(_total(parts), out)
+        return _sum_of(parts, result)
     each = zip(*parts, strict=True) if parts else [()] * prim.outputs
-    return [_total([p for p in of_one if p is not None]) for of_one in each]
+    return [_sum_of(terms, out) for terms, out in zip(each, result, strict=True)]
 
 
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
@@ -79,26 +92,22 @@ def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: 
         tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
         rule = None if tangent is None else prim.push_rule(index)
         if rule is not None:
-            read = [named_value(source, below, out_below) for source in rule.sources]
-            parts[index] = rule.function(tangent, *read, **rule.named(params, index))
+            read = [read_source(source, below, out_below) for source in rule.sources]
+            parts[index] = rule.function(tangent, *read, **rule.keyword_arguments(params, index))
     return parts
 
 
-def _total(parts: Sequence[Any]) -> Any:
-    return sum(parts[1:], parts[0]) if parts else None
-
-
-def _fitted(tangent: Any, out: Tensor) -> Tensor | None:
-    """A tangent as a tensor of the shape and dtype of its value."""
-    if tangent is None:
+def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
+    """The sum of contributions, as a tensor of the shape and dtype of its value; None of none."""
+    present = [term for term in terms if term is not None]
+    if not present:
         return None
-    if not isinstance(tangent, Tensor):
-        tangent = wrap(tangent)
+    tangent = as_tensor(sum(present[1:], present[0]))
     if tangent.array.shape != out.array.shape:
         tangent = primitive.registry["broadcast_to"](tangent, shape=tuple(out.array.shape))
     if tangent.array.dtype != out.array.dtype:
         tangent = primitive.registry["cast"](tangent, dtype=out.array.dtype)
-    return tangent  # type: ignore[no-any-return]
+    return tangent
 
 
 def lowered(value: Any, level: int) -> Any:
@@ -107,6 +116,6 @@ def lowered(value: Any, level: int) -> Any:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}
     out = wrap(value.array, value.node, lower or None)
-    if type(value.array) not in IMMUTABLE:  # what is kept for a backward pass may be overwritten
+    if not is_immutable(value.array):  # what is kept for a backward pass may be overwritten
         out.version = memory_version(value)
     return out

@@ -3,9 +3,10 @@
 Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never
 to tensors), so values that no rule asked for die as soon as the program drops them. There is no
 reference from inputs to results and no cycle: memory returns by reference counting alone. (One
-exception: in forward mode a node keeps the tangents that its rules may read, and the tangent of its
-result may have been computed from the result.) A node gets its sequence number after everything it
-was made from, so **sorting nodes by sequence number, largest first, is a topological order**.
+exception, in forward mode: a node keeps its result's tangent, whose own node may have the result's
+node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node breaks that cycle.)
+Nodes are numbered as they are made, hence after everything they were made from: **sorting nodes by
+sequence number, largest first, is a topological order**.
 
 An operation with several results is one `OpNode` whose results are `Pick` nodes, one each. The node
 of a tensor that the user made is a `Leaf` (tensor.py).
@@ -35,15 +36,16 @@ Parents = Sequence["Node | None"]
 class State(threading.local):
     """The switches of one thread.
 
-    recording: whether operations are recorded for reverse mode; levels: the numbers of the open
-    levels of forward mode, the outermost first; batches: the axes of the vmaps that are running;
-    walk: the reverse pass under way (a backward.Pass), or None.
+    recording: whether operations are recorded for reverse mode (`mg.no_grad()` sets it to False,
+    minigrad/grad_mode.py); levels: the numbers of the open levels of forward mode, the outermost
+    first; batches: the axes of the vmaps that are running (the core does not read it);
+    running_pass: the pass under way (a backward.Pass), or None.
     """
 
     recording = True
     levels: tuple[int, ...] = ()
     batches: tuple[Any, ...] = ()
-    walk: Any = None
+    running_pass: Any = None
 
 
 state = State()
@@ -61,16 +63,18 @@ class Version:
 class Node:
     """A differentiable value's place in the graph. Each class has a `name()`, such as SinBackward0.
 
-    sequence_number: orders nodes by age; parents: the inputs' nodes, None for inputs that need no
-    gradient; shape, dtype: of the value (tuples of them for a node of several results);
-    hooks: functions that see (and may replace) the value's complete cotangent, or None;
-    retained: weak reference to the tensor that wants the cotangent as its `.grad`, or None;
-    tangents: those of the values that it keeps, where forward mode was on (None for nodes that keep
-    nothing); picks: of a node of several results, weak references to the nodes of the results;
-    extras: what few nodes have, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both are
-    unset until they are asked for.
+    parents: the inputs' nodes, None for inputs that need no gradient.
+    shape, dtype: of the value (tuples of them for a node of several results).
+    sequence_number: orders nodes by age.
+    hooks: functions that see, and may replace, the value's complete cotangent, or None.
+    retained: weak reference to the tensor that wants the cotangent as its `.grad`, or None.
+    tangents: of the values that it keeps, or None if none of them has any.
+    picks: of a node of several results, weak references to the nodes of the results; extras: what
+    few nodes have, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both stay unset until
+    they are needed, since almost every node does without.
 
-    Subclasses other than OpNode, Pick and Leaf bring their own rule: `pull(g, needed,
+    OpNode, Pick and Leaf are what backward.py knows. Other subclasses (a user's Function, say)
+    bring a `primitive`, which observers are shown, and their own rule: `pull(g, needed,
     differentiable)` returns (parent, contribution) for each parent in `needed`, as
     `backward.pull_operation` does, and `release()` frees what they saved. Hooks on nodes are such
     subclasses: a node that gets one changes its class to one whose `pull` calls the hooks before
@@ -106,9 +110,8 @@ class OpNode(Node):
     saved: the values that the rules name (arrays, shapes), or None once they are freed;
     versions: (position among the saved values, counter, number at the time of saving) for each
     saved array that can be overwritten; unbroadcast: for each input the shape to which its
-    contribution must be summed, or None where nothing was broadcast;
-    tangents: the tangents of the inputs by level and, last, the output's, where forward mode was
-    on.
+    contribution must be summed, or None where nothing was broadcast; tangents: for each saved value
+    its tangents by level.
     """
 
     primitive: Primitive
@@ -132,7 +135,7 @@ class OpNode(Node):
         return self.saved
 
     def release(self) -> None:
-        """Free the saved values (a node that keeps only shapes can be walked again)."""
+        """Free the saved values (a node that keeps only shapes can be pulled again)."""
         if self.plan.keeps_values:
             self.saved, self.tangents, self.versions = None, None, ()
 

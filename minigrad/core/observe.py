@@ -1,11 +1,13 @@
 """The one place from which the engine can be observed.
 
-Every forward operation, every tangent, every backward pull and every write in place passes
-`run_observed`. Where no observer exists that costs one truth test of an empty list. Profiler,
-anomaly detection, the recorders of programs and of the Trace are all *observers*: objects with
-`begin(event)` and `end(event)`. Observers look; they never change a result (hooks on tensors do
-that). An observer belongs to the thread that added it (minigrad/observers.py) and sees what that
-thread does.
+Profiler, anomaly detection, the recorders of programs and of the Trace are all *observers*: objects
+with `begin(event)` and `end(event)`. Observers look; they never change a result (hooks on tensors
+do that). minigrad/observers.py adds an observer to the thread that asks for it, and there it sees
+every forward operation, tangent, backward pull, stored gradient and write in place.
+
+The callers all look the same: `if observers: return run_observed(phase, …, run)`, else `run()`. So
+where no thread has an observer, one truth test of an empty list is the whole cost; `run_observed`
+then asks whether this thread has one. (Building a static graph runs nothing: no events.)
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Observation(threading.local):
 
 observation = Observation()
 observers: list[Observer] = []
-"""The observers of all threads. Its truth value is the whole cost of not being observed."""
+"""The observers of all threads."""
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -52,7 +54,7 @@ class Event:
     nothing was recorded).
     result: what came out, once ended; error: the exception instead, if one was raised.
     parent: the event during which this one began, or None; thread: in which it happened.
-    listening: who observes it, of whom the first `begun` have seen the beginning and not the end.
+    listening: who observes it; begun: those of them that saw the beginning and not yet the end.
     """
 
     phase: str
@@ -65,29 +67,27 @@ class Event:
     parent: Event | None = field(default_factory=lambda: observation.event)
     thread: int = field(default_factory=threading.get_ident)
     listening: tuple[Observer, ...] = field(default_factory=lambda: observation.listening)
-    begun: int = 0
+    begun: tuple[Observer, ...] = ()
 
     def begin(self) -> None:
         """Show the event to the observers."""
         observation.event = self
         for observer in self.listening:
-            self._tell(observer, observer.begin)
-            self.begun += 1
+            self._call(observer, observer.begin)
+            self.begun = (*self.begun, observer)
 
     def end(self) -> None:
-        """Call `end` of all that saw the beginning, the last one first, even if one of them
-        raises."""
+        """Call `end` of all that saw the beginning, the last one first, even if one raises."""
         observation.event = self.parent
-        while self.begun:
-            self.begun -= 1
-            observer = self.listening[self.begun]
-            try:
-                self._tell(observer, observer.end)
-            except BaseException:
+        try:
+            while self.begun:
+                observer, self.begun = self.begun[-1], self.begun[:-1]
+                self._call(observer, observer.end)
+        finally:
+            if self.begun:  # one has raised: the others still see the end
                 self.end()
-                raise
 
-    def _tell(self, observer: Observer, method: Callable[[Event], None]) -> None:
+    def _call(self, observer: Observer, method: Callable[[Event], None]) -> None:
         """An error of an observer gets the attribute `observer`: it is none of the operation's."""
         try:
             method(self)
@@ -114,27 +114,33 @@ def run_observed(
     primitive: Any,
     args: Args,
     params: Params,
-    run: Callable[..., Any],
+    run: Callable[[], Any],
     node: Any = None,
 ) -> Any:
-    """Call `run(primitive, args, params)` between `begin` and `end` of every observer of this
-    thread; `end` always comes, innermost first."""
+    """Call `run()` between `begin` and `end` of every observer of this thread, which get an Event
+    of the other arguments; `end` always comes, innermost first."""
     if not observation.listening:
-        return run(primitive, args, params)
+        return run()
     event = Event(phase, primitive, args, params, node)
     try:
         event.begin()
-        event.result = run(primitive, args, params)
+        event.result = run()
         if phase == "forward":
-            results = event.result if isinstance(event.result, tuple) else (event.result,)
-            nodes = [getattr(result, "node", None) for result in results]
-            event.node = next((node for node in nodes if node is not None), None)
+            event.node = _node_of(event.result)
         return event.result
     except BaseException as error:
         event.error = error
         raise
     finally:
         event.end()
+
+
+def _node_of(result: Any) -> Any:
+    """The first node among an operation's results; None if nothing was recorded."""
+    for out in result if isinstance(result, tuple) else (result,):
+        if getattr(out, "node", None) is not None:
+            return out.node
+    return None
 
 
 def tell(method: str, *details: Any) -> None:
@@ -152,5 +158,6 @@ def unobserved() -> Iterator[None]:
     try:
         yield
     finally:
+        # Inside, observers may have been added, or removed: then they are not in `added` any more.
         seeing = {id(o) for o in (*before, *observation.listening)}
         observation.listening = tuple([o for o in observation.added if id(o) in seeing])

@@ -1,6 +1,6 @@
 """How an operation is declared: its forward function and its derivative rules, side by side.
 
-There are four kinds, and the kind teaches the mathematics of y = f(x₁, …, xₙ):
+There are four kinds with a derivative, and the kind teaches the mathematics of y = f(x₁, …, xₙ):
 
 - `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both
   the pullback (VJP) and the pushforward (JVP).
@@ -9,10 +9,16 @@ There are four kinds, and the kind teaches the mathematics of y = f(x₁, …, x
   f(ȧ, b) + f(a, ḃ).
 - `primitive`: the general case, with a pull and a push rule for each input.
 
+A `constant` operation has no derivative. Two declarations, as minigrad/ops/elementwise has them:
+
+    exp = elementwise("exp", lambda xp, x: xp.exp(x), lambda g, y: g * y)
+    sin = elementwise("sin", lambda xp, x: xp.sin(x), lambda g, x: g * cos(x))
+
 A rule is a plain function `rule(g, …)` of the incoming cotangent (or tangent) `g`. **Its other
 parameters say, by name, what it needs**: an input by the name it has in the forward function, `y`
-for the output, `<input>_shape` for a shape, or a keyword parameter of the operation. Those values,
-and nothing else, are kept for the backward pass. Rules are written in the library's own
+for the output, `<input>_shape` for a shape, or after a `*` a keyword parameter of the operation (or
+`index`, the input's position). Those values, and nothing else, are kept for the backward pass. So
+the graph keeps the result of exp and the input of sin. Rules are written in the library's own
 operations, so that the same line runs on raw arrays (an ordinary backward pass) and on tensors
 (when the derivative is itself to be differentiated).
 
@@ -45,31 +51,34 @@ Params = dict[str, Any]
 """The keyword parameters of a call."""
 
 OUTPUT = -1
-"""In a plan: the output itself is kept. Positions 0, 1, … are inputs."""
 SHAPES = -2
-"""In a plan: SHAPES - i is the shape of input i."""
+"""What a rule reads has a number, its source: i is input i, OUTPUT the output, SHAPES - i the shape
+of input i."""
 
 registry: dict[str, Primitive] = {}
 """Every declared operation by name. The tests' table of cases must name exactly these."""
 
-declared: list[Callable[[Primitive], None]] = []
+on_declaration: list[Callable[[Primitive], None]] = []
 """Called with each operation that is declared from now on."""
 
 NO_PARAMS: Params = {}
 
 
 class Rule:
-    """One derivative rule and where its arguments come from: `sources` by position (see OUTPUT and
-    SHAPES), `keywords` by the name of a parameter of the operation; position: whether it asks for
-    the input's position as `index`."""
+    """One derivative rule and where its arguments come from.
 
-    __slots__ = ("function", "keywords", "position", "sources")
+    sources: those of its positional arguments after g; keywords: the parameters of the operation
+    that it asks for; wants_index: whether it asks for the input's position as `index`.
+    """
+
+    __slots__ = ("function", "keywords", "sources", "wants_index")
 
     def __init__(
-        self, function: RuleFunction, inputs: Sequence[str], named: Sequence[str], owner: str
+        self, function: RuleFunction, owner: str, inputs: Sequence[str], defaults: Params
     ) -> None:
-        """`inputs`, `named`: the forward function's input and keyword names, of which `**params`
-        asks for all. Raises TypeError if the rule asks for something that does not exist."""
+        """`inputs`, `defaults`: the names of the forward function's inputs, and its keyword
+        parameters with their default values; a rule's `**params` asks for all of these. Raises
+        TypeError if the rule asks for what does not exist, or has another default."""
         self.function = function
         sources: list[int] = []
         keywords: list[str] = []
@@ -78,23 +87,24 @@ class Rule:
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
             by_name = parameter.kind is inspect.Parameter.KEYWORD_ONLY
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                keywords += [key for key in named if key not in keywords]
-            elif by_name and (name in named or name == "index"):
+                keywords += [key for key in defaults if key not in keywords]
+            elif by_name and (name in defaults or name == "index"):
+                explain.check_default(owner, parameter, defaults)
                 keywords.append(name)
             elif name in known and not by_name:
                 sources.append(known[name])
             else:
-                raise explain.unknown_to_rule(owner, name, inputs, named)
+                raise explain.unknown_to_rule(owner, name, inputs, tuple(defaults))
         self.sources, self.keywords = tuple(sources), tuple(keywords)
-        self.position = "index" in keywords and "index" not in named
+        self.wants_index = "index" in keywords and "index" not in defaults
 
-    def named(self, params: Params, index: int) -> Params:
-        """The parameters that the rule asks for; `index` is the input's position, for a rule that
-        asks for it although the operation has no such parameter."""
+    def keyword_arguments(self, params: Params, index: int) -> Params:
+        """Those of the operation's parameters for which the rule asks; `index` is the position of
+        the input."""
         if not self.keywords:
             return NO_PARAMS
         found = {k: params[k] for k in self.keywords if k in params}
-        if self.position:
+        if self.wants_index:
             found["index"] = index
         return found
 
@@ -102,46 +112,50 @@ class Rule:
 class Plan:
     """What a node keeps, given which inputs need a gradient.
 
-    sources: the values and shapes to keep, each once; pulls: (position of the input, position of
-    its rule, positions of the rule's arguments among the sources) for each input that needs a
-    gradient and has a rule; keeps_values: whether anything but shapes is kept.
+    sources: the values and shapes to keep, each once; keeps_values: whether anything but shapes is
+    kept; pulls: for each input that needs a gradient and has a rule (position of the input,
+    position of its rule, where the rule's arguments stand among the sources).
     """
 
     __slots__ = ("keeps_values", "pulls", "sources")
 
     def __init__(self, prim: Primitive, needed: Sequence[bool]) -> None:
-        rules = [(i, prim.pull_rule(i)) for i, need in enumerate(needed) if need]
-        chosen = [(i, rule) for i, rule in rules if rule is not None]
-        sources = list(dict.fromkeys(s for _, rule in chosen for s in rule.sources))
-        self.sources = tuple(sources)
-        self.keeps_values = any(s >= OUTPUT for s in sources)
-        where = [tuple([sources.index(s) for s in rule.sources]) for _, rule in chosen]
-        numbers = [(i, 0 if prim.variadic else i) for i, _ in chosen]
-        self.pulls = tuple([(*n, places) for n, places in zip(numbers, where, strict=True)])
+        sources: list[int] = []
+        pulls: list[tuple[int, int, tuple[int, ...]]] = []
+        for index, is_needed in enumerate(needed):
+            rule = prim.pull_rule(index) if is_needed else None
+            if rule is not None:
+                sources += [source for source in rule.sources if source not in sources]
+                where = tuple([sources.index(source) for source in rule.sources])
+                pulls.append((index, 0 if prim.variadic else index, where))
+        self.sources, self.pulls = tuple(sources), tuple(pulls)
+        self.keeps_values = any([is_value(source) for source in sources])
 
 
 class Primitive(Facets):
     """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array,
     with a Tensor among the arguments a Tensor.
 
-    name: unique; kind: "elementwise", "linear", "bilinear", "primitive" or "constant" (no
-    derivative);
-    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`; if it
-    `fills`, it has one more keyword `out`, which is not a parameter of the operation: a row-major
-    array of the result's shape and dtype to write into (None: make one);
-    inputs: names of the inputs; keywords: of the parameters; variadic: it takes any number of
-    inputs (its one rule then gets `index`, the input's position, as a keyword); pulls, pushes: one
-    Rule per input, None where there is no derivative; plan: for a tuple that says which inputs need
-    a gradient, the Plan of what to keep.
-    A declaration may set these by keyword, and the attributes of `Facets`, which say what vmap,
-    static graphs, programs and so on ask about an operation:
+    name: unique.
+    kind: "elementwise", "linear", "bilinear", "primitive" or "constant".
+    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`.
+    fills: whether it has one more keyword `out`, which is not a parameter of the operation: a
+    row-major array of the result's shape and dtype to write into (None: make one).
+    inputs, keywords: names of the inputs and of the parameters.
+    variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
+    pulls, pushes: one Rule per input, None where there is no derivative.
+    plan: for a tuple that says which inputs need a gradient, the Plan of what to keep.
+
+    A declaration may set the following by keyword, and the attributes of `Facets`, which say what
+    vmap, static graphs, programs and so on ask about an operation:
 
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too,
-    "branches" all but the first, None leaves them; view: the result shares the first input's
-    memory; conjugates: the rules treat complex numbers themselves; real_only: complex inputs are
-    refused (what orders or rounds numbers means nothing for them); outputs: number of results,
-    which are a tuple if not 1; differentiable: which of them have a derivative (by default all, or
-    none of a constant operation).
+    "branches" all but the first, None leaves them.
+    view: the result shares the first input's memory.
+    conjugates: the rules treat complex numbers themselves.
+    real_only: complex inputs are refused (for what orders or rounds numbers).
+    outputs: number of results, which are a tuple if not 1.
+    differentiable: which of them have a derivative (by default all, or none of a constant).
     """
 
     promote: str | None = None
@@ -157,15 +171,15 @@ class Primitive(Facets):
         kind: str,
         forward: Callable[..., Any],
         pulls: Sequence[RuleFunction | None] = (),
-        pushes: Sequence[RuleFunction | None] | None = None,
+        pushes: Sequence[RuleFunction | Rule | None] | None = None,
         **options: Any,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
-        named = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        self.inputs = tuple(p.name for p in parameters if p.name not in named)
+        keyword_only = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        defaults = keyword_defaults(forward)
+        self.inputs = tuple([p.name for p in parameters if p.name not in keyword_only])
+        self.keywords, self.fills = tuple(defaults), "out" in keyword_only
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-        self.keywords = tuple(n for n in named if n != "out")
-        self.fills = "out" in named
         self.name, self.kind, self.forward = name, kind, forward
         self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
         self.elementwise = kind == "elementwise"
@@ -175,33 +189,36 @@ class Primitive(Facets):
             raise explain.input_named_y(name)
         if kind != "constant" and len(pulls) != len(self.inputs):
             raise explain.rules_missing(self, len(pulls))
-        self.pulls = self._rules(pulls)
-        self.pushes = self.pulls if pushes is None else self._rules(pushes)
+        self.pulls = self._rules(pulls, defaults)
+        self.pushes = self.pulls if pushes is None else self._rules(pushes, defaults)
         self.plan: Callable[[tuple[bool, ...]], Plan] = lru_cache(1000)(partial(Plan, self))
         if name in registry:
             raise explain.declared_twice(name)
         registry[name] = self
-        for tell in declared:
-            tell(self)
+        for callback in on_declaration:
+            callback(self)
 
-    def _rules(self, given: Sequence[RuleFunction | None]) -> tuple[Rule | None, ...]:
-        named = self.inputs, self.keywords, self.name
-        return tuple([None if rule is None else Rule(rule, *named) for rule in given])
+    def _rules(
+        self, given: Sequence[RuleFunction | Rule | None], defaults: Params
+    ) -> tuple[Rule | None, ...]:
+        inputs = () if self.variadic else self.inputs
+        rule: Any = lambda f: Rule(f, self.name, inputs, defaults) if callable(f) else f
+        return tuple(map(rule, given))
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:
         return run(self, args, params)
 
     def on_one(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
-        """`self(x, **params)` for callers that have one operand and need no check of the call."""
+        """As `self(x, **params)`; each operation gets a fast path of its own in its place."""
         return run(self, (x,), params)
 
     def pull_rule(self, index: int) -> Rule | None:
         """The rule that carries a cotangent of the output to input `index`."""
-        return (self.pulls[0] if self.pulls else None) if self.variadic else self.pulls[index]
+        return self.pulls[0 if self.variadic else index] if self.pulls else None
 
     def push_rule(self, index: int) -> Rule | None:
         """The rule that carries a tangent of input `index` to the output."""
-        return (self.pushes[0] if self.pushes else None) if self.variadic else self.pushes[index]
+        return self.pushes[0 if self.variadic else index] if self.pushes else None
 
     def __repr__(self) -> str:
         return f"<{self.kind} operation {self.name}({', '.join(self.inputs)})>"
@@ -210,11 +227,24 @@ class Primitive(Facets):
         return (registry.__getitem__, (self.name,))
 
 
-def named_value(source: int, inputs: Sequence[Any], output: Any) -> Any:
-    """What a source of a rule or of a plan stands for: an input, the output, or a shape."""
-    if source >= OUTPUT:
-        return output if source == OUTPUT else inputs[source]
-    return tuple(inputs[SHAPES - source].shape)
+def keyword_defaults(forward: Callable[..., Any]) -> Params:
+    """The operation's parameters with their default values: the keywords of its forward function
+    but for `out`."""
+    parameters = inspect.signature(forward).parameters.values()
+    keywords = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return {p.name: p.default for p in keywords if p.name != "out"}
+
+
+def is_value(source: int) -> bool:
+    """Whether a source is an input or the output, and not only a shape."""
+    return source >= OUTPUT
+
+
+def read_source(source: int, inputs: Sequence[Any], output: Any) -> Any:
+    """What a source stands for: an input, the output, or a shape."""
+    if source <= SHAPES:
+        return tuple(inputs[SHAPES - source].shape)
+    return output if source == OUTPUT else inputs[source]
 
 
 def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
@@ -239,9 +269,8 @@ def linear(
 ) -> Primitive:
     """Declare a map linear in its one input (keyword parameters fixed): the push is the map itself,
     the pull its transpose."""
-    made = Primitive(name, "linear", forward, (transpose,), **options)
-    made.pushes = (Rule(lambda t, **params: made(t, **params), (), made.keywords, name),)
-    return made
+    push = lambda t, **params: registry[name](t, **params)
+    return Primitive(name, "linear", forward, (transpose,), (push,), **options)
 
 
 def bilinear(
@@ -250,11 +279,11 @@ def bilinear(
     """Declare a map linear in each of its two inputs: two transposes give the pulls, the map itself
     the pushes."""
     options = {"promote": "same", **options}
-    made = Primitive(name, "bilinear", forward, (left, right), **options)
-    of_left = lambda t, b, **params: made(t, b, **params)
-    of_right = lambda t, a, **params: made(a, t, **params)
-    made.pushes = tuple([Rule(f, "ab", made.keywords, name) for f in (of_left, of_right)])
-    return made
+    of_left = lambda t, b, **params: registry[name](t, b, **params)
+    of_right = lambda t, a, **params: registry[name](a, t, **params)
+    defaults = keyword_defaults(forward)
+    pushes = [Rule(f, name, ("a", "b"), defaults) for f in (of_left, of_right)]
+    return Primitive(name, "bilinear", forward, (left, right), pushes, **options)
 
 
 def primitive(

@@ -9,12 +9,12 @@ elsewhere (minigrad/names.py).
 
 A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of
 `Payload`: a value that runs operations itself. That class is the protocol by which vmap and the
-recorder of programs take part in everything.
+recorder of programs take part in everything. (A symbolic tensor, the node of a static graph, is a
+subclass of Tensor that has no values at all.)
 """
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from collections.abc import Sequence
@@ -22,26 +22,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, explain
-from ..backend import IMMUTABLE, Array, DType, Shape, as_payload, is_differentiable, is_immutable
-from . import observe
+from ..backend import Array, DType, Shape, as_payload, is_differentiable, is_immutable
 from .graph import Node, OpNode, Parents, Pick, Version
-from .primitive import Args, Params, Primitive, named_value, registry
+from .primitive import Args, Params, Primitive, read_source, registry
 
 if TYPE_CHECKING:
     from ..tensor_methods import Methods  # what minigrad/names.py attaches
 else:
     Methods = object
-
-
-def _as_number(kind: type) -> Any:
-    """The method behind `float(x)`, and so behind `math.sin(x)`; observers hear of it."""
-
-    def method(self: Tensor) -> Any:
-        if observe.observers:
-            observe.tell("read", self, kind.__name__)
-        return kind(self.item())
-
-    return method
 
 
 class Tensor(Methods):
@@ -60,8 +48,8 @@ class Tensor(Methods):
     __array_ufunc__ = None  # `numpy_array * tensor` must come to us
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a subclass that does not say how operations treat it, as a node of a static graph
-        does. Raises TypeError."""
+        """Refuse a subclass that does not say how operations treat it, as a symbolic tensor does.
+        Raises TypeError."""
         super().__init_subclass__(**options)
         if not hasattr(cls, "__minigrad_apply__"):
             raise explain.unknown_to_operations(cls)
@@ -76,37 +64,30 @@ class Tensor(Methods):
         """The elements' type, a NumPy dtype."""
         return self.array.dtype  # type: ignore[no-any-return]
 
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return int(self.array.ndim)
-
-    def item(self) -> Any:
-        """The one element as a Python number. Raises RuntimeError for several elements."""
-        if math.prod(self.array.shape) != 1:
-            raise explain.not_one_element(self)
-        return backend.to_numpy(self.array).item()
-
-    __float__, __int__, __complex__ = map(_as_number, (float, int, complex))
-
 
 class Payload:
     """The protocol for payloads that are not arrays: a value that stands for many (batching), or
     that writes down what is done with it (program).
 
-    A payload looks like an array as far as operations do not run on it: `shape`, `ndim`, `dtype`,
-    `size`, `strides`, `flags`, `base`, `copy()`, `astype(dtype)` and `payload[...] = values` are
-    those of the value that the user sees; `array` is the array inside. Below are the questions that
-    the engine asks; only the first one needs an answer. A node of a static graph, which is a Tensor
-    without values, answers the first one too, as a static method of its class.
+    Where the engine does not run an operation it treats a payload as an array, so a class has, for
+    the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`, `base`,
+    `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (sums of cotangents
+    and into `.grad`); `array` is the array inside. Below are the questions that the engine asks.
+    Only the first needs an answer; a symbolic tensor gives it too, as a static method of its class.
+
+    Views: where a view operation returns a payload on the same memory (as `base` tells), both
+    tensors share one version counter. In-place writes: an operation computes the values;
+    `__minigrad_fits__` of these may refuse, `__minigrad_write__` of these is told, and
+    `target.array[...] = values` writes.
     """
 
     __slots__ = ()
 
     @staticmethod
     def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Run the operation on payloads of which at least one is of this class. Returns a payload,
-        or a tuple of them for an operation with several results."""
+        """Run the operation on payloads of which at least one is of this class: the first that is
+        no array is asked, and must know what to do with others. Returns a payload, or a tuple of
+        them for an operation with several results."""
         raise NotImplementedError
 
     @staticmethod
@@ -123,12 +104,17 @@ class Payload:
     def __minigrad_write__(self, tensor: Tensor) -> None:
         """This value is about to be written into the memory of `tensor`."""
 
+    def __minigrad_fits__(self, target: Any, operation: str) -> None:
+        """Raise BatchingError unless memory laid out as `target` can hold this value."""
+
     __minigrad_update__: Any = None
     """`(optimizer, param, group)`: a context in which an optimiser updates `param`, whose values
-    these are. It gives the settings for the step. None: updated as an array is."""
+    these are. It gives the settings for the step. None: updated as an array is. (The one question
+    that minigrad/optim asks, and not the core.)"""
 
-    def check_fits(self, target: Any, operation: str) -> None:
-        """Raise BatchingError unless memory laid out as `target` can hold this value."""
+
+Report = list[tuple[Tensor, Tensor]]
+"""Pairs (tensor, gradient), in the order in which a pass stored them."""
 
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
@@ -150,7 +136,8 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Tensor:
-        """The leaf tensor (made again if the program dropped it)."""
+        """The leaf tensor. If the program dropped it, it is made again: hooks and reports still get
+        one with the same memory."""
         tensor = self.tensor()
         if tensor is None:
             tensor = wrap(self.array, self)
@@ -160,7 +147,7 @@ class Leaf(Node):
 
     def store(self, g: Any, create_graph: bool, report: Report | None, owned: bool = False) -> None:
         """Add a complete cotangent to the tensor's `.grad`, which never shares memory with anything
-        else. owned: whether g is memory that nothing else refers to."""
+        else. owned: whether g is memory that nothing else refers to (which the fast path knows)."""
         tensor = self.variable
         if tensor.node is not None:  # requires_grad was not switched off since
             add_to_grad(tensor, g, create_graph, report, owned)
@@ -174,32 +161,6 @@ def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None
     return out
 
 
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A new leaf tensor holding a copy of `data` (numbers, nested lists, arrays, a tensor). Python
-    floats become float32, arrays keep their dtype. Raises DTypeError for anything else."""
-    given = data.array if isinstance(data, Tensor) else data
-    return new_tensor(as_payload(given, dtype), requires_grad, device)
-
-
-def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor that the user makes, with this payload, moved to a device."""
-    if device is not None:
-        array = backend.to_device(array, str(device))
-    out = wrap(backend.canonical(array))
-    if requires_grad:
-        make_leaf(out)
-    return made_of_data(out) if observe.observers else out
-
-
-def made_of_data(tensor: Tensor) -> Tensor:
-    """Tell observers of a tensor that was made of data, not by an operation, and return it."""
-    if observe.observers:
-        observe.tell("tensor_made", tensor)
-    return tensor
-
-
 def as_tensor(value: Any) -> Tensor:
     """`value` itself if it is a tensor, else a new constant tensor holding a copy."""
     return value if isinstance(value, Tensor) else wrap(as_payload(value))
@@ -207,22 +168,21 @@ def as_tensor(value: Any) -> Tensor:
 
 def make_leaf(tensor: Tensor) -> None:
     """Give a constant tensor a Leaf. Raises DTypeError for integers and booleans."""
-    if not is_differentiable(tensor.array.dtype):
-        raise explain.no_gradient_of(tensor.array.dtype)
     array = tensor.array
-    tensor.node = Leaf(
-        array=array, shape=array.shape, dtype=array.dtype, tensor=weakref.ref(tensor)
-    )
-    if not is_immutable(array):
-        tensor.node.version = memory_version(tensor)
+    if not is_differentiable(array.dtype):
+        raise explain.no_gradient_of(array.dtype)
+    version = None if is_immutable(array) else memory_version(tensor)
+    place = {"shape": array.shape, "dtype": array.dtype, "version": version}
+    tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **place)
 
 
 def memory_version(tensor: Tensor) -> Version:
     """The counter of the tensor's memory, made on first use; afterwards the payload is an array
-    that can be shared and overwritten."""
+    that can be shared and overwritten. (All calls come before the second test, so that two threads
+    that hold the GIL in turns make one counter. A free-threaded Python would need a lock.)"""
     if tensor.version is None:
         made, array = Version(), backend.materialise(tensor.array)
-        if tensor.version is None:  # no call follows, so CPython switches to no other thread
+        if tensor.version is None:
             tensor.version, tensor.array = made, array
         if isinstance(tensor.node, Leaf):
             tensor.node.array, tensor.node.version = tensor.array, tensor.version
@@ -230,7 +190,8 @@ def memory_version(tensor: Tensor) -> Version:
 
 
 def grad_node(tensor: Tensor) -> Node | None:
-    """The node that stands for the tensor's present values."""
+    """The node that stands for the tensor's present values. `tensor.node` itself may be that of
+    older values, if the tensor is a view and the memory was written through another one."""
     if tensor.view_of is not None:
         tensor.view_of.refresh(tensor)
     return tensor.node
@@ -261,33 +222,34 @@ def record(
     gradient (`parents`, one for each of `args`), and the values that their rules name."""
     plan = prim.plan(tuple([parent is not None for parent in parents]))
     node = OpNode(primitive=prim, params=params, plan=plan, parents=tuple(parents))
-    facts: Any = [(o.array.shape, o.array.dtype) for o in outs]
-    node.shape, node.dtype = facts[0] if prim.outputs == 1 else zip(*facts, strict=True)
-    if prim.elementwise and node.shape:
-        shapes = [
-            None if parent is None else a.array.shape
-            for a, parent in zip(args, parents, strict=True)
-        ]
-        broadcast = [shape if shape != node.shape else None for shape in shapes]
-        node.unbroadcast = tuple(broadcast) if any([s is not None for s in broadcast]) else None
-    result = outs[0] if prim.outputs == 1 else outs
-    named = [named_value(s, args, result) for s in node.plan.sources]
-    node.saved = tuple(map(_payload_of, named))
-    node.versions = tuple([(k, v, v.count) for k, x in enumerate(named) for v in _versions_of(x)])
+    result: Any = outs[0] if prim.outputs == 1 else outs
+    if prim.outputs == 1:
+        node.shape, node.dtype = result.array.shape, result.array.dtype
+    else:
+        facts: Any = [(o.shape, o.dtype) for o in outs]
+        node.shape, node.dtype = zip(*facts, strict=True)
+    if prim.elementwise and node.shape:  # which has one result
+        pairs = zip(args, parents, strict=True)
+        shapes: Any = [None if parent is None else a.array.shape for a, parent in pairs]
+        if any([shape not in (None, node.shape) for shape in shapes]):
+            node.unbroadcast = tuple([None if shape == node.shape else shape for shape in shapes])
+    kept = [read_source(source, args, result) for source in plan.sources]
+    node.versions = tuple([(k, v, v.count) for k, x in enumerate(kept) for v in _versions_of(x)])
+    node.saved = tuple(map(_payload_of, kept))
     give_node(node, outs)
 
 
 def _payload_of(value: Any) -> Any:
-    """What a node saves of a named value: of tensors the payloads."""
+    """What a node saves of a value: of tensors the payloads. (A tuple is all results together.)"""
     if type(value) is tuple:
         return tuple(map(_payload_of, value))
     return value.array if type(value) is Tensor else value
 
 
 def _versions_of(value: Any) -> list[Version]:
-    """The counters of a named value's memory, which may be overwritten later."""
+    """The counters of a saved value's memory, which may be overwritten later."""
     owners = [x for x in (value if type(value) is tuple else (value,)) if type(x) is Tensor]
-    return [memory_version(x) for x in owners if type(x.array) not in IMMUTABLE]
+    return [memory_version(x) for x in owners if not is_immutable(x.array)]
 
 
 def give_node(node: OpNode, outs: tuple[Tensor, ...]) -> None:
@@ -311,10 +273,9 @@ def make_pick(node: Node, index: int) -> Pick:
     return pick
 
 
-Report = list[tuple[Tensor, Tensor]]
 _storing = threading.RLock()
-"""Two threads may walk different graphs of the same parameters at once: sums into `.grad` take
-turns. (An observer of such a sum may start a backward pass of its own.)"""
+"""Two threads may run passes over graphs of the same parameters at once: sums into `.grad` take
+turns. (Reentrant: an observer of such a sum may start a pass of its own.)"""
 
 
 def add_to_grad(
@@ -348,7 +309,7 @@ def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
     to."""
     if isinstance(g, Tensor):
         return old + g
-    if tensor.node is not None and tensor.node.parents:
+    if not isinstance(tensor.node, Leaf):
         return wrap(old.array + g)
     if backend.is_immutable(old.array):
         old.array = old.array + g

@@ -6,14 +6,15 @@ counter.
 
 For an in-place operation the values are computed out of place first (so that the operation is
 recorded like any other) and then written into the target's memory; the target takes over their
-node. If the target is a view, the base's node becomes "the base, with this region replaced", and
-every other view of that base gets its node from the base again when it is next used
-(`View.refresh`). This is PyTorch's rule, in its functional form.
+node. So `y.add_(1)` is `assign(y, y + 1, "add_")`. If the target is a view, the base's node becomes
+"the base, with this region replaced", and every other view of that base gets its node from the base
+again when it is next used (`View.refresh`). This is PyTorch's rule, in its functional form.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .. import backend, explain
@@ -37,18 +38,18 @@ from .tensor import (
 class View:
     """How a tensor looks into another one's memory.
 
-    base: the tensor that owns the memory (itself a view only if it was made a leaf); op: the view
+    base: the tensor on whose memory it is, which is no view unless it was made a leaf; op: the view
     operation that made this one, with its parameters; parent_view: the view of which it was made,
-    None where that is the base; version: the version of the memory for which the tensor's node was
+    None where that is the base; seen: the count of the memory's version when the tensor's node was
     last derived from the base's; why_not: why no gradient may flow through an in-place change of
     this view, or None: it was made under no_grad ("no_grad"), with others by one operation
-    ("several"), or by a Function ("function").
+    ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
     """
 
     base: Tensor
     parent_view: View | None
     op: tuple[Primitive, Params]
-    version: int
+    seen: int
     why_not: str | None = None
 
     @property
@@ -63,16 +64,16 @@ class View:
     def refresh(self, tensor: Tensor) -> None:
         """Give the tensor, which is this view, its node again if its memory was modified in place
         since: by the operations that lead to it, from the base as it is now."""
-        if tensor.version is None or self.version == tensor.version.count:
-            return
+        if tensor.version is None or self.seen == tensor.version.count:
+            return  # nothing was written since
         if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
             if grad_node(self.base) is not None:
                 raise explain.view_and_leaf(tensor)
-            self.version = tensor.version.count
-            return
+            self.seen = tensor.version.count
+            return  # the base is a constant, so the leaf stands for the values as they are now
         if self.why_not == "no_grad" and grad_node(self.base) is not None:
             if not state.recording:
-                return
+                return  # nothing will ask for its node; later it is asked again
             raise explain.ambiguous_view(tensor)
         number = tensor.version.count
         with observe.unobserved():
@@ -85,14 +86,14 @@ class View:
                 state.recording = before
         _move_retained(tensor.node, current.node)
         tensor.node, tensor.tangents = current.node, current.tangents
-        self.version = number  # last: an interrupt before leaves the view to be refreshed
+        self.seen = number  # last: an interrupt before leaves the view to be refreshed
 
 
 def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter too, and remember how
     to get there from the base."""
-    if backend.is_immutable(source.array):  # a bare number has no memory to look into: give it some
-        memory_version(source)
+    if backend.is_immutable(source.array):  # a bare number has no memory to share: give it some,
+        memory_version(source)  # and look into that
         out.array = prim.forward(backend.array_module([source.array]), source.array, **params)
     if not backend.shares_memory(out.array, source.array):
         return
@@ -123,7 +124,7 @@ def assign(
     if not checked:
         check_target(target, operation, value.node is not None, uniform)
     if isinstance(value.array, Payload):
-        value.array.check_fits(target.array, operation)
+        value.array.__minigrad_fits__(target.array, operation)
     if type(value.node) is OpNode:
         _keep_old_values(value.node, memory_version(target))
     if value.shape != target.shape:
@@ -137,7 +138,7 @@ def assign(
     whole = target.view_of is None or isinstance(grad_node(target), Leaf)
     write: Any = _assign_to_tensor if whole else _assign_to_view
     if observe.observers:
-        run = lambda *_: write(target, value)
+        run = partial(write, target, value)
         observe.run_observed("assign", None, (target, value), {"operation": operation}, run)
     else:
         write(target, value)
@@ -147,32 +148,32 @@ def assign(
 def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
     old = grad_node(target)
     overwrite_payload(target, value.array)
-    recorded = state.recording and (value.node is not None or old is not None)
-    if recorded and not isinstance(old, Leaf):
-        _move_retained(target.node, value.node)
+    if state.recording:  # and then `old` is no leaf: check_target
+        _move_retained(old, value.node)
         target.node = value.node
-    if value.tangents is not None or target.tangents is not None:
-        target.tangents = value.tangents
+    target.tangents = value.tangents
 
 
 def _assign_to_view(target: Tensor, value: Tensor) -> None:
-    """The base's node becomes that of `scatter_view(base, value)`; the target's follows from it."""
+    """The base's node becomes that of `scatter_view(base, value)`, the base with the region of
+    `value` replaced, which is recorded and not computed: the values are written into the memory
+    itself. Only tangents of the base are computed so. The target's node follows from the base's."""
     view = target.view_of
     assert view is not None
     base, scatter = view.base, primitive.registry["scatter_view"]
     params = {"steps": view.steps, "order": backend.axis_order(base.array)}
+    made = wrap(base.array)
+    if state.recording and (value.node is not None or base.node is not None):
+        args = wrap(base.array, base.node), wrap(value.array, value.node)
+        record(scatter, args, (base.node, value.node), params, (made,))
     tangents = None
     if value.tangents is not None or base.tangents is not None:
         dual = wrap(base.array, None, base.tangents), wrap(value.array, None, value.tangents)
         tangents = scatter(*dual, **params).tangents
-    recorded = state.recording and (value.node is not None or base.node is not None)
-    if recorded:
-        old, args = base.node, (wrap(base.array, base.node), wrap(value.array, value.node))
-        made = wrap(base.array)
-        record(scatter, args, (old, value.node), params, (made,))
+    overwrite_payload(target, value.array)  # nothing was changed if this raises
+    if made.node is not None:
+        _move_retained(base.node, made.node)
         base.node = made.node
-        _move_retained(old, made.node)
-    overwrite_payload(target, value.array)
     base.tangents = tangents
     view.refresh(target)
 
@@ -193,14 +194,15 @@ def check_target(
         elif view is not None and isinstance(view.base.node, Leaf):
             problem = explain.IN_PLACE["leaf's view"]
         elif view is not None and (differentiable or node or view.base.node):
-            problem = explain.IN_PLACE.get(view.why_not)
+            problem = explain.IN_PLACE.get(view.why_not)  # None if there is no reason against it
     if problem is not None:
         raise InPlaceError(f"{operation}: {problem}")
 
 
 def _keep_old_values(node: OpNode, version: Version) -> None:
-    """The rule of the operation itself may need the values that are about to be overwritten: it
-    gets a copy of them."""
+    """What is written was made by `node` (`y.exp_()`), whose rule may need values that are about to
+    be overwritten: it gets a copy of them. (Operations of several results are never written in
+    place, so tuples of results do not occur.)"""
     saved = list(node.saved or ())
     current = [k for k, v, number in node.versions if v is version and number == v.count]
     copied = [k for k in current if not isinstance(saved[k], tuple)]

@@ -26,7 +26,7 @@ __all__ = ["disable", "disabled", "enable", "is_enabled", "operator", "update_op
 _operators: list[tuple[type, str, Any, Any]] = []
 """(class, name of the method, the method of the core, its fast path)"""
 _clear_call = Primitive.__call__
-_clear_walk = core_backward.walk_graph
+_clear_pass = core_backward.run_pass
 _enabled = False
 
 
@@ -43,9 +43,9 @@ def enable() -> None:
     _enabled = True
     for prim in primitive.registry.values():
         _connect(prim)
-    primitive.declared.append(_connect)
+    primitive.on_declaration.append(_connect)
     setattr(Primitive, "__call__", call)  # mypy does not let a method be assigned  # noqa: B010
-    core_backward.walk_graph = backward.walk_graph
+    core_backward.run_pass = backward.run_pass
     for owner, name, _, fast in _operators:
         setattr(owner, name, fast)
 
@@ -56,12 +56,12 @@ def disable() -> None:
     if not _enabled:
         return
     _enabled = False
-    primitive.declared.remove(_connect)
+    primitive.on_declaration.remove(_connect)
     for prim in primitive.registry.values():
         for name in ("on_one", "on_two", "on_many"):
             vars(prim).pop(name, None)
     setattr(Primitive, "__call__", _clear_call)  # noqa: B010
-    core_backward.walk_graph = _clear_walk
+    core_backward.run_pass = _clear_pass
     for owner, name, clear, _ in _operators:
         setattr(owner, name, clear)
 

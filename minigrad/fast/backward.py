@@ -18,14 +18,14 @@ from ..core.observe import observers
 from ..core.tensor import Leaf
 
 
-def walk_graph(walk: Pass) -> None:
-    """What `core.backward.walk_graph` does."""
-    cotangents, needed, targets = walk.cotangents, walk.needed, walk.targets
+def run_pass(this: Pass) -> None:
+    """What `core.backward.run_pass` does."""
+    cotangents, needed, targets = this.cotangents, this.needed, this.targets
     owned: set[Node] = set()
-    general = walk.differentiable
+    general = this.differentiable
     sum_to = primitive.registry["sum_to"]
     node: Any
-    for node in walk.order:
+    for node in this.order:
         g = cotangents.pop(node, None)
         if g is None:
             continue
@@ -36,16 +36,16 @@ def walk_graph(walk: Pass) -> None:
             or observers
             or (targets is not None and node in targets)
         ):
-            walk.visit(node, g)
+            this.visit(node, g)
             continue
         if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
             if type(node) is Leaf:
-                if walk.accumulate and node.stores_grad:
-                    node.store(g, False, walk.report, node in owned)
+                if this.accumulate and node.stores_grad:
+                    node.store(g, False, this.report, node in owned)
             elif type(node) is Pick or isinstance(node, Leaf):
-                walk.visit(node, g)
+                this.visit(node, g)
             else:
-                _pull(walk, node, g, owned)
+                _pull(this, node, g, owned)
             continue
         values = node.saved
         if values is None:
@@ -61,7 +61,7 @@ def walk_graph(walk: Pass) -> None:
                 continue
             rule = rules[number]
             if rule.keywords:
-                named = rule.named(node.params, index)
+                named = rule.keyword_arguments(node.params, index)
                 c = rule.function(g, *[values[k] for k in where], **named)
             elif not where:  # most rules ask for nothing, or for one value
                 c = rule.function(g)
@@ -91,26 +91,26 @@ def walk_graph(walk: Pass) -> None:
                 total = cotangents[parent] = cotangents[parent] + c
                 if type(total) is NumpyArray:
                     owned.add(parent)
-        if not walk.retain_graph and node.plan.keeps_values:
+        if not this.retain_graph and node.plan.keeps_values:
             node.saved, node.versions = None, ()
         values = c = g = None  # nothing but the graph keeps memory while the next node runs
 
 
-def _pull(walk: Pass, node: Any, g: Any, owned: set[Node]) -> None:
+def _pull(this: Pass, node: Any, g: Any, owned: set[Node]) -> None:
     """Carry the cotangent of an unusual node to its inputs."""
-    cotangents = walk.cotangents
+    cotangents = this.cotangents
     fresh = (
         node.primitive.outputs == 1 if type(node) is OpNode else getattr(node, "gives_fresh", False)
     )
-    parts = walk.pull(node, g)
-    if not walk.retain_graph:
+    parts = this.pull(node, g)
+    if not this.retain_graph:
         node.release()
     for parent, part in parts:
         if parent in owned and type(part) is NumpyArray:
             cotangents[parent] += part
             continue
         first = parent not in cotangents
-        walk.add(parent, part)
+        this.add(parent, part)
         own = cotangents[parent]
         if type(own) is NumpyArray and (not first or (fresh and own is not g and own.base is None)):
             owned.add(parent)

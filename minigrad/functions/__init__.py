@@ -6,7 +6,7 @@ Each takes tensors, arrays, nested lists or numbers and returns a Tensor. Axes m
 raises IndexError naming the range. `minigrad.arrays` has more of them, made of these.
 """
 
-from ..core.tensor import tensor
+from ..entry_points import tensor
 from ..names import offered
 from .arguments import axes_of, axis_of, plain_index, sizes_of  # noqa: F401
 from .creation import *  # what each file publishes, listed in its __all__  # noqa: F403

@@ -10,12 +10,11 @@ from ..core.tensor import (
     Leaf,
     Tensor,
     as_tensor,
-    made_of_data,
     make_leaf,
     memory_version,
-    new_tensor,
     wrap,
 )
+from ..entry_points import made_of_data, new_tensor
 from ..names import TensorLike, attach, publish, unlisted
 from ..ops import elementwise as ew
 from .arguments import not_negative, sizes_of

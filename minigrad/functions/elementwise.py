@@ -9,14 +9,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from .. import backend, fast
-from ..core.apply import (
-    function_of_one,
-    function_of_two,
-    is_operand,
-    operator_of,
-)
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, as_tensor
+from ..entry_points import function_of_one, function_of_two, is_operand, operator_of
 from ..names import TensorLike, attach, in_place, into, public, publish, unlisted
 from ..ops import elementwise as ew
 from ..ops.operators import BINARY, COMPARISONS

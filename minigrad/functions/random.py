@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import backend
 from ..batching import drawn
-from ..core.tensor import Tensor, alias, as_tensor, new_tensor
+from ..core.tensor import Tensor, alias, as_tensor
+from ..entry_points import new_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
 from ..ops import random as random_ops

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -10,30 +9,14 @@ from typing import Any
 from .. import backend
 from ..autograd.backward import run_backward
 from ..autograd.node_hooks import extras_with_hooks, register_tensor_hook
-from ..core import backward as core_backward
-from ..core.graph import Node, OpNode, Pick, state
+from ..core.graph import Node, Pick
 from ..core.tensor import Leaf, Tensor, alias, as_tensor, grad_node, make_leaf, memory_version, wrap
+from ..entry_points import backward_method, grad
 from ..errors import AutogradError, DTypeError, InPlaceError, NoGradientError
-from ..explain import check_gradient
 from ..hook_handle import HookHandle
 from ..names import attach, attribute, method
 
-
-@method
-def backward(
-    self: Tensor,
-    gradient: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Add the gradient of this tensor with respect to each leaf to the leaf's `.grad`. See
-    `minigrad.autograd.backward`.
-    """
-    if inputs is None and not state.batches:
-        core_backward.backward(self, gradient, retain_graph, create_graph)
-    else:
-        run_backward(self, gradient, retain_graph, create_graph, inputs, None)
+backward = method(backward_method(run_backward))
 
 
 def _get_requires_grad(self: Tensor) -> bool:
@@ -111,32 +94,7 @@ attach("draw_graph", _draw_graph)
 attach("creator", property(lambda self: self.grad_fn, doc="SINGA's name for grad_fn."))
 
 
-def _get_grad(self: Tensor) -> Tensor | None:
-    if self.stored_grad is None and isinstance(self.node, OpNode) and self.node.retained is None:
-        warnings.warn(
-            "the .grad of a tensor that is the result of an operation was asked for. It stays None:"
-            " backward passes keep those of leaves only. Call x.retain_grad() before the backward"
-            " pass to keep this one. If it shall be a parameter, as in w = w - lr * w.grad, change"
-            " the leaf itself instead: with mg.no_grad(): w -= lr * w.grad.",
-            stacklevel=2,
-        )
-    return self.stored_grad
-
-
-def _set_grad(self: Tensor, value: Any) -> None:
-    check_gradient(self, value)
-    self.stored_grad = value
-
-
-attach(
-    "grad",
-    property(
-        _get_grad,
-        _set_grad,
-        lambda self: _set_grad(self, None),
-        doc="The gradient that backward passes have added up here, or None.",
-    ),
-)
+attach("grad", grad)
 
 
 def _get_stores_grad(self: Tensor) -> bool:

@@ -16,16 +16,20 @@ from ..core.tensor import (
     Tensor,
     alias,
     grad_node,
-    made_of_data,
     make_leaf,
     memory_version,
     wrap,
 )
+from ..entry_points import as_number, item, made_of_data
 from ..errors import AutogradError, InPlaceError
 from ..names import attach, attribute, method
 from ..ops import elementwise as ew
 from ..roles import role_of, set_role
 from ..storage import Place, Storage, storage_of
+
+method(item)
+for _kind in (float, int, complex):
+    attach(f"__{_kind.__name__}__", as_number(_kind))
 
 
 @method

@@ -21,6 +21,12 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     return self.shape if dim is None else self.shape[functions.axis_of(self.ndim, dim, "size")]
 
 
+@attribute
+def ndim(self: Tensor) -> int:
+    """Number of axes."""
+    return int(self.array.ndim)
+
+
 @method
 def dim(self: Tensor) -> int:
     """Number of dimensions."""

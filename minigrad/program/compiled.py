@@ -283,6 +283,6 @@ def _mode_problem() -> str | None:
             "an observer is active (a recorder, a profiler, anomaly detection), which would see"
             " nothing of a replay"
         )
-    if state.levels or state.batches or state.walk is not None:
+    if state.levels or state.batches or state.running_pass is not None:
         return "forward mode, vmap or a reverse pass is running around it"
     return None

@@ -22,7 +22,7 @@ class Phases:
         # nodes (by sequence number) that were made in a reverse pass: 1 for a first one, 2 for one
         # through that
         self._levels: dict[int, int] = {}
-        self._walk: Any = None
+        self._pass: Any = None
         self._level = 0
 
     @contextmanager
@@ -36,8 +36,8 @@ class Phases:
 
     def note(self, event: Event) -> None:
         """An operation has ended, perhaps within a reverse pass."""
-        if state.walk is not None and event.phase == "forward" and event.node is not None:
-            self._pass_name(state.walk)
+        if state.running_pass is not None and event.phase == "forward" and event.node is not None:
+            self._pass_name(state.running_pass)
             self._levels[event.node.sequence_number] = self._level
 
     def current(self) -> str:
@@ -49,16 +49,16 @@ class Phases:
             if event.phase == "tangent":
                 return "tangent"
             event = event.parent
-        return "forward" if state.walk is None else self._pass_name(state.walk)
+        return "forward" if state.running_pass is None else self._pass_name(state.running_pass)
 
-    def _pass_name(self, walk: Any) -> str:
+    def _pass_name(self, running: Any) -> str:
         """The phase of a reverse pass: one more than that of the passes in
         which some of them were made.
         """
-        if self._walk is not walk:
-            self._walk = walk
+        if self._pass is not running:
+            self._pass = running
             self._level = (
-                1 + max((self._levels.get(n.sequence_number, 0) for n in walk.order), default=0)
+                1 + max((self._levels.get(n.sequence_number, 0) for n in running.order), default=0)
                 if self._levels
                 else 1
             )

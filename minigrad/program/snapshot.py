@@ -58,7 +58,7 @@ class _Slots:
             tensor.version,
         )
         self.view_of, self.grad, self.count = tensor.view_of, tensor.stored_grad, tensor._version
-        self.seen = None if self.view_of is None else self.view_of.version
+        self.seen = None if self.view_of is None else self.view_of.seen
         if isinstance(self.node, Leaf):
             self.leaf_array, self.leaf_version = self.node.array, self.node.version
 
@@ -264,13 +264,13 @@ class _Rest:
         here = observe.observation
         self.generators = dict(random.generators)
         self.recorder, self.states, self.random = recorder, states, functions.random_state()
-        self.modes = state.recording, state.levels, state.batches, state.walk
+        self.modes = state.recording, state.levels, state.batches, state.running_pass
         self.here = here.listening, here.added, here.event, calls.modules
 
     def put_back(self) -> None:
         """Everything as it was."""
         here = observe.observation
-        state.recording, state.levels, state.batches, state.walk = self.modes
+        state.recording, state.levels, state.batches, state.running_pass = self.modes
         here.listening, here.added, here.event, calls.modules = self.here
         while self.recorder in observe.observers:
             observe.observers.remove(self.recorder)

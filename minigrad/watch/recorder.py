@@ -107,7 +107,9 @@ class Recorder(TraceWriter):
         self._calls: dict[Event, Call] = {}
         self._assigned: tuple[FrameType, str, str, ref[Tensor]] | None = None
         self._reversing = False
-        self._walk = state.walk  # of a pass during which the trace itself runs, in a hook
+        self._outer_pass = (
+            state.running_pass
+        )  # of a pass during which the trace itself runs, in a hook
         self._problem: AutogradError | None = None
         self._failed: tuple[Call, int] | None = None  # the latest operation that raised, and what
 
@@ -405,7 +407,7 @@ class Recorder(TraceWriter):
                 call.of = self.by_node.get(container.node)
                 call.stage = GENERATIONS[self._generation(operands, call.of)]
         elif (
-            state.walk is not self._walk
+            state.running_pass is not self._outer_pass
         ):  # a reverse pass is under way, between two operations: contributions are added up
             call.stage = GENERATIONS[self._generation(operands, None)]
         return call

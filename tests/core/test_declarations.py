@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 import minigrad as mg
+from minigrad.core import primitive as core_primitive
 from minigrad.core import tensor as core_tensor
 from minigrad.core.primitive import bilinear, elementwise, linear, primitive, registry
 from minigrad.errors import InPlaceError, ShapeError
@@ -43,6 +44,26 @@ def declared(monkeypatch):
             lambda: elementwise("new", lambda xp, x, *, axis=0: x, lambda g, *, axs=0: g),
             TypeError,
             r"`axs` is neither .* nor a keyword parameter \(axis\)",
+        ),
+        (
+            lambda: elementwise("new", lambda xp, x, *, axis=1: x, lambda g, *, axis=0: g),
+            TypeError,
+            "the default of `axis` is 0, but in the forward function it is 1",
+        ),
+        (
+            lambda: elementwise("new", lambda xp, x, *, axis=1: x, lambda g, *, axis: g),
+            TypeError,
+            "the default of `axis` is none, but in the forward function it is 1",
+        ),
+        (
+            lambda: primitive("new", lambda xp, *xs: sum(xs), [lambda g, xs: g], [lambda g: g]),
+            TypeError,
+            "`xs` is neither an input .of any number of inputs a rule can name none",
+        ),
+        (
+            lambda: primitive("new", lambda xp, *xs: xs[0], [lambda g, xs_shape: g], [None]),
+            TypeError,
+            "`xs_shape` is neither an input",
         ),
         (
             lambda: elementwise("new", lambda xp, y, x: x, lambda g, y: g, lambda g, y: g),
@@ -104,6 +125,17 @@ def test_a_view_whose_rule_reads_its_result_guards_it_against_overwriting(declar
             assert y.tolist() == base.tolist()
             with pytest.raises(InPlaceError, match="its output"):
                 total.backward()
+
+
+def test_who_hears_of_declarations_is_shown_the_pushes_too(declared, monkeypatch):
+    heard = []
+    monkeypatch.setattr(core_primitive, "on_declaration", [*core_primitive.on_declaration])
+    core_primitive.on_declaration.append(lambda p: heard.append(p.pushes))
+    double = linear("new", lambda xp, x: 2 * x, lambda g: 2 * g)
+    times = bilinear("new too", lambda xp, v, w: v * w, lambda g, w: g * w, lambda g, v: v * g)
+    assert heard == [double.pushes, times.pushes]
+    x, t = (mg.tensor(3.0), mg.tensor(4.0)), (mg.tensor(1.0), mg.tensor(10.0))
+    assert [v.item() for v in mg.func.jvp(times, x, t)] == [12.0, 34.0]
 
 
 def test_an_operation_of_many_inputs_keeps_a_bounded_number_of_plans():

@@ -11,6 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.autograd import forward_ad as fwad
+from minigrad.core.primitive import primitive, registry
 from minigrad.errors import AutogradError
 from minigrad.func import grad, jvp
 from tests.helpers.known_answers import Scenarios
@@ -382,3 +383,35 @@ def test_values_that_a_tangent_needs_are_guarded_against_overwriting(fast):
         assert tangent.item() == 4.0
         with pytest.raises(mg.errors.InPlaceError, match="modified in place"):
             tangent.sum().backward()
+
+
+# ------------------------------------------------------------------------------- what nodes keep
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_node_keeps_tangents_of_the_values_that_it_saves_and_a_pass_frees_them(fast):
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    with nullcontext() if fast else mg.fast.disabled(), fwad.dual_level():
+        dual = fwad.make_dual(x, mg.tensor([1.0, 0.0]))
+        squared = dual.sin()
+        total = squared.sum()
+        scaled = squared * 3
+        saves_input, saves_shape = squared.node, total.node
+        assert [next(iter(t.values())).tolist() for t in saves_input.tangents] == [[1.0, 0.0]]
+        assert saves_shape.tangents is None, "the rule of sum reads a shape alone"
+        assert scaled.node.tangents is None, "the rule of this product reads the number alone"
+        total.backward()
+        assert saves_input.tangents is None
+    assert fwad.unpack_dual(x.grad).primal.tolist() == pytest.approx(np.cos([1.0, 2.0]), abs=1e-6)
+
+
+def test_tangents_of_several_results_have_the_shape_and_dtype_of_their_values():
+    rule = lambda t: (1.0, t)
+    both = primitive("new", lambda xp, x: (x, x + 1), [None], [rule], outputs=2)
+    try:
+        x = mg.tensor([1.0, 2.0])
+        _, (first, second) = jvp(both, (x,), (mg.tensor([3.0, 4.0]),))
+        assert first.tolist() == [1.0, 1.0] and second.tolist() == [3.0, 4.0]
+        assert first.dtype == x.dtype
+    finally:
+        del registry["new"]

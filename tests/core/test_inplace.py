@@ -5,10 +5,14 @@ The last section keeps programs that the random search (test_engine_inplace_prog
 to be wrong, in their smallest form.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.graph import youngest_first
+from minigrad.core.views import assign
 from minigrad.errors import InPlaceError, ShapeError
 from tests.helpers.known_answers import Scenarios
 from tests.helpers.tables import in_one_test
@@ -882,3 +886,51 @@ def test_a_graph_from_before_data_had_another_shape_is_refused():
     x.data = mg.ones(4)
     with pytest.raises(ShapeError, match=r"\.data"):
         y.backward()
+
+
+# ------------------------------------------------------------------- writes that do not take place
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("through_a_view", [True, False])
+def test_a_write_that_raises_leaves_values_and_graph_as_they_were(through_a_view, fast):
+    x = mg.ones(3, requires_grad=True)
+    with nullcontext() if fast else mg.fast.disabled():
+        h = x * 2
+        target = h[1:] if through_a_view else h
+        h.retain_grad()
+        node, count = h.node, h._version
+        h.array.flags.writeable = target.array.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            assign(target, target * 5, "mul_", checked=True)
+        assert h.node is node and h._version == count and h.tolist() == [2, 2, 2]
+        (h * h).sum().backward()
+    assert x.grad.tolist() == [8, 8, 8] and h.grad.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_example_of_the_core_visits_the_nodes_that_its_text_names(fast):
+    visited = []
+    with nullcontext() if fast else mg.fast.disabled():
+        x = mg.ones(3, requires_grad=True)
+        h = x * 2
+        assert h.node.parents == (x.node, None)
+        v = h[1:3]
+        assert v.view_of.base is h and v.version is h.version
+        count = h.version.count
+        v.mul_(5)
+        assert h.version.count == count + 1 and h.node.name() == "ScatterViewBackward0"
+        handles = [n.register_hook(lambda *_, n=n: visited.append(n.name())) for n in nodes_of(h)]
+        h.sum().backward()
+    assert visited == [
+        "ScatterViewBackward0",
+        "MulBackward0",
+        "SliceBackward0",
+        "MulBackward0",
+        "AccumulateGrad",
+    ]
+    assert x.grad.tolist() == [2, 10, 10] and len(handles) == 5
+
+
+def nodes_of(tensor):
+    return youngest_first([tensor.node])[0]

@@ -12,7 +12,7 @@ KEPT = ("core", "fast")
 
 LATE_BINDINGS = {
     "minigrad.core.primitive.run": "minigrad.core.apply",
-    "minigrad.core.backward.walk_graph": "minigrad.fast",
+    "minigrad.core.backward.run_pass": "minigrad.fast",
 }
 """Globals that another module sets, and which; each is explained where it is declared."""
 SWITCHES = {"minigrad.autograd.training"}

@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"minigrad.cuda", "minigrad.scalar", "minigrad.half_precision"},
     {"minigrad.facets", "minigrad.explain", "minigrad.recursion"},
     {"minigrad.core"},
-    {"minigrad.fast"},
+    {"minigrad.fast", "minigrad.entry_points"},
     {"minigrad.grad_mode", "minigrad.observers", "minigrad.roles", "minigrad.storage"},
     {"minigrad.names"},
     {"minigrad.ops"},

@@ -153,7 +153,7 @@ class Function:
             args = joined(args)
         if observe.observers:
             return observe.run_observed(
-                "forward", cls._declaration, args, kwargs, lambda p, a, q: run(cls, a, q, split)
+                "forward", cls._declaration, args, kwargs, lambda: run(cls, args, kwargs, split)
             )
         return run(cls, args, kwargs, split)
 

@@ -44,7 +44,7 @@ def push_through(
         )
     for level in levels:
         given = [_tangent(a, t, level, ctx) for a, t in zip(args, tangents, strict=True)]
-        push: Callable[..., Any] = lambda p, a, q, given=given, level=level: _pushed(
+        push: Callable[..., Any] = lambda given=given, level=level: _pushed(
             rule, ctx, given, outs, level
         )
         pushed = (
@@ -56,7 +56,7 @@ def push_through(
                 push,
             )
             if observe.observers
-            else push(None, (), {})
+            else push()
         )
         for (result, out), tangent in zip(
             same,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...backend import PYTHON_SCALARS
 from ...core.graph import Node, OpNode, Version
-from ...core.primitive import OUTPUT, SHAPES, Primitive, declared, registry
+from ...core.primitive import OUTPUT, SHAPES, Primitive, on_declaration, registry
 from ...core.tensor import Leaf, make_pick, wrap
 from ...errors import AutogradError, GraphFreedError
 from ..function.node import FunctionNode
@@ -202,7 +202,7 @@ _OTHER = ("self", "input", *_SECOND, "result", "output", "y", *_PARAMETERS)
 _offer([*_OTHER, *(f"{x}{shape}" for x in ("self", "input", *_SECOND) for shape in _SHAPES)])
 for _operation in registry.values():
     _offer_operation(_operation)
-declared.append(_offer_operation)
+on_declaration.append(_offer_operation)
 
 
 def _raw_saved_tensors(self: FunctionNode) -> tuple[SavedTensor, ...]:
