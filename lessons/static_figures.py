@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -848,6 +849,164 @@ def layers() -> Picture:
     return p
 
 
+def _midpoint(rates: Callable[..., mg.Tensor], s: mg.Tensor, h: float, *inputs: Any) -> mg.Tensor:
+    return s + h * rates(s + h / 2 * rates(s, *inputs), *inputs)
+
+
+def _thrown(s: mg.Tensor) -> mg.Tensor:
+    """Rates of the ball of lesson 20; a state is a position and a velocity, as rows."""
+    wind = mg.stack([-s[0, 1], mg.zeros((), dtype=mg.float64)])
+    air = s[1] - wind
+    drag = 0.05 * mg.sqrt((air * air).sum()) * air
+    return mg.stack([s[1], mg.tensor([0.0, -9.81], dtype=mg.float64) - drag])
+
+
+def _pulled_by_a_planet(s: mg.Tensor, push: mg.Tensor) -> mg.Tensor:
+    """Rates of the satellite of lesson 20."""
+    return mg.stack([s[1], push - s[0] * (s[0] * s[0]).sum() ** -1.5])
+
+
+def throws(count: int, steps: int = 30, seconds: float = 1.2) -> list[np.ndarray]:
+    """The paths of so many throws, each better than the one before by a step against the
+    gradient.
+    """
+    velocity, paths = np.array([2.0, 7.0]), []
+    for _ in range(count):
+        first = mg.tensor(np.array([[0.0, 2.0], velocity]), dtype=mg.float64, requires_grad=True)
+        states = [first]
+        for _ in range(steps):
+            states.append(_midpoint(_thrown, states[-1], seconds / steps))
+        miss = states[-1][0] - mg.tensor([4.2, 3.05], dtype=mg.float64)
+        (0.5 * (miss * miss).sum()).backward()
+        assert first.grad is not None
+        paths.append(np.array([state.detach().numpy()[0] for state in states]))
+        velocity = velocity - first.grad.numpy()[1]
+    return paths
+
+
+def _circling(radius: float, angle: float) -> np.ndarray:
+    """A state on a circular orbit around a planet that pulls with 1/r²."""
+    x, y = math.cos(angle), math.sin(angle)
+    return np.array([[radius * x, radius * y], [-y / radius**0.5, x / radius**0.5]])
+
+
+def _flights(count: int, legs: int = 8, steps: int = 8, time: float = 6.0) -> list[np.ndarray]:
+    """The paths of so many flights from one orbit to another, each after a correction of the
+    thrust that is the smallest one to cancel (a part of) the miss.
+    """
+    thrust, goal, paths = np.zeros((legs, 2)), _circling(1.5, 4.3), []
+    for _ in range(count):
+        push = mg.tensor(thrust, dtype=mg.float64, requires_grad=True)
+        states = [mg.tensor(_circling(1.0, 0.0), dtype=mg.float64)]
+        for i in range(legs * steps):
+            h = time / (legs * steps)
+            states.append(_midpoint(_pulled_by_a_planet, states[-1], h, push[i // steps]))
+        paths.append(np.array([state.detach().numpy()[0] for state in states]))
+        rows = [
+            mg.autograd.grad(states[-1][i, j], [push], retain_graph=True)[0]
+            for i in (0, 1)
+            for j in (0, 1)
+        ]
+        jacobian = np.array([row.numpy().ravel() for row in rows if row is not None])
+        miss = (states[-1].detach().numpy() - goal).ravel()
+        part = min(1.0, 0.5 / float(np.linalg.norm(miss)))
+        wanted = jacobian @ thrust.ravel() - part * miss
+        thrust = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T, wanted)
+        thrust = thrust.reshape(legs, 2)
+    return paths
+
+
+def simulated() -> Picture:
+    """Lesson 20: throws against the wind, and a satellite on its way to a larger orbit."""
+    p = Picture(
+        640,
+        250,
+        "Left: eight throws against the wind come nearer and nearer to the basket. Right: a"
+        " satellite's path is bent in five corrections onto a larger orbit",
+    )
+    place = lambda x, y: (24 + 70 * x, 232 - 42 * y)
+    p.line([place(0, 0), place(4.9, 0)], "axis")
+    paths = throws(8)
+    for number, path in enumerate(paths):
+        style = "adjoint" if number == len(paths) - 1 else "value"
+        p.line([place(*point) for point in path], style)
+        p.dot(*place(*path[-1]), 3, style)
+    p.line([place(3.97, 3.05), place(4.43, 3.05)], "yellow")
+    p.line([place(4.43, 3.6), place(4.43, 2.6)], "yellow")
+    p.dot(*place(*paths[0][0]), 4, "plain")
+    p.say(*place(1.1, 1.3), "first throw", "value left", 11)
+    p.say(*place(4.4, 2.2), "throw 8", "adjoint right", 11)
+    for x in (4.4, 3.4):
+        p.arrow(place(x, 4.9), place(x - 0.6, 4.9), "axis")
+    p.say(*place(2.6, 4.8), "wind", "dim right", 11)
+    centre = lambda x, y: (510 + 66 * x, 125 - 66 * y)
+    for radius in (1.0, 1.5):
+        around = np.linspace(0, 2 * math.pi, 80)
+        p.line([centre(radius * math.cos(a), radius * math.sin(a)) for a in around], "axis")
+    flights = _flights(6)
+    for number, path in enumerate(flights):
+        style = "adjoint" if number == len(flights) - 1 else "value"
+        p.line([centre(*point) for point in path], style)
+        p.dot(*centre(*path[-1]), 3, style)
+    p.dot(*centre(0, 0), 9, "yellow")
+    p.dot(*centre(1, 0), 4, "plain")
+    p.say(*centre(0, 0.2), "planet", "yellow", 11)
+    p.say(*centre(0.92, -0.05), "start", "dim right", 11)
+    p.say(*centre(-0.75, -1.7), "goal", "adjoint", 11)
+    return p
+
+
+def schedule_of(n: int, slots: int, first: int = 0) -> list[tuple[str, int]]:
+    """The binomial schedule: ("run", step), ("keep", state), ("pull", step) and ("free", state),
+    in order, for n steps that begin at the state `first`, which is kept.
+    """
+    if n == 1:
+        return [("pull", first)]
+    runs = 1
+    while math.comb(slots + runs, slots) < n:
+        runs += 1
+    m = math.comb(slots + runs - 1, slots)
+    ahead = [("run", first + i) for i in range(m)]
+    kept = n - m > 1
+    return [
+        *ahead,
+        *([("keep", first + m)] if kept else []),
+        *schedule_of(n - m, slots - 1, first + m),
+        *([("free", first + m)] if kept else []),
+        *schedule_of(m, slots, first),
+    ]
+
+
+def revolve() -> Picture:
+    """Ten steps that are gone back through with three slots, each run forward at most twice."""
+    p = Picture(
+        640,
+        250,
+        "Ten steps with three kept states: runs forward in blue, steps pulled back in purple, lines"
+        " for kept states; no step is run forward more than twice",
+    )
+    n, slots, time = 10, 3, 0
+    place = lambda time, step: (84 + 21.5 * time, 190 - 18 * step)
+    actions = [("keep", 0), *schedule_of(n, slots), ("free", 0)]
+    since, marks = dict[int, float](), list[tuple[int, int, str]]()
+    for what, number in actions:
+        if what == "keep":
+            since[number] = time - 0.5 if number else 0.0
+        elif what == "free":
+            p.line([place(since[number], number), place(time - 1, number)], "line")
+        else:
+            marks.append((time, number, "value" if what == "run" else "adjoint"))
+            time += 1
+    for step in range(n):
+        p.say(66, place(0, step)[1] + 4, f"step {step + 1}", "right dim", 11)
+    for at, step, style in marks:
+        p.dot(*place(at, step), 7, style)
+    p.say(84, 232, "run forward", "left value", 11)
+    p.say(230, 232, "pulled back", "left adjoint", 11)
+    p.say(620, 232, "a line: the state before the step is kept", "right", 11)
+    return p
+
+
 # ---------------------------------------------------------------------------------------- documents
 
 
@@ -964,6 +1123,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "15_gpu_queue": queue,
     "16_matrix_calculus": ellipse,
     "16_matrix_calculus_layers": layers,
+    "20_through_a_simulator": simulated,
+    "20_through_a_simulator_schedule": revolve,
     "bug_zoo": zoo,
     "documents_singa": creators,
     "documents_autogradlib": ladder,

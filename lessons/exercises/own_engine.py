@@ -280,6 +280,40 @@ def checkpointed(answers, call, inputs, stages, rows, passes):
     }
 
 
+STEPS = {
+    "damped": lambda c, s: s - c(0.1) * s.pow(3),
+    "grown": lambda c, s, p: s + c(0.1) * (p * s - s.pow(2)),
+    "driven": lambda c, s, p, q: s + c(0.2) * (p - q * s.pow(2)),
+}
+"""Steps of simulators; c makes a constant of a number."""
+
+
+def swept(answers, call, kind, n, slots, state, inputs, g):
+    """sweep(step, n, slots, state, inputs, g): what is sent back, from which states steps were run
+    (0 is the given one; -1 where the state is none of them), and how many of these states had a
+    graph of their own.
+    """
+    engine = lent(answers)
+    tensor, rule = engine["Tensor"], STEPS[kind]
+    states, calls, linked = [np.array(state)], [], 0
+    for _ in range(n):
+        states.append(rule(tensor, tensor(states[-1]), *map(tensor, inputs)).value)
+
+    def step(s, *given):
+        nonlocal linked
+        same = [i for i, known in enumerate(states) if np.array_equal(known, s.value)]
+        calls.append(same[0] if same else -1)
+        linked += bool(s.parents)
+        return rule(tensor, s, *given)
+
+    found = answers[call](step, n, slots, np.array(state), [np.array(x) for x in inputs], g)
+    if found is None:
+        return None
+    several = isinstance(found, tuple | list)
+    sent = [array(part) for part in found] if several else array(found)
+    return {"sent": sent, "calls": calls, "linked": linked}
+
+
 def _logistic(x):
     return 1 / (1 + np.exp(-x))
 

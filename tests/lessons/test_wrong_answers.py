@@ -14,11 +14,23 @@ from minigrad.lessons.grading.local import run_cases
 
 from tests.helpers.tables import in_one_test
 
-from .wrong import answers, later_answers, matrix_answers, own_engine_answers
+from .wrong import (
+    answers,
+    later_answers,
+    matrix_answers,
+    own_engine_answers,
+    simulator_answers,
+)
 
 pytestmark = pytest.mark.usefixtures("smaller_cases")
 EXERCISES = known()
-WRONG = answers.WRONG | later_answers.WRONG | own_engine_answers.WRONG | matrix_answers.WRONG
+WRONG = (
+    answers.WRONG
+    | later_answers.WRONG
+    | own_engine_answers.WRONG
+    | matrix_answers.WRONG
+    | simulator_answers.WRONG
+)
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
 TOO_LONG = "took too long"
@@ -31,7 +43,7 @@ PREDICTIONS = sorted(
 )
 SLOW = (
     *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
-    *("dual_tensor", "gradients", "agrees"),
+    *("dual_tensor", "gradients", "agrees", "schedule", "sweep"),
 )
 """Their cases are large: one wrong answer of each is tried in every run, the others in the whole
 suite.
