@@ -17,6 +17,7 @@ import numpy as np
 
 import minigrad as mg
 
+from .exercises import own_engine
 from .svg import Picture, Point
 
 FOLDER = Path(__file__).parent / "figures"
@@ -849,6 +850,143 @@ def layers() -> Picture:
     return p
 
 
+UNITS = 8
+"""Of the equilibrium layer of lesson 19."""
+
+
+def _equilibrium(points: np.ndarray, labels: np.ndarray, steps: int) -> list[np.ndarray]:
+    """The parameters W, U, b, v of the equilibrium layer of lesson 19, trained as there."""
+    rng, n, rate = np.random.default_rng(3), labels.size, 0.1 / labels.size
+    w, u, b = (rng.normal(size=(UNITS, n)) for n in (UNITS, 2, 1))
+    w, v = w / UNITS, np.zeros((1, UNITS))
+    for _ in range(steps):
+        z = _settled(lambda z, w=w, c=u @ points + b: np.tanh(w @ z + c), np.zeros((UNITS, n)))
+        slope = 1 - z**2
+        sent = 2 * (v @ z - labels)
+        back = lambda t, w=w, slope=slope, g=v.T @ sent: w.T @ (slope * t) + g
+        delta = slope * _settled(back, np.zeros((UNITS, n)))
+        w, u = w - rate * delta @ z.T, u - rate * delta @ points.T
+        b, v = b - rate * delta.sum(1, keepdims=True), v - rate * sent @ z.T
+        w *= min(1.0, 0.9 / np.linalg.norm(w, 2))
+    return [w, u, b, v]
+
+
+def _kept_by_rounds(w: np.ndarray, c: np.ndarray, rounds: int) -> list[float]:
+    """How many numbers the results of operations hold in the student's engine, after each round of
+    the layer that is unrolled.
+    """
+    weight, constant = own_engine.Tensor(w), own_engine.Tensor(c)
+    z, counts = own_engine.Tensor(np.zeros(c.shape)), [0.0]
+    for _ in range(rounds):
+        z = own_engine.made_of("tanh", np.tanh)(weight @ z + constant)
+        every = own_engine.topological_order(z)
+        counts.append(float(sum(node.value.size for node in every if node.parents)))
+    return counts
+
+
+def _settled(step: Callable[[np.ndarray], np.ndarray], z: np.ndarray) -> np.ndarray:
+    """The fixed point of a step, by repeating it."""
+    change = 1.0
+    while change > 1e-10:
+        new = step(z)
+        change, z = float(np.max(np.abs(new - z))), new
+    return z
+
+
+def equilibrium() -> Picture:
+    """The border that the equilibrium layer of lesson 19 draws between two moons; and the numbers
+    that an engine keeps for it, over the rounds of an unrolled loop and for a fixed point.
+    """
+    p = Picture(
+        640,
+        240,
+        "Left: points of two moons and a curved border between them. Right: what is kept grows with"
+        " each round of an unrolled loop; for a fixed point it is a flat line",
+    )
+    rng, n = np.random.default_rng(0), 75
+    t = math.pi * rng.random((2, n))
+    moons = [[np.cos(t[0]), np.sin(t[0])], [1 - np.cos(t[1]), 0.5 - np.sin(t[1])]]
+    points = np.hstack(moons) + 0.1 * rng.normal(size=(2, 2 * n))
+    labels = np.repeat([[1.0, -1.0]], n, axis=1)
+    w, u, b, v = _equilibrium(points, labels, 150)
+    place = lambda x, y: (30 + 62 * (x + 1.5), 205 - 62 * (y + 1.0))
+    xs, ys = np.linspace(-1.5, 2.5, 61), np.linspace(-1.0, 1.6, 40)
+    grid = np.array(np.meshgrid(xs, ys)).reshape(2, -1)
+    z = _settled(lambda z: np.tanh(w @ z + u @ grid + b), np.zeros((UNITS, grid.shape[1])))
+    for a, c in _contour((v @ z).reshape(ys.size, xs.size), xs, ys):
+        p.line([place(*a), place(*c)])
+    for (x, y), label in zip(points.T, labels[0], strict=True):
+        p.dot(*place(x, y), 2.6, "value" if label > 0 else "adjoint")
+    p.say(155, 226, "a network of infinite depth, trained", "dim", 11)
+    flat, most = UNITS * 2 * n, _kept_by_rounds(w, u @ points + b, 60)
+    frame = ((0.0, 0.0), (60.0, most[-1]), (360.0, 195.0), (600.0, 30.0))
+    p.line([(360, 30), (360, 195), (600, 195)], "axis")
+    _curve(p, [(float(k), count) for k, count in enumerate(most)], frame, "adjoint")
+    _curve(p, [(0.0, flat), (60.0, flat)], frame, "value")
+    p.say(545, 50, f"unrolled: {most[-1]:,.0f} numbers", "adjoint right", 11)
+    p.say(596, 182, f"fixed point: {flat} numbers", "value right", 11)
+    p.say(366, 24, "kept for the backward pass", "left dim", 11)
+    p.say(480, 226, "rounds of the search, up to 60", "dim", 11)
+    return p
+
+
+def _contour(values: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> list[tuple[Point, Point]]:
+    """Where values on a grid change their sign: a short line in each cell in which they do."""
+    found = []
+    for i in range(ys.size - 1):
+        for j in range(xs.size - 1):
+            corners = [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
+            ends: list[Point] = []
+            for one, other in zip(corners, corners[1:] + corners[:1], strict=True):
+                first, second = values[one], values[other]
+                if (first > 0) != (second > 0):
+                    share = first / (first - second)
+                    ends.append((
+                        float(xs[one[1]] + share * (xs[other[1]] - xs[one[1]])),
+                        float(ys[one[0]] + share * (ys[other[0]] - ys[one[0]])),
+                    ))  # fmt: skip
+            found += list(zip(ends[::2], ends[1::2], strict=True))
+    return found
+
+
+def rounds() -> Picture:
+    """An unrolled loop as a row of steps with kept values; a fixed point as one step with two
+    loops, one for z and one for its adjoint.
+    """
+    p = Picture(
+        640,
+        240,
+        "Above: five steps in a row, each keeping its values. Below: one step; forward, z goes"
+        " round in it, and backward the adjoint",
+    )
+    p.say(20, 24, "unrolled", "left bold")
+    for i in range(5):
+        x = 70 + 105 * i
+        p.box(x, 40, 62, 34, "value", 8)
+        p.say(x + 31, 62, "f", "bold")
+        p.arrow((x - 38, 50), (x - 4, 50), "value")
+        p.arrow((x - 4, 66), (x - 38, 66), "adjoint")
+        p.box(x + 14, 84, 34, 14, "yellow")
+        p.say(x + 31, 95, "kept", "yellow", 10)
+    p.arrow((557, 50), (591, 50), "value")
+    p.arrow((591, 66), (557, 66), "adjoint")
+    p.say(606, 62, "z", "bold")
+    p.say(22, 62, "z₀", "bold")
+    p.say(20, 140, "a fixed point", "left bold")
+    for x, style, name, said in (
+        (150.0, "value", "z", "forward: z goes round until it settles"),
+        (430.0, "adjoint", "λ", "backward: λ goes round in the last f"),
+    ):
+        p.box(x, 160, 62, 34, "value", 8)
+        p.say(x + 31, 182, "f", "bold")
+        p.arrow((x + 62, 170), (x + 2, 158), style, -42)
+        p.say(x + 31, 138, name, f"{style} bold")
+        p.say(x + 31, 226, said, "dim", 11)
+    p.box(444, 202, 34, 14, "yellow")
+    p.say(461, 213, "kept", "yellow", 10)
+    return p
+
+
 def _midpoint(rates: Callable[..., mg.Tensor], s: mg.Tensor, h: float, *inputs: Any) -> mg.Tensor:
     return s + h * rates(s + h / 2 * rates(s, *inputs), *inputs)
 
@@ -1123,6 +1261,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "15_gpu_queue": queue,
     "16_matrix_calculus": ellipse,
     "16_matrix_calculus_layers": layers,
+    "19_fixed_points": equilibrium,
+    "19_fixed_points_graphs": rounds,
     "20_through_a_simulator": simulated,
     "20_through_a_simulator_schedule": revolve,
     "bug_zoo": zoo,

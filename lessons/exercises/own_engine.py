@@ -372,6 +372,67 @@ def own_rule(answers, call, kind, inputs, passes):
     }
 
 
+# --------------------------------------------------------------------------------- fixed points
+
+ROUNDS = 3_000
+"""So often a step may run for one fixed point. The slowest case needs about a tenth of it."""
+
+
+def settled(answers, call, matrix, g, allowed):
+    """settle(pull, g) for pull(u) = matrixᵀ u, which may be called so many times."""
+    calls = 0
+
+    def pull(u):
+        nonlocal calls
+        calls += 1
+        if calls > allowed:
+            raise RuntimeError(
+                f"`pull` was called more than {allowed} times, and a third of that is enough: stop"
+                " as soon as u has settled"
+            )
+        return matrix.T @ u
+
+    return answers[call](pull, np.array(g))
+
+
+def at_rest(answers, call, start, inputs, rows, after, passes):
+    """fixed_point(step, start, *inputs), the step being some rows of z and the inputs, and then
+    some rows of its result y: value, gradients by the inputs, nodes that are kept, and the runs of
+    the step in all reverse passes.
+    """
+    engine, runs = lent(answers), 0
+
+    def step(*given):
+        nonlocal runs
+        runs += 1
+        if runs > ROUNDS:
+            raise RuntimeError(f"`step` ran more than {ROUNDS} times: a loop does not stop")
+        if len(given) != 1 + len(inputs):
+            raise TypeError(
+                f"`step` was given {len(given)} argument(s); it takes z and {len(inputs)} input(s)"
+            )
+        if not all(isinstance(node, engine["Tensor"]) for node in given):
+            raise TypeError("`step` was given an array; it takes Tensors and returns one")
+        return built(dict(zip(["z", *inputs], given, strict=True)), rows)[rows[-1][0]]
+
+    leaves = leaves_of(engine, inputs)
+    y = answers[call](step, np.array(start), *leaves.values())
+    if y is None:
+        return None
+    if not hasattr(y, "parents"):
+        raise TypeError(f"`{call}` gave a {type(y).__name__}; it should give a Tensor")
+    output = built({**leaves, "y": y}, after)[after[-1][0]]
+    order, before = engine["topological_order"](output), runs
+    for _ in range(passes):
+        found = engine["gradients"](order, list(leaves.values()))
+    return {
+        "value": float(array(output)),
+        "gradients": {name: array(g) for name, g in zip(leaves, found, strict=True)},
+        "nodes": len(order),
+        "back": runs - before,
+    }
+
+
 # ----------------------------------------------------------------------------- a check of gradients
 
 IN_NUMPY = {

@@ -16,6 +16,7 @@ from tests.helpers.tables import in_one_test
 
 from .wrong import (
     answers,
+    fixed_point_answers,
     later_answers,
     matrix_answers,
     own_engine_answers,
@@ -29,6 +30,7 @@ WRONG = (
     | later_answers.WRONG
     | own_engine_answers.WRONG
     | matrix_answers.WRONG
+    | fixed_point_answers.WRONG
     | simulator_answers.WRONG
 )
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
@@ -43,7 +45,7 @@ PREDICTIONS = sorted(
 )
 SLOW = (
     *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
-    *("dual_tensor", "gradients", "agrees", "schedule", "sweep"),
+    *("dual_tensor", "gradients", "agrees", "schedule", "sweep", "fixed_point"),
 )
 """Their cases are large: one wrong answer of each is tried in every run, the others in the whole
 suite.
