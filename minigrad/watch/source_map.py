@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -221,15 +222,11 @@ def definition_of(code: CodeType) -> tuple[list[str], Function] | None:
     such file, or the file says something else.
     """
     try:
-        lines, _ = inspect.findsource(code)
-        tree = _parsed("".join(lines))
+        lines = _lines_around(code)
+        definitions = _definitions("".join(lines))
     except (OSError, TypeError, IndexError, SyntaxError, ValueError, RecursionError):
         return None
-    candidates = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, Function) and _first_line(n) == code.co_firstlineno and _fits(n, code)
-    ]
+    candidates = [n for n in definitions.get(code.co_firstlineno, ()) if _fits(n, code)]
     if (
         len(candidates) > 1
     ):  # several lambdas on one line: the one whose body holds the code's instructions
@@ -259,9 +256,24 @@ def _contains(node: ast.expr, found: Any) -> bool:
     return start <= (found[0], found[2]) and (found[1], found[3]) <= end
 
 
+def _lines_around(code: CodeType) -> list[str]:
+    """The lines of the file or cell that `code` came from; none for other text. Raises OSError."""
+    file = code.co_filename
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if not lines and not file.startswith("<"):  # inspect looks at every module that is loaded
+        lines, _ = inspect.findsource(code)
+    return lines
+
+
 @functools.lru_cache(maxsize=8)
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+def _definitions(text: str) -> dict[int, list[Function]]:
+    """The functions of a source text by the line that each begins on."""
+    found: dict[int, list[Function]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, Function):
+            found.setdefault(_first_line(node), []).append(node)
+    return found
 
 
 def _first_line(definition: Function) -> int:

@@ -93,7 +93,7 @@ def test_gradient_of_det_at_singular_matrices(matrix) -> None:
     )
 
 
-def test_equal_eigenvalues() -> None:
+def test_equal_eigenvalues_have_a_derivative_of_their_sum_alone() -> None:
     """Their sum has a derivative; single eigenvectors have none, and the gradient does not
     pretend.
     """

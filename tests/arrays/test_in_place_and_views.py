@@ -43,7 +43,7 @@ CHANGES = {
 @in_one_test
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("of_view", [False, True])
-def test_in_place(torch, name: str, of_view: bool) -> None:
+def test_an_in_place_method_agrees_with_pytorch(torch, name: str, of_view: bool) -> None:
     """The changed tensor, its base, and the gradients to what it held and to what was written."""
     results = []
     for m in (mg, torch):

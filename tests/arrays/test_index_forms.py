@@ -113,7 +113,7 @@ def compare(torch, seeds):
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-def test_random_indices(torch):
+def test_random_index_forms_agree_with_pytorch(torch):
     compare(torch, range(400))
 
 

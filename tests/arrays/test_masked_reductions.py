@@ -139,7 +139,7 @@ def test_derivatives_pass_gradcheck(name: str) -> None:
     np.testing.assert_allclose(batched.detach().numpy(), function(x).detach().numpy(), rtol=1e-13)
 
 
-def test_nothing_counts() -> None:
+def test_where_nothing_counts_each_reduction_has_its_identity() -> None:
     x, none = mg.tensor([1.0, 2.0]), mg.tensor([False, False])
     assert [
         getattr(masked, name)(x, mask=none).item()

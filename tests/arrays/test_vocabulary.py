@@ -307,7 +307,7 @@ def test_values_and_gradients_agree_with_pytorch(torch, name):
 
 
 @pytest.mark.oracle
-def test_full_factors(torch):
+def test_full_factors_are_orthonormal_and_rebuild_the_matrix(torch):
     """The further columns are some orthonormal ones, so what must agree is what they are for."""
     for array in (TALL, TALL.mT.copy(), BATCH):
         x = mg.tensor(array)

@@ -201,7 +201,7 @@ def test_two_calls_of_one_module_before_backward():
     assert mg.isfinite(x.grad).all()
 
 
-def test_partial_passes():
+def test_passes_through_one_result_of_a_checkpoint_are_right():
     x, w = (mg.ones(3, dtype=F64, requires_grad=True) for _ in range(2))
     a, b = checkpoint(lambda x: (x.sin() * w, (x * w).exp()), x)
     (ga,) = mg.autograd.grad(a.sum(), w, retain_graph=True)

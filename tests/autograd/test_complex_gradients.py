@@ -58,7 +58,7 @@ def test_gradient_descent_finds_a_complex_root() -> None:
 
 
 @pytest.mark.parametrize("dtype", [mg.complex64, mg.complex128])
-def test_dtypes_stay(dtype) -> None:
+def test_gradients_have_the_dtypes_of_their_leaves(dtype) -> None:
     real = mg.float32 if dtype == mg.complex64 else mg.float64
     z, x = leaf(1 + 2j, dtype=dtype), mg.tensor([0.5], dtype=real, requires_grad=True)
     y = (z * x).exp().abs()
@@ -128,7 +128,7 @@ def test_gradients_of_gradients() -> None:
     assert gradgradcheck(f, (z, w), check_fwd_over_rev=True, check_rev_over_fwd=True)
 
 
-def test_third_derivative() -> None:
+def test_the_third_derivative_of_a_holomorphic_function_is_right() -> None:
     z = mg.tensor(0.3 + 0.7j, dtype=mg.complex128)
     step = lambda f: lambda z: mg.func.jvp(f, (z,), (mg.ones_like(z),))[1]
     third = step(step(step(lambda z: z**3 * z.exp())))(z)
@@ -311,7 +311,7 @@ def test_views_of_strided_memory() -> None:
     )
 
 
-def test_views_misused() -> None:
+def test_complex_views_of_unfit_tensors_are_refused() -> None:
     with pytest.raises(DTypeError, match="view_as_real: needs a complex tensor"):
         mg.view_as_real(mg.ones(2))
     with pytest.raises(DTypeError, match="view_as_complex: needs float32 or float64"):

@@ -286,7 +286,7 @@ def test_integers_cannot_require_grad(m):
         m.tensor([1]).requires_grad_()
 
 
-def test_no_grad(m):
+def test_no_grad_works_as_documented(m):
     x = m.tensor([1.0], requires_grad=True)
     with m.no_grad():
         y = x * 2
@@ -303,7 +303,7 @@ def test_no_grad(m):
     assert not twice(x).requires_grad and not thrice(x).requires_grad and (x * 2).requires_grad
 
 
-def test_enable_grad(m):
+def test_enable_grad_works_as_documented(m):
     x = m.tensor([1.0], requires_grad=True)
     with m.no_grad(), m.enable_grad():
         y = x * 2
@@ -482,7 +482,7 @@ def test_detach_in_place(m):
         (x * 2)[0:1].detach_()
 
 
-def test_register_hook(m):
+def test_register_hook_works_as_documented(m):
     v = m.tensor([0.0, 0.0, 0.0], requires_grad=True)
     h = v.register_hook(lambda grad: grad * 2)
     v.backward(m.tensor([1.0, 2.0, 3.0]))
@@ -492,7 +492,7 @@ def test_register_hook(m):
     assert v.grad.tolist() == [3, 6, 9]
 
 
-def test_retain_grad(m):
+def test_retain_grad_works_as_documented(m):
     x = m.ones(2, requires_grad=True)
     y = x * 2
     y.retain_grad()
@@ -560,7 +560,7 @@ def test_everything_on_the_context(m):
     assert seen == {"needs": (True, False, False, False), "g_order": None, "nothing": None}
 
 
-def test_mark_dirty(m):
+def test_mark_dirty_works_as_documented(m):
     class Double(m.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -700,7 +700,7 @@ def test_export_chrome_trace(tmp_path):
     )
 
 
-def test_emit_nvtx():
+def test_emit_nvtx_works_as_documented():
     x = mg.ones(2, requires_grad=True)
     with mg.autograd.profiler.emit_nvtx(enabled=False, record_shapes=True):
         (x * 2).sum().backward()

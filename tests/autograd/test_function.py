@@ -212,7 +212,7 @@ def test_calling_a_function_is_not_instantiating_it() -> None:
         Exp()
 
 
-def test_missing_methods() -> None:
+def test_a_missing_method_is_named_when_it_is_needed() -> None:
     with pytest.raises(NotImplementedError, match="forward"):
         type("Nothing", (Function,), {}).apply(leaf(1.0))
     with pytest.raises(
@@ -394,7 +394,7 @@ def two_backward(ctx, g, h):
 Powers = function(two_outputs, two_backward, "Powers")
 
 
-def test_several_outputs() -> None:
+def test_several_outputs_share_a_node_and_add_their_gradients() -> None:
     x = leaf(2.0)
     a, b = Powers.apply(x)
     assert a.grad_fn.name() == b.grad_fn.name() == "PowersBackward"
@@ -576,7 +576,7 @@ def overwrite(ctx, x, *_):
 Twice = function(overwrite, lambda ctx, g, *_: g * 2, "Twice")
 
 
-def test_mark_dirty() -> None:
+def test_a_dirty_input_is_the_output_with_a_new_history() -> None:
     x = leaf(1.0, 2.0)
     b = x * 3
     out = Twice.apply(b)
@@ -781,7 +781,7 @@ def test_double_backward_through_saved_inputs_and_outputs() -> None:
         assert gradgradcheck(f.apply, inputs, gen_non_contig_grad_outputs=True), f
 
 
-def test_triple_backward() -> None:
+def test_backward_can_be_differentiated_three_times() -> None:
     x = leaf(2.0)
     a, b = Powers.apply(x)
     (first,) = grad((a + b).sum(), x, create_graph=True)
@@ -828,7 +828,7 @@ def test_saved_output_of_several_is_the_same_place_in_the_graph() -> None:
     assert (by_a.tolist(), hooked) == ([1.0], [[1.0]])
 
 
-def test_once_differentiable() -> None:
+def test_a_rule_that_is_once_differentiable_refuses_a_second_time() -> None:
     class Sine(Function):
         @staticmethod
         def forward(ctx, x):
@@ -899,7 +899,7 @@ class Scaled(Function):
         return t * ctx.saved_tensors[0]
 
 
-def test_setup_context() -> None:
+def test_a_rule_with_setup_context_passes_gradcheck() -> None:
     x = leaf(0.5, -0.5)
     assert gradcheck(Scaled.apply, x, check_forward_ad=True)
     assert gradgradcheck(
@@ -1073,7 +1073,7 @@ def test_gradients_without_create_graph_have_no_history_in_forward_over_reverse(
 # --------------------------------------------------------------------------------------------- vmap
 
 
-def test_inside_vmap() -> None:
+def test_functions_work_inside_vmap() -> None:
     x, w = mg.randn(5, 3, dtype=mg.float64), mg.randn(3, dtype=mg.float64).requires_grad_()
     y = mg.func.vmap(lambda row: Mul.apply(row, w).sum())(x)
     np.testing.assert_allclose(y.detach().numpy(), x.numpy() @ w.detach().numpy())

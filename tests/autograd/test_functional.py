@@ -552,7 +552,7 @@ def test_functions_of_one_number_only():
     same(F.hessian(lambda x: (x**2).sum(0, keepdim=True), x), 2 * mg.eye(3, dtype=mg.float64))
 
 
-def test_unknown_strategies():
+def test_unknown_strategies_are_refused():
     x = normal(3)
     with pytest.raises(ValueError, match="'reverse-mode', 'forward-mode', 'auto', got 'both'"):
         F.jacobian(lambda x: x, x, strategy="both")

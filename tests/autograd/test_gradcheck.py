@@ -81,7 +81,7 @@ def test_real_functions_of_several_arguments_and_outputs() -> None:
         lambda z: (z * z.conj()).real.sum(),
     ],
 )
-def test_complex_functions(f) -> None:
+def test_complex_functions_pass_in_every_mode(f) -> None:
     z = imaginary(3)
     assert gradcheck(f, z, check_forward_ad=True)
     assert gradcheck(f, z, fast_mode=True)
@@ -95,7 +95,7 @@ def test_complex_and_real_arguments_together() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0), (2, 1, 2)])
-def test_all_shapes(shape) -> None:
+def test_arrays_of_all_shapes_pass(shape) -> None:
     assert gradcheck(lambda x: x.exp(), real(*shape), check_forward_ad=True)
     assert gradgradcheck(lambda x: x.exp(), real(*shape), gen_non_contig_grad_outputs=True)
 
@@ -221,7 +221,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_mistake(name) -> None:
+def test_each_planted_mistake_is_found(name) -> None:
     f, inputs, message = PLANTED[name]
     with pytest.raises(GradcheckError, match=re.compile(message, re.DOTALL)):
         gradcheck(f, inputs)
@@ -247,7 +247,7 @@ def test_planted_forward_mode_mistake() -> None:
         gradcheck(g, imaginary(3), check_forward_ad=True, check_backward_ad=False)
 
 
-def test_planted_randomness() -> None:
+def test_a_random_gradient_is_found_unless_it_is_tolerated() -> None:
     noise = np.random.default_rng(0)
     f = function(lambda ctx, x: x * 1, lambda ctx, g: g + 1e-9 * noise.standard_normal() * g)
     with pytest.raises(
@@ -290,7 +290,7 @@ def test_planted_undefined_gradients() -> None:
     assert gradcheck(careful, real(2))
 
 
-def test_planted_dtype() -> None:
+def test_a_gradient_of_the_wrong_dtype_is_found_where_asked_for() -> None:
     f = function(lambda ctx, x: x * 2, lambda ctx, g: g.to(mg.float32) * 2)
     assert gradcheck(f, real(2))  # the engine casts it
     with pytest.raises(
@@ -425,7 +425,7 @@ def test_single_precision_passes_with_tolerances_of_its_own(dtype) -> None:
 
 
 @pytest.mark.parametrize("layout", ["expanded", "sliding windows"])
-def test_overlapping_memory(layout) -> None:
+def test_inputs_that_overlap_themselves_are_refused(layout) -> None:
     if layout == "expanded":
         x = mg.ones(1, dtype=mg.float64).expand(3).detach().requires_grad_()
     else:

@@ -269,7 +269,7 @@ DEEP = pytest.mark.whole
         for f in FUNCTIONS
     ],
 )
-def test_all_nestings(function, depth):
+def test_every_nesting_with_derivatives_gives_the_same_numbers(function, depth):
     """Every order of depth transforms: numerically right to depth 2, and at depth 3 the same
     with forward and reverse mode exchanged.
     """
@@ -446,7 +446,7 @@ def test_in_dims_and_out_dims(dim):
     equal(vmap(lambda r: r.sum(0), in_dims=dim)(x), mg.stack([m.sum(0) for m in moved]))
 
 
-def test_nested_structures():
+def test_structures_of_tensors_are_mapped_over():
     """Tuples, lists and dicts in and out, an entry of in_dims for a whole part."""
     args = {"w": normal(4, 3), "b": normal(3)}
     xs = [normal(4), normal(2, 4)]
@@ -517,7 +517,7 @@ def test_chunks_give_the_results_of_the_whole(chunk):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
-def test_dtypes_stay(dtype):
+def test_a_number_of_each_example_promotes_as_a_0d_tensor(dtype):
     """One number per example counts as a 0-d tensor in type promotion, though the batch is an
     array.
     """
@@ -852,7 +852,7 @@ def test_one_python_value_of_many_is_an_error():
             vmap(lambda v, ask=ask: mg.as_tensor(ask(v)))(x)
 
 
-def test_wrong_dimensions():
+def test_wrong_dimensions_are_refused_by_input():
     x, y = normal(3, 2), normal(4, 2)
     with pytest.raises(ValueError, match=r"one size, got 3 .*, 4"):
         vmap(lambda a, b: a)(x, y)

@@ -221,7 +221,7 @@ def test_a_pair_reports_this_pass_and_grad_the_sum():
     assert p is x and g.item() == 5 and x.grad.item() == 8
 
 
-def test_stores_grad():
+def test_gradients_are_stored_where_stores_grad_says_so():
     x = mg.Tensor(np.ones(2, np.float32), requires_grad=True, stores_grad=False)
     y = mg.Tensor(np.ones(2, np.float32), stores_grad=True)  # implies requires_grad
     assert y.requires_grad and y.stores_grad and x.requires_grad and not x.stores_grad

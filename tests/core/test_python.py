@@ -483,7 +483,7 @@ def test_copies_keep_dtype_shape_and_values(dtype):
             assert (y.dtype, y.shape, y.tolist()) == (x.dtype, x.shape, x.tolist())
 
 
-def test_float16_throughout():
+def test_float16_is_kept_in_both_modes():
     x = mg.tensor([1.0, 2.0], dtype=mg.float16, requires_grad=True)
     y = ((x * 2 + 1).sin() / 3).sum()
     y.backward()

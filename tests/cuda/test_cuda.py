@@ -361,7 +361,7 @@ def test_a_number_gets_memory_that_can_be_shared():
 
 
 @pytest.mark.oracle
-def test_with_pytorch(torch):
+def test_arrays_are_shared_with_pytorch_by_dlpack(torch):
     theirs = torch.zeros(2, 3)
     ours = mg.from_dlpack(theirs)
     ours += 1

@@ -134,7 +134,7 @@ def loaded(loader):
     [(7, 3, False, [3, 3, 1]), (7, 3, True, [3, 3]), (6, 3, False, [3, 3]),
                                                           (2, 3, False, [2]), (2, 3, True, []),
                                                           (0, 3, False, [])])  # fmt: skip
-def test_batch_sizes(n, size, drop, sizes):
+def test_batches_have_the_sizes_that_were_asked_for(n, size, drop, sizes):
     for shuffle in (False, True):
         loader = DataLoader(TensorDataset(mg.arange(n)), size, shuffle, seed=0, drop_last=drop)
         assert [len(batch) for (batch,) in loader] == sizes and len(loader) == len(sizes)
@@ -309,7 +309,7 @@ def test_points_in_the_disc_are_labelled_by_their_radius():
     )
 
 
-def test_two_moons():
+def test_the_two_moons_lie_on_their_arcs():
     x, label = (t.numpy() for t in two_moons(101, seed=1, noise=0.0).tensors)
     assert (
         x.dtype == np.float32

@@ -149,7 +149,7 @@ def test_arguments_may_be_numbers_and_arrays():
     close(jacrev(lambda x: x**2)(np.array([1.0, 3.0])), mg.tensor(np.diag([2.0, 6.0])))
 
 
-def test_complex_derivatives():
+def test_complex_products_have_values_and_jacobians_are_refused():
     """Products and gradients of real losses, but no Jacobian of complex tensors (as in PyTorch)."""
     z = normal(3, dtype="complex128")
     f = lambda z: z**2 + z.exp()

@@ -103,7 +103,7 @@ def test_the_graph_computes_the_value(case: Case, known: bool) -> None:
 @in_one_test
 @KNOWN
 @each([c for c in SMOOTH if c.complex and c.real])
-def test_complex_gradient(case: Case, known: bool) -> None:
+def test_complex_gradients_of_the_graph_agree_with_eager(case: Case, known: bool) -> None:
     compare_gradients(case, known, "complex128")
 
 
@@ -159,7 +159,7 @@ def test_the_graph_of_the_tangent_agrees_with_eager(case: Case, known: bool) -> 
 @in_one_test
 @KNOWN
 @each([c for c in SMOOTH if c.real])
-def test_second_derivative(case: Case, known: bool) -> None:
+def test_second_derivatives_of_the_graph_agree_with_eager(case: Case, known: bool) -> None:
     """Gradients of gradients: H·w, and forward mode through the gradient."""
     arrays = case.inputs("float64")
     wanted = case.differentiable()

@@ -244,7 +244,7 @@ def test_what_is_fed():
         (lambda x, y: [1.0], TypeError, "feed_dict is a dict"),
     ],
 )
-def test_feeding_mistakes(feeds, error, words):
+def test_a_wrong_feed_is_refused_with_the_reason(feeds, error, words):
     x, y = Variable("x", (3,), "float64"), Variable("y")
     with pytest.raises(error, match=words):
         Executor([x * y]).run(feeds(x, y))
@@ -619,7 +619,7 @@ def test_deep_graphs_need_no_recursion(shape, n):
         gc.enable()
 
 
-def test_wide_graphs():
+def test_graphs_of_thousands_of_inputs_and_uses_are_differentiated():
     """A node with very many inputs, and a variable with very many uses."""
     x = Variable("x", (2,), "float64")
     y = mg.cat([x * i for i in range(3000)]).sum()

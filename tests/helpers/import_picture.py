@@ -13,7 +13,8 @@ import sys
 from html import escape
 from pathlib import Path
 
-from tests.repository.test_repository import imports, modules, unit
+from tests.helpers.layers import unit
+from tests.helpers.source_tree import imports, modules, package_of, text_of
 
 OUT = Path(__file__).resolve().parents[2] / "minigrad" / "design" / "0001-imports.svg"
 LEFT_OUT = {
@@ -42,16 +43,14 @@ def box_width(unit: str) -> int:
 
 
 def needs() -> dict[str, set[str]]:
-    """For each row entry of the layers (tests/repository/test_repository.py) the entries that it
-    imports.
-    """
+    """For each row entry of the layers (tests/helpers/layers.py) the entries that it imports."""
     found: dict[str, set[str]] = {}
-    for path, name, package in modules():
+    for name in modules():
         wanted = found.setdefault(unit(name), set())
         wanted.update(
-            unit(other)
-            for other, _ in imports(path.read_text(encoding="utf-8"), package)
-            if other.startswith("minigrad")
+            unit(other.module)
+            for other in imports(text_of(name), package_of(name))
+            if other.module.startswith("minigrad")
         )
     return {
         own: wanted & set(found) - LEFT_OUT - {own}

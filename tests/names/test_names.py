@@ -20,7 +20,7 @@ def m(request):
     return mg if request.param == "minigrad" else request.getfixturevalue("torch")
 
 
-def test_making_tensors(m):
+def test_functions_that_make_tensors_are_pytorchs(m):
     assert tuple(m.empty(2, 3).shape) == (2, 3) and m.empty((0,), dtype=m.int64).dtype == m.int64
     assert (
         m.empty(2, requires_grad=True).is_leaf
@@ -74,7 +74,7 @@ def test_making_tensors_like_this_one(m):
     assert x.new_ones(2, requires_grad=True).is_leaf
 
 
-def test_random_numbers(m):
+def test_the_state_of_random_numbers_is_set_and_restored(m):
     m.manual_seed(3)
     first, state = m.rand(3).tolist(), m.get_rng_state()
     again = m.rand(2).tolist()
@@ -302,7 +302,7 @@ def test_shapes_are_not_changed_in_place(name):
         getattr(mg.ones(2, 2).detach(), name)(0, 1)
 
 
-def test_assert_close(m):
+def test_assert_close_passes_and_fails_as_pytorchs(m):
     close = m.testing.assert_close
     close(m.tensor([1.0, 2.0]), m.tensor([1.0, 2.000001]))
     close((m.ones(2), [m.zeros(1)]), (m.ones(2), [m.zeros(1)]))

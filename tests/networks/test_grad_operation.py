@@ -199,7 +199,7 @@ def test_other_inputs_than_tensors_pass_through():
     [lambda x: x**4, lambda x: mg.sin(x) * mg.exp(x), lambda x: 1 / x],
     ids=["power", "product", "quotient"],
 )
-def test_it_nests(f):
+def test_grad_operations_nest_to_third_derivatives(f):
     grad = GradOperation()
     x = tensor(0.7)
     third = grad(grad(grad(f)))(x).item()

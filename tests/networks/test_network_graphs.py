@@ -96,7 +96,7 @@ def test_the_backward_network_computes_the_gradient():
 
 
 @pytest.mark.parametrize(("order", "expected"), [(1, 32.0), (2, 48.0), (3, 48.0)])
-def test_higher_orders(order, expected):
+def test_networks_of_higher_orders_have_the_derivatives(order, expected):
     network = backward_network(lambda x: x**4, 2.0, order=order)
     assert float(network[network.outputs[-1]].value) == expected
     assert {n.role for n in network} == {

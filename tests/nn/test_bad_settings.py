@@ -161,7 +161,7 @@ def test_an_empty_batch_moves_no_running_statistics(shape: tuple[int, ...]) -> N
 
 @pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "huber_loss"])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_weighted_losses(loss: str, reduction: str) -> None:
+def test_weighted_losses_agree_with_pytorch(loss: str, reduction: str) -> None:
     x, t, w = normal(2, 3), normal(2, 3, seed=1), abs(normal(2, 3, seed=2))
     agree(
         torch,

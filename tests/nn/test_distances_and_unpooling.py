@@ -233,7 +233,7 @@ pixel.
 @in_one_test
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CASES)
-def test_against_pytorch(torch, name):
+def test_each_function_agrees_with_pytorch(torch, name):
     run, *arrays = CASES[name]
     agree(
         torch,
@@ -334,7 +334,7 @@ BAGS = {
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("name", BAGS)
-def test_bags_compose(name, mode):
+def test_bags_of_embeddings_work_in_every_mode_and_batch(name, mode):
     """Forward mode, second derivatives, batches of weights and of indices, recorded and static:
     all agree with one call.
     """
@@ -449,7 +449,7 @@ INPLACE = (
 
 
 @pytest.mark.parametrize("name", INPLACE)
-def test_in_place(name):
+def test_an_in_place_activation_writes_into_its_operand(name):
     leaf = mg.tensor(normal(3, 4), requires_grad=True)
     want = getattr(F, name)(leaf)
     (grad,) = mg.autograd.grad(want.sum(), leaf)

@@ -81,7 +81,7 @@ def test_activations_agree_with_pytorch(torch, name: str) -> None:
 
 
 @pytest.mark.oracle
-def test_more_activations(torch) -> None:
+def test_activations_with_settings_agree_with_pytorch(torch) -> None:
     agree(torch, lambda F, x: F.gelu(x, approximate="tanh"), normal(5, 7))
     agree(torch, lambda F, x: F.glu(x, 1), normal(5, 6))
     agree(torch, lambda F, x: F.threshold(x, 0.5, -2.0), CORNERS)
@@ -166,7 +166,7 @@ def test_embeddings_agree_with_pytorch(torch) -> None:
     agree(torch, lambda F, i: F.one_hot(i), index)
 
 
-def test_embedding_mistakes() -> None:
+def test_a_wrong_embedding_is_refused() -> None:
     weight = mg.zeros(5, 3)
     for index in ([5], [-1]):
         with pytest.raises(IndexError, match="embedding"):
@@ -201,7 +201,9 @@ def test_normalisations_agree_with_pytorch(torch) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (2, 3, 4, 5)])
 @pytest.mark.parametrize("training", [True, False])
-def test_batch_norm(torch, shape: tuple[int, ...], training: bool) -> None:
+def test_batch_norm_and_its_statistics_agree_with_pytorch(
+    torch, shape: tuple[int, ...], training: bool
+) -> None:
     """Biased variance in the normalisation, unbiased in the running one; the running ones are
     constants to the derivative.
     """
@@ -290,7 +292,9 @@ def test_convolution_of_other_shapes(torch) -> None:
         (2, 1, 0, 2, 2),
     ],
 )
-def test_transposed_convolution(torch, stride, padding, extra, dilation, groups) -> None:
+def test_transposed_convolution_agrees_with_pytorch(
+    torch, stride, padding, extra, dilation, groups
+) -> None:
     for axes, size, kernel in ((1, (8,), (4,)), (2, (5, 6), (3, 4))):
         agree(
             torch,
@@ -333,7 +337,7 @@ def test_both_forms_of_convolution_agree(seed: int, monkeypatch) -> None:
         np.testing.assert_allclose(fast, plain, atol=1e-12)
 
 
-def test_convolution_mistakes() -> None:
+def test_a_wrong_convolution_is_refused() -> None:
     x = mg.zeros(1, 3, 5, 5)
     with pytest.raises(ShapeError, match=r"conv2d.*channels"):
         F.conv2d(x, mg.zeros(4, 2, 3, 3))
@@ -363,7 +367,9 @@ POOLS = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil"), POOLS)
-def test_max_pooling(torch, kernel, stride, padding, dilation, ceil) -> None:
+def test_max_pooling_agrees_with_pytorch_also_at_ties(
+    torch, kernel, stride, padding, dilation, ceil
+) -> None:
     """The first of equals gets the gradient; overlapping windows add; the index is the place in
     the image.
     """
@@ -385,7 +391,9 @@ def test_max_pooling(torch, kernel, stride, padding, dilation, ceil) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil"), POOLS)
 @pytest.mark.parametrize("include", [True, False])
-def test_average_pooling(torch, kernel, stride, padding, dilation, ceil, include) -> None:
+def test_average_pooling_agrees_with_pytorch(
+    torch, kernel, stride, padding, dilation, ceil, include
+) -> None:
     agree(
         torch,
         lambda F, x: F.avg_pool2d(x, kernel, stride, padding, ceil, include),
@@ -406,7 +414,7 @@ def test_average_pooling(torch, kernel, stride, padding, dilation, ceil, include
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("size", [1, 3, 9, (2, 5), (None, 4), (12, 1)])
-def test_adaptive_pooling(torch, size) -> None:
+def test_adaptive_pooling_agrees_with_pytorch(torch, size) -> None:
     for x in (ranks(2, 3, 9, 8), normal(3, 9, 8)):
         agree(torch, lambda F, x: F.adaptive_avg_pool2d(x, size), x)
         agree(torch, lambda F, x: F.adaptive_max_pool2d(x, size), x)
@@ -415,7 +423,7 @@ def test_adaptive_pooling(torch, size) -> None:
         agree(torch, lambda F, x: F.adaptive_max_pool1d(x, size), ranks(2, 3, 10))
 
 
-def test_pooling_mistakes() -> None:
+def test_a_wrong_pooling_is_refused() -> None:
     with pytest.raises(ValueError, match="half"):
         F.max_pool2d(mg.zeros(1, 1, 5, 5), 2, padding=2)
     with pytest.raises(ShapeError, match="larger than"):
@@ -529,7 +537,7 @@ REDUCTIONS = ["mean", "sum", "none"]
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_regression_losses(torch, reduction: str) -> None:
+def test_regression_losses_agree_with_pytorch(torch, reduction: str) -> None:
     x, t = ranks(4, 5), ranks(4, 5, seed=1)
     for name, settings in [
         ("mse_loss", {}), ("l1_loss", {}), ("smooth_l1_loss", {"beta": 2.0}),
@@ -609,7 +617,7 @@ def test_binary_cross_entropy(torch, reduction: str) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean"])
-def test_kl_div(torch, reduction: str) -> None:
+def test_kl_div_agrees_with_pytorch_also_at_zeros(torch, reduction: str) -> None:
     t = np.array([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]])
     agree(
         torch,
@@ -631,7 +639,9 @@ def test_kl_div(torch, reduction: str) -> None:
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cross_entropy(torch, reduction: str, smoothing: float, weighted: bool) -> None:
+def test_cross_entropy_agrees_with_pytorch(
+    torch, reduction: str, smoothing: float, weighted: bool
+) -> None:
     w = abs(normal(5)) + 0.1
     weight = lambda F: (
         None if not weighted else (mg.tensor if F is mg.nn.functional else torch.tensor)(w)
@@ -795,7 +805,7 @@ def test_dropout_of_whole_channels() -> None:
     assert 0.3 < (y == 0).mean() < 0.7
 
 
-def test_float32_stays() -> None:
+def test_no_function_of_float32_computes_in_double_precision() -> None:
     """No function of a float32 tensor, and no gradient of it, is in double precision."""
     x = mg.tensor(normal(4, 6, dtype="float32"), requires_grad=True)
     t = mg.tensor(classes(6, 4))

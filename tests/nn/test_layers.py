@@ -224,7 +224,7 @@ def test_each_layer_agrees_with_pytorch(torch, name: str) -> None:
 
 
 @pytest.mark.oracle
-def test_attention_masks(torch) -> None:
+def test_attention_with_masks_agrees_with_pytorch(torch) -> None:
     ours, theirs = (
         nn.MultiheadAttention(8, 2, batch_first=True),
         torch.nn.MultiheadAttention(8, 2, batch_first=True),

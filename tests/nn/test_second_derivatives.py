@@ -258,7 +258,7 @@ def test_every_function_is_here() -> None:
 @pytest.mark.oracle
 @in_one_test
 @pytest.mark.parametrize("name", sorted({*CASES} - NOT_IN_PYTORCH))
-def test_second_derivative(name: str) -> None:
+def test_each_second_derivative_agrees_with_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -98,7 +98,7 @@ def test_all_are_tested() -> None:
 
 
 @pytest.mark.parametrize(("name", "number"), CALLS, ids=[f"{n}-{i}" for n, i in CALLS])
-def test_further_operator(name: str, number: int) -> None:
+def test_each_operator_and_its_derivatives_are_right(name: str, number: int) -> None:
     """Values, and derivatives in all arguments with fractions, against central differences."""
     args, kwargs, want = TABLE[name][number]
     function = getattr(autograd, name)
@@ -164,7 +164,7 @@ def test_gradients_names_what_stores_its_gradient() -> None:
     assert autograd.gradients(w * x, mg.tensor([1.0, -1.0]))[id(w)].tolist() == [3.0, -5.0]
 
 
-def test_empty() -> None:
+def test_empty_operands_give_empty_results() -> None:
     assert autograd.upsample(mg.zeros(0, 2), "nearest", [3, 2]).shape == (0, 4)
     assert autograd.pad(mg.zeros(0, 2), "constant", [1, 0, 0, 0]).tolist() == [[0.0, 0.0]]
     assert autograd.pad(mg.zeros(0, 2), "edge", [0, 1, 0, 0]).shape == (0, 3)

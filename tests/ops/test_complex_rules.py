@@ -89,7 +89,7 @@ def test_real_losses_of_complex_programs(torch) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [2, 3, -1, 0.5, 2.5, 0])
-def test_constant_powers(torch, n) -> None:
+def test_constant_powers_of_complex_numbers_agree_with_pytorch(torch, n) -> None:
     compare(torch, lambda lib, z: z**n, draw(3, 4), tolerance=1e-11)
 
 

@@ -81,7 +81,7 @@ def test_the_value_is_that_of_the_definition(case: Case, dtype: str) -> None:
 @in_one_test
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
 @each(*COMPLEX)
-def test_complex_value(case: Case, dtype: str) -> None:
+def test_the_complex_value_is_that_of_the_definition(case: Case, dtype: str) -> None:
     compare_value(case, dtype)
 
 
@@ -90,31 +90,31 @@ def test_complex_value(case: Case, dtype: str) -> None:
 
 @in_one_test
 @each(*SMOOTH)
-def test_first_derivatives(case: Case) -> None:
+def test_first_derivatives_agree_in_both_modes(case: Case) -> None:
     checking.check_first_order(case)
 
 
 @in_one_test
 @each(*SMOOTH_COMPLEX)
-def test_first_complex_derivatives(case: Case) -> None:
+def test_first_complex_derivatives_agree_in_both_modes(case: Case) -> None:
     checking.check_first_order(case, "complex128")
 
 
 @in_one_test
 @each(*SMOOTH)
-def test_second_derivatives(case: Case) -> None:
+def test_second_derivatives_agree_in_all_modes(case: Case) -> None:
     checking.check_second_order(case)
 
 
 @in_one_test
 @each(*SMOOTH_COMPLEX)
-def test_second_complex_derivatives(case: Case) -> None:
+def test_second_complex_derivatives_agree_in_all_modes(case: Case) -> None:
     checking.check_second_order(case, "complex128")
 
 
 @in_one_test
 @each(*[c for c in CASES if not has_derivative(c)])
-def test_no_derivative(case: Case) -> None:
+def test_a_result_without_a_derivative_has_no_history_and_no_tangent(case: Case) -> None:
     """A result without a derivative carries no history and no tangent."""
     inputs = checking.tensors(case, case.inputs())
     assert not case.run(inputs).requires_grad
@@ -150,7 +150,7 @@ def forward_dtype(case: Case, arrays, tangents):
 
 @in_one_test
 @each(*SMOOTH)
-def test_float32_stays(case: Case) -> None:
+def test_derivatives_of_float32_stay_float32(case: Case) -> None:
     derivatives_keep_dtype(case, "float32")
 
 
@@ -168,14 +168,14 @@ def test_float32_numbers_stay(case: Case) -> None:
 
 @in_one_test
 @each(*SMOOTH_COMPLEX)
-def test_complex64_stays(case: Case) -> None:
+def test_derivatives_of_complex64_stay_complex64(case: Case) -> None:
     derivatives_keep_dtype(case, "complex64")
 
 
 @in_one_test
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @each(*[c for c in REAL if not c.fixed_dtype])
-def test_half_precision(case: Case, dtype: str) -> None:
+def test_half_precision_is_kept_and_accurate(case: Case, dtype: str) -> None:
     """Values to the precision of the dtype, and everything stays in it. Cases say where NumPy
     (or ml_dtypes) has no such kernel.
     """
@@ -270,7 +270,7 @@ def test_numbers_empty_arrays_and_missing_axes(case: Case) -> None:
         and c.primitive not in ("overwrite", "complex")
     ]
 )
-def test_python_numbers(case: Case) -> None:
+def test_a_python_number_takes_the_dtype_of_the_tensor(case: Case) -> None:
     """A Python number in place of either operand takes the tensor's dtype and needs no gradient."""
     for dtype in ("float64", "float32"):
         a, b = case.inputs(dtype)

@@ -202,7 +202,7 @@ def test_devices_do_not_mix() -> None:
             operation()
 
 
-def test_unknown_device() -> None:
+def test_an_unknown_device_is_refused_by_name() -> None:
     with pytest.raises(mg.errors.DeviceError, match='unknown device "abacus"'):
         mg.tensor(1.0).to(device="abacus")
 

@@ -128,7 +128,7 @@ def test_what_is_no_index(index) -> None:
 
 
 @pytest.mark.parametrize("index", [slice(None, None, -1), (0, slice(2, 0, -1))])
-def test_steps_backwards(index) -> None:
+def test_slices_with_negative_steps_are_numpys(index) -> None:
     """PyTorch has no negative steps; here they are NumPy's, with gradients."""
     x = mg.tensor(X, requires_grad=True)
     y = x[index]
@@ -181,7 +181,7 @@ def test_writing_a_tensor(torch, name: str) -> None:
         ("slice and array", (1, 1, 4)),
     ],
 )
-def test_writing_broadcasts(torch, name: str, shape) -> None:
+def test_a_broadcast_value_gets_a_gradient_of_its_own_shape(torch, name: str, shape) -> None:
     """The gradient of a value that was broadcast has the value's own shape."""
     value = np.asarray(np.sin(np.arange(max(1, int(np.prod(shape))))).reshape(shape))
     compare(torch, lambda lib, x, v: written(lib, x, v * v, INDICES[name]), X, value)
@@ -210,7 +210,7 @@ def test_values_that_do_not_fit(index, shape) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("accumulate", [False, True])
-def test_index_put(torch, accumulate: bool) -> None:
+def test_index_put_agrees_with_pytorch(torch, accumulate: bool) -> None:
     index = (np.array([0, 1, 1]), np.array([2, 0, 1]))
 
     def put(lib, x, v):
@@ -249,7 +249,7 @@ def test_dtypes_of_written_values(torch) -> None:
     equal(ours[0].grad, theirs[0].grad, "gradient")
 
 
-def test_large_scatter() -> None:
+def test_the_gradient_of_repeated_rows_counts_them() -> None:
     """A thousand rows out of ten, with repetitions: the gradient counts them."""
     rng = np.random.default_rng(5)
     rows = rng.integers(0, 10, 1000)

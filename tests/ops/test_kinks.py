@@ -60,7 +60,7 @@ def test_ties_and_zeros_of_two_inputs(torch, name: str) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_nan_wins(torch, name: str) -> None:
+def test_nan_wins_in_maximum_and_minimum(torch, name: str) -> None:
     compare(
         torch,
         lambda lib, a, b: getattr(lib, name)(a, b),
@@ -85,7 +85,7 @@ def test_powers_of_zero_and_of_negative_numbers(torch) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("n", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 2.0, 0.0])
-def test_constant_powers(torch, n) -> None:
+def test_constant_powers_at_corners_agree_with_pytorch(torch, n) -> None:
     """PyTorch takes x**-0.5 (a derivative of x**0.5 …) for 1/sqrt(x), which differs from C's pow
     at -0 and -∞.
     """
@@ -265,7 +265,7 @@ def test_halves_round_to_even() -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nothing_overflows(torch, dtype: str) -> None:
+def test_functions_that_saturate_do_not_overflow(torch, dtype: str) -> None:
     """pytest turns every warning of NumPy into a failure: these stay silent too."""
     x = np.array([-1e4, -100.0, -40.0, -10.0, 0.0, 10.0, 40.0, 100.0, 1e4]).astype(dtype)
     tolerance = 1e-12 if dtype == "float64" else 1e-6

@@ -201,7 +201,7 @@ def test_shapes_that_do_not_broadcast() -> None:
 
 
 @pytest.mark.oracle
-def test_moving_elements(torch) -> None:
+def test_operations_that_move_elements_agree_with_pytorch(torch) -> None:
     x = normal(2, 3, 4)
     for function in (
         lambda lib, x: lib.flip(x, (0, 2)),

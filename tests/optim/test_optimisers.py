@@ -300,7 +300,7 @@ def test_a_generator_that_was_used_up_is_told() -> None:
         assert float(optim.clip_grad_norm_(parameters, 1.0)) == 0.0
 
 
-def test_clipping_nan() -> None:
+def test_clipping_refuses_a_nan_norm_where_asked_to() -> None:
     w = mg.ones(2, requires_grad=True)
     w.grad = mg.tensor([1.0, float("nan")])
     with pytest.raises(RuntimeError, match="norm"):

@@ -124,7 +124,7 @@ def test_step_by_step(torch, name: str, kind: str) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", JUMPS)
 @pytest.mark.filterwarnings("ignore:The epoch parameter:UserWarning")
-def test_by_jumps(torch, name: str) -> None:
+def test_rates_agree_with_pytorchs_when_epochs_are_jumped_to(torch, name: str) -> None:
     there_and_back = [3, 1, 1, 7, 0, 12] * 5
     agree(
         run(mg, SCHEDULES[name], jumps=there_and_back),
@@ -232,7 +232,7 @@ def test_loading_leaves_rates_that_something_else_set() -> None:
         {"patience": 0, "eps": 0.2},
     ],
 )
-def test_a_plateau(torch, settings: dict[str, Any]) -> None:
+def test_rates_fall_on_a_plateau_as_pytorchs_do(torch, settings: dict[str, Any]) -> None:
     losses = [
         3,
         2.9,

@@ -209,7 +209,7 @@ def test_writing_is_counted(cuda: Any) -> None:
         y.backward()
 
 
-def test_accumulating_gradients(cuda: Any) -> None:
+def test_gradients_are_accumulated_in_their_memory(cuda: Any) -> None:
     """A step that adds to gradients does so in their memory."""
     runs = []
     for compiled in (False, True):

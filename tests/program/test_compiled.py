@@ -111,7 +111,7 @@ def trained(compiled: bool, make: Any, schedule: Any = None, steps: int = 24) ->
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-def test_every_optimiser(name: str) -> None:
+def test_replays_with_every_optimiser_leave_the_bits_of_eager_runs(name: str) -> None:
     """Twenty-four steps with dropout, batch statistics and a schedule: the same bits everywhere,
     and all but three were replays.
     """
@@ -127,7 +127,7 @@ def test_every_optimiser(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_every_schedule(name: str) -> None:
+def test_the_rate_of_every_schedule_is_read_in_each_run(name: str) -> None:
     """The learning rate is read in each run, with Adam's counts of steps."""
     eager, compiled = (trained(c, OPTIMISERS["adam"], SCHEDULES[name]) for c in (False, True))
     assert eager[:2] == compiled[:2] and compiled[2].statistics["replayed"] == 21
@@ -241,7 +241,7 @@ def test_the_convolutional_network(make: str) -> None:
     agree(prepare, 23, replayed=20)
 
 
-def test_singas_loop() -> None:
+def test_singas_loop_of_updates_is_replayed() -> None:
     """for p, g in autograd.backward(loss): sgd.update(p, g)."""
 
     def prepare() -> Any:
@@ -323,7 +323,7 @@ def test_each_replay_decides_about_clipping(norm: float) -> None:
 
 
 @pytest.mark.parametrize("to_none", [True, False])
-def test_zero_grad(to_none: bool) -> None:
+def test_gradients_cleared_or_zeroed_are_as_in_eager_runs(to_none: bool) -> None:
     """Gradients cleared, or filled with zeros in place; also at the end of the step, and of
     parameters that the loss does not use.
     """
@@ -857,7 +857,7 @@ def test_modules_under_no_grad() -> None:
     assert fast.statistics["replayed"] == 2
 
 
-def test_memory_returns() -> None:
+def test_a_compiled_function_is_freed_by_reference_counts() -> None:
     """A compiled function and its programs are freed by reference counts alone, tensors too."""
     import gc
     import weakref

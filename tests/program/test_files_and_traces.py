@@ -43,7 +43,7 @@ def sample(x: Any, i: Any) -> Any:
     }
 
 
-def test_round_trip(tmp_path: Any) -> None:
+def test_a_loaded_program_is_the_saved_one(tmp_path: Any) -> None:
     """A loaded program prints, checks and computes as the saved one, bit by bit; and saves to
     the same text.
     """
@@ -115,7 +115,9 @@ def test_bfloat16_in_files(tmp_path: Any) -> None:
         (lambda d: d["constants"][0].__setitem__(1, "a77"), "malformed: KeyError"),
     ],
 )
-def test_malformed_files(tmp_path: Any, damage: Any, message: str) -> None:
+def test_malformed_files_are_refused_with_the_reason(
+    tmp_path: Any, damage: Any, message: str
+) -> None:
     """Whatever is wrong with a file is said, and nothing is run."""
     constant = tensor(3)
     trace(lambda x: (x + constant) * 2, tensor(3)).save(tmp_path / "p")
@@ -126,7 +128,7 @@ def test_malformed_files(tmp_path: Any, damage: Any, message: str) -> None:
         load(tmp_path / "p")
 
 
-def test_other_files(tmp_path: Any) -> None:
+def test_files_that_are_no_programs_are_refused(tmp_path: Any) -> None:
     """Text that is no JSON, arrays that are pickled, files that are not there."""
     (tmp_path / "p.json").write_text("{")
     with pytest.raises(ProgramError, match="no JSON"):

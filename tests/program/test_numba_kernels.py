@@ -395,7 +395,7 @@ def test_another_process_and_another_target(own_folder: Path, cpu: str) -> None:
     assert outputs == ["0", "1"]
 
 
-def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_only_kernels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clear error when kernels are asked for, and everything else as ever."""
     find = importlib.util.find_spec
     monkeypatch.setattr(

@@ -307,7 +307,7 @@ def test_source_and_reports_need_a_run() -> None:
     assert "def part(v):" in program.source()
 
 
-def test_convolutional_network() -> None:
+def test_a_convolutional_step_has_the_bits_of_eager_runs() -> None:
     """A step with convolution, pooling, normalisation and cross entropy: bits as in eager runs."""
     mg.manual_seed(0)
     features = nn.Sequential(

@@ -193,7 +193,7 @@ def test_nested_inputs_and_results() -> None:
         program(batch, {**params, "w": tensor(4, 2)}, 0.5)
 
 
-def test_refused_inputs() -> None:
+def test_inputs_of_another_kind_are_refused_by_name() -> None:
     """Another shape, dtype, number or kind of input is an error that names the input, what was
     expected and what was given.
     """

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from tests.repository.test_repository import ROOT
+from tests.helpers.source_tree import ROOT
 
 yaml = pytest.importorskip("yaml", reason='PyYAML is not installed: pip install -e ".[test]"')
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.test_repository import ROOT, tracked
+from tests.helpers.source_tree import ROOT, tracked
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (Add .*)\n((?:(?!^## ).*\n?)*)", TEXT, re.MULTILINE))

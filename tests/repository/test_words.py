@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_repository import ROOT, tracked
+from tests.helpers.source_tree import ROOT, tracked
 
 WORDS = {
     r"\bnobody\b": "the passive, or what is not done: 'is not read', 'no observer'",
@@ -19,6 +19,10 @@ WORDS = {
     r'(?:"""|/\*\*|(?:^|\n)\s*//|(?:^|\n)\s*#)\s*The same\b': "what it is, without its neighbour",
 }
 """Patterns of unwanted words, and what to write instead."""
+LIKELY = re.compile(
+    "|".join([r'["*/#]\s*the same', *(p.replace(r"\b", "") for p in WORDS if p.startswith(r"\b"))])
+)
+"""What a text in lower case holds where one of them matches: ten times as fast to look for."""
 
 TEXT = {".py", ".pyi", ".js", ".css", ".md", ".toml", ".ipynb", ".html", ".txt"}
 EMPTY_NAMES = re.compile(r"(further|common|around|parts|misc|rest|utils)(_.*)?")
@@ -26,6 +30,8 @@ EMPTY_NAMES = re.compile(r"(further|common|around|parts|misc|rest|utils)(_.*)?")
 
 def unwanted(text: str) -> Iterator[str]:
     """Each unwanted word of a text, with its line and what to write instead."""
+    if not LIKELY.search(text.lower()):
+        return
     for pattern, instead in WORDS.items():
         for found in re.finditer(pattern, text, re.IGNORECASE if pattern[0] == "\\" else 0):
             line = text.count("\n", 0, found.end()) + 1

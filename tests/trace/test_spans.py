@@ -205,7 +205,7 @@ def test_indentation_by_tabs_and_a_comment_at_the_margin():
     assert trace["nodes"][1]["name"] == "y"
 
 
-def test_notebook_cells():
+def test_operations_in_a_notebook_cell_have_their_expressions():
     f = from_text("""
         scale = 3
 

@@ -192,7 +192,7 @@ def test_x_times_x_has_two_edges():
     assert phases == ["seed", "adjoint", "accumulate"] and cells(trace)["x", "g"] == 6.0
 
 
-def test_argument_names():
+def test_inputs_are_named_by_their_parameters():
     def f(x2, *rest):
         return x2 * rest[0] * rest[1]
 
@@ -296,7 +296,7 @@ def test_nan_and_infinity_are_written_as_texts():
     )
 
 
-def test_complex_values():
+def test_complex_values_and_adjoints_are_written_in_two_parts():
     trace = traced(lambda z: (z * z.conj()).real.sum(), np.array([1 + 2j, 3 - 1j]))
     assert cells(trace)["z", "v"]["sample"][0] == {"re": 1.0, "im": 2.0}
     assert cells(trace)["z", "g"]["sample"] == [{"re": 2.0, "im": 4.0}, {"re": 6.0, "im": -2.0}]

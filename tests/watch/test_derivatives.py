@@ -101,7 +101,7 @@ def test_every_rule_can_be_written(case: Case) -> None:
         )
 
 
-def test_large_operands() -> None:
+def test_only_pointwise_rules_are_written_for_large_operands() -> None:
     """A pointwise rule is written for arrays of any size; others need not run for a formula that
     large.
     """

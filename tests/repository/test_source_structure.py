@@ -1,0 +1,327 @@
+"""The source of all packages: layers, few late bindings, no circles, no private name of another
+file, no table that names operations, and the picture of the imports.
+"""
+
+import ast
+import gc
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from minigrad import ops
+from minigrad.core.primitive import registry
+from tests.helpers import import_picture
+from tests.helpers.layers import RANK, climbs, unit
+from tests.helpers.source_tree import ROOT, imports, modules, package_of, parts, text_of
+
+KEPT = ("core", "fast")
+
+LATE_BINDINGS = {
+    "minigrad.core.primitive.run": "minigrad.core.apply",
+    "minigrad.core.backward.run_pass": "minigrad.fast",
+}
+"""Globals that another module sets, and which; each is explained where it is declared."""
+SWITCHES = {"minigrad.autograd.training"}
+"""Globals that programs set: SINGA's documentation writes `autograd.training = True`."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_kept_for_these_tests_only():
+    """They are hundreds of thousands of objects, none of them in a cycle."""
+    gc.disable()
+    yield
+    parts.cache_clear()
+    gc.enable()
+
+
+def late_bindings(name: str, source: str) -> list[str]:
+    """The globals of other modules that a module's source sets: `module.attribute = …` of an
+    imported module.
+    """
+    bound = {
+        found.local: found.module
+        for found in imports(source, package_of(name))
+        if found.member is None and found.module in modules()
+    }
+    return [
+        f"{bound[node.value.id]}.{node.attr}"
+        for node in parts(source)[ast.Attribute]
+        if isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in bound
+    ]
+
+
+def circles(package: str, sources: dict[str, str]) -> list[str]:
+    """The modules of a package that import themselves by way of others, imports inside functions
+    included.
+    """
+    inside = {name for name in sources if name.startswith(f"{package}.")}
+    needs = {
+        name: inside & {found.module for found in imports(sources[name], package_of(name))} - {name}
+        for name in inside
+    }
+    grown = True
+    while grown:  # until this is the transitive closure
+        before = sum(map(len, needs.values()))
+        needs = {
+            name: found.union(*(needs[other] for other in found)) for name, found in needs.items()
+        }
+        grown = sum(map(len, needs.values())) > before
+    return sorted(name for name in inside if name in needs[name])
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_uses(name: str, source: str) -> list[str]:
+    """Private names of other modules of minigrad that a module's source imports or reads."""
+    found: list[str] = []
+    bound: dict[str, str] = {}
+    for local, module, member, _ in imports(source, package_of(name)):
+        if member is None:
+            bound[local] = module
+        elif is_private(member) and module.startswith("minigrad"):
+            found.append(f"{module}.{member}")
+    for node in parts(source)[ast.Attribute]:
+        if is_private(node.attr) and isinstance(node.value, ast.Name):
+            module = bound.get(node.value.id, "")
+            if module.startswith("minigrad"):
+                found.append(f"{module}.{node.attr}")
+    return found
+
+
+def private_attributes(source: str) -> set[str]:
+    """Private attributes that a source reads or sets and does not define: in a class body, as a
+    method, a slot or `self._x = …`.
+    """
+    found, used = parts(source), set()
+    defined = {node.name for node in found[ast.FunctionDef]}
+    defined |= {node.id for node in found[ast.Name]}
+    defined |= {node.value for node in found[ast.Constant] if isinstance(node.value, str)}
+    for node in found[ast.Attribute]:
+        if is_private(node.attr):
+            mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            (defined if mine and isinstance(node.ctx, ast.Store) else used).add(node.attr)
+    return used - defined
+
+
+def kept() -> list[str]:
+    return [name for name in modules() if name.split(".")[1:2] and name.split(".")[1] in KEPT]
+
+
+# ------------------------------------------------------------------------------------------- layers
+
+
+def test_every_module_has_its_place_in_the_layers():
+    unplaced = sorted({unit(name) for name in modules()} - set(RANK))
+    assert not unplaced, f"give {unplaced} a row in LAYERS (tests/helpers/layers.py)"
+
+
+def test_no_module_imports_from_a_higher_layer():
+    found = [climb for name in modules() for climb in climbs(text_of(name), name, package_of(name))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("minigrad.backend", "from minigrad import ops"),
+        ("minigrad.ops.math", "from ..autograd import functional"),
+        ("minigrad.core.tensor", "def f():\n    import minigrad.ops.linalg"),
+        ("minigrad.core.graph", "from minigrad import viz"),
+        ("minigrad.core.graph", "from ..grad_mode import no_grad"),
+        ("minigrad.cli.trace", "import minigrad.viz.page"),
+        (
+            "minigrad.trace.text",
+            "from importlib import import_module\nimport_module('minigrad.viz.page')",
+        ),
+        ("minigrad.viz.page", "from minigrad.lessons import grading"),
+    ],
+)
+def test_an_import_from_a_higher_layer_is_found(module, source):
+    assert len(climbs(source, module, module.rpartition(".")[0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("minigrad.ops.math", "from ..core import primitive\nfrom ..errors import ShapeError"),
+        (
+            "minigrad.cli.trace",
+            "from importlib import import_module\nimport_module('minigrad.viz.page')",
+        ),
+        (
+            "minigrad.cli.lab",
+            "import importlib\nimportlib.import_module('minigrad.lessons.edition')",
+        ),
+        (
+            "minigrad.core.graph",
+            (
+                "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from minigrad.ops import"
+                " linalg"
+            ),
+        ),
+        ("minigrad.lessons.check", "from minigrad import viz\nimport minigrad as mg"),
+    ],
+)
+def test_an_import_from_a_lower_layer_is_allowed(module, source):
+    assert climbs(source, module, module.rpartition(".")[0]) == []
+
+
+def test_only_the_backend_imports_an_array_library():
+    found = [
+        f"{name}:{found.line} imports {found.module}"
+        for name in modules()
+        if not name.startswith(("minigrad.backend", "minigrad.viz", "minigrad.lessons"))
+        for found in imports(text_of(name), package_of(name))
+        if found.module.partition(".")[0] in ("numpy", "cupy", "scipy", "torch")
+    ]
+    assert not found, "\n".join(found)
+
+
+# ----------------------------------------------------------------- bindings, circles, private names
+
+
+def test_late_bindings_are_few_and_known():
+    found = {
+        bound: name
+        for name in modules()
+        for bound in late_bindings(name, text_of(name))
+        if bound not in SWITCHES
+    }
+    assert found == LATE_BINDINGS
+    assert len(found) <= 3
+
+
+def test_no_package_has_circles():
+    sources = {name: text_of(name) for name in modules()}
+    packages = [n for n in modules() if modules()[n].name == "__init__.py" and n != "minigrad"]
+    found = {package for package in packages if circles(package, sources)}
+    assert found == set()
+
+
+def test_each_file_of_the_core_imports_only_those_before_it():
+    lines = text_of("minigrad.core").splitlines()
+    order = [line.split("`")[1] for line in lines if line[:1].isdigit()]
+    names = [f"minigrad.core.{name}" for name in order]
+    assert set(names) == {name for name in modules() if name.startswith("minigrad.core.")}
+    for position, name in enumerate(names):
+        for found in imports(text_of(name), "minigrad.core"):
+            if found.module.startswith("minigrad.core"):
+                assert found.module in names[:position], f"{name} imports {found.module}"
+
+
+def test_the_core_names_at_most_25_concepts():
+    lines = text_of("minigrad.core").splitlines()
+    assert 0 < len([line for line in lines if line.startswith("- ")]) <= 25
+
+
+def test_no_private_name_of_another_file_is_used():
+    assert {name for name in modules() if private_uses(name, text_of(name))} == set()
+
+
+def test_core_and_fast_use_no_private_attributes():
+    assert {name: bad for name in kept() if (bad := private_attributes(text_of(name)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("check", "source", "count"),
+    [
+        (late_bindings, "from . import primitive\nprimitive.run = 3", 1),
+        (late_bindings, "from . import primitive\ndef f():\n    primitive.run, x = 3, 4", 1),
+        (late_bindings, "from . import primitive\nrun = primitive.run", 0),
+        (private_uses, "from .graph import _by_age", 1),
+        (private_uses, "from . import graph\ngraph._by_age(3)", 1),
+        (private_uses, "from .graph import Node\nimport os\nos._exit", 0),
+    ],
+)
+def test_the_checks_see_what_they_look_for(check, source, count):
+    assert len(check("minigrad.core.apply", source)) == count
+
+
+def test_an_import_cycle_is_found():
+    sources = {
+        "minigrad.core": "",
+        "minigrad.core.graph": "from . import tensor",
+        "minigrad.core.tensor": "def f():\n    from .graph import Node",
+    }
+    assert circles("minigrad.core", sources) == ["minigrad.core.graph", "minigrad.core.tensor"]
+    assert private_attributes("x._grad = 3\nself._mine = 2\nself._mine") == {"_grad"}
+
+
+# ----------------------------------------------------------------------------- tables of operations
+
+TABLES_OF_NAMES = {
+    "minigrad/expression/grammar.py": "what a typed formula may call: names that users write",
+    "minigrad/scalar.py": "the words of a language",
+    "minigrad/singa/elementwise.py": "the names of SINGA's document",
+    "minigrad/arrays/gather_scatter.py": "the kinds of scatter_reduce",
+    "minigrad/backend/kernels.py": "advice by routine of LAPACK",
+}
+
+
+LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Set, ast.Tuple)
+
+
+def texts_of(node: ast.AST) -> list[str]:
+    """The words of a literal collection, or of one text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.split()
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return [
+        part.value
+        for part in parts
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+
+
+def test_no_table_outside_the_declarations_names_operations():
+    """What a mechanism wants to know of an operation is a facet of its declaration (facets.py)."""
+    ops.load()
+    found = set()
+    for name, path in modules().items():
+        place = path.relative_to(ROOT).as_posix()
+        if place.startswith("minigrad/") and not place.startswith("minigrad/ops/"):
+            nodes = parts(text_of(name))
+            for node in (node for kind in LITERALS for node in nodes[kind]):
+                words = texts_of(node)
+                if len(words) >= 4 and sum(word in registry for word in words) >= 0.75 * len(words):
+                    found.add(place)
+    assert found - set(TABLES_OF_NAMES) == set()
+
+
+# ----------------------------------------------------------------------------------------- picture
+
+
+def boxes(graph):
+    """Of each label its box (left, top, right, bottom), in the order of the picture."""
+    root = ET.fromstring(import_picture.svg(graph))
+    name = "{http://www.w3.org/2000/svg}"
+    found = []
+    for box in root.iter(f"{name}rect"):
+        left, top, wide, high = (float(box.get(k)) for k in ("x", "y", "width", "height"))
+        found.append((left, top, left + wide, top + high))
+    texts = [text.text for text in root.iter(f"{name}text")]
+    return dict(zip(texts, found, strict=True)), float(root.get("viewBox").split()[2])
+
+
+def test_labels_fit_and_boxes_stand_apart():
+    long = {f"minigrad.{'long_name' * n}_{k}": set() for n in (1, 3, 6) for k in range(3)}
+    for graph in (import_picture.needs(), long):
+        found, width = boxes(graph)
+        assert {f"minigrad.{name}" for name in found} == set(graph)
+        for name, (left, _, right, _) in found.items():
+            assert right - left >= 7.5 * len(name) + 8
+            assert left >= 0 and right <= width
+        for one, (left, top, right, bottom) in found.items():
+            for other, (x0, y0, x1, y1) in found.items():
+                assert one == other or x1 < left or x0 > right or y1 < top or y0 > bottom
+
+
+def test_arrows_that_follow_from_others_are_left_out():
+    graph = {"minigrad.a": {"minigrad.b", "minigrad.c"}, "minigrad.b": {"minigrad.c"}}
+    picture = import_picture.svg({**graph, "minigrad.c": set()})
+    assert len(re.findall("marker-end", picture)) == 2
