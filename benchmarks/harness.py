@@ -27,11 +27,12 @@ after a run of NumPy (OpenBLAS). It depends on library and machine, so the proce
 (`let_threads_sleep`) in place of a fixed pause.
 """
 
+import contextlib
 import gc
 import importlib
 import importlib.util
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter, process_time, sleep
 
@@ -176,13 +177,11 @@ def measure(
     }
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
-    gc.collect()
-    gc.freeze()
-    for round_number in range(repeat):
-        first = round_number % len(names)  # the first place changes in each round
-        for name in names[first:] + names[:first]:
-            seconds[name].append(take_turn(runs[name], inner[name], threads))
-    gc.unfreeze()
+    with frozen_heap():
+        for round_number in range(repeat):
+            first = round_number % len(names)  # the first place changes in each round
+            for name in names[first:] + names[:first]:
+                seconds[name].append(take_turn(runs[name], inner[name], threads))
     reference = seconds.get(REFERENCE, [])
     timings = {
         name: Timing(
@@ -193,6 +192,21 @@ def measure(
         for name, own in seconds.items()
     }
     return Result(workload, timings, missing, difference)
+
+
+@contextlib.contextmanager
+def frozen_heap() -> Iterator[None]:
+    """Within the block, collections leave out what is on the heap at its beginning. What was frozen
+    before stays so: otherwise a caller's later collections would search through all of it.
+    """
+    before = gc.get_freeze_count()
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not before:
+            gc.unfreeze()
 
 
 def _compiles(peer: str) -> bool:

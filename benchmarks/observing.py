@@ -8,7 +8,6 @@ with the other in turns: pairs of runs, in an order that changes each time.
 
 import argparse
 import ast
-import gc
 import inspect
 import json
 import sys
@@ -20,7 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.harness import quartiles
+from benchmarks.harness import frozen_heap, quartiles
 from benchmarks.workloads import scalar_chain
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,7 +78,7 @@ def _cut(function: FunctionType) -> CodeType:
 def asking() -> list[FunctionType]:
     """The functions of the engine that ask, as far as the scalar chain meets them."""
     from minigrad import functions
-    from minigrad.core import tensor
+    from minigrad.core import primitive, tensor
     from minigrad.fast import backward, operations
 
     modules: tuple[ModuleType, ...] = (backward, functions)
@@ -90,16 +89,17 @@ def asking() -> list[FunctionType]:
         if isinstance(f, FunctionType) and f.__module__ == module.__name__
     ]
     found.append(tensor.Tensor.__init__)
-    ways = (
-        "on_one.<locals>.run",
-        "on_two.<locals>.run",
-    )  # one function for each operation, in the hands of whoever calls it
+    ways = ("on_one.<locals>.run", "on_two.<locals>.run")  # one function for each operation
+    held = [
+        f for owner in (*primitive.registry.values(), tensor.Tensor) for f in vars(owner).values()
+    ]
+    held += [
+        cell.cell_contents for f in held if type(f) is FunctionType for cell in f.__closure__ or ()
+    ]
     found += [
         f
-        for f in gc.get_objects()
-        if type(f) is FunctionType
-        and f.__module__ == operations.__name__
-        and f.__qualname__ in ways
+        for f in dict.fromkeys(f for f in held if type(f) is FunctionType)
+        if f.__module__ == operations.__name__ and f.__qualname__ in ways
     ]
     return [f for f in found if "observers" in f.__code__.co_names]
 
@@ -151,24 +151,22 @@ def measure(pairs: int) -> list[float]:
         "does not": [without_questions(f) for f in functions],
     }
     run()
-    gc.collect()
-    gc.freeze()
     ratios = []
     try:
-        for number in range(pairs):
-            took = {}
-            for name in list(codes)[:: 1 if number % 2 else -1]:
-                for function, code in zip(functions, codes[name], strict=True):
-                    function.__code__ = code
-                run()  # the interpreter adapts new code while it runs
-                start = process_time()
-                run()
-                took[name] = process_time() - start
-            ratios.append(took["asks"] / took["does not"])
+        with frozen_heap():
+            for number in range(pairs):
+                took = {}
+                for name in list(codes)[:: 1 if number % 2 else -1]:
+                    for function, code in zip(functions, codes[name], strict=True):
+                        function.__code__ = code
+                    run()  # the interpreter adapts new code while it runs
+                    start = process_time()
+                    run()
+                    took[name] = process_time() - start
+                ratios.append(took["asks"] / took["does not"])
     finally:
         for function, code in zip(functions, codes["asks"], strict=True):
             function.__code__ = code
-        gc.unfreeze()
     return ratios
 
 

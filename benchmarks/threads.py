@@ -9,7 +9,6 @@ before anything is timed.
 """
 
 import argparse
-import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -157,13 +156,11 @@ def measure(
         switch(count)
         inner[count] = harness.warm(run, 1 + harness.COMPILING, threads)
     seconds: dict[int, list[float]] = {count: [] for count in counts}
-    gc.collect()
-    gc.freeze()
-    for number in range(repeat):
-        for count in counts[:: 1 if number % 2 == 0 else -1]:
-            switch(count)
-            seconds[count].append(harness.take_turn(run, inner[count], threads))
-    gc.unfreeze()
+    with harness.frozen_heap():
+        for number in range(repeat):
+            for count in counts[:: 1 if number % 2 == 0 else -1]:
+                switch(count)
+                seconds[count].append(harness.take_turn(run, inner[count], threads))
     switch(threads)
     return seconds
 

@@ -22,8 +22,10 @@ import pytest
 from tests.helpers import lesson_runs, tables
 
 # Equal examples on every machine, and no failure because a busy machine was slow once.
-hypothesis.settings.register_profile("minigrad", derandomize=True, deadline=None)
-hypothesis.settings.load_profile("minigrad")
+for name, examples in (("sample", 40), ("whole", 200)):
+    hypothesis.settings.register_profile(
+        name, derandomize=True, deadline=None, max_examples=examples
+    )
 
 # jsonschema imports this where it is installed, and it compiles 38 grammars: two seconds in each
 # worker, for formats that no test uses.
@@ -81,6 +83,10 @@ that enables its tests.
 """
 
 
+PATIENCE_S = 5.0
+"""For processes that notice by themselves that their parent is gone, before they count as left."""
+
+
 @functools.cache
 def _reason(marker: str) -> str | None:
     """Why tests with this marker cannot run here and how to make them run, or None if they can."""
@@ -111,8 +117,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if getattr(config.option, "numprocesses", None):
-        config.pluginmanager.register(Workers())
+    hypothesis.settings.load_profile("whole" if config.getoption("whole") else "sample")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Interruption(config))
 
 
 def _set_workers(config: pytest.Config) -> None:
@@ -162,13 +169,16 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
 
     processes.adopt_orphans()
     with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
-        status = yield
+        try:
+            status = yield
+        except processes.Stopped:  # the second one: the end of the run lasted too long
+            status = pytest.ExitCode.INTERRUPTED
         if "minigrad.lessons.grading.run" in sys.modules:
             sys.modules[
                 "minigrad.lessons.grading.run"
             ].close_servers()  # which wait for more hand-ins until the process ends
         signals.ignored()
-        left = _left_behind(processes, wait_s=0 if signals.received else 5)
+        left = _left_behind(processes, wait_s=0 if signals.received else PATIENCE_S)
         if left and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             status = pytest.ExitCode.TESTS_FAILED
         if status == pytest.ExitCode.TESTS_FAILED:
@@ -207,14 +217,29 @@ def _keep_folders(config: pytest.Config, folder: str) -> None:
         )
 
 
-class Workers:
-    """In the controller of pytest-xdist, which runs no tests itself: what interrupts it
-    interrupts its workers at once.
+class Interruption:
+    """What is done at once when a run is interrupted, in the process that reports it. The usual
+    end of a run may last longer than its grace: then it is cut off.
     """
 
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
+        """Names what failed so far, and interrupts the workers of pytest-xdist."""
         from minigrad.cli import processes
 
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reports = reporter.stats.get("failed", []) + reporter.stats.get("error", [])
+            failed = list(dict.fromkeys(report.nodeid for report in reports))
+            reporter.line(f"\nstopped; failed so far: {len(failed)}")
+            for name in failed:
+                reporter.line(f"  {name}")
+            reporter.flush()
+        if not getattr(self._config.option, "numprocesses", None):
+            return
         for pid, parent in processes.parents().items():
             if parent == os.getpid():
                 with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 was measured.
 """
 
+import gc
 import importlib.util
 import json
 import subprocess
@@ -55,6 +56,20 @@ def test_engines_take_turns_and_each_goes_first_in_turn():
     result = harness.measure(workload(engine("a"), engine("b")), repeat=4, warm_up=0)
     assert calls == ["a", "b"] + ["a", "b", "b", "a"] * 2
     assert {len(timing.seconds) for timing in result.timings.values()} == {4}
+
+
+def test_a_measurement_leaves_the_heap_frozen_where_it_was():
+    """A later collection of the caller would search through all that it had frozen."""
+    nothing_was_frozen = gc.get_freeze_count() == 0
+    gc.freeze()
+    before = gc.get_freeze_count()
+    try:
+        with harness.frozen_heap():
+            pass
+        assert gc.get_freeze_count() >= before
+    finally:
+        if nothing_was_frozen:
+            gc.unfreeze()
 
 
 class Clock:

@@ -219,5 +219,5 @@ class GraphMachine(RuleBasedStateMachine):
                 np.testing.assert_allclose(mine.grad.numpy(), theirs.grad, rtol=1e-8, atol=1e-10)
 
 
-GraphMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+GraphMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestGraphs = GraphMachine.TestCase

@@ -82,7 +82,6 @@ def arrays_of(shapes, dtypes, seed=0):
     return [rng.uniform(-1.5, 1.5, s).astype(d) for s, d in zip(shapes, dtypes, strict=True)]
 
 
-@settings(max_examples=150)
 @given(
     PROGRAM,
     st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3),

@@ -23,7 +23,7 @@ def _quiet() -> Any:
         yield
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(3))
 def test_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
     """65 programs, eight calls each; of each kind of call there are enough."""
     tally: Any = collections.Counter()
@@ -35,15 +35,15 @@ def test_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("block", range(7))
+@pytest.mark.parametrize("block", range(3))
 def test_thousands_of_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
-    """2,100 of them, 300 in each block."""
+    """900 of them, 300 in each block."""
     for seed in range(1000 + block * 300, 1000 + block * 300 + 300):
         assert (found := difference(seed, injections=seed % 2 == 0)) is None, found
 
 
 def test_the_default_programs_contain_each_line_that_can_be_chosen() -> None:
-    text = "".join(programs.source_of(random.Random(seed)) for seed in range(325))
+    text = "".join(programs.source_of(random.Random(seed)) for seed in range(195))
     fixed = lambda line: line.replace("{a}", "{b}").replace("{t}", "{b}").split("{b}")
     for line in (
         *programs.EXPRESSIONS,

@@ -58,13 +58,16 @@ def suite(tmp_path, request):
     marker = tmp_path / "marker"
     for part in ("tests", "temporary"):
         (tmp_path / part).mkdir()
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    assert "\nPATIENCE_S = 5.0\n" in conftest
+    conftest = conftest.replace("\nPATIENCE_S = 5.0\n", "\nPATIENCE_S = 0.2\n")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     begun = []
 
-    def start(work: str, *options: str) -> subprocess.Popen:
+    def start(work: str, *options: str, more: str = "") -> subprocess.Popen:
+        (tmp_path / "tests" / "conftest.py").write_text(conftest + more)
         (tmp_path / "tests" / "test_of_it.py").write_text(
-            TESTS.format(marker=str(marker), work=work)
+            TESTS.format(marker=str(marker), work=work.format(marker=str(marker)))
         )
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         environment = {
@@ -151,6 +154,27 @@ def test_a_run_that_is_interrupted_tears_fixtures_down_and_leaves_nothing(
     told = process.communicate(timeout=60)[0]
     assert process.returncode == pytest.ExitCode.INTERRUPTED, told
     assert (tmp_path / "marker.down").exists()
+    _leaves_nothing(tmp_path)
+
+
+FAIL_AND_BLOCK = """assert number
+    server.wait = lambda: time.sleep(600)  # the end of the fixture
+    Path({marker!r} + ".blocked").touch()
+    time.sleep(600)"""
+"""The first test fails; the second is interrupted, and its fixture does not end."""
+SHORT_GRACE = "\nfrom minigrad.cli import processes\nprocesses.GRACE_S = 0.5\n"
+
+
+@pytest.mark.parametrize("options", WORKERS)
+def test_a_stopped_run_that_cannot_end_names_what_failed(suite, tmp_path, options):
+    process = suite(FAIL_AND_BLOCK, *options, more=SHORT_GRACE)
+    end = time.monotonic() + 60
+    while not (tmp_path / "marker.blocked").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    told = process.communicate(timeout=60)[0]
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, told
+    assert "stopped; failed so far: 1\n  tests/test_of_it.py::test_with_a_server[0]\n" in told
     _leaves_nothing(tmp_path)
 
 

@@ -122,7 +122,7 @@ def test_a_step_is_painted_in_the_colour_of_its_pass(seed, tmp_path, dark):
     for at, step in ((5, "primal"), (6, "tangent"), (20, "adjoint")):
         assert seed["steps"][at - 1]["phase"].replace("accumulate", "adjoint") == step
     for at, key in ((5, "v"), (6, "d"), (20, "g")):
-        picture = opened(viz.save(seed, tmp_path / "s.png", step=at, dark=dark, dpi=100))
+        picture = opened(viz.save(seed, tmp_path / "s.png", step=at, dark=dark, dpi=60))
         assert (
             has_colour(picture, colours[key])
             and has_colour(picture, colours[key + "-tint"], 2)

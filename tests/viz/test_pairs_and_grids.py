@@ -7,7 +7,7 @@ import functools
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from minigrad.viz.reading import TraceError
 from minigrad.viz.sliders import pack
@@ -77,7 +77,6 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(
         st.dictionaries(st.sampled_from("pqr"), documents, min_size=1, max_size=3),

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
@@ -448,7 +448,6 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["reverse", "both"]))
 def test_the_trace_frees_what_the_engine_frees_at_the_same_step(lines, mode):
     helper = [
