@@ -543,6 +543,7 @@ def check(quiet_environment):
     return run
 
 
+@pytest.mark.whole
 def test_check_prints_what_the_first_two_lessons_compute(check, course):
     write_notebook(course / "03_third.ipynb", "print('third')")
     before = sorted(course.rglob("*"))

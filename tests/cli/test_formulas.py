@@ -1,6 +1,7 @@
 """Formulas as text: what is computed, what is refused, and where the caret stands."""
 
 import math
+import string
 import subprocess
 import sys
 
@@ -304,8 +305,14 @@ WORDS = [
 ]
 
 
+LETTERS = string.printable + "é∂λΣ−×²½٣中\0\x1b\ufeff\u2028\U0001f600"
+"""The strategy's own letters are all of Unicode, of which it makes a table first: a second."""
+
+
 @hypothesis.given(
-    st.one_of(st.text(max_size=40), st.lists(st.sampled_from(WORDS), max_size=12).map("".join))
+    st.one_of(
+        st.text(LETTERS, max_size=40), st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
+    )
 )
 def test_any_text_is_a_formula_or_a_clear_refusal(text):
     try:

@@ -1,7 +1,7 @@
 """Differential tests: random expression graphs in both modes, twice differentiated; random programs
 with views and in-place operations.
 
-The default run takes some hundreds of them, the whole run 1,500 more. With PyTorch every program is
+The default run takes some hundreds of them, the whole run 800 more. With PyTorch every program is
 compared with it; without it the graphs' modes are compared with each other, and the in-place
 programs with a naive machine that has no graph. A failure prints the smallest program that fails.
 """
@@ -56,7 +56,7 @@ def test_graphs_agree_with_pytorch(block, torch):
 @pytest.mark.whole
 @pytest.mark.oracle
 def test_hundreds_of_graphs_agree_with_pytorch(torch):
-    check_graphs(range(10_000, 10_250), torch)
+    check_graphs(range(10_000, 10_120), torch)
 
 
 def test_graphs_are_what_they_claim_to_be():
@@ -133,8 +133,8 @@ def test_programs_agree_with_pytorch(length, torch):
 
 @pytest.mark.whole
 @pytest.mark.oracle
-def test_a_thousand_programs_agree_with_pytorch(torch):
-    for length, seeds in ((8, 400), (16, 400), (30, 200)):
+def test_hundreds_of_programs_agree_with_pytorch(torch):
+    for length, seeds in ((8, 200), (16, 200), (30, 100)):
         check_programs(range(20_000, 20_000 + seeds), length, torch)
 
 

@@ -70,11 +70,13 @@ def same(run, other):
 
 
 @pytest.mark.parametrize(
-    "batches", [2, *(pytest.param(k, marks=[pytest.mark.whole]) for k in (None, 1, 4))]
+    ("batches", "every"),
+    [(2, 3), *(pytest.param(k, 1, marks=[pytest.mark.whole]) for k in (None, 1, 2, 4))],
 )
-def test_interrupted_once_at_every_step(tmp_path, batches):
+def test_a_run_that_is_interrupted_once_ends_with_the_same_bytes(tmp_path, batches, every):
+    """every: the steps between the moments of the interruptions that are tried."""
     whole, run = undisturbed(tmp_path / "whole.npz", batches)
-    for moment in range(resumable_training.STEPS):
+    for moment in range(0, resumable_training.STEPS, every):
         again, other = interrupted(tmp_path / f"{moment}.npz", batches, [moment])
         assert again == whole, f"interrupted after {moment} steps"
         same(run, other)
@@ -90,8 +92,10 @@ def test_interrupted_many_times(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-@pytest.mark.parametrize("batches", [1, pytest.param(0, marks=[pytest.mark.whole])])
-def test_killed_at_random_moments(tmp_path, batches):
+@pytest.mark.parametrize(
+    ("batches", "most"), [(1, 3), *(pytest.param(k, 7, marks=[pytest.mark.whole]) for k in (0, 1))]
+)
+def test_killed_at_random_moments(tmp_path, batches, most):
     """A program that is killed and started again ends with the bytes of a program that runs
     undisturbed.
     """
@@ -111,7 +115,7 @@ def test_killed_at_random_moments(tmp_path, batches):
         program = subprocess.Popen(
             command(path, seed), stdout=subprocess.PIPE, cwd=PROGRAM.parents[2]
         )
-        if kills < 7:
+        if kills < most:
             for _ in range(
                 draw.randrange(1, 10)
             ):  # so many steps are let through, then some time between none and a few steps

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -350,18 +351,17 @@ def test_the_parts_are_modules_that_are_all_used_and_share_no_name():
     imports, and no two declare the same name.
     """
     folder = bundle.STATIC / "viewer"
-    assert set(parts()) == {*folder.rglob("*.js"), *folder.rglob("*.json")}
+    found = parts()
+    assert set(found) == {*folder.rglob("*.js"), *folder.rglob("*.json")}
     plain = r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
-    declared = [name for p in parts() for name in re.findall(plain, p.read_text(), re.M)]
+    declared = [name for p in found for name in re.findall(plain, p.read_text(), re.M)]
     several = re.findall(r"^(?:export )?const \{([^}]*)\} =", script(), re.M)
     declared += [name for part in several for name in re.findall(r"(\w+)(?=,|\s*$)", part)]
     assert {"HEAD", "RIM", "curve"} <= set(declared)
-    assert len(declared) == len(set(declared)), sorted(
-        n for n in set(declared) if declared.count(n) > 1
-    )
-    for i, part in enumerate(parts()):
+    assert [name for name, count in Counter(declared).items() if count > 1] == []
+    for i, part in enumerate(found):
         names = re.findall(r'from "(\./[^"]+|\.\./[^"]+)"', part.read_text())
-        assert all((part.parent / n).resolve() in parts()[:i] for n in names), part.name
+        assert all((part.parent / n).resolve() in found[:i] for n in names), part.name
 
 
 def test_parts_in_a_circle_are_refused(tmp_path):
