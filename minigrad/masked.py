@@ -16,7 +16,7 @@ from typing import Any
 
 from . import arrays, backend
 from . import functions as fn
-from .arrays.running import vector_norm
+from .arrays.norms import vector_norm
 from .core.tensor import Tensor, as_tensor
 from .errors import DTypeError, ShapeError
 from .names import TensorLike

@@ -7,14 +7,17 @@ too, in both modes and of every order. What is new (scans, diagonals, sorting) i
 """
 
 from ..names import offered
-from .arranging import *  # what each file publishes, listed in its __all__  # noqa: F403
-from .broadcasting import *  # noqa: F403
+from .broadcasting import *  # what each file publishes, listed in its __all__  # noqa: F403
+from .combinations import *  # noqa: F403
 from .gather_scatter import *  # noqa: F403
+from .norms import *  # noqa: F403
 from .order import *  # noqa: F403
 from .products import *  # noqa: F403
-from .running import *  # noqa: F403
 from .splitting import *  # noqa: F403
 from .stacking import *  # noqa: F403
+from .sums import *  # noqa: F403
 from .triangles import *  # noqa: F403
+from .variances import *  # noqa: F403
+from .written_over import *  # noqa: F403
 
 __all__ = offered(__name__)

@@ -7,7 +7,7 @@ PyTorch) depends on the order of writing: keep such indices apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend
@@ -442,6 +442,22 @@ def put(x: TensorLike, index: TensorLike, source: TensorLike, accumulate: bool =
     return written(
         x.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate, "put"
     ).reshape(x.shape)
+
+
+@public(method=False)
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Places in a flattened tensor of the given shape as one index for each dimension."""
+    given, sizes = as_tensor(indices), (shape,) if isinstance(shape, int) else tuple(shape)
+    if given.dtype.kind not in "iu":
+        raise DTypeError(f"unravel_index: indices must be integers, got {given.dtype}.")
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"unravel_index: sizes cannot be negative, got {sizes}.")
+    rest = given.to(backend.int64)
+    places = []
+    for n in reversed(sizes):
+        places.append(rest % n)
+        rest = fn.floor_divide(rest, n)
+    return tuple(reversed(places))
 
 
 publish(__name__)

@@ -142,3 +142,8 @@ def fits_within(
                 f"{function}: the index of shape {inner} is larger than {what} of shape {outer} in"
                 f" dimension {d}."
             )
+
+
+def axes_within(x: Tensor, dim: Any, function: str) -> tuple[int, ...]:
+    """The numbers of the axes of x that `dim` names, all for None; none of a 0-d tensor."""
+    return tuple(a for a in fn.axes_of(x, dim, function) if a < x.ndim)

@@ -20,7 +20,7 @@ from ..names import TensorLike, public, publish
 from ..ops import sorting
 from .gather_scatter import put
 from .operands import ValuesIndices, along, counting, read_along
-from .running import cumsum
+from .sums import cumsum
 
 
 class MinMax(NamedTuple):
@@ -330,6 +330,11 @@ def bucketize(
     (`searchsorted` the other way round).
     """
     return searchsorted(boundaries, values, out_int32=out_int32, right=right)
+
+
+def msort(x: TensorLike) -> Tensor:
+    """x sorted along its first dimension."""
+    return sort(x, 0).values
 
 
 publish(__name__)

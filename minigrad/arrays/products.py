@@ -20,7 +20,7 @@ from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
 from ..ops.elementwise import in_float32
-from .running import vector_norm
+from .norms import vector_norm
 
 Label = str | int
 """A letter of the equation, or the number of an axis that an Ellipsis stands for."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
 from ..names import TensorLike, public, publish
+from ..ops import sliding
 from .operands import along, existing_axis
 
 # ----------------------------------------------------------------------------------------- one part
@@ -145,4 +147,28 @@ def unbind(x: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 unsafe_chunk, unsafe_split = chunk, split
+
+
+@public(function=False)
+def unfold(x: TensorLike, dimension: int, size: int, step: int) -> Tensor:
+    """All windows of `size` elements along a dimension, `step` apart, as a new last dimension (a
+    view).
+
+    Where windows overlap (step < size), several elements of the result share one memory location.
+    In place, the result can then only be filled with one number (`zero_`, `fill_`); PyTorch permits
+    other changes, whose outcome it leaves undefined.
+    """
+    x = as_tensor(x)
+    axis = fn.axis_of(x.ndim, dimension, "unfold")
+    n = x.shape[axis] if x.ndim else 1
+    if not 0 <= size <= n or step < 1:
+        raise ShapeError(
+            f"unfold: windows of {size} elements in steps of {step} do not fit the {n} of dimension"
+            f" {dimension}."
+        )
+    if x.ndim == 0:
+        return x.reshape(1)[:size]
+    return sliding.unfold(x, axis=axis, size=int(size), step=int(step))
+
+
 publish(__name__)

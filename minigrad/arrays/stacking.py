@@ -13,7 +13,7 @@ from ..names import TensorLike, public, publish
 from ..ops import shape as sh
 from .operands import along, counting, existing_axis
 from .order import searchsorted
-from .running import cumsum
+from .sums import cumsum
 
 # --------------------------------------------------------------------------------- putting together
 
@@ -213,6 +213,36 @@ def unflatten(x: TensorLike, dim: int, sizes: Sequence[int]) -> Tensor:
         )
     full = [x.shape[axis] // known if s == -1 else s for s in sizes]
     return x.reshape((*x.shape[:axis], *full, *x.shape[axis + 1 :]))
+
+
+@public(method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices (vectors count as rows, numbers as 1 by 1) along the diagonal of a matrix of
+    zeros.
+    """
+    blocks = [as_tensor(x) for x in tensors]
+    for i, block in enumerate(blocks):
+        if block.ndim > 2:
+            raise ShapeError(
+                f"block_diag: tensor {i} must have at most 2 dimensions, got shape {block.shape}."
+            )
+    blocks = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
+    widths = [block.shape[1] for block in blocks]
+    rows = []
+    for i, block in enumerate(blocks):
+        zeros = [
+            fn.zeros((block.shape[0], w), dtype=block.dtype, device=block.device) for w in widths
+        ]
+        rows.append(fn.cat([*zeros[:i], block, *zeros[i + 1 :]], 1))
+    return fn.cat(rows, 0)
+
+
+@public(method=False)
+def constant_pad_nd(x: TensorLike, pad: Sequence[int], value: Any = 0) -> Tensor:
+    """x with `value` around it: `nn.functional.pad`, whose form `pad` has, under its other name."""
+    from ..nn.functional import pad as padded  # a program without networks does not load them
+
+    return padded(as_tensor(x), tuple(pad), "constant", value)
 
 
 publish(__name__)

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from .. import backend
 from .. import functions as fn
+from ..arrays.norms import vector_norm
 from ..arrays.operands import ValuesIndices, along, floating, read_along
 from ..arrays.order import argsort, searchsorted
-from ..arrays.running import cumsum, vector_norm
 from ..arrays.splitting import narrow
+from ..arrays.sums import cumsum
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError

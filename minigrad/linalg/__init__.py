@@ -17,8 +17,8 @@ from .. import functions as fn
 from ..arrays import cross as _cross
 from ..arrays import multi_dot  # noqa: F401
 from ..arrays.broadcasting import broadcast_shapes
+from ..arrays.norms import vector_norm
 from ..arrays.operands import floating
-from ..arrays.running import vector_norm
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import LinAlgError, ShapeError, with_hints

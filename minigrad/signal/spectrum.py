@@ -16,7 +16,7 @@ from typing import Any
 from .. import backend
 from .. import functions as fn
 from ..arrays import index_add
-from ..arrays.arranging import unfold
+from ..arrays.splitting import unfold
 from ..batching import all_examples
 from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError

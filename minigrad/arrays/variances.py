@@ -1,0 +1,93 @@
+"""Variances and standard deviations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import backend
+from .. import functions as fn
+from ..core.tensor import Tensor
+from ..functions.arguments import either
+from ..names import TensorLike, public, publish
+from ..ops.elementwise import in_float32
+from .norms import rooted
+from .operands import axes_within, floating
+
+
+@in_float32
+def var(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    axis: Any = None,
+) -> Tensor:
+    """Variance over `dim`: Σ|x - mean|² / (n - correction), with correction 1 unless
+    `unbiased=False` or told otherwise. NaN where n is not larger than the correction. Also as
+    `var(x, False)`.
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased in (None, True) else 0
+    x = floating(x, "var")
+    axes = axes_within(x, either(dim, axis), "var")
+    deviation = x - fn.mean(x, axes, True) if axes else x - x
+    squares = (
+        fn.real(deviation * fn.conj(deviation))
+        if backend.is_complex(x.dtype)
+        else fn.square(deviation)
+    )
+    count = math.prod(x.shape[a] for a in axes)
+    total = fn.sum(squares, axes, keepdim) if axes else squares
+    return total / float(max(0, count - correction))
+
+
+@in_float32
+def std(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    axis: Any = None,
+) -> Tensor:
+    """Standard deviation, the square root of `var`; derivative 0 where it is 0."""
+    return rooted(var(x, dim, unbiased, keepdim, correction=correction, axis=axis))
+
+
+@public(method=False)
+def var_mean(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """(var, mean)."""
+    return var(x, dim, unbiased, keepdim, correction=correction), fn.mean(
+        x, None if isinstance(dim, bool) else dim, keepdim
+    )
+
+
+@public(method=False)
+def std_mean(
+    x: TensorLike,
+    dim: Any = None,
+    unbiased: Any = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """(std, mean)."""
+    return std(x, dim, unbiased, keepdim, correction=correction), fn.mean(
+        x, None if isinstance(dim, bool) else dim, keepdim
+    )
+
+
+publish(__name__)
