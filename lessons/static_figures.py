@@ -850,6 +850,100 @@ def layers() -> Picture:
     return p
 
 
+def pitfalls() -> Picture:
+    """Three programs whose derivative is not that of their function: a branch for one point, a loop
+    that stops, and a chaotic map.
+    """
+    p = Picture(
+        640,
+        220,
+        "Left: the line y = x with slope 0 at one point. Middle: the slope of a loop for the square"
+        " root jumps, and is 0 around 1. Right: a chaotic program leaves the true orbit",
+    )
+    slope = lambda f, x: mg.func.grad(f)(mg.tensor(x, dtype=mg.float64)).item()
+    special = lambda x: 0 * x + 3 if x == 3 else x
+    p.say(105, 24, "a branch", "bold")
+    frame = ((2.0, 2.0), (4.0, 4.0), (25.0, 170.0), (185.0, 45.0))
+    _curve(p, [(2.0, 2.0), (4.0, 4.0)], frame, "value")
+    tilt = slope(special, 3.0)
+    _curve(p, [(2.5, 3 - 0.5 * tilt), (3.5, 3 + 0.5 * tilt)], frame, "tangent")
+    p.dot(105, 107.5, 4, "tangent")
+    p.say(105, 192, "3 if x == 3 else x", size=12)
+    p.say(105, 210, f"slope at 3: {tilt:g}, not 1", "tangent", 11)
+
+    def root(x: mg.Tensor) -> mg.Tensor:
+        y = 0 * x + 1
+        while abs((y * y - x).item()) > 0.1:
+            y = (y + x / y) / 2
+        return y
+
+    p.say(320, 24, "a loop", "bold")
+    frame = ((0.25, 0.0), (3.0, 1.2), (240.0, 170.0), (400.0, 45.0))
+    p.line([(240, 45), (240, 170), (400, 170)], "axis")
+    xs = np.linspace(0.25, 3.0, 221)
+    _curve(p, [(x, 0.5 / math.sqrt(x)) for x in xs], frame, "value")
+    _curve(p, [(x, slope(root, x)) for x in xs], frame, "tangent")
+    p.say(395, 108, "slope of √x", "value right", 11)
+    p.say(320, 192, "y = (y + x/y)/2, until y² ≈ x", size=12)
+    p.say(320, 210, f"slope at 1: {slope(root, 1.0):g}, not 0.5", "tangent", 11)
+
+    p.say(535, 24, "chaos", "bold")
+    frame = ((36.0, 0.0), (66.0, 1.0), (455.0, 170.0), (615.0, 45.0))
+    p.line([(455, 45), (455, 170), (615, 170)], "axis")
+    x, orbit = math.sin(math.pi / 7) ** 2, []
+    for _ in range(67):
+        orbit.append(x)
+        x = 4 * x * (1 - x)
+    for n in range(36, 67):
+        true = math.sin(math.pi * (2**n % 7) / 7) ** 2
+        p.dot(455 + 160 / 30 * (n - 36), 170 - 125 * true, 2.6, "value")
+    _curve(p, [(n, orbit[n]) for n in range(36, 67)], frame, "tangent")
+    p.say(535, 192, "x → 4x(1 − x)", size=12)
+    p.say(535, 210, "it leaves the true orbit (dots)", "tangent", 11)
+    return p
+
+
+def scaled() -> Picture:
+    """The adjoints of the first training step of lesson 17 on an axis of powers of two, without a
+    scale and with one.
+    """
+    p = Picture(
+        640,
+        190,
+        "An axis of powers of two with the range of float16. Without a scale the adjoints lie below"
+        " it, with the scale 65,536 inside",
+    )
+    place = lambda power: 30 + 580 * (power + 46) / 64
+    for low, high, style, said in (
+        (-46, -25, "empty", "becomes 0"),
+        (-25, -14, "yellow", "few digits"),
+        (-14, 16, "value", "all 11 bits"),
+        (16, 18, "empty", "∞"),
+    ):
+        p.box(place(low), 140, place(high) - place(low), 22, style)
+        p.say(place((low + high) / 2), 155, said, size=11)
+    for power in (-40, -25, -14, 0, 16):
+        p.say(place(power), 180, f"2{_raised(power)}", "dim", 11)
+    t = np.arange(512) / 512
+    waves = ((0.2, 0.04, 0.15), (0.36, 0.02, -0.15), (0.4, 0.018, 1.0), (0.45, 0.02, -0.25),
+             (0.68, 0.06, 0.3))  # fmt: skip
+    volts = 1e-4 * sum(high * np.exp(-(((t - at) / wide) ** 2)) for at, wide, high in waves)
+    powers = np.log2(np.abs(2 * volts / 8192))
+    for shift, style, said, at in ((0, "adjoint", "adjoints as they are", -39),
+                                   (16, "tangent", "times 65,536", -3)):  # fmt: skip
+        heights, edges = np.histogram(powers + shift, bins=np.arange(-46, 18))
+        for height, edge in zip(heights, edges, strict=False):
+            if height:
+                tall = 1.6 * float(height)
+                p.box(place(edge), 136 - tall, 580 / 64 - 1, tall, style)
+        p.say(place(at), 70, said, style, 12)
+    return p
+
+
+def _raised(power: int) -> str:
+    return "".join("⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".index(c)] for c in str(power))
+
+
 UNITS = 8
 """Of the equilibrium layer of lesson 19."""
 
@@ -1261,6 +1355,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "15_gpu_queue": queue,
     "16_matrix_calculus": ellipse,
     "16_matrix_calculus_layers": layers,
+    "17_where_it_is_wrong": pitfalls,
+    "17_where_it_is_wrong_float16": scaled,
     "19_fixed_points": equilibrium,
     "19_fixed_points_graphs": rounds,
     "20_through_a_simulator": simulated,

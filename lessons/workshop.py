@@ -66,6 +66,7 @@ MADE_IN = {
     "checkpoint": "lesson 12, exercise 6", "operation": "lesson 13, exercise 5",
     "pull_solve": "lesson 16, exercise 2", "pull_logdet": "lesson 16, exercise 3",
     "solve": "lesson 16, section 6", "logdet": "lesson 16, section 6",
+    "half": "lesson 17, section 7", "scaled_step": "lesson 17, exercise 5",
     "search": "lesson 19, section 1", "settle": "lesson 19, exercise 3",
     "sent_back": "lesson 19, section 5", "fixed_point": "lesson 19, exercise 4",
     "reach": "lesson 20, exercise 3", "split": "lesson 20, exercise 3",

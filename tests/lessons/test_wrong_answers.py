@@ -20,6 +20,7 @@ from .wrong import (
     later_answers,
     matrix_answers,
     own_engine_answers,
+    pitfall_answers,
     simulator_answers,
 )
 
@@ -30,6 +31,7 @@ WRONG = (
     | later_answers.WRONG
     | own_engine_answers.WRONG
     | matrix_answers.WRONG
+    | pitfall_answers.WRONG
     | fixed_point_answers.WRONG
     | simulator_answers.WRONG
 )
