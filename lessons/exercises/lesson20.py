@@ -506,7 +506,7 @@ def _adjoints(case: Case) -> list[np.ndarray]:
 
 
 def states_kept(calls: Sequence[int]) -> int:
-    """The largest number of states that lie in wait at once, if steps are run from these states in
+    """The largest number of states that are kept at once, if steps are run from these states in
     this order. A state that the run before has just given needs not be kept; any other was kept
     since it was last computed (the state 0, which is given, since the beginning).
     """
