@@ -874,12 +874,11 @@ PREDICTIONS = (
         answer=_slope_at_kink,
         because="x gives 1, and relu at its kink gives 0 times −2.",
         slips=(
-            ("That is relu's part alone; x contributes a slope as well.", lambda: 0.0),
-            ("That takes relu's slope at 0 to be 1; the engine takes 0.", lambda: -1.0),
             (
-                "The mean of the two one-sided slopes is 0; the engine does not look at the sides.",
-                lambda: 0.5,
+                "x contributes a slope as well. (The engine does not take the mean of the sides.)",
+                lambda: 0.0,
             ),
+            ("That takes relu's slope at 0 to be 1; the engine takes 0.", lambda: -1.0),
         ),
         hints=(
             "The slope of a sum is the sum of the slopes.",
@@ -892,10 +891,10 @@ PREDICTIONS = (
         "Prediction: what the engine sends to a weight that was skipped",
         variable="to_w2",
         answer=_adjoint_of_skipped_weight,
-        because="no operation that ran has used w2. The function's derivative is 5.",
+        because="No product with w2 was computed. The function's derivative is 5.",
         slips=(
             (
-                "That is the derivative of the function. Which operations that ran have used w2?",
+                "That is the derivative of the function. Which products has the program computed?",
                 lambda: 5.0,
             ),
             ("That is what w1 gets.", lambda: 1.0),
