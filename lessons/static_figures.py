@@ -583,6 +583,101 @@ def valley() -> Picture:
     return p
 
 
+def _valley(x: mg.Tensor) -> mg.Tensor:
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def _first_order(move: Callable[[np.ndarray, int], np.ndarray], steps: int) -> list[np.ndarray]:
+    """The points of a method that takes one gradient in each step; move(gradient, number)."""
+    gradient = mg.func.grad(_valley)
+    path = [np.array([-1.2, 1.0])]
+    for number in range(1, steps + 1):
+        g = gradient(mg.tensor(path[-1], dtype=mg.float64)).numpy()
+        path.append(path[-1] - move(g, number))
+    return path
+
+
+def _rivals(steps: int) -> dict[str, list[np.ndarray]]:
+    """Gradient descent, momentum and Adam, with the rates of lesson 18."""
+    v, m, s = (np.zeros(2) for _ in range(3))
+
+    def momentum(g: np.ndarray, number: int) -> np.ndarray:
+        v[:] = 0.95 * v + g
+        return 0.0015 * v
+
+    def adam(g: np.ndarray, number: int) -> np.ndarray:
+        m[:] = 0.9 * m + 0.1 * g
+        s[:] = 0.999 * s + 0.001 * g * g
+        return 0.3 * m / (1 - 0.9**number) / (np.sqrt(s / (1 - 0.999**number)) + 1e-8)
+
+    return {
+        "gradient descent": _first_order(lambda g, number: 0.002 * g, steps),
+        "Adam": _first_order(adam, steps),
+        "momentum": _first_order(momentum, steps),
+    }
+
+
+def _newton(most: int) -> tuple[list[np.ndarray], list[float]]:
+    """Newton's method with halved steps, and what it has cost so far: in two dimensions conjugate
+    gradients solve its system in two products of three gradients each.
+    """
+    x, cost = np.array([-1.2, 1.0]), 0.0
+    f = lambda x: float(_valley(x))
+    path, costs = [x], [cost]
+    while True:
+        at = mg.tensor(x, dtype=mg.float64)
+        g, h = mg.func.grad(_valley)(at).numpy(), mg.func.hessian(_valley)(at).numpy()
+        p, t, tries = -np.linalg.solve(h, g), 1.0, 2
+        while not f(x + t * p) <= f(x) + 1e-4 * t * float(g @ p):
+            t, tries = t / 2, tries + 1
+        cost += 1 + 2 * 3 + tries
+        if cost > most or np.linalg.norm(g) < 1e-6:
+            return path, costs
+        x = x + t * p
+        path.append(x)
+        costs.append(cost)
+
+
+def race() -> Picture:
+    """Four optimisers in the valley: where they are when the first has arrived, and the value of f
+    for a given cost.
+    """
+    p = Picture(
+        640,
+        250,
+        "Left, the valley from above: gradient descent, momentum and Adam are still walking,"
+        " Newton-CG has arrived. Right, the same race as curves: how small the function is for a"
+        " given cost",
+    )
+    newton, costs = _newton(240)
+    frame = ((-1.5, -0.5), (1.5, 2.2), (20.0, 225.0), (300.0, 15.0))
+    chart = ((0.0, -16.0), (1000.0, 2.0), (360.0, 215.0), (620.0, 20.0))
+    floor = [(float(a), float(a * a)) for a in np.linspace(-1.5, 1.5, 61)]
+    for width in (-0.5, -0.25, 0.25, 0.5):
+        _curve(p, [(a, b + width) for a, b in floor if -0.5 < b + width < 2.2], frame, "axis")
+    styles = {"gradient descent": "adjoint", "Adam": "yellow", "momentum": "tangent"}
+    budget = round(costs[-1])
+    place = lambda x: (20 + 280 * (x[0] + 1.5) / 3, 225 - 210 * (x[1] + 0.5) / 2.7)
+    inside = lambda x: (min(max(x[0], -1.5), 1.5), min(max(x[1], -0.5), 2.2))
+    height = lambda x: math.log10(max(float(_valley(x)), 1e-16))
+    for name, path in _rivals(1000).items():
+        _curve(p, [inside(x) for x in path[: budget + 1]], frame, styles[name])
+        p.dot(*place(inside(path[budget])), 4, styles[name])
+        _curve(p, [(i, height(x)) for i, x in enumerate(path) if i % 4 == 0], chart, styles[name])
+    _curve(p, [inside(x) for x in newton], frame, "value")
+    _curve(p, [(c, height(x)) for c, x in zip(costs, newton, strict=True)], chart, "value")
+    p.dot(*place(newton[-1]), 6, "value")
+    p.line([(360, 20), (360, 215), (620, 215)], "axis")
+    p.say(490, 235, "cost: 0 to 1000 gradients", "dim", 11)
+    p.say(366, 16, "f: 100 at the top, 10⁻¹⁶ at the bottom", "dim left", 11)
+    p.say(160, 242, f"everyone after {budget} gradients", "dim", 11)
+    p.say(422, 150, "Newton-CG", "value left bold", 11)
+    p.say(562, 197, "momentum", "tangent right bold", 11)
+    p.say(612, 130, "Adam", "yellow right bold", 11)
+    p.say(612, 38, "gradient descent", "adjoint right bold", 11)
+    return p
+
+
 def disc() -> Picture:
     """Points in a square, inside of a disc or not: the task of lesson 11."""
     p = Picture(
@@ -1357,6 +1452,7 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "16_matrix_calculus_layers": layers,
     "17_where_it_is_wrong": pitfalls,
     "17_where_it_is_wrong_float16": scaled,
+    "18_down_the_valley": race,
     "19_fixed_points": equilibrium,
     "19_fixed_points_graphs": rounds,
     "20_through_a_simulator": simulated,

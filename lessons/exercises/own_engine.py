@@ -93,6 +93,59 @@ def gradients(order, wanted):
     return [adjoint.get(node, 0.0) for node in wanted]
 
 
+class Dual:
+    """A Tensor and its tangent, which is a Tensor too."""
+
+    def __init__(self, value, tangent):
+        self.value, self.tangent = value, tangent
+
+    def __add__(self, other):
+        return Dual(self.value + other.value, self.tangent + other.tangent)
+
+    def __sub__(self, other):
+        return Dual(self.value - other.value, self.tangent - other.tangent)
+
+    def __mul__(self, other):
+        tangent = self.tangent * other.value + self.value * other.tangent
+        return Dual(self.value * other.value, tangent)
+
+    def __truediv__(self, other):
+        y = self.value / other.value
+        return Dual(y, (self.tangent - y * other.tangent) / other.value)
+
+    def __matmul__(self, other):
+        tangent = self.tangent @ other.value + self.value @ other.tangent
+        return Dual(self.value @ other.value, tangent)
+
+    def t(self):
+        """The transpose."""
+        return Dual(self.value.t(), self.tangent.t())
+
+    def sum(self, axis=None):
+        """The sum of all elements, or along one axis."""
+        return Dual(self.value.sum(axis), self.tangent.sum(axis))
+
+    def exp(self):
+        """The exponential of each element."""
+        y = self.value.exp()
+        return Dual(y, y * self.tangent)
+
+    def log(self):
+        """The logarithm of each element."""
+        return Dual(self.value.log(), self.tangent / self.value)
+
+    def pow(self, n):
+        """The elements to the power of a number."""
+        return Dual(self.value.pow(n), Tensor(n) * self.value.pow(n - 1) * self.tangent)
+
+
+def hvp(f, x, dx):
+    """The Hessian of f at x, times dx."""
+    point = Tensor(x)
+    slope = f(Dual(point, Tensor(dx))).tangent
+    return gradients(topological_order(slope), [point])[0]
+
+
 PIECES = {
     "Tensor": Tensor,
     "topological_order": topological_order,
@@ -105,20 +158,21 @@ PIECES = {
 # ------------------------------------------------------------- the engine of a hand-in, or this one
 
 
-def lent(answers):
+def lent(answers, **more):
     """The pieces of the engine that the student's functions use, by name. Where there is no
-    Tensor in their notebook, the pieces above are put into it.
+    Tensor in their notebook, the pieces above are put into it. more: pieces of later lessons.
     """
+    pieces = PIECES | more
     for answer in answers.values():
         function = answer.__init__ if isinstance(answer, type) else answer
         scope = getattr(function, "__globals__", None)
         if scope is not None:
             own = isinstance(scope.get("Tensor"), type)
-            for name, piece in PIECES.items():
+            for name, piece in pieces.items():
                 if not own or not isinstance(scope.get(name), FunctionType | type):
                     scope[name] = piece
-            return {name: scope[name] for name in PIECES}
-    return dict(PIECES)
+            return {name: scope[name] for name in pieces}
+    return pieces
 
 
 OPERATIONS = {
@@ -244,6 +298,18 @@ def second(answers, call, x, rows, u, dx):
         product = array(product)
         found[name] = np.broadcast_to(product, x.shape) if product.ndim == 0 else product
     return found
+
+
+def product(answers, call, x, rows, moved):
+    """function(f, x, moved), f being the last of some rows of x1: a product with the Jacobian of
+    f or its transpose, or with both.
+    """
+    lent(answers, Dual=Dual)
+    f = lambda point: built({"x1": point}, rows)[rows[-1][0]]
+    found = answers[call](f, np.array(x), np.array(moved))
+    if found is None or found is ...:
+        return found
+    return [array(one) for one in found] if isinstance(found, tuple | list) else array(found)
 
 
 # --------------------------------------------------------------------- checkpoints, own operations

@@ -22,6 +22,7 @@ from .wrong import (
     own_engine_answers,
     pitfall_answers,
     simulator_answers,
+    valley_answers,
 )
 
 pytestmark = pytest.mark.usefixtures("smaller_cases")
@@ -34,6 +35,7 @@ WRONG = (
     | pitfall_answers.WRONG
     | fixed_point_answers.WRONG
     | simulator_answers.WRONG
+    | valley_answers.WRONG
 )
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
@@ -48,6 +50,7 @@ PREDICTIONS = sorted(
 SLOW = (
     *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
     *("dual_tensor", "gradients", "agrees", "schedule", "sweep", "fixed_point"),
+    *("both_products", "gauss_newton", "cg_step"),
 )
 """Their cases are large: one wrong answer of each is tried in every run, the others in the whole
 suite.
