@@ -219,7 +219,7 @@ def _rise_cases(rng: np.random.Generator) -> Iterator[Case]:
         a, b = (b, a) if turned else (a, b)
         names = ("coefficients", "kinks", "jumps", "a", "b", "n")
         given = dict(zip(names, (coefficients, kinks, jumps, a, b, n), strict=True))
-        group = "jumps" if jumps else "no jumps"
+        group = "several jumps" if len(jumps) > 1 else "one jump or none"
         return Case.of(group, given, size=float(len(jumps) + n / 1e4))
 
     for n in (1, 2, 5):
@@ -260,7 +260,7 @@ def _ends_in_full(coefficients: Any, kinks: Any, jumps: Any, a: float, b: float,
 RISES = told_by(
     _is_hidden_rise,
     "hidden_rise",
-    {"no jumps": 1, "jumps": 1},
+    {"one jump or none": 1, "several jumps": 1},
     _rise_cases,
     drive=f"{DRIVE}:risen",
     rtol=1e-2,
