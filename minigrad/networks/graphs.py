@@ -34,9 +34,9 @@ from ..grad_mode import enable_grad
 from ..trace.schema import Trace
 from ..trace.text import number, text_of
 from ..watch.cost import Cost, cost_of, make_place
-from ..watch.recorder import Recorder
 from ..watch.sentences import given as given_words
 from ..watch.trace import argument_names, as_input
+from ..watch.trace_recorder import TraceRecorder
 from ..watch.values import value as document_value
 
 ROLES = ("original", "first backward", "second backward", "third backward")
@@ -307,7 +307,7 @@ class _Watched:
         return self.recorder.network(title, tuple(self.seed_names))
 
 
-class _NetworkRecorder(Recorder):
+class _NetworkRecorder(TraceRecorder):
     """The observer that writes Traces, in the role of one that draws networks: it also notes
     values, orders and costs.
     """

@@ -16,7 +16,7 @@ from .trace_writer import TraceWriter
 from .values import array_of, payload_value
 
 if TYPE_CHECKING:
-    from .recorder import Call
+    from .trace_recorder import Call
 
 
 def tangent_step(

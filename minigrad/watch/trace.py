@@ -3,7 +3,7 @@ the engine did as plain data.
 
 `trace_function(f, 2.0, 5.0)` runs f (forward mode alongside if asked), then the reverse pass, and
 returns a `minigrad.trace/1` document. Nothing is differentiated here: values, tangents and
-cotangents are those that the engine computed (recorder.py notes them).
+cotangents are those that the engine computed (trace_recorder.py notes them).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.tensor import Leaf, Tensor, as_tensor, grad_node, make_leaf, wrap
 from ..errors import AutogradError, NonScalarError, TraceTooLargeError
 from ..grad_mode import enable_grad, no_grad
 from ..trace.schema import Trace
-from .recorder import Recorder
+from .trace_recorder import TraceRecorder
 
 MODES = ("primal", "forward", "reverse", "both")
 
@@ -67,7 +67,7 @@ def trace_function(
     inputs = [as_input(a) for a in args]
     directions = _directions(inputs, labels, tangents) if mode in ("forward", "both") else None
     with enable_grad(), forward_level() as level:
-        recorder = Recorder(f, labels, source, level, most)
+        recorder = TraceRecorder(f, labels, source, level, most)
         for i, x in enumerate(inputs):
             if backend.is_differentiable(x.dtype):
                 make_leaf(x)
@@ -105,7 +105,7 @@ def _result(out: Any) -> Tensor:
     raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 
 
-def _reverse(recorder: Recorder, out: Tensor, mode: str, cotangent: Any) -> None:
+def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) -> None:
     if cotangent is None and out.array.size != 1:
         raise NonScalarError(
             "trace: reverse mode starts from one number, but the function returned shape"

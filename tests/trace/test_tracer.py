@@ -19,7 +19,7 @@ from minigrad.errors import AutogradError, InPlaceError, NonScalarError, TraceTo
 from minigrad.trace import check_laws, first_divergence, state_at, table, validate
 from minigrad.trace.replay import cut_sums
 from minigrad.watch import trace_function
-from minigrad.watch.recorder import Recorder
+from minigrad.watch.trace_recorder import TraceRecorder
 from tests.helpers.work_count import work
 
 
@@ -445,7 +445,7 @@ def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatc
         == 102
     )
     noted = []
-    monkeypatch.setattr(Recorder, "step", lambda self, *step, **more: noted.append(step))
+    monkeypatch.setattr(TraceRecorder, "step", lambda self, *step, **more: noted.append(step))
     for most in (101, 10, 1):
         noted.clear()
         with pytest.raises(

@@ -78,7 +78,7 @@ class Call:
 
 
 class _Innermost(threading.local):
-    recorder: Recorder | None = None
+    recorder: TraceRecorder | None = None
 
 
 _innermost = _Innermost()
@@ -87,8 +87,8 @@ does.
 """
 
 
-class Recorder(TraceWriter):
-    """Turns engine events into nodes, edges and steps. One Recorder writes one Trace."""
+class TraceRecorder(TraceWriter):
+    """Turns engine events into nodes, edges and steps. One TraceRecorder writes one Trace."""
 
     def __init__(
         self,
