@@ -707,8 +707,9 @@ DIRECTION = told_by(
         f" {np.linalg.eigvalsh(case.args['matrix'])[-1]:.2g}"
     ),
     checked=(
-        "g·p < 0; where all curvatures are positive, |H p + g| ≤ tolerance · |g|, with no more"
-        " products than that takes."
+        "It was tried with your `cg_step`, whose own check must pass first. g·p < 0; where all"
+        " curvatures are positive, |H p + g| ≤ tolerance · |g|, with no more products than that"
+        " takes."
     ),
     hints=(
         "The loop of the cell above, with r = d = −g at the start, and with two reasons to stop.",
