@@ -61,7 +61,7 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
     parents = [grad_node(a) if type(a) is Tensor else None for a in args]
     arrays = [a.array if type(a) is Tensor else a for a in args]
     recorded = state.recording and prim.kind != "constant" and any(parents)
-    for payload in [a for a in arrays if recorded and isinstance(a, Payload)]:
+    for payload in [a for a in arrays if isinstance(a, Payload)] if recorded else []:
         rewritten = payload.__minigrad_rewrite__(prim, args, params)
         if rewritten is not None:
             return rewritten

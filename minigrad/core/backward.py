@@ -67,7 +67,7 @@ def start(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node
 def differentiate(
     roots: Sequence[Node], seeds: Sequence[Tensor], **options: Any
 ) -> dict[Node, Tensor]:
-    """One reverse pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
+    """One pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
     the cotangents of the targets that were reached."""
     this = Pass(roots, seeds, **options)
     recording, outer = state.recording, state.running_pass
@@ -86,7 +86,7 @@ def differentiate(
 
 @dataclass(eq=False)
 class Pass:
-    """One reverse pass: what it was asked for, and where it stands.
+    """One backward pass: what it was asked for, and where it stands.
 
     targets: nodes whose cotangents are wanted; None means all leaves. Work is done only on paths to
     the targets. accumulate: add the cotangents of leaves (of the targets, if given) to their

@@ -158,7 +158,7 @@ class Pick(Node):
 
 
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
-    """All nodes from which `roots` were computed, in the order of a reverse pass (each after all
+    """All nodes from which `roots` were computed, in the order of a pass (each after all
     that were computed from it), and as a set. A loop, not a recursion: graphs are millions deep."""
     reached = set(roots)
     order = list(reached)
