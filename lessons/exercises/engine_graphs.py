@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..grading.exercise import Case, Misconception, Where
+from ..grading.exercise import Case, Misconception, Where, once_for_each_case
 from ..grading.graphs import (
     Graph,
     Values,
@@ -219,7 +218,7 @@ def is_differentiated(case: Case, got: Any) -> str:
     return f"for {told(case)}, {said}" if said else ""
 
 
-@lru_cache(maxsize=256)
+@once_for_each_case
 def right_of(case: Case) -> Values:
     """What is right for a case, by minigrad; it is not to be changed."""
     return by_engine(graph_of(case)) if case.args["what"] == "graph" else _deep(**case.args)

@@ -15,7 +15,7 @@ import numpy as np
 
 import minigrad as mg
 
-from ..grading.exercise import DERIVATIVES, Case, Misconception
+from ..grading.exercise import DERIVATIVES, Case, Misconception, once_for_each_case
 from ..grading.graphs import Graph, apply, by_engine, evaluate, formula
 from ..grading.judge import same
 from ..grading.misconceptions import MISTAKES, Mistake, in_some_rules
@@ -88,6 +88,7 @@ def _without(case: Case) -> Graph:
     return {"inputs": case.args["inputs"], "rows": [*rows, *case.args["rows"]]}
 
 
+@once_for_each_case
 def _counted(case: Case) -> dict[str, Any]:
     """Value and gradients without checkpoints, and what checkpoints keep and recompute."""
     graph, stages = _without(case), case.args["stages"]
@@ -286,6 +287,7 @@ def _rule_cases(rng: np.random.Generator) -> Iterator[Case]:
         yield Case.of("twice", {"kind": kind, "inputs": inputs, "passes": 2}, size=10.0 + count)
 
 
+@once_for_each_case
 def _with_rule(case: Case) -> dict[str, Any]:
     """What an operation with such a rule gives, by minigrad."""
     points = [
@@ -527,6 +529,7 @@ def _away(rng: np.random.Generator) -> np.ndarray:
     return np.asarray(rng.uniform(1.0, 2.0, size=3))
 
 
+@once_for_each_case
 def _truth(case: Case) -> bool:
     """Whether the gradient of a case is right, up to a millionth of its largest element."""
     graph: Graph = {"inputs": {"x1": case.args["x"]}, "rows": case.args["rows"]}

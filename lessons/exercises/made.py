@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grading.exercise import Accept, Answer, Case, Exercise
+from ..grading.exercise import Accept, Answer, Case, Exercise, once_for_each_case
 from ..grading.judge import returned_by, same
 from .slips import slips_of
 
@@ -53,9 +53,10 @@ def equal_to(
     """
 
     def agrees(case: Case, got: Any) -> str:
-        return same(made.expected(case), got, made.rtol, made.atol, returned_by(made, case))
+        return same(expected(case), got, made.rtol, made.atol, returned_by(made, case))
 
     made = Exercise(name, dict(points), cases, verify=agrees, **options)
+    expected = once_for_each_case(made.expected)
     made.answer(right)
     return made
 

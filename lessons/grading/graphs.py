@@ -96,9 +96,8 @@ def evaluate(graph: Graph, moved: Mapping[str, Any] | None = None) -> Values:
         for name, given in graph["inputs"].items():
             found[name] = np.asarray(given, dtype=np.float64) + moved.get(name, 0.0)
         for row in graph["rows"]:
-            found[row[0]] = np.asarray(apply(np, row, [found[o] for o in row[2]])) + moved.get(
-                row[0], 0.0
-            )
+            made = np.asarray(apply(np, row, [found[o] for o in row[2]]))
+            found[row[0]] = made + moved.get(row[0], 0.0)
     return found
 
 
@@ -125,6 +124,10 @@ def by_differences(graph: Graph) -> Values:
     without any rule to get wrong.
     """
     values, end = evaluate(graph), output(graph)
+    if not any(row[1] in ARRAY_ONLY for row in graph["rows"]) and not any(
+        np.ndim(v) for v in values.values()
+    ):
+        return _by_differences_of_numbers(graph, values)
     found: Values = {}
     for name in names(graph):
         slopes = np.zeros(values[name].shape)
@@ -135,6 +138,18 @@ def by_differences(graph: Graph) -> Values:
             slopes[place] = float(np.sum(up - down)) / (2 * h)
         found[name] = slopes
     return found
+
+
+def _by_differences_of_numbers(graph: Graph, values: Values) -> Values:
+    """`by_differences` of a graph of numbers, whose operations work element by element: one
+    evaluation on arrays, of which each column moves one node up or down.
+    """
+    order = names(graph)
+    steps = [1e-5 * max(1.0, abs(float(values[name]))) for name in order]
+    moved = np.concatenate([np.diag(steps), -np.diag(steps)], axis=1)
+    up, down = evaluate(graph, dict(zip(order, moved, strict=True)))[output(graph)].reshape(2, -1)
+    slopes = (up - down) / (2 * np.array(steps))
+    return {name: np.asarray(slope) for name, slope in zip(order, slopes, strict=True)}
 
 
 # ----------------------------------------------------------------------------------- drawing graphs
@@ -220,14 +235,9 @@ def tape_of(graph: Graph) -> list[Any]:
         if row[1] == "linear":
             rows.append([row[0], [[o, float(c)] for o, c in zip(row[2], row[3], strict=True)]])
             continue
-        locals_ = []
-        for i in range(len(row[2])):
-            alone = {
-                "inputs": {f"a{j}": values[o] for j, o in enumerate(row[2])},
-                "rows": [["y", row[1], [f"a{j}" for j in range(len(row[2]))]]],
-            }
-            locals_.append(float(by_differences(alone)[f"a{i}"]))
-        rows.append([row[0], [[o, c] for o, c in zip(row[2], locals_, strict=True)]])
+        inputs = {f"a{j}": values[o] for j, o in enumerate(row[2])}
+        slopes = by_differences({"inputs": inputs, "rows": [["y", row[1], list(inputs)]]})
+        rows.append([row[0], [[o, float(slopes[a])] for o, a in zip(row[2], inputs, strict=True)]])
     return rows
 
 

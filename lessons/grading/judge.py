@@ -23,6 +23,7 @@ from .exercise import (
     Misconception,
     Returned,
     SheetError,
+    once_for_each_case,
     plain_problem,
 )
 from .words import a_kind, as_rows, counted, nth, sentence, shown
@@ -71,11 +72,12 @@ def same(
     rtol: float | None = None,
     atol: float | None = None,
     name: str = "it",
-    reveal: bool = True,
+    reveal: bool | None = True,
 ) -> str:
     """Why `got` is not what is expected, as a sentence with both; "" if it is.
 
-    reveal: False leaves out what is expected, where that would be the answer itself.
+    reveal: False leaves out what is expected, where that would be the answer itself; None the
+    numbers too, which take most of the time, where only the verdict counts.
 
     Numbers agree if |got − expected| ≤ atol + rtol·|expected|, by default with the tolerances of
     the coarser dtype. Where what is expected is a tuple, a list or an array of that many rows will
@@ -104,7 +106,7 @@ def _same(
     rtol: float | None,
     atol: float | None,
     name: str,
-    reveal: bool,
+    reveal: bool | None,
     path: tuple[int | str, ...] = (),
 ) -> str:
     """path: the way to this value through the lists and dictionaries that it stands in."""
@@ -151,8 +153,10 @@ def _same(
     return _same_numbers(expected, got, rtol, atol, here, reveal)
 
 
-def _beside(name: str, got: Any, expected: Any, reveal: bool, place: str = "") -> str:
+def _beside(name: str, got: Any, expected: Any, reveal: bool | None, place: str = "") -> str:
     """What is there and what should be, with as many digits as it takes to see that they differ."""
+    if reveal is None:
+        return f"{name} is not right{place}."
     if not reveal:
         return f"{name} is {shown(got)}{place}, which is not right."
     texts = shown(got), shown(expected)
@@ -174,7 +178,7 @@ def _place_in(name: str, path: tuple[int | str, ...]) -> str:
 
 
 def _same_numbers(
-    expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, reveal: bool
+    expected: Any, got: Any, rtol: float | None, atol: float | None, name: str, reveal: bool | None
 ) -> str:
     if type(expected) is int and type(got) is int:
         return "" if got == expected else _beside(name, got, expected, reveal)
@@ -212,7 +216,7 @@ def _far(
     rtol: float | None,
     atol: float | None,
     name: str,
-    reveal: bool,
+    reveal: bool | None,
 ) -> str:
     """Why numbers of the right shape are not those expected: another kind, not finite, or too far
     away.
@@ -358,7 +362,7 @@ def judge(exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned
 
 def verdict_on(exercise: Exercise, cases: Sequence[Case]) -> Accept:
     """The function (case, value) that says of a value whether it is right, or why not."""
-    accept = exercise.acceptor(cases)
+    accept, expected = exercise.acceptor(cases), once_for_each_case(exercise.expected)
 
     def verdict(case: Case, got: Any) -> Any:
         try:
@@ -366,7 +370,7 @@ def verdict_on(exercise: Exercise, cases: Sequence[Case]) -> Accept:
                 return accept(case, got)
             reveal = not exercise.is_value and case.group not in exercise.hidden
             return same(
-                exercise.expected(case),
+                expected(case),
                 got,
                 exercise.rtol,
                 exercise.atol,
@@ -396,7 +400,7 @@ def weigh(
             f"exercise {exercise.name!r}: {len(cases)} cases, but {len(returned)} results."
         )
     items = [
-        _item(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)
+        item_of(exercise, case, back, verdict) for case, back in zip(cases, returned, strict=True)
     ]
     ranked = [items[i] for i in sorted(range(len(items)), key=lambda i: _rank(cases[i], items[i]))]
     groups = [
@@ -428,7 +432,12 @@ def _rank(case: Case, item: Item) -> tuple[bool, bool, float]:
     """The order in which failing cases are told: small ones first, but wrong values before calls
     that ended without one, and empty arrays last, for they tell little.
     """
-    return bool(item.kind), not case.size or _has_empty_array(case.args), case.size
+    return bool(item.kind), not case.size or _tells_little(case), case.size
+
+
+@once_for_each_case
+def _tells_little(case: Case) -> bool:
+    return _has_empty_array(case.args)
 
 
 def _has_empty_array(value: Any) -> bool:
@@ -445,7 +454,8 @@ def _has_empty_array(value: Any) -> bool:
     return any(map(_has_empty_array, inner))
 
 
-def _item(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> Item:
+def item_of(exercise: Exercise, case: Case, back: Returned, verdict: Accept) -> Item:
+    """Whether what came back for a case is right, and if not, why."""
     call = exercise.called(case)
     if back.kind:
         return Item(
@@ -706,7 +716,7 @@ def _is_of(exercise: Exercise, wrong: Callable[[Case], Any], case: Case, got: An
             made = as_plain(wrong(case))
         if made is None:
             return False
-        return not same(_finite(made), _finite(got), exercise.rtol, exercise.atol)
+        return not same(_finite(made), _finite(got), exercise.rtol, exercise.atol, reveal=None)
     except ODD_VALUES:
         return False
 
@@ -716,6 +726,8 @@ def _finite(value: Any) -> Any:
     can be compared that hold them.
     """
     if isinstance(value, float | np.ndarray) and np.asarray(value).dtype.kind == "f":
+        if np.isfinite(value).all():
+            return value
         with np.errstate(over="ignore"):  # float16 holds none of these, so nothing is named there
             found = np.nan_to_num(value, nan=7e37, posinf=3e38, neginf=-3e38)
         return np.asarray(found) if isinstance(value, np.ndarray) else float(found)

@@ -8,11 +8,12 @@ sandbox: code that runs here could do anything, so nothing that this file return
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from .absent import Absent
@@ -25,7 +26,7 @@ from .calls import (
     run_limited,
     spending,
 )
-from .exercise import Case, Exercise, Returned
+from .exercise import Case, Exercise, Returned, copied
 from .judge import returned_by
 from .protocol import ProtocolError, decode, encode
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
@@ -62,9 +63,14 @@ def _drive(exercise: Exercise) -> Callable[..., Any] | None:
     if code is None:
         return None
     scope: dict[str, Any] = {"__name__": exercise.drive.split(":")[0]}
-    exec(compile(code[0], f"<{exercise.drive}>", "exec", dont_inherit=True), scope)
+    exec(_compiled(code[0], f"<{exercise.drive}>"), scope)
     function: Callable[..., Any] = scope[code[1]]
     return function
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: str, name: str) -> CodeType:
+    return compile(source, name, "exec", dont_inherit=True)
 
 
 def _run(
@@ -78,9 +84,9 @@ def _run(
     given = answers.get(name)
     if is_blank(given):
         return Returned(error=unwritten(name, given, is_value=exercise.is_value), kind="unfinished")
-    arguments = copy.deepcopy(
+    arguments = copied(  # a function that changes its arguments must not change the case
         list(case.args.values())
-    )  # a function that changes its arguments must not change the case
+    )
     if exercise.is_value:
         function, arguments = (lambda: without_gaps(given)), []
     elif drive is not None and is_no_code(given):

@@ -27,6 +27,8 @@ def summed_to(g: Any, shape: tuple[int, ...]) -> Any:
     was stretched.
     """
     g = np.asarray(g)
+    if g.shape == shape:
+        return g
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     return g.sum(
         axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1), keepdims=True

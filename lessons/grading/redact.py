@@ -13,6 +13,7 @@ import ast
 import compileall
 import hashlib
 import importlib
+import importlib.util
 import inspect
 import shutil
 import subprocess
@@ -105,6 +106,9 @@ def disown() -> None:
 
 def make(names: tuple[str, ...], base: Path | None = None) -> Path:
     """A new copy without these names; see `library`."""
+    for name in names:
+        if name != DERIVATIVES:
+            find(name)  # before anything is copied
     tag = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
     folder = Path(tempfile.mkdtemp(prefix=f"minigrad-library-{tag}-", dir=base))
     try:
@@ -122,7 +126,7 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
             '"""What runs of the grader beside a student\'s code. There are no answers here."""\n'
         )
         for module in UNTRUSTED:
-            shutil.copyfile(Path(__file__).with_name(f"{module}.py"), ours / f"{module}.py")
+            shutil.copy2(Path(__file__).with_name(f"{module}.py"), ours / f"{module}.py")
         numpy = Path(np.__file__).resolve().parent
         (folder / "numpy").symlink_to(numpy)
         if numpy.with_name("numpy.libs").is_dir():
@@ -137,14 +141,29 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
                 tables.append((folder / "minigrad").joinpath(*packages, f"{last}.py"))
             for file in sorted(tables):
                 _empty_rules(file)
-        for package in ("minigrad", "untrusted"):
-            compileall.compile_dir(folder / package, quiet=2, workers=1)
+        for package, original in ((folder / "minigrad", source), (ours, Path(__file__).parent)):
+            _keep_compiled(package, original)
+            compileall.compile_dir(package, quiet=2, workers=1)
         if names:
             _try_out(names, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
+
+
+def _keep_compiled(package: Path, original: Path) -> None:
+    """Copies the compiled modules of those files that are as they were: to compile all of them
+    takes seconds. Python compares the time and the size in each with its source, so one that is
+    older is compiled again.
+    """
+    for path in package.rglob("*.py"):
+        source = original / path.relative_to(package)
+        compiled = Path(importlib.util.cache_from_source(str(source)))
+        if compiled.is_file() and source.is_file() and path.read_bytes() == source.read_bytes():
+            cache = path.parent / "__pycache__"
+            cache.mkdir(exist_ok=True)
+            shutil.copyfile(compiled, cache / compiled.name)
 
 
 def _take_away(name: str, folder: Path) -> None:

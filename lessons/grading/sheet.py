@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import hashlib
 import importlib
 import importlib.util
@@ -28,7 +27,7 @@ from typing import Any
 
 from . import cheap_answers, packages
 from .exercise import Exercise, Returned, SheetError
-from .judge import Judgement, as_plain, judge
+from .judge import Judgement, as_plain, item_of, judge, verdict_on
 from .local import run_cases, run_notebook
 
 OWN = "minigrad_sheet_"
@@ -539,8 +538,7 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
     there and cannot be told apart: an exercise lists only those that concern it.
     """
     cases, missed, caught = exercise.cases(seed), [], 0
-    undiagnosed = copy.copy(exercise)
-    undiagnosed.misconceptions = ()  # a diagnosis tries every mistake; only verdicts count here
+    verdict = verdict_on(exercise, cases)  # no diagnosis, no picture: only verdicts count here
     for mistake in exercise.misconceptions:
         returned, concerned = [], []
         for case in cases:
@@ -551,8 +549,11 @@ def missed_mistakes(exercise: Exercise, seed: int = 0) -> tuple[list[str], int]:
             except (ArithmeticError, ValueError, KeyError, TypeError, IndexError):
                 concerned.append(True)
                 returned.append(Returned(error="the mistake ends in an exception.", kind="raised"))
-        items = judge(undiagnosed, cases, returned).items
-        if all(item.right for item, counts in zip(items, concerned, strict=True) if counts):
+        if all(
+            item_of(exercise, case, back, verdict).right
+            for case, back, counts in zip(cases, returned, concerned, strict=True)
+            if counts
+        ):
             missed.append(mistake.name)
         else:
             caught += 1

@@ -42,44 +42,14 @@ OUTSIDE = [
 ]
 
 SAMPLE = {
-    honest: ("a lambda", "a copied answer", "magics", "prints in every call", "no metadata at all"),
-    wrong: ("1 overwrites at fan-out", "6 sign", "forgets g", "rounded", "not started"),
-    broken: (
-        "a syntax error",
-        "an endless loop in a call",
-        "truncated",
-        "a list",
-        "no zip",
-        "a zip",
-    ),
-    cheating: (
-        *("func.vjp", "a static graph", "reload", "the registry of rules", "the installed library"),
-        *("memory", "frames", "the grader's memory", "the sheet", "open descriptors"),
-        *("an equal object", "a float that lies", "patched NumPy", "points as output"),
-        *("forged answers", "an import hook", "a later answer for an earlier one"),
-    ),
-    hostile: (
-        *(
-            "a daemon",
-            "kills its parent",
-            "a segmentation fault",
-            "a memory bomb",
-            "writes outside",
-        ),
-        *("sends itself away", "script in everything", "terminal escapes", "a zip that climbs"),
-    ),
-    sly: (
-        *("the encoder's tables", "answers written early, then exit with 0", "homoglyphs"),
-        *("the working folder removed", "what the first process tells the second"),
-    ),
+    honest: ("a lambda", "magics", "no metadata at all"),
+    wrong: ("1 overwrites at fan-out", "forgets g"),
+    broken: ("a syntax error", "an endless loop in a call", "a zip"),
+    cheating: ("func.vjp", "the grader's memory", "a float that lies", "forged answers"),
+    hostile: ("a daemon", "kills its parent", "writes outside", "script in everything"),
+    sly: ("homoglyphs", "answers written early, then exit with 0"),
 }
-"""One hand-in of each family, for the default run."""
-
-PARTS = {
-    "honest, wrong and broken": (honest, wrong, broken),
-    "cheating, hostile and sly": (cheating, hostile, sly),
-}
-"""Each part is graded once."""
+"""Hand-ins of each family, for the default run."""
 
 pytestmark = pytest.mark.skipif(
     not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
@@ -134,23 +104,21 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-def chosen(part: str, whole: bool) -> dict[str, Submission]:
-    """The hand-ins of a part, or its sample, by the student's name."""
-    names = [(m, name) for m in PARTS[part] for name in (m.HAND_INS if whole else SAMPLE[m])]
+def chosen(whole: bool) -> dict[str, Submission]:
+    """All hand-ins, or the sample, by the student's name."""
+    names = [(m, name) for m in MODULES for name in (m.HAND_INS if whole else SAMPLE[m])]
     return {f"{m.__name__} {name}": m.HAND_INS[name] for m, name in names}
 
 
-@pytest.fixture(scope="module", params=PARTS)
+@pytest.fixture(scope="module")
 def graded(request, tmp_path_factory, libraries_folder):
-    """The hand-ins of a part, graded once, with a listener on this machine."""
+    """The hand-ins, graded once, with a listener on this machine."""
+    whole, top = request.config.getoption("whole"), tmp_path_factory.mktemp("adversarial")
     with made_once(libraries_folder):
-        yield from grading(
-            chosen(request.param, request.config.getoption("whole")),
-            tmp_path_factory.mktemp("adversarial"),
-        )
+        yield from grading(chosen(whole), top, jobs=2 if whole else 1)
 
 
-def grading(hand_ins: dict[str, Submission], top: Path):
+def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
     """Grades hand-ins; yields what that left behind."""
     sheet, submitted, out = top / "sheet", top / "submitted", top / "out"
     sheet.mkdir()
@@ -204,7 +172,8 @@ def grading(hand_ins: dict[str, Submission], top: Path):
         limits = pytest.MonkeyPatch()
         limits.setattr(supervisor, "CELL_S", 1.0)
         try:
-            report = run.grade(sheet / "sheet.py", submitted, out, run.Options(jobs=2, wrap=False))
+            options = run.Options(jobs=jobs, wrap=False)
+            report = run.grade(sheet / "sheet.py", submitted, out, options)
         finally:
             limits.undo()
             stop.set()

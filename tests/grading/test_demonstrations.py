@@ -278,6 +278,7 @@ def test_who_hides_a_call_or_ends_the_process_gets_as_many_processes_as_others(g
     assert "shown" in journal["changed"]["printed"] and journal["changed"]["not_run"] == []
 
 
+@pytest.mark.whole
 def test_a_sheet_that_needs_what_it_shows_runs_it(graded, tmp_path):
     """The words of one cell reach another in a way that names do not tell: the own solution says
     so, and everything is run.

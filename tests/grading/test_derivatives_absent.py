@@ -2,10 +2,13 @@
 and everything else works as before.
 """
 
+import importlib.util
 import json
 import shutil
+import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +71,21 @@ ELEMENTWISE = [
 ]
 
 
+def compiled(folder):
+    """The compiled modules of a copy: the time and size of the source that each was made of, as it
+    says itself, and those of the source that is there.
+    """
+    found = {}
+    for path in folder.rglob("*.pyc"):
+        source = Path(importlib.util.source_from_cache(str(path)))
+        there = source.stat()
+        found[source.relative_to(folder).as_posix()] = (
+            struct.unpack("<II", path.read_bytes()[8:16]),
+            (int(there.st_mtime), there.st_size),
+        )
+    return found
+
+
 @pytest.fixture(scope="module")
 def seen():
     folder = redact.make((DERIVATIVES,))
@@ -78,7 +96,7 @@ def seen():
         )
         assert done.returncode == 0, done.stderr
         texts = [path.read_text() for path in sorted((folder / "minigrad" / "ops").glob("*.py"))]
-        yield (*json.loads(done.stdout), texts)
+        yield (*json.loads(done.stdout), texts, compiled(folder))
     finally:
         shutil.rmtree(folder)
 
@@ -98,6 +116,12 @@ def test_values_are_what_they_were(seen):
         name: pytest.approx(float(np.sum(getattr(mg, name)(mg.tensor(x)).numpy())))
         for name in seen[1]
     }
+
+
+def test_no_module_is_compiled_from_another_text(seen):
+    """The compiled modules of files that are as they were are copied, and no others."""
+    assert len(seen[4]) > 200 and "minigrad/ops/reduce.py" in seen[4]
+    assert {name for name, (made_of, there) in seen[4].items() if made_of != there} == set()
 
 
 def test_the_text_of_the_rules_is_gone_too(seen):

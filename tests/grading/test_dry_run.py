@@ -21,6 +21,7 @@ def write(folder, sources, *more):
     return folder / "small.ipynb"
 
 
+@pytest.mark.whole
 def test_what_is_right_loses_nothing(folder, capsys):
     path = write(folder, {}, "import matplotlib.pyplot as plt\nplt.plot([1])")
     assert main(["check", str(path)]) == 0
@@ -65,6 +66,7 @@ def test_a_notebook_without_a_sheet_is_refused(tmp_path, capsys):
     assert main(["check", str(tmp_path / "none.ipynb")]) == 2
 
 
+@pytest.mark.whole
 def test_a_process_that_ends_is_told(folder):
     found = dry_run(write(folder, {"f": "import os\nos._exit(0)"}))
     assert found.lost and "The process ended by itself." in str(found)

@@ -2,7 +2,9 @@
 would tell what is right.
 """
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ from minigrad.lessons.grading.exercise import (
     Case,
     Exercise,
     SheetError,
+    copied,
     elements,
     exercise,
+    once_for_each_case,
     plain_problem,
 )
 
@@ -52,6 +56,33 @@ def test_what_goes_to_the_students_side_holds_no_answer_and_no_group():
     assert (number, call) == ("n1", "vjp_sin")
     sent = [protocol.decode(arg) for arg in args]
     assert [a.tolist() for a in sent] == [case.args["x"].tolist(), case.args["g"].tolist()]
+
+
+def test_a_plain_value_is_copied_with_all_that_is_in_it():
+    value = {"a": [1, (2.0, [None])], "b": np.zeros((2, 0)), "c": np.array(3.0), "d": {}}
+    twin = copied(value)
+    assert repr(twin) == repr(value)
+    twin["a"][1][1].append("x")
+    twin["c"][...] = 4.0
+    twin["d"]["new"] = True
+    assert repr(value) == repr({**value, "a": [1, (2.0, [None])], "c": np.array(3.0), "d": {}})
+
+
+def test_what_is_kept_for_a_case_is_computed_once_and_goes_with_the_case():
+    computed = []
+
+    @once_for_each_case
+    def double(case):
+        computed.append(case.args["x"])
+        return np.array(2 * case.args["x"])
+
+    case, equal = Case("a", x=1), Case("a", x=1)
+    assert double(case) is double(case) is not double(equal)
+    assert computed == [1, 1]
+    kept = weakref.ref(double(case))
+    del case
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_value_is_asked_for_without_arguments():

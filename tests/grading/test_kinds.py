@@ -5,6 +5,7 @@ less, and no answer is written anywhere.
 import math
 import random
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -38,11 +39,21 @@ from minigrad.lessons.grading.student_trace import Example
 from minigrad.viz.jacobian import jacobian_trace
 
 import minigrad as mg
+from tests.helpers.remembered_mistakes import remembering
 
 
 def points(exercise, seed=1, seconds=60.0, **answers):
     cases = exercise.cases(seed)
     return judge(exercise, cases, run_cases(exercise, cases, answers, seconds))
+
+
+@cache
+def mistaken(name):
+    """The exercise of a kind, cases of it, and what each of its mistakes returns for them."""
+    exercise = remembering(KINDS[name][0])
+    cases = exercise.cases(4)
+    returned = [(m, [broken(m, case) for case in cases]) for m in exercise.misconceptions]
+    return exercise, cases, returned
 
 
 def broken(mistake, case):
@@ -221,10 +232,8 @@ def test_no_classic_mistake_slips_through(name):
     "name", sampled(n for n in KINDS if KINDS[n][0].misconceptions and KINDS[n][0].verify)
 )
 def test_the_check_without_an_answer_key_sees_the_same_mistakes_as_the_answer(name):
-    exercise = KINDS[name][0]
-    cases = exercise.cases(4)
-    for mistake in exercise.misconceptions:
-        returned = [broken(mistake, c) for c in cases]
+    exercise, cases, mistakes = mistaken(name)
+    for mistake, returned in mistakes:
         graded, checked = judge(exercise, cases, returned), judge_here(exercise, cases, returned)
         assert [i.right for i in graded.items] == [i.right for i in checked.items], mistake.name
 
@@ -234,10 +243,9 @@ def test_the_check_without_an_answer_key_sees_the_same_mistakes_as_the_answer(na
     sampled(n for n in KINDS if KINDS[n][0].misconceptions and not n.startswith("Gradients")),
 )
 def test_each_mistake_is_recognised_as_itself_or_as_one_that_gives_the_same_numbers(name):
-    exercise = KINDS[name][0]
-    cases = exercise.cases(4)
-    for mistake in exercise.misconceptions:
-        j = judge(exercise, cases, [broken(mistake, c) for c in cases])
+    exercise, cases, mistakes = mistaken(name)
+    for mistake, returned in mistakes:
+        j = judge(exercise, cases, returned)
         assert j.misconception is not None, mistake.name
         twin = next(m for m in exercise.misconceptions if m.sentence == j.misconception["say"])
         if twin is not mistake:
@@ -336,8 +344,8 @@ SLOW = {
 @pytest.mark.parametrize("name", SLOW)
 def test_right_gradients_in_the_wrong_spirit_are_caught(name):
     solution, shape, kind = SLOW[name]
-    exercise = Cost("sweep", shapes={shape: 1}, limit_s=0.5)
-    j = points(exercise, sweep=solution, seconds=1.5)
+    exercise = Cost("sweep", shapes={shape: 1}, limit_s=0.2)
+    j = points(exercise, sweep=solution, seconds=0.6)
     assert j.points == 0
     assert j.groups[0].kind == kind
 

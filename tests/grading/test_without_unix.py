@@ -67,9 +67,16 @@ def test_a_command_works(course, arguments, say):
     assert say in done.stdout
 
 
-def test_a_check_works_and_run_says_what_it_needs(course):
-    done = minigrad(course, "grade", "run", "sheet/sheet.py", "submitted", "--out", "new")
-    assert done.returncode == 2, done
-    assert "hand-ins can be run on Linux and macOS only; on Windows, use WSL" in done.stderr
+@pytest.mark.whole
+def test_a_check_leaves_nothing_on_standard_error(course):
     done = minigrad(course, "check", "sheet/small.ipynb")
     assert (done.returncode, done.stderr) == (0, ""), done
+
+
+def test_run_says_what_it_needs(tmp_path):
+    write_sheet(tmp_path / "sheet")
+    (tmp_path / "submitted" / "ada").mkdir(parents=True)
+    (tmp_path / "submitted" / "ada" / "small.ipynb").write_text(json.dumps(notebook({})))
+    done = minigrad(tmp_path, "grade", "run", "sheet/sheet.py", "submitted", "--out", "new")
+    assert done.returncode == 2, done
+    assert "hand-ins can be run on Linux and macOS only; on Windows, use WSL" in done.stderr

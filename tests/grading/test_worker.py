@@ -59,6 +59,23 @@ with_little_time.limit_s = 0.3
 """For cells of which it is known that f gets nothing, and that some of them loop."""
 
 
+WAITING = (
+    *("waits", "a loop in the cell", "memory, bit by bit", "a loop that swallows everything"),
+    *("a long computation in C", "a stolen request"),
+    *("a program in the background", "threads"),
+)
+"""Of these the grader waits until their time is over, or starts a server of their own: they belong
+to the whole suite.
+"""
+
+
+def quick_ones(table) -> list:
+    """The names of a table, with those marked that take long."""
+    return [
+        pytest.param(name, marks=[pytest.mark.whole] if name in WAITING else []) for name in table
+    ]
+
+
 @pytest.fixture(scope="module")
 def library(libraries_folder):
     with made_once(libraries_folder):
@@ -133,7 +150,7 @@ def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path)
 # -------------------------------------------------------------------- wrong and broken: g is honest
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", quick_ones(BROKEN))
 def test_a_bad_exercise_costs_only_itself(run, name):
     source, expected = BROKEN[name]
     outcome = run(source, G, exercises=(with_little_time, g))
@@ -144,6 +161,7 @@ def test_a_bad_exercise_costs_only_itself(run, name):
     )
 
 
+@pytest.mark.whole
 def test_one_group_that_loops_leaves_the_other_its_points(run):
     assert points(run("def f(x, y):\n    while x.ndim == 0: pass\n    return x * y", G)) == (2, 1)
 
@@ -188,6 +206,7 @@ def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
     assert "seconds on the clock" in outcome.returned["g"][-1].error
 
 
+@pytest.mark.whole
 def test_who_closes_the_pipe_is_not_told_of_memory(run):
     outcome = run("import os, time\ndef f(x, y):\n    os.close(4)\n    time.sleep(9)", G)
     assert "closed its connection to the grader" in outcome.returned["f"][0].error
@@ -244,6 +263,7 @@ def test_more_files_than_anybody_needs_are_stopped(run, monkeypatch):
     assert outcome.cells == {"cell 2": "It made more than 100 files."} and points(outcome) == (3, 0)
 
 
+@pytest.mark.whole
 def test_what_is_printed_is_kept_up_to_a_limit(run):
     assert len(run("while True: print('x' * 1000)", F, G).printed) <= supervisor.PRINTED
     assert run("print('hello')", F, G).printed == "hello\n"
@@ -269,7 +289,7 @@ def f(x, y):
 # ----------------------------------------------------------------------------------------- cheating
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize("name", quick_ones(CHEATS))
 def test_cheating_pays_nothing(run, name):
     outcome = run(CHEATS[name], G, exercises=(with_little_time, g))
     mine, honest = points(outcome)
@@ -383,7 +403,7 @@ def test_no_process_is_left_behind(run, server, name):
     assert descendants(server.process.pid) == []
 
 
-@pytest.mark.parametrize("name", ["a daemon", "a program in the background", "threads"])
+@pytest.mark.parametrize("name", quick_ones(["a daemon", "a program in the background", "threads"]))
 def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
     library, monkeypatch, tmp_path, name
 ):
@@ -439,6 +459,7 @@ def test_removing_a_folder_changes_nothing_around_it(tmp_path):
     assert tmp_path.is_dir()
 
 
+@pytest.mark.whole
 def test_the_server_survives_its_children(run, server):
     pid = server.process.pid
     for source in (

@@ -21,7 +21,7 @@ RIGHT = (lambda a, da: math.cos(a) * da, lambda a, g: g * math.cos(a))
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(calls, "SECONDS", 0.3)
+    monkeypatch.setattr(calls, "SECONDS", 0.1)
 
 
 class Lying:

@@ -146,10 +146,15 @@ ADJOINT = {
 
 
 def classic(table):
+    """Three mistakes of each operation are tried in every run, the others in the whole suite."""
     return [
-        pytest.param(name, say, rule, id=f"{name}: {say}")
+        pytest.param(
+            *(name, say, rule),
+            id=f"{name}: {say}",
+            marks=[pytest.mark.whole] if number > 2 else [],
+        )
         for name, mistakes in table.items()
-        for say, rule in mistakes.items()
+        for number, (say, rule) in enumerate(mistakes.items())
     ]
 
 
@@ -385,7 +390,13 @@ SWEEPS = {
 }
 
 
-@pytest.mark.parametrize("wrong", SWEEPS, ids=lambda w: w.__name__)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(wrong, id=wrong.__name__, marks=[pytest.mark.whole] if number > 2 else [])
+        for number, wrong in enumerate(SWEEPS)
+    ],
+)
 def test_a_wrong_sweep_is_found_placed_and_named(wrong):
     say, node = SWEEPS[wrong]
     feedback = EXERCISES["reverse_sweep"].notebook(wrong, rng=random.Random(3))

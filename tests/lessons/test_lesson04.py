@@ -94,6 +94,7 @@ def test_the_formulas_of_exercise_4_are_what_the_engine_counts(scope):
 # ------------------------------------------------------------------------------------ the exercises
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with_and_finds_each_classic_mistake(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed
@@ -177,6 +178,7 @@ def test_each_choice_counts():
     assert check("choice", *["Forward"] * 6).points == 0
 
 
+@pytest.mark.whole
 def test_sweeps_in_the_wrong_spirit_are_stopped(scope, monkeypatch):
     monkeypatch.setattr(EXERCISES["fast_adjoints"], "limit_s", 0.3)
 

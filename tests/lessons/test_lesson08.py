@@ -13,6 +13,7 @@ from minigrad.networks import jvp_network
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "08_jvp_from_vjp.ipynb"
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed

@@ -14,6 +14,7 @@ import minigrad as mg
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "10b_batch_norm_and_training.ipynb"
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed

@@ -39,6 +39,7 @@ def test_the_formula_is_what_python_measures(n, k):
     assert kept_at_most(n, k) == n // k + k - 1
 
 
+@pytest.mark.whole
 def test_what_the_lesson_measures(scope):
     assert scope["arrays_at_peak"](
         lambda: scope["sines"](16, scope["x"]).backward()
@@ -91,12 +92,12 @@ def nested(stages, x):
 
 @pytest.mark.parametrize("frugal, points, word", [
     (pieces(8), 4, "right"),
-    (pieces(4), 4, "right"),
     (pieces(2), 2, "a third is asked for"),
     (plain, 2, "Nothing is gained"),
-    (everything_at_once, 2, "Nothing is gained"),
-    (each_by_itself, 2, "Nothing is gained"),
-    (nested, 3, " stage ran"),
+    pytest.param(pieces(4), 4, "right", marks=pytest.mark.whole),
+    pytest.param(everything_at_once, 2, "Nothing is gained", marks=pytest.mark.whole),
+    pytest.param(each_by_itself, 2, "Nothing is gained", marks=pytest.mark.whole),
+    pytest.param(nested, 3, " stage ran", marks=pytest.mark.whole),
     (lambda stages, x: mg.checkpoint_sequential(stages[1:], 7, x), 1, "stages ran; each has"),
     (lambda stages, x: mg.checkpoint_sequential(stages, 8, x.detach()), 0, ""),
 ])  # fmt: skip
@@ -116,6 +117,7 @@ def test_any_best_number_of_segments_passes():
     assert "one value twice" in str(check("most_kept", lambda n, k: n // k + k))
 
 
+@pytest.mark.whole
 def test_slips_are_recognised():
     assert "has a history" not in str(predict("leak", 40))
     assert "the input of the first sine is x" in str(predict("leak", 50))

@@ -13,6 +13,7 @@ from minigrad.trace import first_divergence
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "14_debugging_and_profiling.ipynb"
 
 
+@pytest.mark.whole
 def test_the_sheet_is_fit_to_grade_with(examined):
     assert examined.ok, str(examined)
     assert not any(examined.missed.values()), examined.missed

@@ -147,7 +147,13 @@ def engine(request) -> dict:
 # ---------------------------------------------------------------------------- from lesson to lesson
 
 
-@pytest.mark.parametrize("answers", [{}, OTHER], ids=["the solutions", "another student"])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param({}, id="the solutions"),
+        pytest.param(OTHER, id="another student", marks=pytest.mark.whole),
+    ],
+)
 def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(
     answers, tmp_path, monkeypatch, capsys
 ):
@@ -227,7 +233,15 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+def two_of(table):
+    """What every run tries; the rest belongs to the whole suite."""
+    return [
+        pytest.param(name, marks=[pytest.mark.whole] if number > 1 else [])
+        for number, name in enumerate(table)
+    ]
+
+
+@pytest.mark.parametrize("name", two_of(BROKEN))
 def test_a_broken_rule_loses_points_and_is_placed_in_the_students_own_trace(engine, name):
     piece, wrong, node = BROKEN[name]
     sound = engine[piece]
@@ -261,7 +275,7 @@ WRONG_STEPS = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_STEPS)
+@pytest.mark.parametrize("name", two_of(WRONG_STEPS))
 def test_wrong_steps_get_the_reason(engine, name):
     wrong, says = WRONG_STEPS[name]
 

@@ -80,7 +80,8 @@ def Number(
 
     variable: what the notebook calls the number, if not as the exercise is called.
     """
-    asked = Prediction(name, question, answer, because, tuple(slips), tuple(hints), tolerance)
+    answer, slips = cache(answer), tuple((say, cache(wrong)) for say, wrong in slips)
+    asked = Prediction(name, question, answer, because, slips, tuple(hints), tolerance)
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         yield Case("answer")

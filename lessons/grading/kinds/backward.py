@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..exercise import DERIVATIVES, Case, Exercise, Misconception, SheetError, Where
+from ..exercise import (
+    DERIVATIVES,
+    Case,
+    Exercise,
+    Misconception,
+    SheetError,
+    Where,
+    once_for_each_case,
+)
 from ..graphs import (
     ARRAY_ONLY,
     OPERATIONS,
@@ -168,12 +176,17 @@ def of_graphs(
     ops: what occurs in them.
     """
 
+    @once_for_each_case
     def right(case: Case) -> dict[str, Any]:
         graph = graph_of(case)
         return linear_right(graph) if form == "tape" else by_engine(graph)
 
+    @once_for_each_case
+    def measured(case: Case) -> dict[str, Any]:
+        return by_differences(graph_of(case))
+
     def verify(case: Case, got: Any) -> str:
-        return verdict(name, graph_of(case), by_differences(graph_of(case)), got)
+        return verdict(name, graph_of(case), measured(case), got)
 
     def where(case: Case, got: Any) -> Where | None:
         return first_wrong(graph_of(case), got, right(case)) if isinstance(got, dict) else None
