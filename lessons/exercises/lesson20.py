@@ -127,7 +127,7 @@ STEPS = told_by(
         ),
         (
             "the state left out",
-            "you keep h Jᵀ s̄ alone. The state itself goes through the step too: sₖ₊₁ = sₖ + …",
+            "you keep h Jᵀ s̄ alone. The state itself goes through the step too, as sₖ in sₖ₊₁.",
             _steps(lambda j, h, g: h * j.T @ g),
         ),
         (
@@ -700,7 +700,7 @@ def _is_steered(case: Case, got: Any) -> str:
         return said
     if not np.all(np.isfinite(got)):
         return "the new thrust is not finite."
-    if said := same(-miss, jacobian @ (got - u), 1e-6, 1e-7, "what J (u′ − u) is"):
+    if said := same(-miss, jacobian @ (got - u), 1e-6, 1e-7, "the product J (u′ − u)"):
         return said
     _, sizes, directions = np.linalg.svd(jacobian, full_matrices=False)
     useful = directions[sizes > 1e-9 * sizes[0]]

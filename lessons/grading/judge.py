@@ -705,7 +705,7 @@ def _fitted(
 
 def _explained(explains: Callable[[Case, Any], bool], case: Case, got: Any) -> bool:
     try:
-        return explains(case, got)
+        return bool(explains(case, got))
     except ODD_VALUES:
         return False
 

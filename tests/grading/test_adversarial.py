@@ -322,4 +322,5 @@ def _is_number(text: str) -> bool:
 
 def test_the_run_was_quick_enough_to_be_run_every_day(graded):
     seconds = sum(r.record.get("cpu_s", 0.0) for r in graded.report.results)
-    assert seconds < 120, f"{seconds:.0f} s of CPU in hand-ins"
+    most = 30 + 0.5 * len(graded.hand_ins)  # some are stopped by a limit of seconds
+    assert seconds < most, f"{seconds:.0f} s of CPU in hand-ins"

@@ -28,7 +28,17 @@ def test_every_example_is_run_by_a_cell_and_stands_in_the_table():
         assert document.title in page and document.author in page and document.address in page
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+DEAR = ("documents_autogradlib", "documents_singa")
+"""These run in the whole suite only."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.whole] if path.stem in DEAR else [])
+        for path in NOTEBOOKS
+    ],
+)
 def test_each_cell_of_an_example_gives_its_numbers(path, tmp_path, monkeypatch):
     """`shows` raises where they differ; here we see that each call of it was reached."""
     monkeypatch.chdir(tmp_path)
