@@ -72,10 +72,6 @@ class Program:
 
     # -------------------------------------------------------------------------------- looking at it
 
-    def type_of(self, number: int) -> Type:
-        """The Type of a value."""
-        return self.types[number]
-
     def name_of(self, number: int) -> str:
         """The value's own name, or %number."""
         return self.names.get(number) or f"%{number}"
