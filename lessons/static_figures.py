@@ -1334,6 +1334,89 @@ def revolve() -> Picture:
     return p
 
 
+FACE = (
+    (16.0, 19.0, 12.0, (0.96, 0.76, 0.25)),
+    (11.0, 15.0, 2.6, (0.2, 0.2, 0.25)),
+    (21.0, 15.0, 2.6, (0.2, 0.2, 0.25)),
+    (16.0, 24.0, 3.5, (0.85, 0.25, 0.25)),
+    (27.0, 5.0, 4.0, (0.3, 0.5, 0.8)),
+)
+"""The scene of lesson 22: x, y, radius and colour of each disc, from the bottom to the top."""
+
+
+def _soft_scene(discs: mg.Tensor, width: float) -> mg.Tensor:
+    """The picture of discs (x, y, r, red, green, blue) with edges of that width: 1024 × 3."""
+    middles = np.arange(32) + 0.5
+    across, down = (
+        mg.tensor(grid.reshape(-1, 1), dtype=mg.float64) for grid in np.meshgrid(middles, middles)
+    )
+    picture = mg.full((1024, 3), 0.95, dtype=mg.float64)
+    for i in range(discs.shape[0]):
+        away = mg.sqrt((across - discs[i, 0]) ** 2 + (down - discs[i, 1]) ** 2 + 0.001)
+        cover = mg.sigmoid((discs[i, 2] - away) / width)
+        picture = picture * (1 - cover) + cover * discs[i, 3:]
+    return picture
+
+
+def recovered(steps: int = 250, wide: float = 4.0, sharp: float = 0.5) -> list[np.ndarray]:
+    """The discs (x, y, r and colour) before each step and after the last one, on their way to the
+    scene of lesson 22; by Adam, with an edge that gets sharper.
+    """
+    rng = np.random.default_rng(4)
+    scene = np.array([[*rng.uniform(6, 26, 2), 4.0, 0.5, 0.5, 0.5] for _ in FACE])
+    goal = np.array([[x, y, r, *colour] for x, y, r, colour in FACE])
+    target = _soft_scene(mg.tensor(goal, dtype=mg.float64), sharp)
+    rates = np.array([0.4, 0.4, 0.4, 0.03, 0.03, 0.03])
+    mean, square, found = np.zeros_like(scene), np.zeros_like(scene), [scene]
+    for t in range(1, steps + 1):
+        width = wide * (sharp / wide) ** min(1, t / steps / 0.8)
+        discs = mg.tensor(scene, dtype=mg.float64, requires_grad=True)
+        ((_soft_scene(discs, width) - target) ** 2).sum().backward()
+        assert discs.grad is not None
+        g = discs.grad.numpy()
+        mean, square = 0.9 * mean + 0.1 * g, 0.99 * square + 0.01 * g * g
+        step = mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.99**t)) + 1e-8)
+        scene = scene - rates * step
+        found.append(scene)
+    return found
+
+
+def edges() -> Picture:
+    """Lesson 22: five discs on their way to those of the target; and how many pixels a disc covers,
+    with a hard edge and with a soft one.
+    """
+    p = Picture(
+        640,
+        300,
+        "Above: the outlines of five discs after 0, 25, 75 and 250 steps, and the target. Below:"
+        " the number of covered pixels is a staircase; with a soft edge it is a smooth curve",
+    )
+    styles, found = ("yellow", "value", "value", "tangent", "adjoint"), recovered()
+    goal = np.array([[x, y, r, *colour] for x, y, r, colour in FACE])
+    shown = [(f"step {t}", found[t]) for t in (0, 25, 75, 250)] + [("target", goal)]
+    for column, (name, discs) in enumerate(shown):
+        left = 18 + 123 * column
+        p.box(left, 26, 112, 112, "empty")
+        p.say(left + 56, 18, name, "bold" if name == "target" else "", 11)
+        for x, y, r, *colour in discs:
+            nearest = min(range(5), key=lambda i, c=colour: math.dist(c, FACE[i][3]))
+            grey = max(colour) - min(colour) < 0.02
+            p.dot(left + 3.5 * x, 26 + 3.5 * y, 3.5 * r, "plain" if grey else styles[nearest])
+    middles = np.arange(32) + 0.5
+    distance = np.hypot(middles - 16, middles[:, None] - 16)
+    frame = ((4.0, 40.0), (7.0, 165.0), (60.0, 272.0), (600.0, 160.0))
+    radii = np.linspace(4, 7, 241)
+    p.line([(60, 156), (60, 272), (610, 272)], "axis")
+    _curve(p, [(r, float((distance < r).sum())) for r in radii], frame, "value")
+    far = mg.tensor(distance, dtype=mg.float64)
+    soft = [(r, mg.sigmoid((float(r) - far) / 0.5).sum().item()) for r in radii]
+    _curve(p, soft, frame, "adjoint")
+    p.say(330, 290, "radius", "dim", 11)
+    p.say(72, 170, "covered pixels", "left value", 11)
+    p.say(72, 186, "with a soft edge", "left adjoint", 11)
+    return p
+
+
 # ---------------------------------------------------------------------------------------- documents
 
 
@@ -1457,6 +1540,7 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "19_fixed_points_graphs": rounds,
     "20_through_a_simulator": simulated,
     "20_through_a_simulator_schedule": revolve,
+    "22_noise_and_edges": edges,
     "bug_zoo": zoo,
     "documents_singa": creators,
     "documents_autogradlib": ladder,

@@ -380,6 +380,34 @@ def swept(answers, call, kind, n, slots, state, inputs, g):
     return {"sent": sent, "calls": calls, "linked": linked}
 
 
+def covered(answers, call, d, width):
+    """cover(d, width): the coverage, and its slope by each element of d."""
+    engine = lent(answers)
+    distance = engine["Tensor"](np.array(d))
+    found = answers[call](distance, width)
+    if not hasattr(found, "value"):
+        return found
+    order = engine["topological_order"](found.sum())
+    slope = array(engine["gradients"](order, [distance])[0])
+    return {"value": array(found), "slope": np.broadcast_to(slope, np.shape(d)).copy()}
+
+
+def painted(answers, call, canvas, covers, colours):
+    """paint(canvas, covers, colours): the picture, and the slopes of its sum by each coverage."""
+    engine = lent(answers)
+    tensors = lambda arrays: [engine["Tensor"](np.array(a)) for a in arrays]
+    leaves = tensors(covers)
+    found = answers[call](engine["Tensor"](np.array(canvas)), leaves, tensors(colours))
+    if not hasattr(found, "value"):
+        return found
+    slopes = map(array, engine["gradients"](engine["topological_order"](found.sum()), leaves))
+    shapes = map(np.shape, covers)
+    return {
+        "value": array(found),
+        "slopes": [np.broadcast_to(s, n).copy() for s, n in zip(slopes, shapes, strict=True)],
+    }
+
+
 def _logistic(x):
     return 1 / (1 + np.exp(-x))
 

@@ -16,6 +16,7 @@ from tests.helpers.tables import in_one_test
 
 from .wrong import (
     answers,
+    edge_answers,
     fixed_point_answers,
     later_answers,
     matrix_answers,
@@ -36,6 +37,7 @@ WRONG = (
     | fixed_point_answers.WRONG
     | simulator_answers.WRONG
     | valley_answers.WRONG
+    | edge_answers.WRONG
 )
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
