@@ -18,6 +18,7 @@ import numpy as np
 import minigrad as mg
 
 from .exercises import own_engine
+from .exercises.lesson21 import conflicts, fewest
 from .svg import Picture, Point
 
 FOLDER = Path(__file__).parent / "figures"
@@ -867,6 +868,82 @@ def queue() -> Picture:
     return p
 
 
+COLOURS = ("value", "adjoint", "yellow", "tangent", "plain")
+"""The styles that stand for colours of columns."""
+
+
+def compressed_plate() -> Picture:
+    """The pattern of a plate of 5 × 5 points in five colours, its compressed form, and a larger
+    plate whose points have these colours.
+    """
+    p = Picture(
+        640,
+        250,
+        "Left: a matrix with five diagonals, each column in one of five colours. Middle: the same"
+        " entries in five columns. Right: a plate whose points have these colours, a knight's move"
+        " apart",
+    )
+    n, cell = 5, 7.6
+    colour = lambda i, j: (i + 2 * j) % 5
+    rows = [
+        [a * n + b for a, b in ((i, j), (i, j + 1), (i, j - 1), (i + 1, j), (i - 1, j))
+         if 0 <= a < n and 0 <= b < n]
+        for i in range(n) for j in range(n)
+    ]  # fmt: skip
+    p.box(20, 24, n * n * cell, n * n * cell, "empty")
+    p.box(262, 24, 5 * 2 * cell, n * n * cell, "empty")
+    for i, row in enumerate(rows):
+        for j in row:
+            c = colour(*divmod(j, n))
+            p.box(20 + j * cell, 24 + i * cell, cell, cell, COLOURS[c])
+            p.box(262 + 2 * c * cell, 24 + i * cell, 2 * cell, cell, COLOURS[c])
+    p.arrow((218, 119), (254, 119))
+    for i in range(12):
+        for j in range(12):
+            p.dot(412 + 17 * j, 31 + 16 * i, 6.6, COLOURS[colour(i, j)])
+    p.say(115, 234, "25 columns", "dim", 11)
+    p.say(300, 234, "5 passes", "dim", 11)
+    p.say(505, 234, "a plate of any size: 5 colours", "dim", 11)
+    return p
+
+
+def conflict_graph() -> Picture:
+    """A small pattern, and its conflict graph in the fewest colours."""
+    p = Picture(
+        640,
+        230,
+        "Left: a pattern with five rows and six columns in three colours. Right: six dots in these"
+        " colours; a line joins two columns that meet in a row",
+    )
+    rows = [[0, 1], [1, 2, 3], [3, 4], [0, 5], [2, 5]]
+    colours = fewest(rows, 6)
+    _matrix(
+        p, 60, 42, len(rows), 6, 30, lambda i, j: COLOURS[colours[j]] if j in rows[i] else "empty"
+    )
+    for j in range(6):
+        p.say(75 + 30 * j, 32, "abcdef"[j], "bold")
+    angle = lambda j: math.pi * (j / 3 - 0.5)
+    nodes: dict[str, Node] = {
+        "abcdef"[j]: (
+            450 + 110 * math.cos(angle(j)),
+            112 + 80 * math.sin(angle(j)),
+            "abcdef"[j],
+            COLOURS[colours[j]],
+        )
+        for j in range(6)
+    }
+    for j, others in enumerate(conflicts(rows, 6)):
+        for k in others:
+            if k > j:
+                p.line([nodes["abcdef"[m]][:2] for m in (j, k)])
+    for x, y, said, style in nodes.values():
+        p.dot(x, y, 17, style)
+        p.say(x, y + 4, said, "bold")
+    p.say(150, 214, "columns that meet in a row …", "dim", 11)
+    p.say(450, 226, "… are joined by a line", "dim", 11)
+    return p
+
+
 def zoo() -> Picture:
     """Six engines, each with one broken part of six."""
     p = Picture(640, 170, "Six engines of six parts, and one part of each is broken; which?")
@@ -1540,6 +1617,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "19_fixed_points_graphs": rounds,
     "20_through_a_simulator": simulated,
     "20_through_a_simulator_schedule": revolve,
+    "21_fewest_colours": compressed_plate,
+    "21_fewest_colours_graph": conflict_graph,
     "22_noise_and_edges": edges,
     "bug_zoo": zoo,
     "documents_singa": creators,

@@ -75,6 +75,8 @@ MADE_IN = {
     "reach": "lesson 20, exercise 3", "split": "lesson 20, exercise 3",
     "advance": "lesson 20, section 6", "pull_step": "lesson 20, section 6",
     "sweep": "lesson 20, exercise 4", "through_time": "lesson 20, section 6",
+    "colouring": "lesson 21, exercise 2", "seeds": "lesson 21, exercise 3",
+    "recover": "lesson 21, exercise 3", "jacobian": "lesson 21, exercise 4",
     "score_terms": "lesson 22, exercise 1", "with_baseline": "lesson 22, exercise 2",
     "cover": "lesson 22, exercise 3", "paint": "lesson 22, exercise 4",
 }  # fmt: skip

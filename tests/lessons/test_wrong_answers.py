@@ -16,6 +16,7 @@ from tests.helpers.tables import in_one_test
 
 from .wrong import (
     answers,
+    colouring_answers,
     edge_answers,
     fixed_point_answers,
     later_answers,
@@ -36,6 +37,7 @@ WRONG = (
     | pitfall_answers.WRONG
     | fixed_point_answers.WRONG
     | simulator_answers.WRONG
+    | colouring_answers.WRONG
     | valley_answers.WRONG
     | edge_answers.WRONG
 )
@@ -53,6 +55,7 @@ SLOW = (
     *("fast_adjoints", "train", "frugal", "topological_order", "kept", "best_step", "products"),
     *("dual_tensor", "gradients", "agrees", "schedule", "sweep", "fixed_point"),
     *("both_products", "gauss_newton", "cg_step"),
+    "colouring",
 )
 """Their cases are large: their wrong answers belong to the whole suite. The tests of their lessons
 try some in every run.
