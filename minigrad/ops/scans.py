@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import ignore_float_errors
+from ..backend import float64, ignore_float_errors
 from ..core.primitive import linear, primitive
 from .batch import shift_axes
 from .costs import logsumexp_cost, multiplications, steps
-from .elementwise import exp, ones_like, where, zeros_like
+from .elementwise import cast, exp, ones_like, where, zeros_like
 from .node_names import reduction_name
 from .reduce import kept_shape, reduced_shape, spread, sum_, sum_forward
 from .shape import cat, flip, inverse_of, permute, reshape
@@ -123,14 +123,13 @@ cumprod = primitive(
 
 
 def _logcumsumexp(xp: Any, x: Any, *, axis: int) -> Any:
-    wide = accumulator(x.dtype, x.shape[axis])
-    out = x.astype(wide)
+    out = x.astype(float64)  # where the sum is near 1, its logarithm is near 0
     before = (slice(None),) * axis
     for k in range(1, x.shape[axis]):
         out[(*before, k)] = ignore_float_errors.run(
             xp.logaddexp, out[(*before, k - 1)], x[(*before, k)]
         )
-    return out if wide == x.dtype else ignore_float_errors.run(out.astype, x.dtype)
+    return out if x.dtype == float64 else ignore_float_errors.run(out.astype, x.dtype)
 
 
 def _share(part: Any, y: Any) -> Any:
@@ -146,19 +145,30 @@ def _nothing(x: Any) -> Any:
     return zeros_like(x) - math.inf
 
 
+def _shares(x: Any, axis: int) -> tuple[Any, Any]:
+    """Which share of the running sum the last number is, and which all before it are. In float64:
+    a share is as wrong, relatively, as y absolutely, and y is large."""
+    x = cast(x, dtype=float64)
+    y = logcumsumexp(x, axis=axis)
+    return _share(x, y), _share(delayed(y, axis, _nothing), y)
+
+
+def _pull_logcumsumexp(g: Any, x: Any, axis: int) -> Any:
+    last, before = _shares(x, axis)
+    wide = last * backward_recurrence(before, cast(g, dtype=float64), axis)
+    return cast(wide, dtype=x.dtype)
+
+
+def _push_logcumsumexp(t: Any, x: Any, axis: int) -> Any:
+    last, before = _shares(x, axis)
+    return cast(recurrence(before, cast(t, dtype=float64) * last, axis=axis), dtype=x.dtype)
+
+
 logcumsumexp = primitive(
     "logcumsumexp",
     _logcumsumexp,
-    [
-        lambda g, x, y, *, axis: (
-            _share(x, y) * backward_recurrence(_share(delayed(y, axis, _nothing), y), g, axis)
-        )
-    ],
-    [
-        lambda t, x, y, *, axis: recurrence(
-            _share(delayed(y, axis, _nothing), y), t * _share(x, y), axis=axis
-        )
-    ],
+    [lambda g, x, *, axis: _pull_logcumsumexp(g, x, axis)],
+    [lambda t, x, *, axis: _push_logcumsumexp(t, x, axis)],
     real_only=True,
     accumulates=True,
     batch=shift_axes,

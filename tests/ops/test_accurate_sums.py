@@ -320,6 +320,8 @@ def test_without_the_policy_half_precision_exceeds_the_bound(
 ) -> None:
     if name in ("matmul", "bmm", "einsum dot", "mse_loss"):
         pytest.skip("NumPy's own products and means of half precision accumulate in float32")
+    if name == "logcumsumexp":
+        pytest.skip("it accumulates in float64 whatever the policy says")
     without_the_policy(monkeypatch)
     with pytest.raises(AssertionError, match="times the bound"):
         check_whole(name, BFLOAT16)
@@ -451,6 +453,25 @@ def test_gradients_of_what_is_used_many_times(name: str, dtype: Any) -> None:
     shape, function = GRADIENTS[name]
     count = exact(np.array(COUNTS.get(name, 5000)).astype(dtype))
     assert gradient(function, shape, dtype).max() == count
+
+
+@in_one_test
+@pytest.mark.parametrize("size", [1.0, 20.0])
+@pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
+def test_logcumsumexp_and_its_derivatives_are_rounded_once(dtype: np.dtype, size: float) -> None:
+    """Float64 gives what is nearly exact: value, gradient and tangent, each element by itself."""
+    rng = np.random.default_rng(4)
+    x, g = ((rng.normal(size=(40, 3)) * size).astype(dtype) for _ in range(2))
+    found = []
+    for kind in (dtype, np.dtype("float64")):
+        leaf = mg.from_numpy(x.astype(kind)).requires_grad_()
+        along = mg.from_numpy(g.astype(kind))
+        y, t = mg.func.jvp(lambda v: v.logcumsumexp(0), (leaf.detach(),), (along,))
+        leaf.logcumsumexp(0).backward(along)
+        found.append([np.asarray(v.numpy()) for v in (y, t, leaf.grad)])
+    for what, got, want in zip(("value", "tangent", "gradient"), *found, strict=True):
+        scale = np.zeros_like(want) + 1e-12 * np.abs(want).max()
+        within(got, exact(want), scale, dtype, 1, what)
 
 
 @pytest.mark.parametrize(
