@@ -13,6 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.nn import functional as F
+from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import agree, classes, normal, ranks
 
 # -------------------------------------------------------------------------------------- activations
@@ -803,6 +804,33 @@ def test_dropout_of_whole_channels() -> None:
     y = F.dropout2d(mg.ones(20, 10, 3, 4), 0.5).numpy()
     assert np.all((y == 0).all(axis=(2, 3)) | (y == 2).all(axis=(2, 3)))
     assert 0.3 < (y == 0).mean() < 0.7
+
+
+@in_one_test
+@pytest.mark.parametrize(
+    ("name", "shape", "axes"),
+    [
+        ("dropout1d", (20, 3), 1), ("dropout1d", (9, 9, 4), 2), ("dropout1d", (9,), None),
+        ("dropout1d", (2, 3, 4, 5), None), ("dropout2d", (9, 9), 2), ("dropout2d", (9, 9, 4), 2),
+        ("dropout2d", (9, 9, 4, 2, 2), 2), ("dropout2d", (9,), None), ("dropout3d", (20, 3), 1),
+        ("dropout3d", (20, 2, 3, 4), 1), ("dropout3d", (9, 9, 2, 3, 4), 2),
+        ("dropout3d", (), None), ("feature_alpha_dropout", (9, 9), 2),
+        ("feature_alpha_dropout", (9, 9, 3), 2), ("feature_alpha_dropout", (9,), None),
+    ],
+)  # fmt: skip
+def test_which_axes_of_an_input_are_channels(
+    name: str, shape: tuple[int, ...], axes: int | None
+) -> None:
+    """All elements of a channel are kept or none, and channels are drawn apart; as in PyTorch."""
+    function, x = getattr(F, name), mg.ones(*shape)
+    if axes is None:
+        with pytest.raises(mg.errors.ShapeError, match=rf"^{name}: input must .*got shape"):
+            function(x, 0.5, True)
+        return
+    mg.manual_seed(0)
+    y = function(x, 0.5, True)
+    rows = [y.reshape(*shape[:n], -1) for n in (axes - 1, axes)]
+    assert [bool((row == row[..., :1]).all()) for row in rows] == [False, True]
 
 
 def test_no_function_of_float32_computes_in_double_precision() -> None:

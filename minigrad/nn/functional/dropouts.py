@@ -10,10 +10,11 @@ from typing import Any
 from ... import functions
 from ...batching import per_example
 from ...core.tensor import Tensor, as_tensor
+from ...errors import ShapeError
 from ...functions import where
 from ...ops import random
 from .activations import SELU_ALPHA, SELU_SCALE
-from .arguments import placed
+from .arguments import check_axes, placed
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -30,33 +31,33 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels 0 with probability p: input (N, C, L) or (C, L)."""
-    return placed(
-        _dropped(as_tensor(input), p, training, lambda x: x[..., :1], "dropout1d"),
-        input,
-        inplace,
-        "dropout1d",
-    )
+    """Whole channels 0 with probability p: input (N, C, L) or (C, L), else ShapeError."""
+    x = as_tensor(input)
+    if x.ndim not in (2, 3):
+        raise ShapeError(
+            f"dropout1d: input must be (N, C, L) or (C, L), got shape {x.shape}. dropout2d and"
+            " dropout3d take images and volumes."
+        )
+    part = _first_of_channels(x.ndim - 1, "dropout1d")
+    return placed(_dropped(x, p, training, part, "dropout1d"), input, inplace, "dropout1d")
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels 0 with probability p: input (N, C, H, W) or (C, H, W)."""
-    return placed(
-        _dropped(as_tensor(input), p, training, lambda x: x[..., :1, :1], "dropout2d"),
-        input,
-        inplace,
-        "dropout2d",
-    )
+    """Whole channels 0 with probability p: input (N, C, H, W) or any other (N, C, …).
+
+    As in PyTorch, an input of three axes is (N, C, L), not one image. Raises ShapeError for fewer
+    than two axes.
+    """
+    x = as_tensor(input)
+    part = _first_of_channels(2, "dropout2d")
+    return placed(_dropped(x, p, training, part, "dropout2d"), input, inplace, "dropout2d")
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels 0 with probability p: input (N, C, D, H, W) or (C, D, H, W)."""
-    return placed(
-        _dropped(as_tensor(input), p, training, lambda x: x[..., :1, :1, :1], "dropout3d"),
-        input,
-        inplace,
-        "dropout3d",
-    )
+    """Whole channels 0 with probability p: input (N, C, D, H, W), or one example (C, …)."""
+    x = as_tensor(input)
+    part = _first_of_channels(2 if x.ndim == 5 else 1, "dropout3d")
+    return placed(_dropped(x, p, training, part, "dropout3d"), input, inplace, "dropout3d")
 
 
 def alpha_dropout(
@@ -78,16 +79,25 @@ def alpha_dropout(
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`alpha_dropout` of whole channels: input (N, C, …)."""
-    first: Callable[[Tensor], Tensor] = lambda x: x[
-        (slice(None), slice(None), *(slice(0, 1),) * (x.ndim - 2))
-    ]
+    """`alpha_dropout` of whole channels: input (N, C, …). Raises ShapeError for fewer than two
+    axes."""
+    part = _first_of_channels(2, "feature_alpha_dropout")
     return placed(
-        _alpha_dropped(as_tensor(input), p, training, first, "feature_alpha_dropout"),
+        _alpha_dropped(as_tensor(input), p, training, part, "feature_alpha_dropout"),
         input,
         inplace,
         "feature_alpha_dropout",
     )
+
+
+def _first_of_channels(axes: int, function: str) -> Callable[[Tensor], Tensor]:
+    """What picks one element of each channel; the channels are the first `axes` axes."""
+
+    def part(x: Tensor) -> Tensor:
+        check_axes(x, axes, function, "(N, C, …)" if axes == 2 else "(C, …)")
+        return x[(..., *(slice(0, 1),) * (x.ndim - axes))]
+
+    return part
 
 
 def _dropped(
