@@ -28,6 +28,10 @@ def _get_requires_grad(self: Tensor) -> bool:
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for gradients of this leaf (or stop asking), and return it. Raises for results of
     operations and for integers.
+
+    A view of it that was made before stays a constant, and says so, until their memory is changed
+    in place. In PyTorch such a view says that it requires grad, and no gradient goes through it
+    either.
     """
     node = grad_node(self)
     if requires_grad:
@@ -155,6 +159,9 @@ attach(
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> HookHandle:
     """Call `hook(gradient)` whenever this tensor's complete gradient is computed; a returned tensor
     replaces it. Returns a handle with `.remove()`.
+
+    If the tensor is changed in place afterwards, the hook stays with the values from before, and
+    sees the gradient with respect to them. That holds for views too, whose hooks PyTorch drops.
     """
     node = grad_node(self)
     if node is None:

@@ -238,6 +238,22 @@ def test_a_hook_removed_by_another_hook_during_the_pass_still_ran_or_did_not_but
     assert log == ["remover", "removed", "remover"]
 
 
+def test_a_hook_stays_with_the_values_from_before_an_in_place_change():
+    """Of a tensor as of a view: it sees the gradient with respect to the old values."""
+    for change_itself in (True, False):
+        x = mg.ones(3, requires_grad=True)
+        b = x * 1
+        v = b[:2]
+        seen = []
+        v.register_hook(lambda g, seen=seen: seen.append(("view", g.tolist())))
+        b.register_hook(lambda g, seen=seen: seen.append(("base", g.tolist())))
+        (v if change_itself else b).mul_(2)
+        ((v * 3).sum() + (b * 5).sum()).backward()
+        assert x.grad.tolist() == [16, 16, 5 if change_itself else 10]
+        of_view = [("view", [16, 16])] if change_itself else []  # nothing reads v before the change
+        assert sorted(seen, reverse=True) == [*of_view, ("base", x.grad.tolist())]
+
+
 def test_hooks_do_not_keep_a_tensor_alive():
     import weakref
 

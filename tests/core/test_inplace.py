@@ -6,6 +6,7 @@ to be wrong, in their smallest form.
 """
 
 from contextlib import nullcontext
+import itertools
 
 import numpy as np
 import pytest
@@ -831,6 +832,52 @@ def test_a_view_keeps_its_base_alive_and_not_the_other_way():
     assert kept() is not None
     del view
     assert watched() is None and kept() is None
+
+
+def test_a_view_from_before_requires_grad_is_a_constant_until_memory_is_written():
+    base = mg.ones(3)
+    v = base[:2]
+    base.requires_grad_()
+    assert not v.requires_grad and not (v * 2).requires_grad
+    assert base[:2].requires_grad
+    with mg.no_grad():
+        base.mul_(2)
+    assert v.requires_grad
+    (v * 3).sum().backward()
+    assert base.grad.tolist() == [3, 3, 0]
+
+
+WINDOWS = {
+    "whole": lambda x: x, "transposed": lambda x: x.t(), "upper": lambda x: x[:3],
+    "lower": lambda x: x[1:], "steps": lambda x: x[::2], "row": lambda x: x[1],
+    "column": lambda x: x[:, 1], "diagonal": lambda x: x.diagonal(),
+    "one": lambda x: x[2, 1], "stretched": lambda x: x[:, 2:3].expand(4, 4),
+    "a row for all": lambda x: x[3].expand(4, 4), "more axes": lambda x: x.expand(1, 4, 4),
+}  # fmt: skip
+
+
+def test_what_is_written_into_its_own_memory_is_read_whole_before():
+    """Every window of a matrix written into every other one: as if the source were copied
+    first, or refused (several elements in one place). PyTorch refuses most of the first kind."""
+    changes = {
+        "copy_": lambda v, y: v.copy_(y), "add_": lambda v, y: v.add_(y),
+        "x[...] =": lambda v, y: v.__setitem__(Ellipsis, y),
+    }  # fmt: skip
+    outcomes = []
+    for target, source, change in itertools.product(WINDOWS, WINDOWS, changes):
+        found = []
+        for prepare in (lambda y: y, lambda y: y.clone()):
+            x = mg.arange(16.0).reshape(4, 4).clone()
+            try:
+                changes[change](WINDOWS[target](x), prepare(WINDOWS[source](x)))
+            except (InPlaceError, ShapeError) as error:
+                found.append(type(error).__name__)
+            else:
+                found.append(x.tolist())
+        assert found[0] == found[1], (target, source, change)
+        outcomes.append(type(found[0]) is list)
+        assert not ("for all" in target or target == "stretched") or not outcomes[-1]
+    assert sum(outcomes) > 150
 
 
 def test_in_place_rules_never_see_new_values():
