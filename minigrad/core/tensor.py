@@ -107,6 +107,10 @@ class Payload:
     def __minigrad_fits__(self, target: Any, operation: str) -> None:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
+    def __minigrad_told__(self, what: str) -> None:
+        """Python is told `what`, which belongs to this value and may differ in another run: the
+        settings of its optimiser, as text."""
+
     __minigrad_update__: Any = None
     """`(optimizer, param, group)`: a context in which an optimiser updates `param`, whose values
     these are. It gives the settings for the step. None: updated as an array is. (The one question

@@ -251,6 +251,10 @@ class Optimizer:
 
     def __repr__(self) -> str:
         groups = self.param_groups or [{**self.defaults, "params": []}]
+        for p in (p for group in groups for p in group["params"]):
+            if isinstance(p.array, Payload):
+                p.array.__minigrad_told__(f"the settings of {type(self).__name__}")
+                break
         lines = [
             f"  group {i}: "
             + ", ".join(f"{k}={v}" for k, v in g.items() if k != "params")

@@ -86,9 +86,11 @@ DESCRIBED = frozenset(
     ("__name__", "__qualname__", "__doc__", "__annotations__", "__module__", "__bases__")
 )
 """What functions and classes say of themselves, apart from the attributes in their dictionaries."""
-SETTINGS = frozenset(("param_groups", "defaults", "state_dict", "load_state_dict"))
-"""By these names code reads or sets the rates of an optimiser, which else may change unseen."""
 _GRADIENT_WORDS = frozenset(("backward", "step", "update", "closure", "adopt", *DYNAMIC))
+SETTINGS = frozenset(
+    ("param_groups", "defaults", "state_dict", "load_state_dict", "add_param_group", "_group_of")
+)
+"""Attributes of optimisers by which code reads or writes rates on a schedule."""
 NOTHING_OF_THEIR_OWN = (types.SimpleNamespace, argparse.Namespace)
 """Classes whose methods read no attribute: only what the code names counts."""
 UNWRAPPED: dict[type, str] = {}
@@ -459,7 +461,7 @@ class Environment:
             self._guard(name, labels, lambda: [getattr(instance, n) for n in asked])
         if isinstance(instance, types.FunctionType):
             return
-        reads_settings = bool(self._words & SETTINGS)
+        reads_settings = not self._words.isdisjoint(SETTINGS)
         if reads_settings and isinstance(instance, Optimizer) and "settings" not in known:
             known.add("settings")
             for group in (*instance.param_groups, instance.defaults):  # rates on a schedule too

@@ -259,6 +259,11 @@ class Recorded(Payload):
         """
         return self.recorder.update(optimizer, param, group)
 
+    def __minigrad_told__(self, what: str) -> None:
+        """Python is told something that belongs to this value."""
+        if self.recorder.open:
+            self.recorder.note(what)
+
     def __minigrad_write__(self, tensor: Any) -> None:
         """This value is about to be written into a tensor's memory: from now on that memory is
         recorded too.

@@ -517,10 +517,13 @@ class Recorder:
             else f"{found!r}"
         )
         number = value.number
-        text = (
-            f"{_user_line()}: {what} of {self.names.get(number, f'%{number}')}"
-            f" ({self.types[number]!r}) was {shown}"
+        self.note(
+            f"{what} of {self.names.get(number, f'%{number}')} ({self.types[number]!r}) was {shown}"
         )
+
+    def note(self, what: str) -> None:
+        """Note that Python was told something that another run need not tell it."""
+        text = f"{_user_line()}: {what}"
         self.decisions[text] = self.decisions.get(text, 0) + 1
 
     def gradients(self, result: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:

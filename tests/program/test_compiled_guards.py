@@ -305,6 +305,14 @@ def _tensors() -> dict[str, tuple[Read, Write]]:
             lambda: optimizer.defaults["lr"],
             lambda v: optimizer.defaults.update(lr=v),
         ),
+        "a rate in a state": (
+            lambda: optimizer.state_dict()["param_groups"][0]["lr"],
+            lambda v: group.update(lr=v),
+        ),
+        "a rate in a text": (
+            lambda: float(f"{optimizer}".split("lr=")[1].split(",")[0]),
+            lambda v: group.update(lr=v),
+        ),
     }
 
 
@@ -447,6 +455,28 @@ def _each_is_seen(table: Any, tmp_path: pathlib.Path) -> None:
             wanted = float(read())
             for _ in range(5):
                 assert f(mg.ones(1)).item() == wanted, name
+
+
+def test_a_rate_that_each_call_sets() -> None:
+    """By loading a state: what a schedule, or the caller, has set in between is overwritten."""
+    for load in (
+        lambda o, state: o.load_state_dict(state),
+        lambda o, state: o.param_groups[0].update(lr=state["param_groups"][0]["lr"]),
+    ):
+        w = mg.ones(1, requires_grad=True)
+        optimizer = optim.SGD([w], lr=1.0)
+        early = optimizer.state_dict()
+
+        @mg.compile
+        def step(x: Any) -> Any:
+            load(optimizer, early)  # noqa: B023
+            return x * w  # noqa: B023
+
+        for i in range(9):
+            if i in (5, 7):
+                optimizer.param_groups[0]["lr"] = 0.5
+            step(mg.ones(1))
+            assert optimizer.param_groups[0]["lr"] == 1.0, i
 
 
 def test_objects_whose_getattr_raises() -> None:
