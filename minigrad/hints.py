@@ -7,6 +7,8 @@ is a sentence of its own.
 
 from __future__ import annotations
 
+import sys
+
 _NO_SPARSE = "Tensors are dense here: there are no sparse layouts."
 _NO_LAZY = "There are no lazy modules: give the number of inputs to the layer itself."
 _ONE_DEVICE = "There is one process here: training is not distributed."
@@ -18,6 +20,10 @@ _DISTRIBUTIONS = (
     "There are no distributions: draw with rand, randn, bernoulli, multinomial, and write the"
     " log-probability out."
 )
+_NO_QUANTISED = "There are no quantised tensors: x.to(mg.int8) rounds towards zero."
+_NO_FLOAT8 = "float16 and bfloat16 are the smallest floating dtypes."
+_NO_STORAGE = "A tensor's memory is an array of NumPy: x.numpy()."
+_FOLD = "conv.weight * (bn.weight / (bn.running_var + bn.eps).sqrt()), written out"
 _MICROGRAD = "nn.Sequential of nn.Linear and nn.Tanh"
 
 _TOP = {
@@ -95,6 +101,73 @@ _TOP = {
     "Sequential": "nn.Sequential",
     "DataLoader": "data.DataLoader",
     "Variable": "mg.tensor(…, requires_grad=True)",
+    "ModuleDict": "nn.ModuleDict",
+    "ParameterDict": "nn.ParameterDict",
+    "affine_grid_generator": "nn.functional.affine_grid",
+    "grid_sampler": "nn.functional.grid_sample",
+    "binary_cross_entropy_with_logits": "nn.functional.binary_cross_entropy_with_logits",
+    "embedding_bag": "nn.functional.embedding_bag",
+    "convolution": "nn.functional.conv2d",
+    "native_dropout": "nn.functional.dropout",
+    "native_layer_norm": "nn.functional.layer_norm",
+    "native_batch_norm": "nn.functional.batch_norm",
+    "native_group_norm": "nn.functional.group_norm",
+    "max_pool1d_with_indices": "nn.functional.max_pool1d(…, return_indices=True)",
+    "rnn_tanh": "nn.RNN",
+    "rnn_relu": "nn.RNN(…, nonlinearity='relu')",
+    "rnn_tanh_cell": "nn.RNNCell",
+    "rnn_relu_cell": "nn.RNNCell(…, nonlinearity='relu')",
+    "lstm_cell": "nn.LSTMCell",
+    "gru_cell": "nn.GRUCell",
+    "bartlett_window": "signal.windows.bartlett",
+    "blackman_window": "signal.windows.blackman",
+    "hamming_window": "signal.windows.hamming",
+    "hann_window": "signal.windows.hann",
+    "kaiser_window": "signal.windows.kaiser",
+    "poisson": "mg.tensor(numpy.random.poisson(x.numpy()))",
+    "binomial": "bernoulli of an expanded tensor, and its sum",
+    "norm_except_dim": "nn.utils.parametrizations.weight_norm",
+    "empty_strided": "empty",
+    "empty_permuted": "empty(…).permute(…)",
+    "resize_as_": "x.reshape_as(y)",
+    "select_copy": "x.select(dim, index).clone()",
+    "slice_copy": "x[a:b].clone()",
+    "split_copy": "a .clone() of each part of x.split(size)",
+    "get_device": "x.device",
+    "is_signed": "x.dtype.kind in 'if'",
+    "is_neg": "Negation is computed at once here.",
+    "is_same_size": "x.shape == y.shape",
+    "typename": "type(x).__name__",
+    "layout": _NO_SPARSE,
+    "strided": _NO_SPARSE,
+    "sparse_coo_tensor": _NO_SPARSE,
+    "sparse_csr_tensor": _NO_SPARSE,
+    "sparse_csc_tensor": _NO_SPARSE,
+    "sparse_compressed_tensor": _NO_SPARSE,
+    "memory_format": "There are no memory formats: images are (N, C, H, W).",
+    "Stream": "Work on a device is in order of its calls: there are no streams.",
+    "UntypedStorage": _NO_STORAGE,
+    "TypedStorage": _NO_STORAGE,
+    "FloatStorage": _NO_STORAGE,
+    "OutOfMemoryError": "MemoryError, Python's own",
+    "quantize_per_tensor": _NO_QUANTISED,
+    "quantize_per_channel": _NO_QUANTISED,
+    "fake_quantize_per_tensor_affine": _NO_QUANTISED,
+    "quantization": _NO_QUANTISED,
+    "qint8": _NO_QUANTISED,
+    "quint8": _NO_QUANTISED,
+    "float8_e4m3fn": _NO_FLOAT8,
+    "float8_e5m2": _NO_FLOAT8,
+    "lobpcg": "linalg.eigh",
+    "is_autocast_enabled": _NO_AMP,
+    "get_autocast_dtype": _NO_AMP,
+    "set_autocast_enabled": _NO_AMP,
+    "set_float32_matmul_precision": "Products of float32 have the precision of float32.",
+    "get_float32_matmul_precision": "Products of float32 have the precision of float32.",
+    "set_flush_denormal": "Numbers below the smallest normal one are kept.",
+    "set_num_interop_threads": "the environment variable OPENBLAS_NUM_THREADS",
+    "are_deterministic_algorithms_enabled": "Results are deterministic on the CPU already.",
+    "set_warn_always": "warnings.simplefilter of Python's warnings",
     # JAX
     "grad": "mg.func.grad, or mg.autograd.grad of results",
     "value_and_grad": "func.value_and_grad",
@@ -232,6 +305,13 @@ _FUNCTIONAL = {
     "sparse_categorical_crossentropy": "cross_entropy",
     "conv": "conv2d",
 }
+_INIT = {
+    name: f"{name}_, which fills the tensor in place"
+    for name in (
+        "uniform normal constant eye xavier_uniform xavier_normal kaiming_uniform kaiming_normal"
+        " orthogonal dirac sparse"
+    ).split()
+}
 _OPTIMISERS = {
     "ADAM": "Adam",
     "Adafactor": "Adam",
@@ -255,7 +335,7 @@ _DATA = {
     "StackDataset": "TensorDataset",
     "DistributedSampler": _ONE_DEVICE,
     "get_worker_info": "Batches are made in the process itself, without workers.",
-    "WeightedRandomSampler": "DataLoader(…, sampler=mg.multinomial(weights, n, True).tolist())",
+    "default_convert": "as_tensor of the parts",
     "MNIST": "data.mnist(folder)",
     "load_digits": "digits",
     "make_moons": "two_moons",
@@ -280,9 +360,15 @@ _LINALG = {
 _UTILS = {
     "prune": "parametrize, with a mask as the parametrization",
     "stateless": "func.functional_call",
-    "orthogonal": "init.orthogonal_",
+    "orthogonal": "init.orthogonal_, or parametrizations.orthogonal",
     "clip_grad_norm": "clip_grad_norm_",
     "clip_grad_value": "clip_grad_value_",
+    "skip_init": "the layer itself, whose first numbers take no time worth saving",
+    "fuse_conv_bn_eval": _FOLD,
+    "fuse_conv_bn_weights": _FOLD,
+    "fuse_linear_bn_eval": _FOLD,
+    "fuse_linear_bn_weights": _FOLD,
+    "convert_conv2d_weight_memory_format": "Weights are (out, in, H, W), without other formats.",
 }
 _TENSOR = {
     # PyTorch
@@ -312,6 +398,22 @@ _TENSOR = {
     "volatile": "mg.no_grad()",
     "xpu": "cuda",
     "mps": "cuda",
+    "is_sparse": _NO_SPARSE,
+    "layout": _NO_SPARSE,
+    "to_sparse_csr": _NO_SPARSE,
+    "sparse_mask": "masked_fill",
+    "is_quantized": _NO_QUANTISED,
+    "int_repr": _NO_QUANTISED,
+    "map_": "apply a function of mg to both tensors",
+    "map2_": "apply a function of mg to the three tensors",
+    "narrow_copy": "narrow(dim, start, length).clone()",
+    "new_empty_strided": "new_empty",
+    "is_conj": "Conjugation is computed at once here.",
+    "is_neg": "Negation is computed at once here.",
+    "is_shared": "Tensors are not shared among processes.",
+    "is_meta": "Every tensor has values.",
+    "module_load": "copy_",
+    "storage_type": "x.numpy()",
     # NumPy
     "append": "mg.cat",
     "astype": "to(dtype)",
@@ -368,6 +470,7 @@ TABLE: dict[str, dict[str, str]] = {
     "minigrad.linalg": _LINALG,
     "minigrad.nn": _LAYERS,
     "minigrad.nn.functional": _FUNCTIONAL,
+    "minigrad.nn.init": _INIT,
     "minigrad.nn.utils": _UTILS,
     "minigrad.optim": _OPTIMISERS,
     "minigrad.utils": {
@@ -379,11 +482,18 @@ TABLE: dict[str, dict[str, str]] = {
 
 
 def instead_of(place: str, name: str) -> str | None:
-    """What the table says, whatever the case of the letters; None where it says nothing."""
+    """What the table says, whatever the case of the letters; None where it says nothing. A
+    function that NumPy alone has is named as that."""
     entries = TABLE.get(place, {})
     if name in entries:
         return entries[name]
     alike = name.replace("_", "").lower()
-    return next(
-        (text for key, text in entries.items() if key.replace("_", "").lower() == alike), None
-    )
+    known = (text for key, text in entries.items() if key.replace("_", "").lower() == alike)
+    found = next(known, None)
+    if (
+        found is None
+        and place == "minigrad"
+        and callable(getattr(sys.modules["numpy"], name, None))
+    ):
+        return f"numpy.{name}, on x.numpy(): no gradient goes through it"
+    return found

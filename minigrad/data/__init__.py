@@ -14,13 +14,20 @@ from ..errors import with_hints
 from .datasets import ConcatDataset, Dataset, Subset, TensorDataset, default_collate, random_split
 from .idx import IdxError, mnist, read_idx
 from .loader import DataLoader
-from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler
+from .samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 from .small import digits, disc, two_moons
 
 __all__ = [
     "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IdxError", "RandomSampler",
     "Sampler", "SequentialSampler", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "default_collate", "digits", "disc", "mnist",
-    "random_split", "read_idx", "two_moons",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "digits",
+    "disc", "mnist", "random_split", "read_idx", "two_moons",
 ]  # fmt: skip
 with_hints(sys.modules[__name__])

@@ -161,19 +161,27 @@ def batch_of(dataset: Any, indices: Sequence[int]) -> Any:
 
 
 def stacked(examples: list[Any]) -> Any:
-    """Examples as one batch: tuples and dicts part by part, tensors, arrays and numbers along a new
-    first axis, text in a list.
+    """Examples as one batch: tuples, dicts and lists of tensors, arrays or text part by part;
+    tensors, arrays, numbers and lists of numbers along a new first axis; text in a list.
 
-    Raises ShapeError if the examples differ in shape or in their parts.
+    Unlike PyTorch's, Python's floats take the default dtype, and a list of numbers is one row of
+    the batch. Raises ShapeError if the examples differ in shape or in their parts.
     """
     first = examples[0]
-    if isinstance(first, tuple):
+    if isinstance(first, tuple) or (
+        isinstance(first, list)
+        and any(
+            getattr(p, "ndim", 0) or isinstance(p, Tensor | str | bytes | Mapping) for p in first
+        )
+    ):
+        kind = type(first).__name__
         if len({len(example) for example in examples}) > 1:
             raise ShapeError(
-                "a batch cannot be made of tuples of different lengths: every example needs the"
+                f"a batch cannot be made of {kind}s of different lengths: every example needs the"
                 " same parts."
             )
-        return tuple(stacked(list(parts)) for parts in zip(*examples, strict=True))
+        parts = [stacked(list(part)) for part in zip(*examples, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     if isinstance(first, Mapping):
         if any(example.keys() != first.keys() for example in examples):
             raise ShapeError(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import functions
+from .. import backend, functions
+from ..core.tensor import as_tensor
 
 
 class Sampler:
@@ -80,6 +81,51 @@ class SubsetRandomSampler(Sampler):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples examples, each drawn with a probability in proportion to its weight; without
+    replacement none twice.
+
+    Raises ValueError unless the weights are finite, at least 0, and enough of them above 0.
+    Source of the draws without replacement: Efraimidis & Spirakis 2006.
+    """
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True) -> None:
+        super().__init__()
+        self.weights = as_tensor(weights).detach().double()
+        self.num_samples, self.replacement = num_samples, replacement
+        if num_samples < 1:
+            raise ValueError(
+                f"WeightedRandomSampler: num_samples must be at least 1, got {num_samples}."
+            )
+        found = self.weights.numpy()
+        if found.ndim != 1 or not (found >= 0).all() or not found.sum() < float("inf"):
+            raise ValueError(
+                "WeightedRandomSampler: weights must be one finite number from 0 on for each"
+                " example."
+            )
+        least = 1 if replacement else num_samples
+        if (found > 0).sum() < least:
+            raise ValueError(
+                f"WeightedRandomSampler: {least} weights above 0 are needed to draw {num_samples}"
+                f" examples, got {int((found > 0).sum())}."
+            )
+
+    def __iter__(self) -> Iterator[int]:
+        if self.replacement:
+            ends = self.weights.cumsum(0)
+            drawn = functions.rand(self.num_samples, dtype=backend.float64) * ends[-1]
+            places = backend.numpy.searchsorted(ends.numpy(), drawn.numpy(), side="right")
+        else:
+            chances = functions.rand(len(self.weights), dtype=backend.float64).numpy()
+            with backend.ignore_float_errors():
+                waits = -backend.numpy.log(chances) / self.weights.numpy()
+            places = waits.argsort(kind="stable")[: self.num_samples]
+        return iter(places.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
 
 
 class BatchSampler(Sampler):

@@ -15,7 +15,7 @@ from ..core.tensor import (
     wrap,
 )
 from ..entry_points import made_of_data, new_tensor
-from ..names import TensorLike, attach, publish, unlisted
+from ..names import TensorLike, attach, public, publish, unlisted
 from ..ops import elementwise as ew
 from .arguments import not_negative, sizes_of
 
@@ -93,6 +93,7 @@ def from_dlpack(source: TensorLike) -> Tensor:
     return made_of_data(out)
 
 
+@public(method=False, out=True)
 def full(
     size: Any,
     fill_value: Any,
@@ -119,6 +120,7 @@ def full(
     return new_tensor(out, requires_grad, device)
 
 
+@public(method=False, out=True)
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the given sizes."""
     return full(
@@ -130,6 +132,7 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     )
 
 
+@public(method=False, out=True)
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of the given sizes."""
     return full(
@@ -141,6 +144,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     )
 
 
+@public(method=False, out=True)
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of the given sizes whose values do not matter. Here they are zeros: programs that
     read them by mistake stay repeatable.
@@ -207,6 +211,7 @@ def empty_like(
     return zeros_like(x, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@public(method=False, out=True)
 def arange(
     start: float,
     end: float | None = None,
@@ -242,6 +247,7 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor | backend.numpy.generic) else value
 
 
+@public(method=False, out=True)
 def linspace(
     start: Any,
     end: Any,
@@ -270,6 +276,7 @@ def linspace(
     )
 
 
+@public(method=False, out=True)
 def logspace(
     start: Any,
     end: Any,
@@ -302,6 +309,7 @@ def _spaced_dtype(start: Any, end: Any) -> DType:
     return backend.result_type([1j]) if complexes else backend.default_dtype()
 
 
+@public(method=False, out=True)
 def eye(
     n: int,
     m: int | None = None,

@@ -42,6 +42,7 @@ def _drawn_on(device: Any) -> dict[str, str]:
     return {} if device is None or str(device) == "cpu" else {"device": str(device)}
 
 
+@public(method=False, out=True)
 def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1)."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
@@ -54,6 +55,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     )
 
 
+@public(method=False, out=True)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, mean 0, variance 1. A complex dtype gives variance 1 in total."""
     wanted = backend.as_dtype(dtype) or backend.default_dtype()
@@ -66,6 +68,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     )
 
 
+@public(method=False, out=True)
 def randint(
     low: Any = None,
     high: Any = None,
@@ -142,12 +145,14 @@ def randint_like(
     )
 
 
+@public(method=False, out=True)
 def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """0 … n-1 in random order (int64)."""
     order = rand(n, dtype=backend.float64).argsort()
     return order.to(dtype or backend.int64, device=device or "cpu")
 
 
+@public(method=False, out=True)
 def normal(
     mean: TensorLike,
     std: Any = 1.0,

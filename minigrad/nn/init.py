@@ -10,11 +10,12 @@ Sources: Glorot & Bengio 2010; He et al. 2015; Saxe et al. 2014 (`orthogonal_`).
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from .. import functions
 from ..core.tensor import Tensor, overwrite_payload
-from ..errors import ShapeError
+from ..errors import ShapeError, with_hints
 
 
 def _filled(tensor: Tensor, values: Any) -> Tensor:
@@ -167,6 +168,40 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return _filled(tensor, (matrix if rows <= columns else matrix.t()).reshape(tensor.shape) * gain)
 
 
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight of a convolution that copies its input's channels (those of each group), as far
+    as there are as many: (out, in, ...) of 3 to 5 axes, else ShapeError; ValueError where groups
+    do not divide the outputs.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ShapeError(
+            f"dirac_: needs the weight of a convolution (3 to 5 dimensions), got shape"
+            f" {tensor.shape}."
+        )
+    outputs, inputs, *window = tensor.shape
+    if outputs % groups:
+        raise ValueError(f"dirac_: groups={groups} does not divide {outputs} outputs.")
+    values, size = functions.zeros_like(tensor), outputs // groups
+    middle = tuple(n // 2 for n in window)
+    for group in range(groups):
+        for i in range(min(size, inputs)):
+            values[(group * size + i, i, *middle)] = 1
+    return _filled(tensor, values)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """A matrix of normal numbers, of which the share `sparsity` of each column, at random places,
+    is 0. Source: Martens 2010. Raises ShapeError for other shapes."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: needs a matrix, got shape {tensor.shape}.")
+    rows, columns = tensor.shape
+    values = functions.randn(rows, columns, dtype=tensor.dtype) * std
+    zeros = math.ceil(sparsity * rows)
+    for column in range(columns):
+        values[functions.randperm(rows)[:zeros], column] = 0
+    return _filled(tensor, values)
+
+
 def uniform_by_fan_in(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
     """PyTorch's default for linear layers and convolutions: weight and bias uniform within
     1/√fan_in.
@@ -175,3 +210,6 @@ def uniform_by_fan_in(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
     uniform_(weight, -bound, bound)
     if bias is not None:
         uniform_(bias, -bound, bound)
+
+
+with_hints(sys.modules[__name__])

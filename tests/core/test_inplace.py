@@ -5,8 +5,8 @@ The last section keeps programs that the random search (test_engine_inplace_prog
 to be wrong, in their smallest form.
 """
 
-from contextlib import nullcontext
 import itertools
+from contextlib import nullcontext
 
 import numpy as np
 import pytest

@@ -2,6 +2,7 @@
 says what is wrong with it.
 """
 
+import collections
 import gzip
 import math
 import struct
@@ -18,6 +19,7 @@ from minigrad.data import (
     IdxError,
     Subset,
     TensorDataset,
+    WeightedRandomSampler,
     digits,
     disc,
     mnist,
@@ -89,13 +91,39 @@ def test_examples_of_any_dataset_are_stacked():
     first, second = next(iter(DataLoader(pairs, batch_size=2)))
     assert first.dtype == mg.float32 and second.tolist() == [[1, 2], [3, 4]]
     assert [batch.tolist() for batch in DataLoader([1.0, 2.0, 3.0], batch_size=2)] == [[1, 2], [3]]
+    listed = [[mg.ones(2) * i, i] for i in range(3)]
+    rows, labels = next(iter(DataLoader(listed, batch_size=3)))
+    assert rows.tolist() == [[0, 0], [1, 1], [2, 2]] and labels.tolist() == [0, 1, 2]
+    named = collections.namedtuple("named", "x name")
+    (batch,) = DataLoader([named(1.0, "a"), named(2.0, "b")], batch_size=2)
+    assert type(batch) is named and batch.x.tolist() == [1, 2] and batch.name == ["a", "b"]
+
+
+def test_a_weighted_sampler_draws_in_proportion():
+    mg.manual_seed(1)
+    weights = [0.0, 1.0, 3.0, 0.0]
+    drawn = list(WeightedRandomSampler(weights, 4000))
+    assert set(drawn) == {1, 2} and abs(drawn.count(2) / 4000 - 0.75) < 0.03
+    once = [tuple(WeightedRandomSampler(weights, 2, replacement=False)) for _ in range(2000)]
+    assert set(once) == {(1, 2), (2, 1)} and abs(once.count((2, 1)) / 2000 - 0.75) < 0.04
+    sampler = WeightedRandomSampler(mg.tensor([1.0, 1.0]), 5)
+    assert len(sampler) == 5 and len(list(DataLoader(range(2), 2, sampler=sampler))) == 3
+    for wrong, count, words in (
+        ([-1.0, 2.0], 1, "from 0 on"), ([math.inf, 1.0], 1, "finite"), ([[1.0]], 1, "for each"),
+        ([math.nan], 1, "finite"), ([1.0], 0, "at least 1"), ([0.0], 1, "1 weights above 0"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            WeightedRandomSampler(wrong, count)
+    with pytest.raises(ValueError, match="2 weights above 0 are needed to draw 2 examples, got 1"):
+        WeightedRandomSampler([0.0, 1.0], 2, replacement=False)
 
 
 def test_examples_that_do_not_fit_together_are_refused():
     with pytest.raises(ShapeError, match="different shapes"):
         next(iter(DataLoader([[1.0], [1.0, 2.0]], batch_size=2)))
-    with pytest.raises(ShapeError, match="different lengths"):
-        next(iter(DataLoader([(1.0,), (1.0, 2.0)], batch_size=2)))
+    for short, long in ((1.0,), (1.0, 2.0)), (["a"], ["a", "b"]):
+        with pytest.raises(ShapeError, match="different lengths"):
+            next(iter(DataLoader([short, long], batch_size=2)))
     with pytest.raises(NotImplementedError, match="__len__"):
         len(Dataset())
     with pytest.raises(NotImplementedError, match="__getitem__"):

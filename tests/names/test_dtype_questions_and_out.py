@@ -43,6 +43,8 @@ JOINING = {
     "complex": (X, Y), "polar": (X, Y),
     "cholesky_inverse": (LOWER,), "cholesky_solve": (X, LOWER),
     "div": (X, Y), "divide": (X, Y), "true_divide": (X, 2),
+    "zeros": (2, 3), "ones": ((2, 3),), "full": ((2,), 7.0), "empty": (3,), "eye": (2,),
+    "arange": (1, 7, 2), "linspace": (0, 1, 4), "logspace": (0, 1, 3),
 }  # fmt: skip
 
 
@@ -54,6 +56,16 @@ def test_out_takes_the_result(name):
     memory = kept.detach()
     assert function(*inputs, out=kept) is kept and memory.tolist() == wanted.tolist()
     assert function(*inputs, out=empty) is empty and empty.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "randperm", "randint", "normal"])
+def test_out_takes_what_is_drawn(name):
+    inputs = {"randint": (0, 9, (4,)), "normal": (0.0, 1.0, (4,))}.get(name, (4,))
+    mg.manual_seed(0)
+    wanted = getattr(mg, name)(*inputs)
+    mg.manual_seed(0)
+    kept = mg.empty(4, dtype=wanted.dtype)
+    assert getattr(mg, name)(*inputs, out=kept) is kept and kept.tolist() == wanted.tolist()
 
 
 def test_out_is_refused_where_a_listed_tensor_requires_grad():

@@ -16,6 +16,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
+from minigrad.errors import ShapeError
 from tests.helpers.tables import in_one_test
 from tests.helpers.torch_pairs import classes, close, flat, normal
 
@@ -308,6 +309,28 @@ def test_initial_values_are_spread_as_in_pytorch(torch, name: str) -> None:
         np.testing.assert_allclose(matrix.T @ matrix, 4 * np.eye(3), atol=1e-5)
     for kind in ("relu", "tanh", "leaky_relu", "sigmoid", "linear", "selu"):
         assert nn.init.calculate_gain(kind) == pytest.approx(torch.nn.init.calculate_gain(kind))
+
+
+@in_one_test
+@pytest.mark.oracle
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("shape", [(4, 3, 3), (6, 2, 3, 4), (2, 5, 1, 2, 3)])
+def test_dirac_weights_are_pytorchs(torch, shape: tuple[int, ...], groups: int) -> None:
+    ours = nn.init.dirac_(mg.ones(*shape), groups)
+    assert ours.tolist() == torch.nn.init.dirac_(torch.ones(*shape), groups).tolist()
+    with pytest.raises(ShapeError, match="3 to 5 dimensions"):
+        nn.init.dirac_(ours[0, 0, 0])
+    with pytest.raises(ValueError, match="groups=5 does not divide"):
+        nn.init.dirac_(ours, 5)
+
+
+def test_sparse_weights_have_zeros_in_each_column() -> None:
+    mg.manual_seed(0)
+    w = nn.init.sparse_(mg.ones(50, 40), 0.31, std=2.0)
+    assert ((w == 0).sum(0) == 16).all() and 1.8 < w[w != 0].std() < 2.2
+    assert len({tuple(column) for column in (w == 0).T.tolist()}) > 30
+    with pytest.raises(ShapeError, match="needs a matrix"):
+        nn.init.sparse_(mg.ones(3), 0.5)
 
 
 # ------------------------------------------------------------------------------------------ modules

@@ -79,6 +79,60 @@ def test_normalised_weights_are_pytorchs(torch, layer, kind):
         assert list(mine.state_dict()) == list(other.state_dict())
 
 
+@in_one_test
+@pytest.mark.oracle
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_weights_are_pytorchs(torch, shape, kind, trivial):
+    """An orthogonal weight stays as it is; values and gradients for other originals."""
+    r, (m, n) = np.random.default_rng(0), shape
+    start = np.linalg.qr(r.standard_normal((5, 5)))[0][:m, :n]
+    start = np.linalg.qr(start)[0] if m >= n else np.linalg.qr(start.T)[0].T
+    original, weights = r.standard_normal(shape), r.standard_normal(shape)
+    np.fill_diagonal(original, [1, -1, 1])
+    seen = []
+    for lib in (mg, torch):
+        layer = lib.nn.Linear(n, m).double()
+        with lib.no_grad():
+            layer.weight.copy_(lib.tensor(start))
+        made = lib.nn.utils.parametrizations.orthogonal(
+            layer, orthogonal_map=kind, use_trivialization=trivial
+        )
+        assert made is layer
+        found, parameter = [layer.weight], layer.parametrizations.weight.original
+        if trivial:
+            found[0] = lib.tensor(layer.weight.detach().numpy() - start)  # nothing
+            layer.parametrizations.weight[0].base = lib.tensor(np.eye(max(m, n)))
+        with lib.no_grad():
+            parameter.copy_(lib.tensor(original))
+        (layer.weight * lib.tensor(weights)).sum().backward()
+        seen.append([*found, layer.weight, parameter.grad])
+        square = layer.weight.mT @ layer.weight if m > n else layer.weight @ layer.weight.mT
+        np.testing.assert_allclose(square.detach().numpy(), np.eye(min(m, n)), atol=1e-12)
+        keys = ["parametrizations.weight.0.base"] * trivial + ["parametrizations.weight.original"]
+        assert sorted(layer.state_dict()) == ["bias", *keys]
+    close(*seen)
+
+
+def test_orthogonal_weights_stay_so_and_can_be_assigned():
+    layer = nn.utils.parametrizations.orthogonal(nn.Linear(4, 4))
+    optimizer = mg.optim.SGD(layer.parameters(), lr=0.5)
+    for _ in range(5):
+        optimizer.zero_grad()
+        (layer(mg.ones(2, 4)) ** 2).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(
+        (layer.weight @ layer.weight.mT).detach().numpy(), np.eye(4), atol=1e-5
+    )
+    layer.weight = 2 * mg.eye(4)
+    np.testing.assert_allclose(layer.weight.detach().numpy(), np.eye(4), atol=1e-6)
+    with pytest.raises(ValueError, match="has no matrix 'bias'"):
+        nn.utils.parametrizations.orthogonal(layer, "bias")
+    with pytest.raises(ValueError, match="orthogonal_map is one of"):
+        nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="qr")
+
+
 def test_second_derivatives_of_weight_normalisation():
     layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2).double())
     v, g = layer.parametrizations.weight.original1, layer.parametrizations.weight.original0

@@ -1,16 +1,20 @@
-"""Weight and spectral normalisation as parametrizations.
+"""Weight and spectral normalisation, and orthogonal matrices, as parametrizations.
 
-Sources: Salimans & Kingma 2016; Miyato et al. 2018; interface: PyTorch's
+Sources: Salimans & Kingma 2016; Miyato et al. 2018; Lezcano-Casado 2019; interface: PyTorch's
 torch.nn.utils.parametrizations.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any, TypeVar
 
+from ... import functions, linalg
 from ...core.tensor import Tensor
+from ...errors import with_hints
 from ...grad_mode import no_grad
+from ...linalg.top_level import geqrf
 from .. import functional as F
 from ..module import Module
 from .matrices import default_axis, matrix_of, norm_except, random_direction
@@ -72,6 +76,107 @@ class _SpectralNorm(Module):
         return value
 
 
+MAPS = ("matrix_exp", "cayley", "householder")
+
+
+class _Orthogonal(Module):
+    """Q(X) with orthonormal columns (rows, if they are fewer); with a base B, B Q(X)."""
+
+    def __init__(self, orthogonal_map: str, use_trivialization: bool) -> None:
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.shape[-2] < x.shape[-1]
+        x = x.mT if wide else x
+        q = self._reflections(x) if self.orthogonal_map == "householder" else self._rotation(x)
+        if "base" in self._buffers:
+            q = self.base @ q
+        return q.mT if wide else q
+
+    def _rotation(self, x: Tensor) -> Tensor:
+        """The exponential, or Cayley's map, of a skew-symmetric matrix."""
+        rows, columns = x.shape[-2:]
+        x = x.tril()
+        if rows > columns:
+            x = functions.cat([x, x.new_zeros(*x.shape[:-1], rows - columns)], -1)
+        skew = x - x.mH
+        if self.orthogonal_map == "matrix_exp":
+            q: Tensor = linalg.matrix_exp(skew)
+        else:
+            one = functions.eye(rows, dtype=x.dtype, device=x.device)
+            q = linalg.solve(one - 0.5 * skew, one + 0.5 * skew)
+        return q[..., :columns]
+
+    def _reflections(self, x: Tensor) -> Tensor:
+        """A product of Householder reflections, whose vectors are the columns below the diagonal;
+        the diagonal holds a sign for each column."""
+        vectors = x.tril(-1)
+        q = linalg.householder_product(vectors, 2.0 / (1.0 + (vectors * vectors).sum(-2)))
+        signs: Tensor = x.diagonal(dim1=-2, dim2=-1).detach().sign()
+        return q * signs.unsqueeze(-2)
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        """What gives the weight, if that is orthogonal already; else the nearest that is at hand,
+        the Q of its QR factorisation. Raises NotImplementedError where the map has no inverse."""
+        rows, columns = sorted(weight.shape[-2:], reverse=True)
+        wide = weight.shape[-2] < weight.shape[-1]
+        q = weight.detach().mT if wide else weight.detach()
+        if "base" not in self._buffers:
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError(
+                    "orthogonal: a matrix can be assigned with use_trivialization or householder."
+                )
+            vectors, sizes = geqrf(q)
+            signs = vectors.diagonal(dim1=-2, dim2=-1)
+            # a column that needed no reflection (size 0) is reflected here all the same
+            signs.copy_(functions.where((signs < 0) ^ (sizes == 0), -1.0, 1.0))
+            return vectors.mT.contiguous() if wide else vectors
+        if rows > columns:
+            q = functions.cat(
+                [q, functions.randn(*q.shape[:-1], rows - columns, dtype=q.dtype)], -1
+            )
+        q, r = linalg.qr(q)
+        self.base = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+        start = functions.zeros_like(weight)
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        return start
+
+
+def orthogonal(
+    module: M,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> M:
+    """Keep a parameter (…, m, n) orthogonal: its columns, or its rows if they are fewer, are
+    orthonormal whatever the optimiser does; returns the module.
+
+    orthogonal_map: "matrix_exp", "cayley" or "householder", by default the first for square and
+    complex matrices, else the last. use_trivialization: multiply by a base, which holds what is
+    assigned; without it only householder can be assigned to, and with the others `original` begins
+    as the parameter was. Raises ValueError for other maps, for fewer than two dimensions, and for
+    what does not go together.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor) or weight.ndim < 2:
+        raise ValueError(
+            f"orthogonal: {type(module).__name__} has no matrix {name!r} (of 2 or more dimensions)."
+        )
+    if orthogonal_map is None:
+        square = weight.shape[-2] == weight.shape[-1] or weight.is_complex()
+        orthogonal_map = "matrix_exp" if square else "householder"
+    if orthogonal_map not in MAPS:
+        raise ValueError(f"orthogonal: orthogonal_map is one of {MAPS}, got {orthogonal_map!r}.")
+    if orthogonal_map == "householder" and weight.is_complex():
+        raise ValueError("orthogonal: householder is for real matrices; use matrix_exp or cayley.")
+    made = _Orthogonal(orthogonal_map, use_trivialization)
+    register_parametrization(module, name, made, unsafe=True)
+    return module
+
+
 def _of_the_older_form(name: str, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Rename what the older form of weight normalisation has saved."""
     keys = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
@@ -113,3 +218,6 @@ def spectral_norm(
     dim = default_axis(module) if dim is None else dim
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
+
+
+with_hints(sys.modules[__name__])
