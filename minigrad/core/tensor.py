@@ -85,20 +85,17 @@ class Payload:
 
     @staticmethod
     def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Run the operation on payloads of which at least one is of this class: the first that is
-        no array is asked, and must know what to do with others. Returns a payload, or a tuple of
-        them for an operation with several results."""
+        """Run the operation on payloads. The first that is no array is asked, and must know what
+        to do with others. Returns a payload, or a tuple of them for several results."""
         raise NotImplementedError
 
     @staticmethod
     def __minigrad_rewrite__(prim: Primitive, args: Args, params: Params) -> Any:
-        """Asked before an operation on these tensors is recorded: its result computed in another
-        way, or None."""
+        """Before an operation on these tensors is recorded: its result if it is known, or None."""
         return None
 
     def __minigrad_constant__(self, array: Array) -> Any:
-        """`array`, a constant that the engine makes beside this value (zeros, the seed of a
-        backward pass), as a payload."""
+        """`array`, made beside this value (zeros, the seed of a backward pass), as a payload."""
         return array
 
     def __minigrad_write__(self, tensor: Tensor) -> None:
@@ -108,8 +105,7 @@ class Payload:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
     def __minigrad_told__(self, what: str) -> None:
-        """Python is told `what`, which belongs to this value and may differ in another run: the
-        settings of its optimiser, as text."""
+        """Python is told `what` of this value, which may differ in another run."""
 
     __minigrad_update__: Any = None
     """`(optimizer, param, group)`: a context in which an optimiser updates `param`, whose values

@@ -2,6 +2,7 @@
 outside, how it is called, and everything that can be seen of each call.
 """
 
+import functools
 import random
 import sys
 from typing import Any
@@ -24,13 +25,15 @@ EXPRESSIONS = (
     "{a}.clone()", "mg.rand(4) * {a}", "{a}.clamp(-1, 1)", "{a}.sum() * {b}", "{a}.view(4)",
     "linear({a}.reshape(1, 4)).reshape(4)", "{a}.sigmoid()", "{a}.view(2, 2)[:, 0].repeat(2)",
     "mg.where({a}.detach() > 0, {a}, {b})", "factor * {a}",
+    "F.dropout({a}, 0.5, True) * mg.ones(3)[(x.detach()[0] > 1).long() * 5]", "{a} * cached()",
+    "{a}[{a}.detach() > 0].sum() * {b}", "{b} * mg.nonzero({a}.detach() > 0).shape[0]",
 )  # fmt: skip
 IN_PLACE = (
     "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)",
     "b.copy_({a}.detach())", "part.add_(0.25)", "b.mul_(0.5)", "{t}.view(2, 2).t()[0].mul_(0.5)",
     "x.mul_(0.5)", "y[:2].add_(1)", "x.copy_(x)", "{t} = {t}.sin_()", "{t}.zero_()",
     "F.relu({t}, inplace=True)", "part.copy_({a}.detach()[::2])", "w.data.mul_(0.9)",
-    "{t}[{t}.detach() > 0] = 0.5",
+    "{t}[{t}.detach() > 0] = 0.5", "cached().mul_(0.5)", "b.copy_({a})",
 )  # fmt: skip
 PASSES = (
     "({a} * {b}).sum().backward()", "w.grad = None", "opt.zero_grad()", "opt.step()",
@@ -39,24 +42,31 @@ PASSES = (
     "v.grad = {a}.detach() * 1", "v.requires_grad_(False)", "v.requires_grad_(True)",
     "optim.clip_grad_norm_([w, v], 0.5)", "({a} * w).sum().backward(retain_graph=True)",
     "schedule.step()", "opt.state.clear()", "opt.load_state_dict(early)", "drop.eval()",
-    "({a} ** 2).sum().backward(inputs=[w])",
+    "({a} ** 2).sum().backward(inputs=[w])", "mg.set_grad_enabled(False)", "b.detach_()",
+    "mg.checkpoint(lambda z: F.dropout(z * w, 0.5, True), {a}).sum().backward()",
 )  # fmt: skip
 BLOCKS = (
     "with mg.no_grad():", "with mg.enable_grad():", "with mg.no_grad():", "with mg.enable_grad():",
     "with mg.set_grad_enabled(w.requires_grad):", "with mg.inference_mode():",
-    "if {a}.sum() > 0:", "if w.grad is not None:", "for _ in range(2):",
+    "if {a}.sum() > 0:", "if w.grad is not None:", "for _ in range(2):", "if x is b:",
 )  # fmt: skip
 RESULTS = (
     "{a}", "{a}", "{a}", "{a}[1:]", "{a}.detach()", "x", "b", "part", "w", "w.grad", "y[:2]",
     "{a}.reshape(2, 2)", "1.5", "b.view(2, 2)", "{a}.view(2, 2).t()",
 )  # fmt: skip
+REFUSED = frozenset(
+    ("{a} * cached()", "cached().mul_(0.5)", "{a}[{a}.detach() > 0].sum() * {b}",
+    "{b} * mg.nonzero({a}.detach() > 0).shape[0]", "mg.set_grad_enabled(False)", "b.copy_({a})",
+    "if {a}.sum() > 0:", "schedule.step()", "opt.state.clear()"),
+)  # fmt: skip
+"""What is never replayed, chosen half as often."""
 AFTER = (
     "nothing", "backward", "one", "twice", "second", "write", "write with a graph",
     "one after the other", "one after the other, with steps", "step, then second",
 )  # fmt: skip
 BETWEEN = (
     "freeze", "clear", "load", "save", "schedule", "eval", "number", "data", "gradient", "weights",
-    "rate", "hook", "exchange", *["nothing"] * 7,
+    "rate", "hook", "exchange", "decay", "cached", *["nothing"] * 7,
 )  # fmt: skip
 SHARED = {
     "one": lambda base, w, b: (base[:4],) * 2,
@@ -84,21 +94,25 @@ def source_of(rng: random.Random) -> str:
     """The text of a function of x and y."""
     names, lines = ["x", "y", "w", "v", "b"], ["def step(x, y):"]
 
+    def drawn(table: tuple[str, ...]) -> str:
+        line = rng.choice(table)
+        return rng.choice(table) if line in REFUSED and rng.random() < 0.5 else line
+
     def line(depth: int = 0) -> None:
         indent = "    " * (depth + 1)
         pick = {"a": rng.choice(names), "b": rng.choice(names), "t": rng.choice(names[5:] or ["x"])}
         kind = rng.random()
         if kind < 0.55:
             name = f"t{len(names)}"
-            lines.append(f"{indent}{name} = {rng.choice(EXPRESSIONS).format(**pick)}")
+            lines.append(f"{indent}{name} = {drawn(EXPRESSIONS).format(**pick)}")
             if not depth:
                 names.append(name)
         elif kind < 0.75:
-            lines.append(indent + rng.choice(IN_PLACE).format(**pick))
+            lines.append(indent + drawn(IN_PLACE).format(**pick))
         elif kind < 0.9 or depth > 1:
-            lines.append(indent + rng.choice(PASSES).format(**pick))
+            lines.append(indent + drawn(PASSES).format(**pick))
         else:
-            lines.append(indent + rng.choice(BLOCKS).format(**pick))
+            lines.append(indent + drawn(BLOCKS).format(**pick))
             for _ in range(rng.randint(1, 2)):
                 line(depth + 1)
 
@@ -148,6 +162,7 @@ class Side:
             "linear": linear, "norm": norm, "drop": drop, "Square": Square,
             "block": nn.Sequential(linear, nn.Tanh(), drop),
             "opt": opt, "schedule": self.schedule, "early": self.saved, "factor": 1.5,
+            "cached": functools.lru_cache(lambda: mg.arange(4.0)),
         }  # fmt: skip
         exec(compile(source, f"<random program {seed}>", "exec"), self.space)
         self.step = mg.compile(self.space["step"]) if compiled else self.space["step"]
@@ -178,6 +193,10 @@ class Side:
             self.schedule.step()
         elif what == "rate":
             self.opt.param_groups[0]["lr"] *= 0.5
+        elif what == "decay":
+            self.opt.param_groups[0]["weight_decay"] += 0.5
+        elif what == "cached":
+            space["cached"]().mul_(0.5)
         elif what == "eval":
             for layer in (space["drop"], space["norm"]):
                 layer.train(not layer.training)
@@ -207,15 +226,20 @@ class Side:
         waits = [(x * w).sum(), (b * w).sum()] if w.requires_grad else []
         shown: list[Any] = []
         results: list[Any] = []
+        states = dict(self.opt.state)
         try:
             with mg.set_grad_enabled(grad), inject:
-                found = self.step(x, y)
+                try:
+                    found = self.step(x, y)
+                finally:
+                    shown.append(mg.is_grad_enabled())
                 if lost and not inject.raised:
                     raise KeyboardInterrupt("injected")
             found = found if isinstance(found, tuple) else (found,)
             results = [r for r in found if isinstance(r, mg.Tensor)]
         except (Exception, KeyboardInterrupt) as error:
             shown.append(repr(error))
+        shown.append([self.opt.state.get(key) is entries for key, entries in states.items()])
         shown.append(self.seen(x, y, results))
         try:
             self.use(results, after)
@@ -355,11 +379,16 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
     source = source_of(rng)
     eager, compiled = Side(source, seed, False), Side(source, seed, True)
     after, changes = rng.choice(AFTER), rng.random() < 0.5
+    routine = "gradient" if rng.random() < 0.15 else "nothing"
     lines = source.count("\n") - 1
+    usual = rng.choice([*SHARED]) if rng.random() < 0.15 else "apart"
     for call in range(8):
-        kind = rng.choice([*SHARED]) if rng.random() < 0.2 else "apart"
-        grad = rng.random() < 0.9
-        what = rng.choice(BETWEEN) if changes and call and rng.random() < 0.4 else "nothing"
+        # with injections anything may change from the start, else when a program is there
+        early = 0 if injections else 4
+        kind = rng.choice([*SHARED, "apart"]) if call >= early and rng.random() < 0.25 else usual
+        grad = call < early or rng.random() < 0.9
+        changed = changes and call > early - 1 and rng.random() < 0.5
+        what = rng.choice(BETWEEN) if changed and call else routine
         eager.change(what), compiled.change(what)
         error = rng.choice([KeyboardInterrupt, ValueError])
         at = None
@@ -381,10 +410,10 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
             tally["raised in the second run"] += injected.raised and not probe.raised
         if not equal(got, wanted):
             places = [
-                (i, j)
+                (i, *(j for j, pair in enumerate(zip(a, b, strict=False)) if not equal(*pair)))
                 for i, (a, b) in enumerate(zip(got, wanted, strict=False))
-                for j, (c, d) in enumerate(zip(a, b, strict=False))
-                if not equal(c, d)
+                if not equal(a, b)
+                for a, b in [[v if isinstance(v, list | tuple) else [v] for v in (a, b)]]
             ]
             return (
                 f"program {seed}, call {call} ({kind}, grad {grad}, then {how}, after {what}, line"
