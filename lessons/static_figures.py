@@ -17,7 +17,7 @@ import numpy as np
 
 import minigrad as mg
 
-from .exercises import own_engine
+from .exercises import lesson23, own_engine
 from .exercises.lesson21 import conflicts, fewest
 from .svg import Picture, Point
 
@@ -1494,6 +1494,78 @@ def edges() -> Picture:
     return p
 
 
+def three_systems() -> Picture:
+    """Lesson 23: what a tape, a trace and a source transformation make of a program; and the
+    temperature of the oven by the power, beside what the trace at power 3 says.
+    """
+    p = Picture(
+        640,
+        300,
+        "A program becomes a tape in each run, a trace in one run, or another text. Below: the"
+        " temperature of an oven by its power, a curve with jumps, and its trace, a straight line",
+    )
+    p.box(18, 58, 92, 40, "plain", 6)
+    p.say(64, 83, "program", "bold")
+    rows = (
+        (20.0, "value", "tape", "a list of what happened, in each run", "decides each time"),
+        (61.0, "tangent", "trace", "one list of rows, to be replayed", "freezes the if"),
+        (102.0, "adjoint", "source", "another text, before any run", "keeps both sides"),
+    )
+    for y, style, name, made, branch in rows:
+        p.arrow((112, 78), (168, y + 17), "line")
+        p.box(172, y, 74, 34, style, 6)
+        p.say(209, y + 22, name, "bold")
+        p.say(258, y + 22, made, "left")
+        p.say(622, y + 22, branch, f"right {style}")
+    _, loss, limit = lesson23.AT
+    decisions = lesson23.oven(*lesson23.AT)[1]
+    powers = np.linspace(1, 4.5, 141)
+    frame = ((1.0, 0.0), (4.5, 11.0), (70.0, 272.0), (610.0, 152.0))
+    p.line([(70, 152), (70, 272), (620, 272)], "axis")
+    pieces: list[tuple[list[bool], list[Point]]] = []
+    for power in powers:
+        t, decided = lesson23.oven(float(power), loss, limit)
+        if not pieces or pieces[-1][0] != decided:
+            pieces.append((decided, []))
+        pieces[-1][1].append((float(power), float(t)))
+    for _, points in pieces:
+        _curve(p, points, frame, "value")
+    line = [(float(x), lesson23.frozen(decisions, float(x), loss)) for x in powers[::20]]
+    _curve(p, line, frame, "tangent")
+    p.say(82, 166, "temperature of an oven at the end", "left value", 11)
+    p.say(82, 182, "its trace, recorded at power 3", "left tangent", 11)
+    p.say(340, 291, "power", "dim", 11)
+    return p
+
+
+SINCE = (
+    (1964, "Wengert: forward"),
+    (1970, "Linnainmaa: backward"),
+    (1980, "Speelpenning: a compiler"),
+    (1986, "backpropagation"),
+    (2013, "Tapenade"),
+    (2018, "JAX"),
+    (2019, "PyTorch"),
+    (2020, "Enzyme"),
+    (2024, "PyTorch 2"),
+)
+"""The time line of lesson 23: the years of the papers that it names."""
+
+
+def history() -> Picture:
+    """Lesson 23: a time line of derivatives of programs."""
+    p = Picture(640, 210, "Time line: " + ", ".join(f"{year} {what}" for year, what in SINCE))
+    place = lambda year: 40 + (year - 1960) * 560 / 66
+    p.arrow((30, 190), (620, 190), "axis")
+    for i, (year, what) in enumerate(SINCE):
+        x, y = place(year), 148 - 17 * (3 - i if year < 2000 else i - 4)
+        p.line([(x, 190), (x, y + 4)], "axis")
+        p.dot(x, 190, 4, "value")
+        side = "left" if year < 2000 else "right"
+        p.say(x + (4 if side == "left" else -4), y, f"{year} {what}", side, 11)
+    return p
+
+
 # ---------------------------------------------------------------------------------------- documents
 
 
@@ -1620,6 +1692,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "21_fewest_colours": compressed_plate,
     "21_fewest_colours_graph": conflict_graph,
     "22_noise_and_edges": edges,
+    "23_how_the_others_do_it": three_systems,
+    "23_how_the_others_do_it_history": history,
     "bug_zoo": zoo,
     "documents_singa": creators,
     "documents_autogradlib": ladder,

@@ -79,6 +79,8 @@ MADE_IN = {
     "recover": "lesson 21, exercise 3", "jacobian": "lesson 21, exercise 4",
     "score_terms": "lesson 22, exercise 1", "with_baseline": "lesson 22, exercise 2",
     "cover": "lesson 22, exercise 3", "paint": "lesson 22, exercise 4",
+    "Traced": "lesson 23, section 3", "traced": "lesson 23, exercise 1",
+    "pull_rows": "lesson 23, exercise 2",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
 

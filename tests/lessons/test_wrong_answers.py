@@ -23,6 +23,7 @@ from .wrong import (
     matrix_answers,
     own_engine_answers,
     pitfall_answers,
+    program_answers,
     simulator_answers,
     valley_answers,
 )
@@ -40,6 +41,7 @@ WRONG = (
     | colouring_answers.WRONG
     | valley_answers.WRONG
     | edge_answers.WRONG
+    | program_answers.WRONG
 )
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
