@@ -98,6 +98,7 @@ def check_laws(trace: Trace, tolerance: float | None = None) -> list[str]:
             if all(
                 n["dtype"] in ("float64", "complex128") or n["dtype"][0] in "iub"
                 for n in trace["nodes"]
+                if n["dtype"]  # an operation that failed has none
             )
             else 1e-4
         )

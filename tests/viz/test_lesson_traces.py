@@ -26,6 +26,7 @@ def test_every_state_of_what_is_shown_can_be_told(notebook):
     before and the step.
     """
     for trace in collect(notebook)["shown"]:
+        assert "error" not in trace, f"{trace['title']}: {trace['error']['message']}"
         for document in (trace, grouped(trace)):
             check(document)
             known, cells = {n["id"] for n in document["nodes"]}, {}

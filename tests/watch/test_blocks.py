@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import minigrad as mg
-from minigrad.trace import TraceError, validate
+from minigrad.trace import TraceError, check_laws, validate
 from minigrad.watch import trace_function
 
 
@@ -234,6 +234,7 @@ def test_a_function_that_raises_is_traced_up_to_there_where_that_is_asked_for():
         last = trace["nodes"][-1]
         assert trace["error"]["type"] == kind and trace["error"]["line"] == line
         assert trace["error"]["node"] == last["id"] and last["failed"]
+        assert check_laws(trace) == []
         assert [e["src"] for e in trace["edges"] if e["dst"] == last["id"]] == operands
         assert trace["steps"][-1]["node"] == last["id"] and not trace["steps"][-1]["writes"]
         assert not any(n.get("dangling") for n in trace["nodes"]), "nothing led anywhere yet"
