@@ -536,6 +536,8 @@ def _direction_cases(rng: np.random.Generator) -> Iterator[Case]:
     for scale in (1e-6, 1e4):
         yield make("tolerance", _stretched(rng), scale * draw(rng, 8), 0.3)
     yield make("tolerance", _positive(rng, 3), np.zeros(3), 0.1)
+    # A bowl among them: by themselves the others pay −g, which goes down everywhere.
+    yield make("negative curvature", _positive(rng, 3), draw(rng, 3), 1e-8)
     yield make("negative curvature", np.array([[-2.0]]), draw(rng, 1), 1e-6)
     yield make("negative curvature", np.zeros((2, 2)), draw(rng, 2), 1e-6)
     yield make("negative curvature", -_positive(rng, 3), draw(rng, 3, 1), 1e-6)
