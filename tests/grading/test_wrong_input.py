@@ -102,7 +102,7 @@ RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
         (["export", "sheet", "--out", "new", "--pages", "pages"], "there is no journal in new"),
         (
             ["export", "sheet", *OUT],
-            "say what to write: --canvas, --moodle, --gradescope, --nbgrader, --pages, --moodle-feedback",
+            "say what to write: --canvas, --moodle, --gradescope, --nbgrader, --pages",
         ),
         (
             ["export", "sheet", *OUT, "--canvas", "nothing.csv"],
