@@ -16,6 +16,8 @@ from minigrad.lessons.grading.sheet import Report, examine, load_sheet
 from minigrad import autograd
 from minigrad.networks import bprop_getters
 
+pytest.register_assert_rewrite("tests.lessons.sheet_tests")
+
 
 @pytest.fixture(autouse=True)
 def _patient_checks(monkeypatch) -> None:

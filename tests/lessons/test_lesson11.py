@@ -8,27 +8,14 @@ import numpy as np
 import pytest
 from minigrad.lessons.exercises.lesson11 import BROKEN, EVERY, EXERCISES, network
 from minigrad.lessons.grading import check, predict
-from minigrad.lessons.grading.sheet import load_sheet
+
+from .sheet_tests import SheetTests
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "11_training.ipynb"
 
 
-def test_every_exercise_is_asked_in_the_lesson():
-    assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
-
-
-@pytest.mark.whole
-def test_the_sheet_is_fit_to_grade_with(examined):
-    assert examined.ok, str(examined)
-    assert not any(examined.missed.values()), examined.missed
-
-
-def test_every_classic_mistake_is_caught():
-    from minigrad.lessons.grading.sheet import missed_mistakes
-
-    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {
-        name: [] for name in EXERCISES
-    }
+class TestSheet(SheetTests):
+    lesson, exercises = LESSON, EXERCISES
 
 
 def test_the_network_is_the_lessons():

@@ -6,29 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pytest
 from minigrad.lessons.exercises import own_engine
 from minigrad.lessons.exercises.lesson16 import EXERCISES, multiplications
 from minigrad.lessons.grading import check
-from minigrad.lessons.grading.sheet import load_sheet, missed_mistakes
+
+from .sheet_tests import SheetTests
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "16_matrix_calculus.ipynb"
 
 
-def test_every_exercise_is_asked_in_the_lesson():
-    assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
-
-
-@pytest.mark.whole
-def test_the_sheet_is_fit_to_grade_with(examined):
-    assert examined.ok, str(examined)
-    assert not any(examined.missed.values()), examined.missed
-
-
-def test_every_classic_mistake_is_caught():
-    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {
-        name: [] for name in EXERCISES
-    }
+class TestSheet(SheetTests):
+    lesson, exercises = LESSON, EXERCISES
 
 
 def test_a_right_rule_in_another_form_passes():

@@ -12,9 +12,10 @@ from minigrad.lessons.exercises.lesson17 import (
     slope_by_complex_step,
 )
 from minigrad.lessons.grading import check
-from minigrad.lessons.grading.sheet import load_sheet, missed_mistakes
 
 import minigrad as mg
+
+from .sheet_tests import SheetTests
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "17_where_it_is_wrong.ipynb"
 
@@ -27,20 +28,8 @@ def slope(f, x):
     return mg.func.grad(f)(mg.tensor(x, dtype=mg.float64)).item()
 
 
-def test_every_exercise_is_asked_in_the_lesson():
-    assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
-
-
-@pytest.mark.whole
-def test_the_sheet_is_fit_to_grade_with(examined):
-    assert examined.ok, str(examined)
-    assert not any(examined.missed.values()), examined.missed
-
-
-def test_every_classic_mistake_is_caught():
-    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {
-        name: [] for name in EXERCISES
-    }
+class TestSheet(SheetTests):
+    lesson, exercises = LESSON, EXERCISES
 
 
 # -------------------------------------------------------------------- what is right in another form

@@ -7,28 +7,16 @@ import pytest
 from minigrad.lessons import static_figures
 from minigrad.lessons.exercises.lesson22 import EXERCISES, slope_of_covered, spread_of_score
 from minigrad.lessons.grading import check
-from minigrad.lessons.grading.sheet import load_sheet, missed_mistakes
 
+from .sheet_tests import SheetTests
 from .wrong import edge_answers
 from .wrong.own_engine_answers import names_of
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "22_noise_and_edges.ipynb"
 
 
-def test_every_exercise_is_asked_in_the_lesson():
-    assert [e.name for e in load_sheet(LESSON).exercises] == list(EXERCISES)
-
-
-@pytest.mark.whole
-def test_the_sheet_is_fit_to_grade_with(examined):
-    assert examined.ok, str(examined)
-    assert not any(examined.missed.values()), examined.missed
-
-
-def test_every_classic_mistake_is_caught():
-    assert {name: missed_mistakes(e)[0] for name, e in EXERCISES.items()} == {
-        name: [] for name in EXERCISES
-    }
+class TestSheet(SheetTests):
+    lesson, exercises = LESSON, EXERCISES
 
 
 def test_terms_with_another_constant_subtracted_pass():
