@@ -178,8 +178,8 @@ def write(folder: Path) -> None:
                 title,
             )
             title = re.sub(
-                r"takes about \d+ minutes more",
-                f"takes about {rounded(found.further)} minutes more",
+                r"(takes?) about \d+ minutes more",
+                rf"\1 about {rounded(found.further)} minutes more",
                 title,
             )
             notebook["cells"][0]["source"] = title.splitlines(keepends=True)

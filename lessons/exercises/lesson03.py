@@ -462,7 +462,7 @@ def _by_rules(case: Case, *, swapped: bool = False, constant: bool = False) -> f
 TITLES = {
     "topological_order": "Exercise 1 · The order",
     "gradients": "Exercise 2 · The gradients",
-    "graph-rules": "Exercise 3 · Rules that leave a graph behind",
+    "graph-rules": "Exercise 3 · Rules that build a graph",
 }
 
 EXERCISES: dict[str, Exercise] = by_name(
