@@ -49,7 +49,7 @@ OPTIONAL = re.compile(r"\(further\)$")
 SOLUTION = re.compile(
     r"^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?", re.MULTILINE | re.DOTALL
 )
-VIEWERS = re.compile(r"\bviz\.(show|compare|jacobian|Live)\(|\bwatch\(")
+VIEWERS = re.compile(r"\bviz\.(show|compare|jacobian|sliders|Live)\(|\bwatch\(")
 PICTURES = re.compile(r"\bplt\.show\(|\.draw_graph\(")
 
 
@@ -178,8 +178,8 @@ def write(folder: Path) -> None:
                 title,
             )
             title = re.sub(
-                r"(takes?) about \d+ minutes more",
-                rf"\1 about {rounded(found.further)} minutes more",
+                r"take about \d+ minutes more",
+                f"take about {rounded(found.further)} minutes more",
                 title,
             )
             notebook["cells"][0]["source"] = title.splitlines(keepends=True)

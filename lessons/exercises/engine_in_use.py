@@ -220,8 +220,8 @@ CHECKPOINT = told_by(
         ),
         Misconception(
             "nothing is sent",
-            "Nothing arrives at the inputs: ask for the gradients by the Tensors that the piece was"
-            " run on in the pull.",
+            "Nothing arrives at the inputs: ask for the gradients with respect to the Tensors that"
+            " the piece was run on in the pull.",
             _changed(
                 gradients=lambda case, found: {
                     name: np.zeros(np.shape(x)) for name, x in case.args["inputs"].items()

@@ -481,15 +481,15 @@ _ALL: tuple[Exercise, ...] = (
             ("That is the number of zeros of one result. There are two results.", lambda: 2.0),
             (
                 (
-                    "Result 0 is made of row 0 of x alone. So what is its derivative by a number in"
-                    " row 1?"
+                    "Result 0 is made of row 0 of x alone. So what is its derivative with respect"
+                    " to a number in row 1?"
                 ),
                 lambda: 0.0,
             ),
         ),
         hints=(
             "How many numbers has the Jacobian in all?",
-            "By which numbers of x can you differentiate the sum of row 0 without getting 0?",
+            "With respect to which numbers of x is the derivative of row 0's sum not 0?",
         ),
         tolerance=1e-9,
     ),

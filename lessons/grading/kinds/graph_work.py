@@ -361,7 +361,10 @@ def _gradients_problem(name: str, case: Case, got: Any, right: Any) -> str:
         made, bars = evaluate(whole), right(graph)
         for wanted, row in zip(case.args["wanted"], found, strict=True):
             if not close(made[row], bars[wanted]):
-                return f"the rows that `{name}` returned do not compute the derivative by {wanted}."
+                return (
+                    f"the rows that `{name}` returned do not compute the derivative with respect to"
+                    f" {wanted}."
+                )
     return ""
 
 
