@@ -63,7 +63,7 @@ DOCUMENTS = {
     ),
     "torch": Document(
         "Automatic differentiation package: torch.autograd",
-        "PyTorch contributors (an edition of before forward mode)",
+        "PyTorch contributors (an edition from before forward mode)",
         "https://pytorch.org/docs/stable/autograd.html",
         {
             "backward": "`backward(tensors, grad_tensors)`: several roots, `None` for a number",

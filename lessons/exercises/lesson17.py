@@ -277,7 +277,7 @@ RISES = told_by(
     hints=(
         "Two numbers: how much f rises from a to b, and how much its slopes add up to. Return the"
         " first minus the second.",
-        "Cut the interval into n pieces of the length (b − a)/n. Over each, f rises by about slope"
+        "Cut the interval into n pieces of length (b − a)/n. Over each, f rises by about slope"
         " times length.",
         "middle = a + (b - a) * (np.arange(n) + 0.5) / n; return f(b) - f(a) -"
         " np.sum(slope(middle)) * (b - a) / n.",
