@@ -157,10 +157,13 @@ def solve(A: TensorLike, B: TensorLike, *, left: bool = True) -> Tensor:
             f" {A.shape}."
         )
     batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    X = fa.solve(
-        fn.broadcast_to(A, (*batch, *A.shape[-2:])), fn.broadcast_to(B, (*batch, *B.shape[-2:]))
-    )
+    X = fa.solve(_in_batch(A, batch), _in_batch(B, batch))
     return fn.squeeze(X, -1) if vectors else X
+
+
+def _in_batch(A: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """Matrices with these batch axes: A itself if it has them, so that the graph gets no node."""
+    return A if A.shape[:-2] == batch else fn.broadcast_to(A, (*batch, *A.shape[-2:]))
 
 
 def pinv(A: TensorLike, rtol: Any = None, hermitian: bool = False, *, atol: Any = None) -> Tensor:

@@ -46,6 +46,14 @@ def operands(trace, node):
     return [e["src"] for e in sorted(trace["edges"], key=lambda e: e["slot"]) if e["dst"] == node]
 
 
+def test_operands_of_solve_are_expanded_only_to_another_batch():
+    solve = mg.linalg.solve
+    matrix, several = np.eye(2) * 3.0, np.ones((4, 2, 2))
+    assert operations(traced(lambda A, B: solve(A, B).sum(), matrix, matrix)) == ["solve", "sum"]
+    broadcast = operations(traced(lambda A, B: solve(A, B).sum(), matrix, several))
+    assert broadcast == ["broadcast_to", "solve", "sum"]
+
+
 # -------------------------------------------------------------------- constants, parameters, inputs
 
 
