@@ -3,7 +3,6 @@
     python -m minigrad.lessons.static_figures     writes lessons/figures/*.svg
 
 What a picture shows is computed where it can be: curves, points and matrices come from the engine.
-Start reading at FIGURES, the list at the end.
 """
 
 from __future__ import annotations
@@ -22,8 +21,32 @@ from .exercises.lesson21 import conflicts, fewest
 from .svg import Picture, Point
 
 FOLDER = Path(__file__).parent / "figures"
+FIGURES: dict[str, Callable[[], Picture]] = {}
+"""The pictures by the names of their files. A notebook opens with the picture of its own name; the
+names of its others begin with it.
+"""
 Node = tuple[float, float, str, str]
 """A node of a drawn graph: x, y, the text in it, the style."""
+
+
+def figure(
+    name: str, height: float, title: str | None = None
+) -> Callable[[Callable[[Picture], None]], Callable[[Picture], None]]:
+    """Put what a function draws into FIGURES under the name of its file, 640 pixels wide.
+
+    title: what a screen reader says; by default the function's docstring.
+    """
+
+    def add(draw: Callable[[Picture], None]) -> Callable[[Picture], None]:
+        def drawn() -> Picture:
+            picture = Picture(640, height, title or " ".join(str(draw.__doc__).split()))
+            draw(picture)
+            return picture
+
+        FIGURES[name] = drawn
+        return draw
+
+    return add
 
 
 def _graph(
@@ -78,16 +101,10 @@ def _matrix(
 # ------------------------------------------------------------------------------------------ lessons
 
 
-def secant() -> Picture:
-    """A curve, its tangent, and secants through two points that come nearer; then the error of the
-    quotient over the step.
-    """
-    p = Picture(
-        640,
-        230,
-        "Left: secants of a curve turn into its tangent. Right: the error of the quotient falls,"
-        " then rises",
-    )
+@figure("01_three_ways", 230)
+def secant(p: Picture) -> None:
+    """Left: secants of a curve turn into its tangent. Right: the error of the quotient falls, then
+    rises"""
     f = lambda x: 0.25 + 0.12 * x * x
     frame = ((0.0, 0.0), (4.0, 2.4), (30.0, 200.0), (290.0, 20.0))
     p.line([(30, 20), (30, 200), (290, 200)], "axis")
@@ -117,16 +134,11 @@ def secant() -> Picture:
     p.say(378, 34, "error of the quotient", "left", 11)
     p.say(440, 120, "rounding", "adjoint left", 11)
     p.say(580, 150, "the curve bends", "tangent", 11)
-    return p
 
 
-def sharing() -> Picture:
-    """The derivative of two nested soft ReLUs: as a tree, and with each part drawn once."""
-    p = Picture(
-        640,
-        290,
-        "Left: the derivative as a tree, with the same part in four places. Right: each part once",
-    )
+@figure("01_three_ways_sharing", 290)
+def sharing(p: Picture) -> None:
+    """Left: the derivative as a tree, with the same part in four places. Right: each part once"""
     tree = {
         "d": (160.0, 40.0, "×", "plain"),
         "A1": (40.0, 100.0, "A", "adjoint"),
@@ -155,14 +167,11 @@ def sharing() -> Picture:
     p.say(500, 220, "a list of steps: A once", "adjoint", 11)
     p.say(500, 252, "A = exp(b₁ + w₁ x)", size=11)
     p.say(500, 270, "B = exp(b₂ + w₂ ln(1 + A))", size=11)
-    return p
 
 
-def kink() -> Picture:
-    """relu(x), −relu(−x) and their sum x, each with the slope that the engine gives at 0."""
-    p = Picture(
-        640, 200, "relu(x) and −relu(−x) get the slope 0 at their kinks; their sum is a line"
-    )
+@figure("01_three_ways_kink", 200)
+def kink(p: Picture) -> None:
+    """relu(x) and −relu(−x) get the slope 0 at their kinks; their sum is a line"""
     relu = lambda x: mg.relu(mg.tensor(x, dtype=mg.float64))
     for i, (f, said) in enumerate(
         (
@@ -184,17 +193,12 @@ def kink() -> Picture:
         p.say(left + 90, 190, told, "tangent", 11)
         if i < 2:
             p.say(left + 192, 90, "+="[i], "bold", 16)
-    return p
 
 
-def trace() -> Picture:
-    """The graph of ln x₁ + x₁x₂ − sin x₂ with its values; tangents flow up, adjoints flow down."""
-    p = Picture(
-        640,
-        250,
-        "A graph of five operations: values and tangents go from the inputs to y, adjoints from y"
-        " to the inputs",
-    )
+@figure("02_forward_and_reverse_mode", 250)
+def trace(p: Picture) -> None:
+    """A graph of five operations: values and tangents go from the inputs to y, adjoints from y to
+    the inputs"""
     nodes = {
         "x1": (60.0, 80.0, "2", "plain"),
         "x2": (60.0, 180.0, "5", "plain"),
@@ -235,19 +239,12 @@ def trace() -> Picture:
     p.arrow((620, 190), (500, 190), "adjoint")
     p.say(560, 180, "reverse: adjoints", "adjoint", 11)
     p.say(560, 208, "one seed at y", "adjoint dim", 10)
-    return p
 
 
-def one_step() -> Picture:
-    """One operation in both modes: tangents are gathered from the operands, the adjoint is sent to
-    them.
-    """
-    p = Picture(
-        640,
-        200,
-        "Forward, an operation adds its operands' tangents times the local derivatives; in reverse"
-        " it sends its adjoint, times the same local derivatives, to each operand",
-    )
+@figure("02_forward_and_reverse_mode_step", 200)
+def one_step(p: Picture) -> None:
+    """Forward, an operation adds its operands' tangents times the local derivatives; in reverse it
+    sends its adjoint, times the same local derivatives, to each operand"""
     for x, style, title in ((70.0, "tangent", "forward"), (410.0, "adjoint", "reverse")):
         nodes = {
             "a": (x, 70.0, "a", "plain"),
@@ -267,16 +264,11 @@ def one_step() -> Picture:
     p.say(165, 188, "v̇ = ∂v/∂a · ȧ + ∂v/∂c · ċ", "tangent", 13)
     p.say(600, 82, "v̄", "adjoint", 13)
     p.say(505, 188, "a and c each get a contribution", "adjoint", 12)
-    return p
 
 
-def fork() -> Picture:
-    """x₂ is used twice: two contributions arrive. A list keeps both, an assignment keeps the
-    last.
-    """
-    p = Picture(
-        640, 230, "A value that is used twice gets two contributions; overwriting loses one"
-    )
+@figure("03_the_algorithm", 230)
+def fork(p: Picture) -> None:
+    """A value that is used twice gets two contributions; overwriting loses one"""
     nodes = {
         "x1": (50.0, 115.0, "x₁", "plain"),
         "x2": (150.0, 115.0, "x₂", "value"),
@@ -295,19 +287,12 @@ def fork() -> Picture:
     p.box(430, 130, 190, 60, "adjoint", 6)
     p.say(525, 152, "grad[x₂] = x₂ · 1", size=12)
     p.say(525, 174, "overwritten: x₃ is lost", "adjoint", 11)
-    return p
 
 
-def jacobians() -> Picture:
-    """A chain of three functions with the Jacobian of each: forward mode multiplies from the right,
-    reverse mode from the left.
-    """
-    p = Picture(
-        640,
-        250,
-        "A chain of functions with their Jacobians; a column enters from the right, a row from the"
-        " left",
-    )
+@figure("04_cost_of_the_two_modes", 250)
+def jacobians(p: Picture) -> None:
+    """A chain of functions with their Jacobians; a column enters from the right, a row from the
+    left"""
     x = 40.0
     sizes = [(5, 6), (3, 5), (1, 3)]
     names = ["6 inputs", "5 numbers", "3 numbers", "1 result"]
@@ -323,16 +308,11 @@ def jacobians() -> Picture:
     p.say(320, 188, "forward mode: a column at a time, six passes for six inputs", "tangent", 11)
     p.arrow((580, 230), (60, 230), "adjoint")
     p.say(320, 223, "reverse mode: a row at a time, one pass for one result", "adjoint", 11)
-    return p
 
 
-def shapes() -> Picture:
-    """A bias is copied into each row; its adjoint is summed over the copies."""
-    p = Picture(
-        640,
-        200,
-        "Forward, a bias is copied into every row; backward, the rows of the adjoint are added",
-    )
+@figure("05_tensors", 200)
+def shapes(p: Picture) -> None:
+    """Forward, a bias is copied into every row; backward, the rows of the adjoint are added"""
     _matrix(p, 30, 40, 4, 3, 24, lambda *_: "plain")
     p.say(66, 30, "m: 4 × 3", size=11)
     p.say(120, 92, "+", "bold", 16)
@@ -349,17 +329,12 @@ def shapes() -> Picture:
     _matrix(p, 542, 76, 1, 3, 24, lambda *_: "adjoint")
     p.say(578, 66, "of b: 3", "adjoint", 11)
     p.say(510, 160, "backward: sum", "adjoint", 11)
-    return p
 
 
-def product() -> Picture:
-    """One element of a in the product y = a b: where it goes, and what comes back to it."""
-    p = Picture(
-        640,
-        250,
-        "The element a of row i and column k takes part in row i of y, with row k of b; the"
-        " adjoints of row i come back to it, times row k of b",
-    )
+@figure("05_tensors_matmul", 250)
+def product(p: Picture) -> None:
+    """The element a of row i and column k takes part in row i of y, with row k of b; the adjoints
+    of row i come back to it, times row k of b"""
     cell, i, k = 22.0, 1, 2
     row = lambda which, style: lambda r, c: style if r == which else "plain"
     _matrix(p, 60, 60, 3, 4, cell, lambda r, c: "tangent" if (r, c) == (i, k) else "plain")
@@ -380,14 +355,11 @@ def product() -> Picture:
     p.say(344, 208, "=", "bold", 14)
     _matrix(p, 370, 192, 1, 1, cell, lambda *_: "adjoint")
     p.say(404, 208, "the sum over j of gᵢⱼ bₖⱼ comes back", "left adjoint", 11)
-    return p
 
 
-def products() -> Picture:
-    """J with a vector on its right (jvp) and on its left (vjp)."""
-    p = Picture(
-        640, 200, "A pass computes a product with the Jacobian: from the right or from the left"
-    )
+@figure("06_autograd_tour", 200)
+def products(p: Picture) -> None:
+    """A pass computes a product with the Jacobian: from the right or from the left"""
     cell = 20.0
     for x, title, style, said in (
         (40.0, "jvp: J ẋ", "tangent", "forward mode"),
@@ -405,17 +377,12 @@ def products() -> Picture:
             _matrix(p, x + 56, 60, 3, 5, cell, lambda *_: "plain")
             p.say(x + 174, 95, "=", "bold", 16)
             _matrix(p, x + 190, 80, 1, 5, cell * 0.8, lambda *_: "adjoint")
-    return p
 
 
-def pullback() -> Picture:
-    """K: a function returns its result, and with it a function that goes backward."""
-    p = Picture(
-        640,
-        180,
-        "K of a function returns its result and a second function, the pullback, which remembers"
-        " the run",
-    )
+@figure("07_grad_operation", 180)
+def pullback(p: Picture) -> None:
+    """K of a function returns its result and a second function, the pullback, which remembers the
+    run"""
     for x, name in ((150.0, "sin"), (330.0, "cos")):
         p.box(x, 40, 90, 44, "value", 8)
         p.say(x + 45, 67, name, "bold", 13)
@@ -430,17 +397,12 @@ def pullback() -> Picture:
         p.say((a + b) / 2, 120, said, "adjoint")
     p.say(190, 101, "cos x", "dim right", 10)
     p.say(370, 101, "−sin a", "dim right", 10)
-    return p
 
 
-def three_colours() -> Picture:
-    """The Jvp network of sin → cos: black, blue and yellow; what depends on v dangles."""
-    p = Picture(
-        640,
-        260,
-        "The original network, the first backward network and the second; the nodes that depend on"
-        " v dangle",
-    )
+@figure("08_jvp_from_vjp", 260)
+def three_colours(p: Picture) -> None:
+    """The original network, the first backward network and the second; the nodes that depend on v
+    dangle"""
     nodes = {
         "x": (60.0, 50.0, "x", "plain"),
         "a": (190.0, 50.0, "sin", "plain"),
@@ -473,16 +435,11 @@ def three_colours() -> Picture:
     p.say(420, 186, "blue: first backward", "left value")
     p.say(420, 204, "dashed: dangling, because of v", "left dim", 11)
     p.say(420, 228, "yellow: second backward", "left yellow")
-    return p
 
 
-def downhill() -> Picture:
-    """Steps of gradient descent on a valley, computed: too small, right, too large."""
-    p = Picture(
-        640,
-        200,
-        "Ten steps of gradient descent on a parabola with three rates: too small, good, too large",
-    )
+@figure("09_operations_only", 200)
+def downhill(p: Picture) -> None:
+    """Ten steps of gradient descent on a parabola with three rates: too small, good, too large"""
     for i, (rate, said) in enumerate(((0.03, "too small"), (0.25, "good"), (0.97, "too large"))):
         left = 20 + 205 * i
         frame = ((-1.4, 0.0), (1.4, 2.0), (left, 160.0), (left + 190.0, 20.0))
@@ -495,16 +452,11 @@ def downhill() -> Picture:
         for a, b in path:
             p.dot(left + (a + 1.4) / 2.8 * 190, 160 - b / 2 * 140, 3, "value")
         p.say(left + 95, 185, f"rate {rate}: {said}", size=11)
-    return p
 
 
-def convolution() -> Picture:
-    """A filter of 3 × 3 over an image of 8 × 8, and the cell that it makes."""
-    p = Picture(
-        640,
-        230,
-        "A filter of nine weights slides over the image; each place gives one number of the result",
-    )
+@figure("10_layers_and_cnn", 230)
+def convolution(p: Picture) -> None:
+    """A filter of nine weights slides over the image; each place gives one number of the result"""
     image = mg.data.digits().tensors[0][0, 0].numpy()
     window = lambda i, j: "adjoint" if 2 <= i <= 4 and 3 <= j <= 5 else "plain"
     _matrix(p, 30, 30, 8, 8, 22, window)
@@ -520,16 +472,11 @@ def convolution() -> Picture:
     p.say(380, 98, "sum", size=11)
     _matrix(p, 430, 30, 8, 8, 22, lambda i, j: "value" if (i, j) == (3, 4) else "plain")
     p.say(518, 222, "one channel of the result", size=11)
-    return p
 
 
-def growth() -> Picture:
-    """The size of values through ten layers of 100, for four sizes of the initial weights."""
-    p = Picture(
-        640,
-        220,
-        "Through ten layers, values vanish, stay or explode, by the size of the initial weights",
-    )
+@figure("10b_batch_norm_and_training", 220)
+def growth(p: Picture) -> None:
+    """Through ten layers, values vanish, stay or explode, by the size of the initial weights"""
     frame = ((0.0, -12.0), (10.0, 10.0), (60.0, 190.0), (420.0, 20.0))
     p.line([(60, 20), (60, 190), (420, 190)], "axis")
     rng = np.random.default_rng(0)
@@ -548,19 +495,12 @@ def growth() -> Picture:
         p.say(428, (182, 120, 100, 26)[i], f"weights of size {said}", f"left {style}", 10)
     p.say(66, 34, "size of the values, powers of ten", "left dim", 11)
     p.say(240, 208, "layer 0 to 10", "dim", 11)
-    return p
 
 
-def valley() -> Picture:
-    """Rosenbrock's valley from above, and two walks through it: by the gradient alone, and by
-    the Hessian too.
-    """
-    p = Picture(
-        640,
-        230,
-        "A curved valley seen from above: gradient descent is still near its start after 200"
-        " steps, Newton's method arrives in 7",
-    )
+@figure("11b_engine_grows", 230)
+def valley(p: Picture) -> None:
+    """A curved valley seen from above: gradient descent is still near its start after 200 steps,
+    Newton's method arrives in 7"""
     frame = ((-1.8, -1.2), (1.8, 3.4), (60.0, 210.0), (580.0, 15.0))
     f = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
     floor = [(float(a), float(a * a)) for a in np.linspace(-1.8, 1.8, 73)]
@@ -581,7 +521,6 @@ def valley() -> Picture:
     p.say(330, 150, "7 steps by the Hessian too", "left tangent", 11)
     p.dot(60 + 520 * (2.8 / 3.6), 210 - 195 * (2.2 / 4.6), 5, "value")
     p.say(474, 122, "the lowest point", "left bold", 11)
-    return p
 
 
 def _valley(x: mg.Tensor) -> mg.Tensor:
@@ -639,17 +578,10 @@ def _newton(most: int) -> tuple[list[np.ndarray], list[float]]:
         costs.append(cost)
 
 
-def race() -> Picture:
-    """Four optimisers in the valley: where they are when the first has arrived, and the value of f
-    for a given cost.
-    """
-    p = Picture(
-        640,
-        250,
-        "Left, the valley from above: gradient descent, momentum and Adam are still walking,"
-        " Newton-CG has arrived. Right, the same race as curves: how small the function is for a"
-        " given cost",
-    )
+@figure("18_down_the_valley", 250)
+def race(p: Picture) -> None:
+    """Left, the valley from above: gradient descent, momentum and Adam are still walking, Newton-CG
+    has arrived. Right, the same race as curves: how small the function is for a given cost"""
     newton, costs = _newton(240)
     frame = ((-1.5, -0.5), (1.5, 2.2), (20.0, 225.0), (300.0, 15.0))
     chart = ((0.0, -16.0), (1000.0, 2.0), (360.0, 215.0), (620.0, 20.0))
@@ -676,17 +608,11 @@ def race() -> Picture:
     p.say(562, 197, "momentum", "tangent right bold", 11)
     p.say(612, 130, "Adam", "yellow right bold", 11)
     p.say(612, 38, "gradient descent", "adjoint right bold", 11)
-    return p
 
 
-def disc() -> Picture:
-    """Points in a square, inside of a disc or not: the task of lesson 11."""
-    p = Picture(
-        640,
-        230,
-        "Points inside and outside of a disc; a network must learn the border from the points"
-        " alone",
-    )
+@figure("11_training", 230)
+def disc(p: Picture) -> None:
+    """Points inside and outside of a disc; a network must learn the border from the points alone"""
     x, t = (part.numpy() for part in mg.data.disc(160, seed=0).tensors)
     low, high = x.min(), x.max()
     for (a, b), inside in zip(x, t, strict=True):
@@ -704,19 +630,12 @@ def disc() -> Picture:
     for i, said in enumerate(("2", "25", "25", "25", "2")):
         p.say(320 + 70 * i, 222, said, size=11)
     p.arrow((240, 115), (300, 115))
-    return p
 
 
-def checkpoints() -> Picture:
-    """Two memories: what a pass keeps of 16 layers, with everything kept and with four checkpoints,
-    step by step.
-    """
-    p = Picture(
-        640,
-        230,
-        "Values alive while a pass goes forward and back: all of 16, or four checkpoints and one"
-        " piece at a time",
-    )
+@figure("12_memory", 230)
+def checkpoints(p: Picture) -> None:
+    """Values alive while a pass goes forward and back: all of 16, or four checkpoints and one piece
+    at a time"""
     n, k = 16, 4
     every = [*range(1, n + 1), *range(n, 0, -1)]
     kept = [i // k + 1 for i in range(n - k)]  # the last piece keeps all of its values at once
@@ -733,19 +652,12 @@ def checkpoints() -> Picture:
         p.say(left + 130, 212, said, style, 12)
     p.say(46, 28, "values alive", "left dim", 11)
     p.say(346, 28, f"and {n - k} of the {n} layers are computed twice", "left dim", 11)
-    return p
 
 
-def schedule() -> Picture:
-    """When each of eight sines is computed, computed again and differentiated, in four pieces, and
-    how long its input is kept.
-    """
-    p = Picture(
-        640,
-        240,
-        "Eight sines in four pieces: computed forward, then piece by piece from the last computed"
-        " again and differentiated; lines show how long each input is kept",
-    )
+@figure("12_memory_schedule", 240)
+def schedule(p: Picture) -> None:
+    """Eight sines in four pieces: computed forward, then piece by piece from the last computed
+    again and differentiated; lines show how long each input is kept"""
     n, size = 8, 2
     steps = [(sine, "value") for sine in range(n)]
     for first in range(n - size, -1, -size):
@@ -764,17 +676,12 @@ def schedule() -> Picture:
     p.say(230, 222, "computed again", "left tangent", 11)
     p.say(390, 222, "differentiated", "left adjoint", 11)
     p.say(610, 222, "a line: its input is kept", "right", 11)
-    return p
 
 
-def overflow() -> Picture:
-    """ln(1 + eˣ) in float32, as written and as it should be written."""
-    p = Picture(
-        640,
-        210,
-        "Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is"
-        " right everywhere",
-    )
+@figure("13_own_operation", 210)
+def overflow(p: Picture) -> None:
+    """Written as it stands, ln(1 + exp x) is infinite from 89 on in float32; rewritten it is right
+    everywhere"""
     xs = np.linspace(-20, 120, 141).astype(np.float32)
     with np.errstate(over="ignore"):
         naive = np.log(1 + np.exp(xs))
@@ -790,17 +697,12 @@ def overflow() -> Picture:
     p.say(at - 8, 40, f"infinite beyond x = {last:.0f}", "adjoint right", 11)
     p.say(330, 160, "as it stands: log(1 + exp(x))", "adjoint left", 11)
     p.say(330, 176, "rewritten: max(x, 0) + log1p(exp(−|x|))", "value left", 11)
-    return p
 
 
-def nan() -> Picture:
-    """Where a NaN comes from: the branch that was not taken sends 0 times infinity."""
-    p = Picture(
-        640,
-        210,
-        "where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which"
-        " is NaN",
-    )
+@figure("14_debugging_and_profiling", 210)
+def nan(p: Picture) -> None:
+    """where(x > 0, sqrt x, 0) at 0: the branch that is not taken sends 0 times infinity, which is
+    NaN"""
     nodes = {
         "x": (60.0, 105.0, "x = 0", "plain"),
         "s": (220.0, 60.0, "√x = 0", "value"),
@@ -815,14 +717,11 @@ def nan() -> Picture:
     p.say(318, 42, "0: not taken", "adjoint")
     p.arrow((196, 48), (78, 78), "adjoint", 12)
     p.say(110, 36, "0 · ½/√0 = 0 · ∞ = NaN", "adjoint bold", 12)
-    return p
 
 
-def memories() -> Picture:
-    """Two memories and a narrow link between them."""
-    p = Picture(
-        640, 210, "Two computers, two memories: a GPU is fast inside, and the link to it is narrow"
-    )
+@figure("15_gpu", 210)
+def memories(p: Picture) -> None:
+    """Two computers, two memories: a GPU is fast inside, and the link to it is narrow"""
     for x, title, style, said in (
         (30.0, "CPU", "plain", "your program"),
         (410.0, "GPU", "value", "many small sums at once"),
@@ -837,16 +736,11 @@ def memories() -> Picture:
     p.say(320, 96, "a batch goes over", "adjoint", 11)
     p.say(320, 150, "one number comes back", "adjoint", 11)
     p.say(320, 190, "a narrow link: count the bytes", "bold", 12)
-    return p
 
 
-def queue() -> Picture:
-    """Host and device in time: handing over takes less than doing, so the stopwatch is early."""
-    p = Picture(
-        640,
-        190,
-        "The host hands over five jobs and stops its watch, while the device is still working",
-    )
+@figure("15_gpu_queue", 190)
+def queue(p: Picture) -> None:
+    """The host hands over five jobs and stops its watch, while the device is still working"""
     launch, run, jobs, scale = 5.0, 20.0, 5, 5.0
     left, free = 80.0, 0.0
     p.say(left - 10, 58, "host", "right", 12)
@@ -865,24 +759,17 @@ def queue() -> Picture:
     ):
         p.line([(left + scale * at, 28), (left + scale * at, 150)], style)
         p.say(left + scale * at, 168, said, style, 11)
-    return p
 
 
 COLOURS = ("value", "adjoint", "yellow", "tangent", "plain")
 """The styles that stand for colours of columns."""
 
 
-def compressed_plate() -> Picture:
-    """The pattern of a plate of 5 × 5 points in five colours, its compressed form, and a larger
-    plate whose points have these colours.
+@figure("21_fewest_colours", 250)
+def compressed_plate(p: Picture) -> None:
+    """Left: a matrix with five diagonals, each column in one of five colours. Middle: the same
+    entries in five columns. Right: a plate whose points have these colours, a knight's move apart
     """
-    p = Picture(
-        640,
-        250,
-        "Left: a matrix with five diagonals, each column in one of five colours. Middle: the same"
-        " entries in five columns. Right: a plate whose points have these colours, a knight's move"
-        " apart",
-    )
     n, cell = 5, 7.6
     colour = lambda i, j: (i + 2 * j) % 5
     rows = [
@@ -904,17 +791,12 @@ def compressed_plate() -> Picture:
     p.say(115, 234, "25 columns", "dim", 11)
     p.say(300, 234, "5 passes", "dim", 11)
     p.say(505, 234, "a plate of any size: 5 colours", "dim", 11)
-    return p
 
 
-def conflict_graph() -> Picture:
-    """A small pattern, and its conflict graph in the fewest colours."""
-    p = Picture(
-        640,
-        230,
-        "Left: a pattern with five rows and six columns in three colours. Right: six dots in these"
-        " colours; a line joins two columns that meet in a row",
-    )
+@figure("21_fewest_colours_graph", 230)
+def conflict_graph(p: Picture) -> None:
+    """Left: a pattern with five rows and six columns in three colours. Right: six dots in these
+    colours; a line joins two columns that meet in a row"""
     rows = [[0, 1], [1, 2, 3], [3, 4], [0, 5], [2, 5]]
     colours = fewest(rows, 6)
     _matrix(
@@ -941,12 +823,11 @@ def conflict_graph() -> Picture:
         p.say(x, y + 4, said, "bold")
     p.say(150, 214, "columns that meet in a row …", "dim", 11)
     p.say(450, 226, "… are joined by a line", "dim", 11)
-    return p
 
 
-def zoo() -> Picture:
-    """Six engines, each with one broken part of six."""
-    p = Picture(640, 170, "Six engines of six parts, and one part of each is broken; which?")
+@figure("bug_zoo", 170)
+def zoo(p: Picture) -> None:
+    """Six engines of six parts, and one part of each is broken; which?"""
     for i, letter in enumerate("ABCDEF"):
         x = 30 + 100 * i
         p.box(x, 30, 80, 90, "plain", 8)
@@ -954,17 +835,12 @@ def zoo() -> Picture:
         for j in range(6):
             p.box(x + 12 + 19 * (j % 3), 62 + 24 * (j // 3), 17, 20, "value", 3)
         p.say(x + 40, 142, "which part?", "adjoint", 11)
-    return p
 
 
-def ellipse() -> Picture:
-    """Two hundred points, and the ellipse of lesson 16 before, during and after its fit."""
-    p = Picture(
-        640,
-        250,
-        "Two hundred points, and ellipses that turn onto them: a circle at first, then longer, then"
-        " the best fit",
-    )
+@figure("16_matrix_calculus", 250)
+def ellipse(p: Picture) -> None:
+    """Two hundred points, and ellipses that turn onto them: a circle at first, then longer, then
+    the best fit"""
     n = 200
     points = np.array([[1.9, 0.3], [0.4, 0.6]]) @ np.random.default_rng(3).normal(size=(2, n))
     place = lambda x, y: (300 + 46 * x, 125 - 46 * y)
@@ -988,17 +864,12 @@ def ellipse() -> Picture:
         matrix = matrix - 0.1 * a.grad.numpy()
     p.say(610, 236, "the loss: log |det A| + ½ |A⁻¹x|², averaged over the points",
           "dim right", 11)  # fmt: skip
-    return p
 
 
-def layers() -> Picture:
-    """Backpropagation through three layers: values up, deltas down, a product for each weight."""
-    p = Picture(
-        640,
-        210,
-        "Values go from left to right through W and σ; deltas come back through Wᵀ and σ′; each"
-        " weight gets delta times the values before it",
-    )
+@figure("16_matrix_calculus_layers", 210)
+def layers(p: Picture) -> None:
+    """Values go from left to right through W and σ; deltas come back through Wᵀ and σ′; each weight
+    gets delta times the values before it"""
     columns = (60.0, 240.0, 420.0, 590.0)
     names = ("a₀", "a₁", "a₂", "a₃")
     for i, (x, said) in enumerate(zip(columns, names, strict=True)):
@@ -1019,19 +890,12 @@ def layers() -> Picture:
             p.say((left + x) / 2, 172, f"W{'₀₁₂₃'[i]}ᵀ, then ⊙ σ′", "adjoint", 11)
     p.say(60, 158, "data: no δ", "dim", 11)
     p.say(320, 200, "one product forward, two backward", "dim", 11)
-    return p
 
 
-def pitfalls() -> Picture:
-    """Three programs whose derivative is not that of their function: a branch for one point, a loop
-    that stops, and a chaotic map.
-    """
-    p = Picture(
-        640,
-        220,
-        "Left: the line y = x with slope 0 at one point. Middle: the slope of a loop for the square"
-        " root jumps, and is 0 around 1. Right: a chaotic program leaves the true orbit",
-    )
+@figure("17_where_it_is_wrong", 220)
+def pitfalls(p: Picture) -> None:
+    """Left: the line y = x with slope 0 at one point. Middle: the slope of a loop for the square
+    root jumps, and is 0 around 1. Right: a chaotic program leaves the true orbit"""
     slope = lambda f, x: mg.func.grad(f)(mg.tensor(x, dtype=mg.float64)).item()
     special = lambda x: 0 * x + 3 if x == 3 else x
     p.say(105, 24, "a branch", "bold")
@@ -1072,19 +936,12 @@ def pitfalls() -> Picture:
     _curve(p, [(n, orbit[n]) for n in range(36, 67)], frame, "tangent")
     p.say(535, 192, "x → 4x(1 − x)", size=12)
     p.say(535, 210, "it leaves the true orbit (dots)", "tangent", 11)
-    return p
 
 
-def scaled() -> Picture:
-    """The adjoints of the first training step of lesson 17 on an axis of powers of two, without a
-    scale and with one.
-    """
-    p = Picture(
-        640,
-        190,
-        "An axis of powers of two with the range of float16. Without a scale the adjoints lie below"
-        " it, with the scale 65,536 inside",
-    )
+@figure("17_where_it_is_wrong_float16", 190)
+def scaled(p: Picture) -> None:
+    """An axis of powers of two with the range of float16. Without a scale the adjoints lie below
+    it, with the scale 65,536 inside"""
     place = lambda power: 30 + 580 * (power + 46) / 64
     for low, high, style, said in (
         (-46, -25, "empty", "becomes 0"),
@@ -1109,7 +966,6 @@ def scaled() -> Picture:
                 tall = 1.6 * float(height)
                 p.box(place(edge), 136 - tall, 580 / 64 - 1, tall, style)
         p.say(place(at), 70, said, style, 12)
-    return p
 
 
 def _raised(power: int) -> str:
@@ -1159,16 +1015,10 @@ def _settled(step: Callable[[np.ndarray], np.ndarray], z: np.ndarray) -> np.ndar
     return z
 
 
-def equilibrium() -> Picture:
-    """The border that the equilibrium layer of lesson 19 draws between two moons; and the numbers
-    that an engine keeps for it, over the rounds of an unrolled loop and for a fixed point.
-    """
-    p = Picture(
-        640,
-        240,
-        "Left: points of two moons and a curved border between them. Right: what is kept grows with"
-        " each round of an unrolled loop; for a fixed point it is a flat line",
-    )
+@figure("19_fixed_points", 240)
+def equilibrium(p: Picture) -> None:
+    """Left: points of two moons and a curved border between them. Right: what is kept grows with
+    each round of an unrolled loop; for a fixed point it is a flat line"""
     rng, n = np.random.default_rng(0), 75
     t = math.pi * rng.random((2, n))
     moons = [[np.cos(t[0]), np.sin(t[0])], [1 - np.cos(t[1]), 0.5 - np.sin(t[1])]]
@@ -1193,7 +1043,6 @@ def equilibrium() -> Picture:
     p.say(596, 182, f"fixed point: {flat} numbers", "value right", 11)
     p.say(366, 24, "kept for the backward pass", "left dim", 11)
     p.say(480, 226, "rounds of the search, up to 60", "dim", 11)
-    return p
 
 
 def _contour(values: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> list[tuple[Point, Point]]:
@@ -1215,16 +1064,10 @@ def _contour(values: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> list[tuple[P
     return found
 
 
-def rounds() -> Picture:
-    """An unrolled loop as a row of steps with kept values; a fixed point as one step with two
-    loops, one for z and one for its adjoint.
-    """
-    p = Picture(
-        640,
-        240,
-        "Above: five steps in a row, each keeping its values. Below: one step; forward, z goes"
-        " round in it, and backward the adjoint",
-    )
+@figure("19_fixed_points_graphs", 240)
+def rounds(p: Picture) -> None:
+    """Above: five steps in a row, each keeping its values. Below: one step; forward, z goes round
+    in it, and backward the adjoint"""
     p.say(20, 24, "unrolled", "left bold")
     for i in range(5):
         x = 70 + 105 * i
@@ -1250,7 +1093,6 @@ def rounds() -> Picture:
         p.say(x + 31, 226, said, "dim", 11)
     p.box(444, 202, 34, 14, "yellow")
     p.say(461, 213, "kept", "yellow", 10)
-    return p
 
 
 def _midpoint(rates: Callable[..., mg.Tensor], s: mg.Tensor, h: float, *inputs: Any) -> mg.Tensor:
@@ -1320,14 +1162,10 @@ def _flights(count: int, legs: int = 8, steps: int = 8, time: float = 6.0) -> li
     return paths
 
 
-def simulated() -> Picture:
-    """Lesson 20: throws against the wind, and a satellite on its way to a larger orbit."""
-    p = Picture(
-        640,
-        250,
-        "Left: eight throws against the wind come nearer and nearer to the basket. Right: a"
-        " satellite's path is bent in five corrections onto a larger orbit",
-    )
+@figure("20_through_a_simulator", 250)
+def simulated(p: Picture) -> None:
+    """Left: eight throws against the wind come nearer and nearer to the basket. Right: a
+    satellite's path is bent in five corrections onto a larger orbit"""
     place = lambda x, y: (24 + 70 * x, 232 - 42 * y)
     p.line([place(0, 0), place(4.9, 0)], "axis")
     paths = throws(8)
@@ -1357,7 +1195,6 @@ def simulated() -> Picture:
     p.say(*centre(0, 0.2), "planet", "yellow", 11)
     p.say(*centre(0.92, -0.05), "start", "dim right", 11)
     p.say(*centre(-0.75, -1.7), "goal", "adjoint", 11)
-    return p
 
 
 def schedule_of(n: int, slots: int, first: int = 0) -> list[tuple[str, int]]:
@@ -1381,14 +1218,10 @@ def schedule_of(n: int, slots: int, first: int = 0) -> list[tuple[str, int]]:
     ]
 
 
-def revolve() -> Picture:
-    """Ten steps that are gone back through with three slots, each run forward at most twice."""
-    p = Picture(
-        640,
-        250,
-        "Ten steps with three kept states: runs forward in blue, steps pulled back in purple, lines"
-        " for kept states; no step is run forward more than twice",
-    )
+@figure("20_through_a_simulator_schedule", 250)
+def revolve(p: Picture) -> None:
+    """Ten steps with three kept states: runs forward in blue, steps pulled back in purple, lines
+    for kept states; no step is run forward more than twice"""
     n, slots, time = 10, 3, 0
     place = lambda time, step: (84 + 21.5 * time, 190 - 18 * step)
     actions = [("keep", 0), *schedule_of(n, slots), ("free", 0)]
@@ -1408,7 +1241,6 @@ def revolve() -> Picture:
     p.say(84, 232, "run forward", "left value", 11)
     p.say(230, 232, "pulled back", "left adjoint", 11)
     p.say(620, 232, "a line: the state before the step is kept", "right", 11)
-    return p
 
 
 FACE = (
@@ -1458,16 +1290,10 @@ def recovered(steps: int = 250, wide: float = 4.0, sharp: float = 0.5) -> list[n
     return found
 
 
-def edges() -> Picture:
-    """Lesson 22: five discs on their way to those of the target; and how many pixels a disc covers,
-    with a hard edge and with a soft one.
-    """
-    p = Picture(
-        640,
-        300,
-        "Above: the outlines of five discs after 0, 25, 75 and 250 steps, and the target. Below:"
-        " the number of covered pixels is a staircase; with a soft edge it is a smooth curve",
-    )
+@figure("22_noise_and_edges", 300)
+def edges(p: Picture) -> None:
+    """Above: the outlines of five discs after 0, 25, 75 and 250 steps, and the target. Below: the
+    number of covered pixels is a staircase; with a soft edge it is a smooth curve"""
     styles, found = ("yellow", "value", "value", "tangent", "adjoint"), recovered()
     goal = np.array([[x, y, r, *colour] for x, y, r, colour in FACE])
     shown = [(f"step {t}", found[t]) for t in (0, 25, 75, 250)] + [("target", goal)]
@@ -1491,19 +1317,12 @@ def edges() -> Picture:
     p.say(330, 290, "radius", "dim", 11)
     p.say(72, 170, "covered pixels", "left value", 11)
     p.say(72, 186, "with a soft edge", "left adjoint", 11)
-    return p
 
 
-def three_systems() -> Picture:
-    """Lesson 23: what a tape, a trace and a source transformation make of a program; and the
-    temperature of the oven by the power, beside what the trace at power 3 says.
-    """
-    p = Picture(
-        640,
-        300,
-        "A program becomes a tape in each run, a trace in one run, or another text. Below: the"
-        " temperature of an oven by its power, a curve with jumps, and its trace, a straight line",
-    )
+@figure("23_how_the_others_do_it", 300)
+def three_systems(p: Picture) -> None:
+    """A program becomes a tape in each run, a trace in one run, or another text. Below: the
+    temperature of an oven by its power, a curve with jumps, and its trace, a straight line"""
     p.box(18, 58, 92, 40, "plain", 6)
     p.say(64, 83, "program", "bold")
     rows = (
@@ -1535,7 +1354,6 @@ def three_systems() -> Picture:
     p.say(82, 166, "temperature of an oven at the end", "left value", 11)
     p.say(82, 182, "its trace, recorded at power 3", "left tangent", 11)
     p.say(340, 291, "power", "dim", 11)
-    return p
 
 
 SINCE = (
@@ -1552,9 +1370,13 @@ SINCE = (
 """The time line of lesson 23: the years of the papers that it names."""
 
 
-def history() -> Picture:
+@figure(
+    "23_how_the_others_do_it_history",
+    210,
+    "Time line: " + ", ".join((f"{year} {what}" for year, what in SINCE)),
+)
+def history(p: Picture) -> None:
     """Lesson 23: a time line of derivatives of programs."""
-    p = Picture(640, 210, "Time line: " + ", ".join(f"{year} {what}" for year, what in SINCE))
     place = lambda year: 40 + (year - 1960) * 560 / 66
     p.arrow((30, 190), (620, 190), "axis")
     for i, (year, what) in enumerate(SINCE):
@@ -1563,15 +1385,14 @@ def history() -> Picture:
         p.dot(x, 190, 4, "value")
         side = "left" if year < 2000 else "right"
         p.say(x + (4 if side == "left" else -4), y, f"{year} {what}", side, 11)
-    return p
 
 
 # ---------------------------------------------------------------------------------------- documents
 
 
-def creators() -> Picture:
-    """A result points to its creator, and that to what it was made from."""
-    p = Picture(640, 150, "Tensors in a row: each result points back to the operation that made it")
+@figure("documents_singa", 150)
+def creators(p: Picture) -> None:
+    """Tensors in a row: each result points back to the operation that made it"""
     for x, said, style in (
         (20.0, "inputs", "plain"),
         (180.0, "matmul", "value"),
@@ -1586,12 +1407,11 @@ def creators() -> Picture:
     p.say(390, 115, "creator", "adjoint", 11)
     p.say(230, 115, "creator", "adjoint", 11)
     p.say(320, 36, "computed from left to right, remembered from right to left", "dim", 11)
-    return p
 
 
-def leaves() -> Picture:
-    """Leaves keep a gradient, results pass it on."""
-    p = Picture(640, 170, "Leaves keep the gradient that arrives; results pass it on and forget it")
+@figure("06b_backward_and_hooks", 170)
+def leaves(p: Picture) -> None:
+    """Leaves keep the gradient that arrives; results pass it on and forget it"""
     nodes = {
         "a": (80.0, 50.0, "a", "value"),
         "b": (80.0, 120.0, "b", "value"),
@@ -1607,12 +1427,11 @@ def leaves() -> Picture:
     p.say(250, 128, "result: passes it on", "dim", 11)
     p.say(560, 89, "backward() starts here", "adjoint", 11)
     p.arrow((490, 85), (444, 85), "adjoint")
-    return p
 
 
-def ladder() -> Picture:
-    """A ladder of sums: the number of paths doubles with each rung."""
-    p = Picture(640, 150, "A ladder of sums: one, two, four, eight paths lead down to x")
+@figure("documents_autogradlib", 150)
+def ladder(p: Picture) -> None:
+    """A ladder of sums: one, two, four, eight paths lead down to x"""
     for i in range(5):
         x = 60 + 125 * i
         p.dot(x, 65, 18, "plain" if i == 0 else "value")
@@ -1621,17 +1440,12 @@ def ladder() -> Picture:
         if i:
             p.arrow((x - 108, 58), (x - 20, 58), "line", 10)
             p.arrow((x - 108, 72), (x - 20, 72), "line", -10)
-    return p
 
 
-def backward_graph() -> Picture:
-    """The article's graph x₁ … x₄ and the graph of its gradient."""
-    p = Picture(
-        640,
-        240,
-        "Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2"
-        " are added",
-    )
+@figure("documents_article", 240)
+def backward_graph(p: Picture) -> None:
+    """Left: x1 to x4. Right: the graph of the adjoints, in which two parts of the adjoint of x2 are
+    added"""
     nodes = {
         "1": (60.0, 210.0, "x₁", "plain"),
         "2": (60.0, 150.0, "x₂", "value"),
@@ -1652,56 +1466,6 @@ def backward_graph() -> Picture:
     ]  # fmt: skip
     _graph(p, nodes, edges, 18)
     p.say(300, 30, "the values that the rules need", "dim", 11)
-    return p
-
-
-FIGURES: dict[str, Callable[[], Picture]] = {
-    "01_three_ways": secant,
-    "01_three_ways_sharing": sharing,
-    "01_three_ways_kink": kink,
-    "02_forward_and_reverse_mode": trace,
-    "02_forward_and_reverse_mode_step": one_step,
-    "03_the_algorithm": fork,
-    "04_cost_of_the_two_modes": jacobians,
-    "05_tensors": shapes,
-    "05_tensors_matmul": product,
-    "06_autograd_tour": products,
-    "06b_backward_and_hooks": leaves,
-    "07_grad_operation": pullback,
-    "08_jvp_from_vjp": three_colours,
-    "09_operations_only": downhill,
-    "10_layers_and_cnn": convolution,
-    "10b_batch_norm_and_training": growth,
-    "11_training": disc,
-    "11b_engine_grows": valley,
-    "12_memory": checkpoints,
-    "12_memory_schedule": schedule,
-    "13_own_operation": overflow,
-    "14_debugging_and_profiling": nan,
-    "15_gpu": memories,
-    "15_gpu_queue": queue,
-    "16_matrix_calculus": ellipse,
-    "16_matrix_calculus_layers": layers,
-    "17_where_it_is_wrong": pitfalls,
-    "17_where_it_is_wrong_float16": scaled,
-    "18_down_the_valley": race,
-    "19_fixed_points": equilibrium,
-    "19_fixed_points_graphs": rounds,
-    "20_through_a_simulator": simulated,
-    "20_through_a_simulator_schedule": revolve,
-    "21_fewest_colours": compressed_plate,
-    "21_fewest_colours_graph": conflict_graph,
-    "22_noise_and_edges": edges,
-    "23_how_the_others_do_it": three_systems,
-    "23_how_the_others_do_it_history": history,
-    "bug_zoo": zoo,
-    "documents_singa": creators,
-    "documents_autogradlib": ladder,
-    "documents_article": backward_graph,
-}
-"""The pictures by the names of their files. A notebook opens with the picture of its own name; the
-names of its others begin with it.
-"""
 
 
 def files() -> dict[Path, str]:
