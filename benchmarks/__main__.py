@@ -6,55 +6,30 @@ when they are loaded. They are set here, before anything is imported that might 
 
 import argparse
 import sys
-from pathlib import Path
 
-from benchmarks import machine
-
-RESULTS = Path(__file__).parent / "results"
+from benchmarks import command, machine
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__.partition("\n")[0]
-    )
+    parser = command.parser("", __doc__)
     parser.epilog = (
         "The engines are minigrad, PyTorch, HIPS autograd, MyGrad and JAX; one that is not"
         " installed is named and left out."
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="workloads to run (default: all)")
     parser.add_argument("--list", action="store_true", help="name the workloads and stop")
-    parser.add_argument(
-        "--repeat",
-        type=int,
-        default=30,
-        metavar="N",
-        help="timed rounds of each workload (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        metavar="N",
-        help="threads of the numerical libraries (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where the figures go (default: %(default)s)",
-    )
+    parser.count("--repeat", 30, "timed rounds of each workload")
+    parser.threads()
+    parser.folder()
     options = parser.parse_args(argv)
-    if options.repeat < 1 or options.threads < 1:
-        parser.error("--repeat and --threads are whole numbers from 1 on")
     machine.limit_threads(options.threads)
 
     from minigrad.cli import processes
 
-    return processes.command(lambda: _measure(parser, options))
+    return processes.command(lambda: _measure(parser, options, argv))
 
 
-def _measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+def _measure(parser: command.Parser, options: argparse.Namespace, argv: list[str]) -> int:
     from benchmarks import harness, peak_memory, report, workloads
 
     known = workloads.load()
@@ -75,7 +50,7 @@ def _measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         parser.error(f"{without[0]} needs a CUDA device, and CuPy, which sees none here")
     report.make_folder(parser, options.out)
     harness.set_torch_threads(options.threads)
-    facts = machine.describe(options.threads)
+    facts = machine.describe(options.threads, parser.prog, *argv)
     print(f"{report.heading(facts)}  \n{report.how(options.threads)}")
     results = []
     for name in options.names or there:

@@ -8,7 +8,6 @@ its arrays to it), without the parameters, which are there before. Time is measu
 without tracing, the variants taking turns.
 """
 
-import argparse
 import gc
 import sys
 import tracemalloc
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 LAYERS, BATCH, WIDTH = 64, 2048, 128
 SEGMENTS = (1, 4, 8, 16, 64)
@@ -60,19 +59,9 @@ def peak_bytes(run: Callable[[], Any]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.checkpointing", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--layers",
-        type=int,
-        default=LAYERS,
-        metavar="N",
-        help="layers of the chain (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--repeat", type=int, default=15, metavar="N", help="timed rounds (default: %(default)s)"
-    )
+    parser = command.parser("checkpointing", __doc__)
+    parser.count("--layers", LAYERS, "layers of the chain")
+    parser.count("--repeat", 15, "timed rounds")
     options = parser.parse_args(argv)
     machine.limit_threads(1)
 
@@ -93,7 +82,7 @@ def main(argv: list[str]) -> int:
             start = perf_counter()
             run()
             seconds[segments].append(perf_counter() - start)
-    print(report.heading(machine.describe(1)))
+    print(report.heading(machine.describe(1, parser.prog, *argv)))
     chain = f"{options.layers} layers of {WIDTH} units, batch {BATCH}, float32"
     print(f"\n{chain}; {options.repeat} rounds; the gradients are equal to the last bit\n")
     print("| pieces | peak memory | of the whole | time | of the whole, median | quartiles |")

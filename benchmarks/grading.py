@@ -11,7 +11,6 @@ plain user.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import os
@@ -23,11 +22,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 SHEET = ROOT / "lessons" / "02_forward_and_reverse_mode.ipynb"
-RESULTS = Path(__file__).parent / "results"
 EXERCISE = "mul"
 ANSWERS = {
     "wrong": (
@@ -43,45 +41,16 @@ ANSWERS = {
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.grading", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--cold",
-        type=int,
-        default=200,
-        metavar="N",
-        help="hand-ins that are started cold (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--warm",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="hand-ins that are started warm (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count(),
-        metavar="N",
-        help="at a time (default: one a processor)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        default=RESULTS,
-        help="where the figures go (default: %(default)s)",
-    )
+    parser = command.parser("grading", __doc__)
+    parser.count("--cold", 200, "submissions that are started cold", least=0)
+    parser.count("--warm", 2000, "submissions that are started warm", least=0)
+    parser.count("--jobs", os.cpu_count() or 1, "at a time")
+    parser.folder()
     options = parser.parse_args(argv)
-    if min(options.cold, options.warm) < 0 or options.jobs < 1:
-        parser.error("--cold and --warm are whole numbers from 0 on, --jobs is one from 1 on")
 
     from benchmarks import report
 
-    facts = machine.describe(1)
-    facts["command"] = " ".join(["python -m benchmarks.grading", *argv])
+    facts = machine.describe(1, parser.prog, *argv)
     facts["user"] = "root" if getattr(os, "geteuid", lambda: 1)() == 0 else "a plain user"
     print(report.heading(facts), flush=True)
     rows = [
@@ -90,14 +59,9 @@ def main(argv: list[str]) -> int:
         if number
     ]
     print(table(rows))
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "grading.json").write_text(
-        json.dumps({**facts, "jobs": options.jobs, "runs": rows}, indent=1) + "\n"
-    )
-    (options.out / "grading.md").write_text(
-        f"{report.heading(facts)}  \n`{facts['command']}`, as {facts['user']}\n\n{table(rows)}\n"
-    )
-    print(f"wrote {options.out / 'grading.json'} and {options.out / 'grading.md'}")
+    text = f"{report.heading(facts)}  \n`{facts['command']}`, as {facts['user']}\n\n{table(rows)}\n"
+    kept = {**facts, "jobs": options.jobs, "runs": rows}
+    print("wrote {} and {}".format(*report.keep(options.out, "grading", kept, text)))
     return 0
 
 

@@ -7,19 +7,16 @@ For the long scalar chains the peak of the memory is measured too, in a process 
 bytes an operation.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 if TYPE_CHECKING:
     from benchmarks.harness import Result, Timing, Workload
 
-RESULTS = Path(__file__).parent / "results"
 FEW = 2
 """Rounds of the sizes at which a run takes seconds."""
 
@@ -55,7 +52,7 @@ class Point:
 
 
 def load() -> dict[str, Series]:
-    """The series by name; imports the workloads."""
+    """The series by name; imports the workloads. (Long: half of it is the table.)"""
     from benchmarks.harness import Workload
     from benchmarks.workloads import (
         cnn_step,
@@ -150,9 +147,7 @@ def load() -> dict[str, Series]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.growth", description=__doc__.partition("\n")[0]
-    )
+    parser = command.parser("growth", __doc__)
     parser.add_argument(
         "names",
         metavar="SERIES",
@@ -162,30 +157,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--up-to", type=int, metavar="SIZE", help="leave out the sizes beyond this one"
     )
-    parser.add_argument(
-        "--repeat",
-        type=int,
-        default=7,
-        metavar="N",
-        help="timed rounds of each size (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        metavar="N",
-        help="threads of the numerical libraries (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where the figures go (default: %(default)s)",
-    )
+    parser.count("--repeat", 7, "timed rounds of each size")
+    parser.threads()
+    parser.folder()
     options = parser.parse_args(argv)
-    if options.repeat < 1 or options.threads < 1:
-        parser.error("--repeat and --threads are whole numbers from 1 on")
     machine.limit_threads(options.threads)
 
     from benchmarks import harness, report
@@ -206,8 +181,7 @@ def main(argv: list[str]) -> int:
             )
     report.make_folder(parser, options.out)
     harness.set_torch_threads(options.threads)
-    facts = machine.describe(options.threads)
-    facts["command"] = " ".join(["python -m benchmarks.growth", *argv])
+    facts = machine.describe(options.threads, parser.prog, *argv)
     text = f"{report.heading(facts)}  \n{report.how(options.threads)}  \n`{facts['command']}`\n"
     print(text)
     kept = {}

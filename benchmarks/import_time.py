@@ -5,52 +5,27 @@ every day but the first). CPU time is what the system charged to the process; th
 medians is the figure.
 """
 
-import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from time import perf_counter
 
-from benchmarks import machine, report
+from benchmarks import command, machine, report
 from benchmarks.harness import quartiles
 
-RESULTS = Path(__file__).parent / "results"
 IMPORTS = ("import numpy", "import minigrad")
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.import_time", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--repeat",
-        type=int,
-        default=40,
-        metavar="N",
-        help="processes for each import (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where the figures go (default: %(default)s)",
-    )
+    parser = command.parser("import_time", __doc__)
+    parser.count("--repeat", 40, "processes for each import")
+    parser.folder()
     options = parser.parse_args(argv)
-    if options.repeat < 1:
-        parser.error("--repeat is a whole number from 1 on")
-    facts = machine.describe(1)
-    facts["command"] = " ".join(["python -m benchmarks.import_time", *argv])
+    facts = machine.describe(1, parser.prog, *argv)
     found = measure(options.repeat)
     print(table := f"{report.heading(facts)}  \n`{facts['command']}`\n\n{_table(found)}")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "import_time.json").write_text(
-        json.dumps({**facts, "milliseconds": found}, indent=1) + "\n"
-    )
-    (options.out / "import_time.md").write_text(table + "\n")
+    report.keep(options.out, "import_time", {**facts, "milliseconds": found}, table + "\n")
     return 0
 
 

@@ -13,13 +13,12 @@ of trainings that take their time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 from pathlib import Path
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 CASES = {
     "small, curves": ("small", False),
@@ -132,29 +131,11 @@ def measured(
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.live_curves", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--pairs",
-        type=int,
-        default=40,
-        metavar="N",
-        help="timed pairs of each case (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--epochs",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="epochs of the small network (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="also keep the figures there, as live_curves.md"
-    )
+    parser = command.parser("live_curves", __doc__)
+    parser.count("--pairs", 40, "timed pairs of each case", least=2)
+    parser.count("--epochs", 1000, "epochs of the small network", least=10)
+    parser.copy("live_curves.md")
     options = parser.parse_args(argv)
-    if options.pairs < 2 or options.epochs < 10:
-        parser.error("--pairs is a whole number from 2 on, --epochs one from 10 on")
     machine.limit_threads(1)
     try:
         import anywidget  # noqa: F401
@@ -164,8 +145,7 @@ def main(argv: list[str]) -> int:
 
     from benchmarks import harness, report
 
-    facts = machine.describe(1)
-    facts["command"] = " ".join(["python -m benchmarks.live_curves", *argv])
+    facts = machine.describe(1, parser.prog, *argv)
     lines = [
         (
             "| training | epochs | an epoch alone | watched / unwatched, median | quartiles | in"
@@ -193,10 +173,7 @@ def main(argv: list[str]) -> int:
     )
     text = f"{report.heading(facts)}\n\n{how}\n\n" + "\n".join(lines) + "\n"
     print(text)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "live_curves.md").write_text(text, encoding="utf-8")
-        print("wrote", options.out / "live_curves.md")
+    report.keep_copy(options.out, "live_curves.md", text)
     return 0
 
 

@@ -4,7 +4,6 @@ import datetime
 import importlib.metadata
 import os
 import platform
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def limit_threads(threads: int) -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"  # JAX takes a GPU where it finds one
 
 
-def describe(threads: int) -> dict[str, Any]:
+def describe(threads: int, *command: str) -> dict[str, Any]:
     """Date, processor, cores, threads, load, versions and command of this run."""
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -48,7 +47,7 @@ def describe(threads: int) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
-        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "command": " ".join(command),
     }
 
 

@@ -11,7 +11,7 @@ leave gaps, which is why it may need a little more than the least.
 import sys
 
 from benchmarks import machine, workloads
-from benchmarks.__main__ import RESULTS
+from benchmarks.command import RESULTS
 
 
 def measured() -> list[str]:

@@ -6,23 +6,18 @@ without these questions (their syntax trees are cut), and the scalar chain runs 
 with the other in turns: pairs of runs, in an order that changes each time.
 """
 
-import argparse
 import ast
 import inspect
-import json
 import sys
 import textwrap
 from functools import cache
-from pathlib import Path
 from time import process_time
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from benchmarks import machine, report
+from benchmarks import command, machine, report
 from benchmarks.harness import frozen_heap, quartiles
 from benchmarks.workloads import scalar_chain
-
-RESULTS = Path(__file__).parent / "results"
 
 
 class _Unasked(ast.NodeTransformer):
@@ -105,24 +100,11 @@ def asking() -> list[FunctionType]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.observing", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--pairs", type=int, default=60, metavar="N", help="pairs of runs (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where the figures go (default: %(default)s)",
-    )
+    parser = command.parser("observing", __doc__)
+    parser.count("--pairs", 60, "pairs of runs")
+    parser.folder()
     options = parser.parse_args(argv)
-    if options.pairs < 1:
-        parser.error("--pairs is a whole number from 1 on")
-    facts = machine.describe(1)
-    facts["command"] = " ".join(["python -m benchmarks.observing", *argv])
+    facts = machine.describe(1, parser.prog, *argv)
     ratios = measure(options.pairs)
     low, middle, high = quartiles(ratios)
     text = (
@@ -132,11 +114,7 @@ def main(argv: list[str]) -> int:
         f" {low:.4f} to {high:.4f}, {len(ratios)} pairs.\n"
     )
     print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "observing.json").write_text(
-        json.dumps({**facts, "ratios": ratios}, indent=1) + "\n"
-    )
-    (options.out / "observing.md").write_text(text)
+    report.keep(options.out, "observing", {**facts, "ratios": ratios}, text)
     return 0
 
 

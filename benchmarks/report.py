@@ -130,6 +130,14 @@ def keep(folder: Path, stem: str, document: dict[str, Any], text: str) -> list[P
     return paths
 
 
+def keep_copy(folder: Path | None, name: str, text: str) -> None:
+    """Write the figures where the command's `--out` says, if it does."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+        print("wrote", folder / name)
+
+
 def named_quartiles(figures: list[float]) -> dict[str, float]:
     """The quartiles by their names, as the JSON files have them."""
     return dict(

@@ -8,18 +8,15 @@ not timed, wakes those that the turn needs. The results with one thread and with
 before anything is timed.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 if TYPE_CHECKING:
     from benchmarks.harness import Workload
 
-RESULTS = Path(__file__).parent / "results"
 NAMES = (
     "network_2_25",
     "two_moons",
@@ -37,36 +34,14 @@ UNSTEERED = "threadpoolctl finds no linear-algebra library under NumPy whose thr
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.threads", description=__doc__.partition("\n")[0]
-    )
+    parser = command.parser("threads", __doc__)
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help=f"workloads to run (default: {', '.join(NAMES)})"
     )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=2,
-        metavar="N",
-        help="threads that are compared with one (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--repeat",
-        type=int,
-        default=30,
-        metavar="N",
-        help="timed rounds of each workload (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where the figures go (default: %(default)s)",
-    )
+    parser.count("--threads", 2, "threads that are compared with one", least=2)
+    parser.count("--repeat", 30, "timed rounds of each workload")
+    parser.folder()
     options = parser.parse_args(argv)
-    if options.repeat < 1 or options.threads < 2:
-        parser.error("--repeat is a whole number from 1 on, --threads one from 2 on")
     machine.limit_threads(options.threads)
 
     from benchmarks import report, workloads
@@ -82,8 +57,7 @@ def main(argv: list[str]) -> int:
     except RuntimeError as error:
         parser.error(str(error))
     report.make_folder(parser, options.out)
-    facts = machine.describe(options.threads)
-    facts["command"] = " ".join(["python -m benchmarks.threads", *argv])
+    facts = machine.describe(options.threads, parser.prog, *argv)
     text = f"{report.heading(facts)}  \n{report.how(options.threads)}  \n`{facts['command']}`\n"
     print(text)
     print("\n".join(_head(options.threads)))

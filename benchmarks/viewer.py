@@ -14,7 +14,6 @@ output, which holds the page for readers without a kernel ("output").
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import shutil
@@ -24,6 +23,8 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+
+from benchmarks import command
 
 SIZES = (20, 200, 2_000)
 REFUSED = 100_000
@@ -191,22 +192,10 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.viewer", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument(
-        "--repeat",
-        type=int,
-        default=30,
-        metavar="N",
-        help="timed steps and scrubs (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="also keep the figures there, as viewer.md"
-    )
+    parser = command.parser("viewer", __doc__)
+    parser.count("--repeat", 30, "timed steps and scrubs")
+    parser.copy("viewer.md")
     options = parser.parse_args(argv)
-    if options.repeat < 1:
-        parser.error("--repeat is a whole number from 1 on")
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
         parser.error("no Chromium was found: install chromium")
@@ -217,8 +206,7 @@ def main(argv: list[str]) -> int:
 
     from benchmarks import machine, report
 
-    facts = machine.describe(1)
-    facts["command"] = " ".join(["python -m benchmarks.viewer", *argv])
+    facts = machine.describe(1, parser.prog, *argv)
     rows = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
@@ -238,10 +226,7 @@ def main(argv: list[str]) -> int:
         f" medians\n\n{table(rows)}\n\n{large}\n"
     )
     print(text)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "viewer.md").write_text(text, encoding="utf-8")
-        print("wrote", options.out / "viewer.md")
+    report.keep_copy(options.out, "viewer.md", text)
     return 0
 
 

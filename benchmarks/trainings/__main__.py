@@ -12,19 +12,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import command, machine
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.trainings", description=__doc__.partition("\n")[0]
-    )
+    parser = command.parser("trainings", __doc__)
     commands = parser.add_subparsers(dest="name", required=True, metavar="disc|digits")
     disc = commands.add_parser(
         "disc", help="Autogradlib's 2-25-25-25-2 network, against PyTorch where it is installed"
     )
-    disc.add_argument("--repeats", type=int, default=20, metavar="N", help="default: %(default)s")
-    disc.add_argument("--epochs", type=int, default=500, metavar="N", help="default: %(default)s")
+    disc.count("--repeats", 20, "trainings of each engine")
+    disc.count("--epochs", 500, "passes over the data")
     disc.add_argument(
         "--curves",
         type=Path,
@@ -34,41 +32,24 @@ def main(argv: list[str]) -> int:
     digits = commands.add_parser(
         "digits", help="SINGA's convolutional network on scikit-learn's digits"
     )
-    digits.add_argument("--epochs", type=int, default=8, metavar="N", help="default: %(default)s")
-    digits.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="of parameters, split and batches (default: %(default)s)",
-    )
+    digits.count("--epochs", 8, "passes over the data")
+    digits.count("--seed", 0, "of parameters, split and batches", least=0)
     digits.add_argument(
         "--save",
         type=Path,
         metavar="FILE",
         help="keep the run there after each epoch, and go on from there",
     )
-    for command in (disc, digits):
-        command.add_argument(
-            "--threads",
-            type=int,
-            default=1,
-            metavar="N",
-            help="of the numerical libraries (default: %(default)s)",
-        )
-        command.add_argument(
-            "--out", type=Path, metavar="DIR", help="also keep the figures there, in trainings.md"
-        )
+    for training in (disc, digits):
+        training.threads()
+        training.copy("trainings.md")
     options = parser.parse_args(argv)
-    if min(options.epochs, options.threads, getattr(options, "repeats", 1)) < 1:
-        parser.error("--repeats, --epochs and --threads are whole numbers from 1 on")
     machine.limit_threads(options.threads)
 
     from benchmarks import harness, report
 
     harness.set_torch_threads(options.threads)
-    facts = machine.describe(options.threads)
-    facts["command"] = " ".join(["python -m benchmarks.trainings", *argv])
+    facts = machine.describe(options.threads, parser.prog, *argv)
     print(report.heading(facts), flush=True)
     figures = _disc(options) if options.name == "disc" else _digits(options)
     print(figures)

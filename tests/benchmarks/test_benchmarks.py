@@ -312,7 +312,7 @@ def test_growth_is_measured_by_a_command(tmp_path):
             ["products", "--up-to", "10"],
             "--up-to 10 leaves no size of products, which begins with 64 rows",
         ),
-        (["--threads", "0"], "--repeat and --threads are whole numbers from 1 on"),
+        (["--threads", "0"], "argument --threads: '0' is not a whole number from 1 on"),
     ],
 )
 def test_the_command_on_growth_says_what_is_wrong(monkeypatch, capsys, arguments, says):
@@ -347,8 +347,8 @@ def test_two_threads_are_compared_with_one_by_a_command(tmp_path):
     [
         (["no_such_workload"], "there is no workload no_such_workload; there are cnn_step"),
         (["network_2_25_cuda"], "there is no workload network_2_25_cuda"),
-        (["--threads", "1"], "--threads one from 2 on"),
-        (["--repeat", "0"], "--repeat is a whole number from 1 on"),
+        (["--threads", "1"], "argument --threads: '1' is not a whole number from 2 on"),
+        (["--repeat", "0"], "argument --repeat: '0' is not a whole number from 1 on"),
         ([], "threadpoolctl is not installed"),
     ],
 )
