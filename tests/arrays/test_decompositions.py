@@ -1,6 +1,4 @@
-"""Elimination, eigenvalues of general matrices, reflections: against PyTorch, by definition, and
-by central differences.
-"""
+"""Elimination, eigenvalues of general matrices, reflections: against PyTorch and by definition."""
 
 # a table: one case a line
 
@@ -9,9 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import func
-from minigrad.autograd import gradcheck, gradgradcheck
 from minigrad.errors import DTypeError, LinAlgError, ShapeError
-from tests.helpers.tables import in_one_test
 from tests.helpers.torch_agreement import agree
 
 R = np.random.default_rng(11)
@@ -87,40 +83,6 @@ conventions for what is above the diagonal.
 def test_values_and_gradients_agree_with_pytorch(torch, name: str) -> None:
     function, *arrays = CASES[name]
     agree(torch, function, *arrays, order=1 if name in FIRST_ONLY else 2, tolerance=1e-8)
-
-
-SMOOTH = {
-    "lu": lambda x: mg.linalg.lu(x)[1:],
-    "lu wide": lambda x: mg.linalg.lu(x[..., :2, :])[1:],
-    "lu tall": lambda x: mg.linalg.lu(x[..., :2])[1:],
-    "lu_solve": lambda x: mg.linalg.lu_solve(*mg.linalg.lu_factor(x), x[..., :2]),
-    "eigvals": mg.linalg.eigvals,
-    "eig": lambda x: mg.abs(mg.linalg.eig(x).eigenvectors),
-    "ormqr": lambda x: mg.ormqr(x[..., :2], x[..., 0, :2], x),
-}
-
-
-def one_or_more(name: str):
-    """The function, with a tuple for a result of several."""
-    return lambda x: (lambda y: tuple(y) if isinstance(y, tuple | list) else y)(SMOOTH[name](x))
-
-
-@in_one_test
-@pytest.mark.parametrize("array", [A, C[:1]], ids=["real", "complex"])
-@pytest.mark.parametrize("name", SMOOTH)
-def test_against_central_differences(name: str, array) -> None:
-    x = mg.tensor(array, requires_grad=True)
-    assert gradcheck(one_or_more(name), [x], check_forward_ad=True)
-
-
-@in_one_test
-@pytest.mark.parametrize(
-    "array",
-    [pytest.param(A[:1], id="real"), pytest.param(C[:1], id="complex", marks=pytest.mark.whole)],
-)
-@pytest.mark.parametrize("name", SMOOTH)
-def test_second_derivatives_against_central_differences(name: str, array) -> None:
-    assert gradgradcheck(one_or_more(name), [mg.tensor(array, requires_grad=True)])
 
 
 @pytest.mark.parametrize(

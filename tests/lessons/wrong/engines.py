@@ -299,199 +299,149 @@ def gradients(order, wanted):
 }
 
 
-def rule(name, args, body):
-    """The source of a pull rule."""
-    return f"def {name}({args}):\n    return {body}"
+def rule(head, body):
+    """The source of a pull rule. body: an expression, or indented lines of statements."""
+    return f"def {head}:{body}" if body[0] == "\n" else f"def {head}:\n    return {body}"
 
 
-RULES = {
-    "pull_exp": {
-        "g left out": (rule("pull_exp", "x, g", "np.exp(x)"), "It is the rule of `exp`"),
-        "g passed on": (rule("pull_exp", "x, g", "g * np.ones_like(x)"), "`exp`"),
-        "g added": (rule("pull_exp", "x, g", "g + np.exp(x)"), "`exp`"),
-        "the value of x": (rule("pull_exp", "x, g", "g * x"), "those with `exp`"),
-        "the power rule": (rule("pull_exp", "x, g", "g * x * np.exp(x - 1)"), "those with `exp`"),
-        "at the result": (
-            rule("pull_exp", "x, g", "g * np.exp(np.exp(x))"),
-            "It is the rule of `exp`",
-        ),
-        "sign": (rule("pull_exp", "x, g", "-g * np.exp(x)"), "It is the rule of `exp`"),
-        "exp of g": (rule("pull_exp", "x, g", "np.exp(g)"), "those with `exp`"),
+BODIES = {
+    "pull_exp(x, g)": {
+        "g left out": ("np.exp(x)", "It is the rule of `exp`"),
+        "g passed on": ("g * np.ones_like(x)", "`exp`"),
+        "g added": ("g + np.exp(x)", "`exp`"),
+        "the value of x": ("g * x", "those with `exp`"),
+        "the power rule": ("g * x * np.exp(x - 1)", "those with `exp`"),
+        "at the result": ("g * np.exp(np.exp(x))", "It is the rule of `exp`"),
+        "sign": ("-g * np.exp(x)", "It is the rule of `exp`"),
+        "exp of g": ("np.exp(g)", "those with `exp`"),
     },
-    "pull_t": {
-        "not moved": (rule("pull_t", "x, g", "g"), "those with `t`"),
-        "reshaped": (rule("pull_t", "x, g", "g.reshape(x.shape)"), "those with `t`"),
-        "times x": (rule("pull_t", "x, g", "g.T * x"), "those with `t`"),
-        "sign": (rule("pull_t", "x, g", "-g.T"), "It is the rule of `t`"),
+    "pull_t(x, g)": {
+        "not moved": ("g", "those with `t`"),
+        "reshaped": ("g.reshape(x.shape)", "those with `t`"),
+        "times x": ("g.T * x", "those with `t`"),
+        "sign": ("-g.T", "It is the rule of `t`"),
     },
-    "pull_sum": {
-        "ones": (rule("pull_sum", "x, axis, g", "np.ones_like(x)"), "own adjoint is left out"),
+    "pull_sum(x, axis, g)": {
+        "ones": ("np.ones_like(x)", "own adjoint is left out"),
         "the mean's": (
-            (
-                "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g,"
-                " axis)\n    return np.broadcast_to(g, x.shape) / (x.size if axis is None else"
-                " x.shape[axis])"
-            ),
+            """
+    g = g if axis is None else np.expand_dims(g, axis)
+    return np.broadcast_to(g, x.shape) / (x.size if axis is None else x.shape[axis])""",
             "Already the graph of `sum`",
         ),
-        "a new axis in front": (rule("pull_sum", "x, axis, g", "np.broadcast_to(g, x.shape)"), ""),
+        "a new axis in front": ("np.broadcast_to(g, x.shape)", ""),
         "times x": (
-            (
-                "def pull_sum(x, axis, g):\n    g = g if axis is None else np.expand_dims(g,"
-                " axis)\n    return g * x"
-            ),
+            """
+    g = g if axis is None else np.expand_dims(g, axis)
+    return g * x""",
             "Already the graph of `sum`",
         ),
-        "behind always": (
-            rule(
-                "pull_sum",
-                "x, axis, g",
-                "np.broadcast_to(g if axis is None else g[..., None], x.shape)",
-            ),
-            "",
-        ),
+        "behind always": ("np.broadcast_to(g if axis is None else g[..., None], x.shape)", ""),
         "zeros but one": (
-            (
-                "def pull_sum(x, axis, g):\n    z = np.zeros_like(x)\n    z.flat[0] = np.sum(g)\n  "
-                "  return z"
-            ),
+            """
+    z = np.zeros_like(x)
+    z.flat[0] = np.sum(g)
+    return z""",
             "Already the graph of `sum`",
         ),
     },
-    "unbroadcast": {
-        "nothing summed": (rule("unbroadcast", "g, shape", "g"), ""),
-        "new axes only": (
-            rule("unbroadcast", "g, shape", "g.sum(axis=tuple(range(g.ndim - len(shape))))"),
-            "",
-        ),
+    "unbroadcast(g, shape)": {
+        "nothing summed": ("g", ""),
+        "new axes only": ("g.sum(axis=tuple(range(g.ndim - len(shape))))", ""),
         "no keepdims": (
-            (
-                "def unbroadcast(g, shape):\n    g = g.sum(axis=tuple(range(g.ndim -"
-                " len(shape))))\n    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n =="
-                " 1 and g.shape[i] != 1))"
-            ),
+            """
+    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1))""",
             "",
         ),
         "the mean": (
-            (
-                "def unbroadcast(g, shape):\n    g = g.mean(axis=tuple(range(g.ndim - len(shape))))"
-                " if g.ndim > len(shape) else g\n    axes = tuple(i for i, n in enumerate(shape) if"
-                " n == 1 and g.shape[i] != 1)\n    return g.mean(axis=axes, keepdims=True) if axes"
-                " else g"
-            ),
+            """
+    g = g.mean(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g
+    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
+    return g.mean(axis=axes, keepdims=True) if axes else g""",
             "Each copy sends its part",
         ),
         "the mean over the batch only": (
-            (
-                "def unbroadcast(g, shape):\n    s = sound_unbroadcast(g, shape)\n    return s /"
-                " len(g) if g.ndim > len(shape) else s"
-            ),
+            """
+    s = sound_unbroadcast(g, shape)
+    return s / len(g) if g.ndim > len(shape) else s""",
             "those with `+` and broadcasting",
         ),
-        "everything summed": (rule("unbroadcast", "g, shape", "np.full(shape, g.sum())"), ""),
+        "everything summed": ("np.full(shape, g.sum())", ""),
         "one copy": (
-            (
-                "def unbroadcast(g, shape):\n    g = g[(0,) * (g.ndim - len(shape))]\n"
-                "    return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]"
-            ),
+            """
+    g = g[(0,) * (g.ndim - len(shape))]
+    return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]""",
             "the part of one of its copies",
         ),
         "the last axes": (
-            (
-                "def unbroadcast(g, shape):\n    while g.ndim > len(shape):\n        g ="
-                " g.sum(axis=-1)\n    return sound_unbroadcast(g, shape)"
-            ),
+            """
+    while g.ndim > len(shape):
+        g = g.sum(axis=-1)
+    return sound_unbroadcast(g, shape)""",
             "",
         ),
         "the largest": (
-            (
-                "def unbroadcast(g, shape):\n    g = g.max(axis=tuple(range(g.ndim - len(shape))))"
-                " if g.ndim > len(shape) else g\n    axes = tuple(i for i, n in enumerate(shape) if"
-                " n == 1 and g.shape[i] != 1)\n    return g.max(axis=axes, keepdims=True) if axes"
-                " else g"
-            ),
+            """
+    g = g.max(axis=tuple(range(g.ndim - len(shape)))) if g.ndim > len(shape) else g
+    axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
+    return g.max(axis=axes, keepdims=True) if axes else g""",
             "and broadcasting come out wrong",
         ),
     },
-    "pull_matmul": {
-        "untransposed": (rule("pull_matmul", "a, b, g", "(g @ b, a @ g)"), ""),
-        "swapped": (rule("pull_matmul", "a, b, g", "(a.T @ g, g @ b.T)"), ""),
-        "element by element": (rule("pull_matmul", "a, b, g", "(g * b, g * a)"), ""),
-        "order of the factors": (rule("pull_matmul", "a, b, g", "(b.T @ g, g @ a.T)"), ""),
+    "pull_matmul(a, b, g)": {
+        "untransposed": ("(g @ b, a @ g)", ""),
+        "swapped": ("(a.T @ g, g @ b.T)", ""),
+        "element by element": ("(g * b, g * a)", ""),
+        "order of the factors": ("(b.T @ g, g @ a.T)", ""),
         "g left out": (
-            rule("pull_matmul", "a, b, g", "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))"),
+            "(np.ones_like(g) @ b.T, a.T @ np.ones_like(g))",
             "It is the rule of `matmul`",
         ),
-        "the first only": (
-            rule("pull_matmul", "a, b, g", "(g @ b.T, 0 * b)"),
-            "only the first operand",
-        ),
-        "the second only": (rule("pull_matmul", "a, b, g", "(0 * a, a.T @ g)"), "those with `@`"),
-        "a factor 2": (
-            rule("pull_matmul", "a, b, g", "(2 * g @ b.T, 2 * a.T @ g)"),
-            "twice as large",
-        ),
-        "a factor 2 in one": (
-            rule("pull_matmul", "a, b, g", "(2 * g @ b.T, a.T @ g)"),
-            "those with `@`",
-        ),
-        "sign": (
-            rule("pull_matmul", "a, b, g", "(-g @ b.T, -a.T @ g)"),
-            "It is the rule of `matmul`",
-        ),
+        "the first only": ("(g @ b.T, 0 * b)", "only the first operand"),
+        "the second only": ("(0 * a, a.T @ g)", "those with `@`"),
+        "a factor 2": ("(2 * g @ b.T, 2 * a.T @ g)", "twice as large"),
+        "a factor 2 in one": ("(2 * g @ b.T, a.T @ g)", "those with `@`"),
+        "sign": ("(-g @ b.T, -a.T @ g)", "It is the rule of `matmul`"),
     },
-    "pull_relu": {
-        "everything": (rule("pull_relu", "x, g", "g * np.ones_like(x)"), "`relu`"),
-        "the wrong half": (
-            rule("pull_relu", "x, g", "g * (x < 0)"),
-            "relu passes the adjoint where x is negative",
-        ),
-        "relu of g": (rule("pull_relu", "x, g", "np.maximum(g, 0.0)"), "those with `relu`"),
-        "times the value": (
-            rule("pull_relu", "x, g", "g * np.maximum(x, 0.0)"),
-            "those with `relu`",
-        ),
-        "g left out": (rule("pull_relu", "x, g", "1.0 * (x > 0)"), "It is the rule of `relu`"),
-        "leaky": (rule("pull_relu", "x, g", "g * np.where(x > 0, 1.0, 0.1)"), "those with `relu`"),
+    "pull_relu(x, g)": {
+        "everything": ("g * np.ones_like(x)", "`relu`"),
+        "the wrong half": ("g * (x < 0)", "relu passes the adjoint where x is negative"),
+        "relu of g": ("np.maximum(g, 0.0)", "those with `relu`"),
+        "times the value": ("g * np.maximum(x, 0.0)", "those with `relu`"),
+        "g left out": ("1.0 * (x > 0)", "It is the rule of `relu`"),
+        "leaky": ("g * np.where(x > 0, 1.0, 0.1)", "those with `relu`"),
     },
-    "pull_cross_entropy": {
+    "pull_cross_entropy(s, t, g)": {
         "no mean": (
-            rule("pull_cross_entropy", "s, t, g", "len(s) * sound_cross_entropy(s, t, g)"),
+            "len(s) * sound_cross_entropy(s, t, g)",
             "does not divide by the number of points",
         ),
         "mean of all": (
-            rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) / s.shape[1]"),
+            "sound_cross_entropy(s, t, g) / s.shape[1]",
             "divides by the number of elements",
         ),
-        "no target": (
-            rule("pull_cross_entropy", "s, t, g", "sound_cross_entropy(s, t, g) + g * t / len(s)"),
-            "leaves out the target",
-        ),
-        "no softmax": (
-            rule("pull_cross_entropy", "s, t, g", "-g * t / len(s)"),
-            "leaves out the softmax",
-        ),
-        "sign": (
-            rule("pull_cross_entropy", "s, t, g", "-sound_cross_entropy(s, t, g)"),
-            "the sign in `pull_cross_entropy`",
-        ),
+        "no target": ("sound_cross_entropy(s, t, g) + g * t / len(s)", "leaves out the target"),
+        "no softmax": ("-g * t / len(s)", "leaves out the softmax"),
+        "sign": ("-sound_cross_entropy(s, t, g)", "the sign in `pull_cross_entropy`"),
         "over the columns": (
-            (
-                "def pull_cross_entropy(s, t, g):\n    e = np.exp(s)\n    return g * (e / e.sum(0)"
-                " - t) / len(s)"
-            ),
+            """
+    e = np.exp(s)
+    return g * (e / e.sum(0) - t) / len(s)""",
             "what is left is `pull_cross_entropy`",
         ),
-        "scores for softmax": (
-            rule("pull_cross_entropy", "s, t, g", "g * (s - t) / len(s)"),
-            "what is left is `pull_cross_entropy`",
-        ),
+        "scores for softmax": ("g * (s - t) / len(s)", "what is left is `pull_cross_entropy`"),
         "the right class only": (
-            rule("pull_cross_entropy", "s, t, g", "t * sound_cross_entropy(s, t, g)"),
+            "t * sound_cross_entropy(s, t, g)",
             "what is left is `pull_cross_entropy`",
         ),
     },
 }
+RULES = {
+    head.partition("(")[0]: {what: (rule(head, body), says) for what, (body, says) in rows.items()}
+    for head, rows in BODIES.items()
+}
+
 
 STEP = """
 def loss_and_gradients(values, x, target):
