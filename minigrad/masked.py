@@ -12,6 +12,7 @@ dim: one dimension or several; None or () means all. dtype: of the result, by de
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from . import arrays, backend
@@ -68,28 +69,35 @@ def _highest(input: TensorLike) -> Any:
 # -------------------------------------------------------------------------------- sums and products
 
 
-def sum(
-    input: TensorLike,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """The sum of the elements that count; 0 of none."""
-    return fn.sum(_kept(input, mask, 0, "sum"), _all(dim), bool(keepdim), dtype=dtype)
+def _reduction(
+    name: str, of: Callable[..., Tensor], neutral: Any, doc: str, *, typed: bool = False
+) -> Callable[..., Tensor]:
+    """A reduction over the elements that count. of: the one over all; neutral: what stands for the
+    others, or a function of the input that gives it; typed: whether `of` takes dtype itself.
+    """
+
+    def reduction(
+        input: TensorLike,
+        dim: Any = None,
+        *,
+        keepdim: bool = False,
+        dtype: Any = None,
+        mask: Any = None,
+    ) -> Tensor:
+        x = _kept(input, mask, neutral(input) if callable(neutral) else neutral, name)
+        if typed:
+            return of(x, _all(dim), bool(keepdim), dtype=dtype)
+        return _in(of(x, _all(dim), bool(keepdim)), dtype, input)
+
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = doc
+    return reduction
 
 
-def prod(
-    input: TensorLike,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """The product of the elements that count; 1 of none."""
-    return arrays.prod(_kept(input, mask, 1, "prod"), _all(dim), bool(keepdim), dtype=dtype)
+sum = _reduction("sum", fn.sum, 0, "The sum of the elements that count; 0 of none.", typed=True)
+prod = _reduction(
+    "prod", arrays.prod, 1, "The product of the elements that count; 1 of none.", typed=True
+)
 
 
 def cumsum(input: TensorLike, dim: int, *, dtype: Any = None, mask: Any = None) -> Tensor:
@@ -134,62 +142,32 @@ def _count(x: Tensor, dim: Any, keepdim: bool, mask: TensorLike, function: str) 
 # -------------------------------------------------------------------------- the largest, the middle
 
 
-def amax(
-    input: TensorLike,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """The largest of the elements that count; -∞ (or the smallest integer) of none."""
-    return _in(
-        fn.amax(_kept(input, mask, _lowest(input), "amax"), _all(dim), bool(keepdim)), dtype, input
-    )
-
-
-def amin(
-    input: TensorLike,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """The smallest of the elements that count; ∞ (or the largest integer) of none."""
-    return _in(
-        fn.amin(_kept(input, mask, _highest(input), "amin"), _all(dim), bool(keepdim)), dtype, input
-    )
-
-
-def argmax(
-    input: TensorLike,
-    dim: int | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
+amax = _reduction(
+    "amax",
+    fn.amax,
+    _lowest,
+    "The largest of the elements that count; -∞ (or the smallest integer) of none.",
+)
+amin = _reduction(
+    "amin",
+    fn.amin,
+    _highest,
+    "The smallest of the elements that count; ∞ (or the largest integer) of none.",
+)
+argmax = _reduction(
+    "argmax",
+    fn.argmax,
+    _lowest,
     """Where the largest of the elements that count is, in the input's dtype (as PyTorch has it)
     unless another is given. No derivative.
-    """
-    return _in(
-        fn.argmax(_kept(input, mask, _lowest(input), "argmax"), dim, bool(keepdim)), dtype, input
-    ).detach()
-
-
-def argmin(
-    input: TensorLike,
-    dim: int | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Any = None,
-) -> Tensor:
-    """Where the smallest of the elements that count is; dtype as of `argmax`. No derivative."""
-    return _in(
-        fn.argmin(_kept(input, mask, _highest(input), "argmin"), dim, bool(keepdim)), dtype, input
-    ).detach()
+    """,
+)
+argmin = _reduction(
+    "argmin",
+    fn.argmin,
+    _highest,
+    "Where the smallest of the elements that count is; dtype as of `argmax`. No derivative.",
+)
 
 
 @fn.in_own_memory
