@@ -7,9 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from minigrad.lessons.exercises import engine_graphs
-from minigrad.lessons.grading import calls, checking, known
-from minigrad.lessons.grading.kinds.cost import Cost
+from minigrad.lessons.grading import calls, checking
 from minigrad.lessons.grading.local import run_notebook
 from minigrad.lessons.grading.sheet import Report, examine, load_sheet
 
@@ -32,18 +30,6 @@ def _patient_checks(monkeypatch) -> None:
 def _same_cases_in_every_run(monkeypatch) -> None:
     """A check draws other cases on each run; a test's verdict must not depend on them."""
     monkeypatch.setattr(checking, "secrets", SimpleNamespace(randbits=lambda bits: 1))
-
-
-@pytest.fixture(scope="module")
-def smaller_cases() -> Iterator[None]:
-    """The largest cases have 2,000 operations instead of 200,000 and 20,000: still too deep for
-    recursion. The executed and graded lessons have the full size.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_graphs, "DEEP", 2_000)
-        small = Cost("fast_adjoints", n=2_000)
-        patch.setattr(known()["fast_adjoints"], "make_cases", small.make_cases)
-        yield
 
 
 @pytest.fixture(scope="module")
