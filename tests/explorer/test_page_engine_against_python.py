@@ -36,8 +36,8 @@ def test_random_formulas_and_programs_give_equal_traces(answers):
 
 @pytest.mark.whole
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_thousand_random_formulas_and_programs_give_equal_traces(answers, seed):
-    assert compared(answers, cases(seed, 1000)) > 400
+def test_hundreds_of_random_formulas_and_programs_give_equal_traces(answers, seed):
+    assert compared(answers, cases(seed, 500)) > 200
 
 
 def at(text, mode="both", seeds=None, **values):

@@ -127,7 +127,8 @@ def _environment(home: str, traces: Path, static: bool) -> Iterator[None]:
     before = dict(os.environ)
     jupyter = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     os.environ.update({name: str(Path(home, name.lower())) for name in jupyter})
-    os.environ.update(HOME=home, MPLCONFIGDIR=str(Path(home, "matplotlib")), PYTHONPATH=str(ROOT))
+    fonts = str((_shared or _own_folder()) / "matplotlib")  # its list of fonts takes a second
+    os.environ.update(HOME=home, MPLCONFIGDIR=fonts, PYTHONPATH=str(ROOT))
     os.environ.update(JUPYTER_PREFER_ENV_PATH="1", PYTHONWARNINGS="", OPENBLAS_NUM_THREADS="1")
     os.environ[TRACES] = str(traces)
     for name in ("NBGRADER_EXECUTION", "MPLBACKEND", "MINIGRAD_STATIC"):
