@@ -15,7 +15,9 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -124,11 +126,13 @@ def build(
     lessons: Path = LESSONS,
     title: str = "minigrad: the course",
     verbose: bool = False,
+    told: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Write the site into `folder` and return its first page.
 
-    Every lesson is run, in the students' edition. Raises SiteError with what is missing, or with
-    the cell that raised; then nothing is written.
+    Every lesson is run, in the students' edition. told: called again and again with the number of
+    notebooks that have been run and of all. Raises SiteError with what is missing, or with the cell
+    that raised; then nothing is written.
     """
     if absent := missing():
         raise SiteError(
@@ -150,9 +154,35 @@ def build(
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():
             (source / "_static" / name).write_text(text, encoding="utf-8")
-        _run_sphinx(source, Path(place), title, verbose)
+        count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
+        with _followed(Path(place, "out", "jupyter_execute"), count, told):
+            _run_sphinx(source, Path(place), title, verbose)
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
+
+
+@contextmanager
+def _followed(folder: Path, count: int, told: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Within the block a thread tells how many of `count` notebooks myst-nb has put into a folder,
+    which it does as soon as each has been run; Sphinx's own messages come in blocks.
+    """
+    if told is None:
+        yield
+        return
+    over = threading.Event()
+
+    def follow() -> None:
+        while not over.wait(0.2):
+            told(min(count - 1, len(list(folder.glob("*.ipynb")))), count)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        told(count, count)
 
 
 def first_page(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:

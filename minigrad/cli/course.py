@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 LESSONS = Path(str(importlib.import_module("minigrad.lessons").__file__)).resolve().parent
@@ -48,19 +49,26 @@ def course_files(lessons: Path) -> list[Path]:
 
 
 def copy_course(
-    lessons: Path, folder: Path, files: list[Path] | None = None, replace: bool = False
+    lessons: Path,
+    folder: Path,
+    files: list[Path] | None = None,
+    replace: bool = False,
+    told: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[list[Path], list[Path]]:
     """Copies the student's edition of the course into `folder`, and never over a file that differs
     (unless `replace`).
 
-    files: relative to `lessons`; by default those of the whole course. Returns the relative paths
-    that were copied, and those that were kept because they differ.
+    files: relative to `lessons`; by default those of the whole course. told: called with the number
+    of files done and of all. Returns the relative paths that were copied, and those that were kept
+    because they differ.
     """
     student_file = importlib.import_module(
         "minigrad.lessons.edition"
     ).student_file  # by name: the engine's package does not depend on the course
     copied, kept = [], []
-    for path in course_files(lessons) if files is None else files:
+    files = course_files(lessons) if files is None else files
+    for number, path in enumerate(files, 1):
+        told(number, len(files))
         ours, theirs = lessons / path, folder / path
         theirs.parent.mkdir(parents=True, exist_ok=True)
         content = student_file(ours)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from minigrad.cli import complain, parser_of
 from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
+from minigrad.cli.progress import progress_line
 
 EXAMPLES = """\
 Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a \
@@ -53,7 +54,7 @@ def main(argv: list[str]) -> int:
                     " folder."
                 )
                 return 2
-            new, old = copy_course(home, folder, files, options.replace)
+            new, old = copy_course(home, folder, files, options.replace, progress_line("files"))
             copied += new
             kept += old
     except (FileExistsError, NotADirectoryError):

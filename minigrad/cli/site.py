@@ -5,6 +5,7 @@ from pathlib import Path
 
 from minigrad.cli import complain, parser_of
 from minigrad.cli.course import LESSONS
+from minigrad.cli.progress import progress_line
 
 EXAMPLES = """\
 Every lesson is run once, in the students' edition, and its outputs become the pages. They open \
@@ -32,7 +33,10 @@ def main(argv: list[str]) -> int:
         "minigrad.lessons.site"
     )  # by name: the engine's package does not depend on the course
     try:
-        first = site.build(options.folder.expanduser(), LESSONS, options.title, options.verbose)
+        told = None if options.verbose else progress_line("pages")
+        first = site.build(
+            options.folder.expanduser(), LESSONS, options.title, options.verbose, told
+        )
     except site.SiteError as error:
         complain(str(error))
         return 1

@@ -77,12 +77,13 @@ def trace_function(
                 x, labels[i], directions[i] if x.tangents and directions is not None else None
             )
         try:
-            out = _result(recorder.run(f, inputs))
+            returned = recorder.run(f, inputs)
         except Exception as error:
             if not partial or isinstance(error, TraceTooLargeError):
                 raise
             recorder.fail(error)
             return recorder.document(title)
+        out = _result(returned)  # another kind of result is the caller's mistake, not a step of f
         recorder.output(out)
         if mode in ("reverse", "both"):
             _reverse(recorder, out, mode, cotangent)
@@ -100,7 +101,7 @@ def _result(out: Any) -> Tensor:
     if isinstance(out, list | tuple):
         raise TypeError(
             f"{must} a {type(out).__name__} of {len(out)}. Trace one result at a time, for instance"
-            " lambda *x: f(*x)[0]."
+            " lambda *x: f(*x)[0]; viz.jacobian(f, …) shows them all."
         )
     raise TypeError(f"{must} {type(out).__name__}. Return the tensor that is to be shown.")
 

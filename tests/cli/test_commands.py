@@ -16,6 +16,7 @@ import pytest
 
 from minigrad.cli import COMMANDS, lab, main
 from minigrad.cli import trace as trace_command
+from minigrad.cli.progress import progress_line
 
 BAYDIN = ["log(x1) + x1*x2 - sin(x2)", "x1=2", "x2=5"]
 
@@ -645,6 +646,17 @@ def test_release_writes_the_students_edition(release, course, tmp_path):
         ),
         "",
     )
+
+
+def test_a_terminal_is_told_how_far_a_long_command_is(monkeypatch, capsys):
+    progress_line("files")(1, 3)
+    assert capsys.readouterr().err == ""  # a log gets nothing
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    tell = progress_line("files")
+    for number in (1, 2, 3):
+        tell(number, 3)
+    said = capsys.readouterr().err.split("\r")
+    assert said == ["files: 1 of 3", "files: 2 of 3", "files: 3 of 3", " " * 13, ""]
 
 
 def test_release_of_one_lesson_and_of_a_sheet_of_ones_own(release, tmp_path):

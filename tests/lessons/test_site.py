@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 
 import nbformat
 import pytest
@@ -43,7 +44,12 @@ def course(folder, *codes):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
-    first = site.build(place / "out", course(place / "lessons", SHOW, SOLUTION, KERNEL))
+    lessons = course(place / "lessons", SHOW, SOLUTION, KERNEL)
+    shutil.copy(lessons / "01_sum.ipynb", lessons / "02_sum.ipynb")
+    told = []
+    first = site.build(place / "out", lessons, told=lambda *counts: told.append(counts))
+    assert told == sorted(told) and told[-1] == (2, 2)
+    assert (1, 2) in told  # one of the two had been run
     assert first == place / "out" / "index.html"
     return place / "out"
 

@@ -434,9 +434,10 @@ def test_seeds_that_do_not_fit_are_refused():
         (lambda x: "y", r"str\. Return the tensor"),
     ],
 )
-def test_results_that_are_no_tensor_are_refused(result, text):
+@pytest.mark.parametrize("partial", [False, True])
+def test_results_that_are_no_tensor_are_refused(result, text, partial):
     with pytest.raises(TypeError, match=text):
-        trace_function(result, 1.0)
+        trace_function(result, 1.0, partial=partial)
 
 
 def test_a_recording_ends_where_it_would_have_more_nodes_than_allowed(monkeypatch):
