@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from types import FrameType
 from typing import Any
 
-from minigrad.viz.draw_module import draw_module
+from minigrad.viz.draw_module import WIDE, Call, about, draw_module
 from minigrad.viz.draw_program import draw_program, draw_symbols
 from minigrad.viz.drawing import box, empty, to_svg, write
+from minigrad.viz.layers import layers
 from minigrad.viz.numbers import short
 from minigrad.viz.picture.marks import palette
 from minigrad.viz.texts import Words, words
@@ -54,6 +56,7 @@ def draw_graph(
     names: Mapping[str, Any] | None = None,
     limit: int = LIMIT,
     depth: int | None = 1,
+    fold: Module | None = None,
     lang: str = "en",
 ) -> Any:
     """The graph of something as a `graphviz.Digraph`, which a notebook shows and
@@ -70,6 +73,8 @@ def draw_graph(
             themselves.
         limit: the largest number of boxes to draw.
         depth: for a Module, how many levels are opened; None: all, down to the operations.
+        fold: for a Tensor, the model that it was computed with: the operations that read a layer's
+            parameters are drawn as one box, the layer.
         lang: language of the words around the names, "en" or "zh".
 
     Raises:
@@ -109,10 +114,15 @@ def draw_graph(
             "draw_graph: expected a Tensor, a Module, a Program or nodes of a static graph, got"
             f" {type(thing).__name__}"
         )
-    return _history(thing, _Names([names or {}, *_variables(sys._getframe(1))]), limit, t)
+    if fold is not None and not isinstance(fold, Module):
+        raise TypeError(
+            f"draw_graph: fold= takes the model whose layers become boxes, not a"
+            f" {type(fold).__name__}"
+        )
+    return _history(thing, _Names([names or {}, *_variables(sys._getframe(1))]), limit, fold, t)
 
 
-def _history(tensor: Tensor, known: _Names, limit: int, t: Words) -> Any:
+def _history(tensor: Tensor, known: _Names, limit: int, fold: Module | None, t: Words) -> Any:
     """The graph behind a tensor."""
     drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
@@ -130,7 +140,10 @@ def _history(tensor: Tensor, known: _Names, limit: int, t: Words) -> Any:
     nodes = oldest_first([root], limit, complaint)
     light = {name: pair[0] for name, pair in palette().items()}
     number = {id(node): f"n{i}" for i, node in enumerate(nodes)}
+    hidden = _fold(drawing, nodes, number, fold, t) if fold is not None else set()
     for node in nodes:
+        if id(node) in hidden:
+            continue
         look = {"style": "filled", "fillcolor": light["v-tint"], "color": light["v"]}
         if not isinstance(node, Leaf):
             look = {"style": "rounded,filled", "fillcolor": light["raised"]}
@@ -142,10 +155,34 @@ def _history(tensor: Tensor, known: _Names, limit: int, t: Words) -> Any:
             _lines(node, known, tensor if node is root else None, t),
             **look,
         )
+    for node in nodes:
         for parent, _ in node.next_functions:
-            if parent is not None:
-                drawing.edge(number[id(parent)], number[id(node)])
+            source = number.get(id(parent))
+            if source is not None and source != number[id(node)]:
+                drawing.edge(source, number[id(node)])
     return drawing
+
+
+def _fold(
+    drawing: Any, nodes: list[Any], number: dict[int, str], model: Module, t: Words
+) -> set[int]:
+    """Draws a box for each layer of the model in the graph, and gives its operations the layer's
+    number; a parameter that layers alone read loses its own. Returns the nodes that are not drawn.
+    """
+    light = {name: pair[0] for name, pair in palette().items()}
+    inside: set[int] = set()
+    for layer in layers(nodes, model):
+        last = layer.nodes[-1]
+        inside |= {id(node) for node in layer.nodes}
+        number |= dict.fromkeys(map(id, layer.nodes), number[id(last)])
+        call = Call(layer.path, layer.module, 0, shape=str(tuple(last.shape)))
+        look = {"style": "filled,bold", "fillcolor": light["raised"]}
+        box(drawing, number[id(last)], about(call, t), **look)
+    outside = {id(parent) for n in nodes if id(n) not in inside for parent, _ in n.next_functions}
+    for parameter in model.parameters():
+        if id(parameter.node) not in outside and number.pop(id(parameter.node), None):
+            inside.add(id(parameter.node))
+    return inside
 
 
 # ----------------------------------------------------------------------------------------- the walk
@@ -176,7 +213,7 @@ def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[s
             if value is not False and value is not None
         )
         head += f"({settings})" if settings else ""
-    lines = [f"{name} = {head}" if name else head]
+    lines = wrap(f"{name} = {head}" if name else head, WIDE)
     if result is not None and result.array.size == 1:
         shape = f"{_value(result.array)}   {shape}"
     lines += [shape] if shape else []
@@ -234,7 +271,7 @@ def _setting(value: Any) -> str:
         if hasattr(value, "shape") and hasattr(value, "dtype")
         else repr(value)
     )
-    return text if len(text) <= 40 else text[:39] + "…"
+    return text if len(text) <= 4 * WIDE else text[: 4 * WIDE - 1] + "…"
 
 
 # ---------------------------------------------------------------------------------------- the names

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any
 
 from minigrad.viz.drawing import box, empty, text
@@ -31,6 +32,8 @@ from minigrad.grad_mode import enable_grad
 from minigrad.nn import Module
 
 Look = dict[str, str]
+WIDE = 44
+"""Letters of the longest line in a box, where it can be broken."""
 
 
 @dataclass
@@ -192,7 +195,7 @@ def _flow(
             closed = _closed(innermost, depth)
             if closed is not None:
                 key = f"m{calls.index(closed)}"
-                lines[key], frame_of[key] = _about(closed, t), closed.parent
+                lines[key], frame_of[key] = about(closed, t), closed.parent
                 looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
             else:
                 key = f"n{len(lines)}"
@@ -316,18 +319,19 @@ def _closed(call: Call, depth: int | None) -> Call | None:
     return None if opened else call
 
 
-def _about(call: Call, t: Words) -> list[str]:
+def about(call: Call, t: Words) -> list[str]:
     """The words in a module's box: path and class, settings, parameters, shape of the result."""
     module = call.module
     head = f"{call.path}: {type(module).__name__}" if call.path else type(module).__name__
     count = sum(p.numel() for p in module.parameters())
     settings = module.extra_repr() if hasattr(module, "extra_repr") else ""
-    settings = settings if len(settings) <= 44 else settings[:43] + "…"
     counted = (
         t("drawParameter" if count == 1 else "drawParameters", n=f"{count:,}") if count else ""
     )
     return [
-        line for line in (head, settings, counted, f"→ {call.shape}" if call.shape else "") if line
+        line
+        for line in (head, *wrap(settings, WIDE), counted, f"→ {call.shape}" if call.shape else "")
+        if line
     ]
 
 
@@ -347,7 +351,7 @@ def _tree(model: Module, depth: int | None, limit: int, t: Words) -> Any:
                 " draw_graph(depth=1)"
             )
         children = list(module.named_children())
-        lines = _about(Call(path, module, 0), t)
+        lines = about(Call(path, module, 0), t)
         if not children or level >= deepest:
             shapes = [
                 f"{name}: {tuple(p.shape)}" for name, p in list(module.named_parameters())[:6]

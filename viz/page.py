@@ -361,7 +361,8 @@ def in_frame(document: str, title: str, summary: str, plain: str, height: int) -
     return (
         '<div class="minigrad-output"><details'
         f' open><summary>{summary}</summary>{plain}</details><iframe class="minigrad-frame"'
-        f' sandbox="allow-scripts" title="{name}" width="100%" height="{height}" frameborder="0"'
+        f' sandbox="allow-scripts allow-downloads" allow="clipboard-write *; fullscreen *"'
+        f' title="{name}" width="100%" height="{height}" frameborder="0"'
         f' srcdoc="{inside}"></iframe><script>{_HOST}</script></div>'
     )
 

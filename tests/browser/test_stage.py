@@ -186,3 +186,23 @@ def test_the_present_step_is_saved_as_a_picture(show, visit, trace, tmp_path, sc
     colour = tuple(map(int, re.findall(r"\d+", ground)[:3]))
     assert picture.getpixel((2, 2)) == colour
     assert len(set(picture.get_flattened_data())) > 50, "not an empty page"
+
+
+def test_in_a_frame_of_a_notebook_the_present_step_is_copied_and_saved(visit, trace, tmp_path):
+    """The frame is sandboxed: what it may do must be said, or the buttons would do nothing."""
+    page, path = visit.page, tmp_path / "output.html"
+    path.write_text(f"<!DOCTYPE html><body>{viz.iframe(trace, 4)._repr_html_()}", encoding="utf-8")
+    page.goto(path.as_uri())
+    viewer = page.frame_locator("iframe.minigrad-frame").locator(".mg-root")
+    viewer.get_by_label("View", exact=True).click()
+    with page.expect_download() as download:
+        viewer.get_by_role("button", name="SVG").click()
+    assert download.value.suggested_filename == "step-4.svg"
+    viewer.get_by_role("button", name="Copy").click()
+    viewer.get_by_role("button", name="Copied").wait_for()
+    page.context.grant_permissions(["clipboard-read"])
+    kinds = page.evaluate(
+        "navigator.clipboard.read().then(([item]) => item.getType('image/png')).then(b => b.size)"
+    )
+    assert kinds > 5000
+    visit.assert_clean()

@@ -309,6 +309,32 @@ def test_a_module_that_is_called_twice_is_two_boxes():
     assert boxes_of(drawing)[1] == {("input", "layer: Linear"), ("layer: Linear", "layer: Linear")}
 
 
+def test_a_recorded_graph_folds_into_the_layers_whose_parameters_were_read():
+    linear, norm = mg.nn.Linear(3, 3), mg.nn.LayerNorm(3)
+    model = mg.nn.ModuleList([linear, norm])
+    x = mg.ones(2, 3)  # without a gradient: what is made of it and a weight is no parameter
+    y = linear(linear(x).exp())
+    loss = (norm(y) * linear.weight.sum()).sum()
+    found, edges = boxes_of(loss.draw_graph(fold=model))
+    names = list(found.values())
+    assert names.count("0: Linear") == 3 and not any("weight" in name for name in names)
+    assert ("0: Linear", "exp") in edges and ("exp", "0: Linear") in edges
+    assert any(name.startswith("1: LayerNorm") for name in names)
+    assert not any("affine" in name for name in names)
+    plain, _ = boxes_of(loss.draw_graph())
+    assert len(plain) > len(found) and "model[0].weight" not in names
+    with pytest.raises(TypeError, match="fold= takes the model"):
+        loss.draw_graph(fold=x)
+
+
+def test_settings_are_written_whole_in_as_many_lines_as_they_need():
+    conv = mg.nn.Conv2d(3, 8, 5, stride=2, padding=2, dilation=1, bias=False)
+    said = conv.draw_graph(mg.ones(1, 3, 9, 9)).source
+    settings = conv.extra_repr()
+    assert "…" not in said and settings in re.sub(r"\\n", " ", said)
+    assert len(settings) > 44
+
+
 def test_a_module_without_an_input_is_a_tree_of_modules():
     _, edges = boxes_of(Net().draw_graph(depth=2))
     assert edges == {("Net", "stem: Linear"), ("Net", "blocks: Sequential"),

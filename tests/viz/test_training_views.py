@@ -418,7 +418,9 @@ def test_the_page_needs_nothing_and_hides_nothing(trained):
     held = json.loads(re.search(r'id="history">(.*?)</script>', page, re.S)[1])
     assert held == json.loads(json.dumps(history.to_dict()))
     frame = training.iframe(history)
-    assert 'sandbox="allow-scripts"' in frame._repr_html_() and repr(frame) == repr(history)
+    assert 'sandbox="allow-scripts allow-downloads"' in frame._repr_html_() and repr(frame) == repr(
+        history
+    )
     assert training.to_html(history) == page
 
 

@@ -14,8 +14,8 @@ from minigrad.viz.explorer.javascript import rules
 STATIC = Path(__file__).parent / "static"
 
 
-_ELSEWHERE = ("jacobian", "arrays")
-"""Views of Traces of several passes and of arrays, which the page never makes."""
+_ELSEWHERE = ("jacobian", "arrays", "buffers")
+"""Views of Traces of several passes, of arrays and of Programs, which the page never makes."""
 
 
 def write_modules(folder: Path) -> Path:
@@ -44,7 +44,9 @@ def engine() -> str:
     return _joined("engine.js")
 
 
-# The page speaks English: the viewer's words in other languages would be a twentieth of it.
+# The page speaks English, and shows neither trainings nor two Traces: these words, the last of a
+# language, and those of other languages would be a tenth of it.
+_OTHER_PICTURES = re.compile(r"^    // trainings\n.*?^  \},\n", re.M | re.S)
 _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
 
 
@@ -54,7 +56,8 @@ def script() -> str:
     text = _joined("explore.js")
     start = text.index("const TEXTS = {")
     end = text.index("\n};", start) + 1
-    return text[:start] + _OTHER_LANGUAGES.sub("", text[start:end]) + text[end:]
+    words = _OTHER_PICTURES.sub("  },\n", _OTHER_LANGUAGES.sub("", text[start:end]))
+    return text[:start] + words + text[end:]
 
 
 @cache

@@ -18,6 +18,8 @@ const HELP = [
   ["Esc", "keyEsc"],
 ];
 
+const SAID = 2500; // milliseconds for which a button tells what it has done
+
 // actions: move(k), drag(k), rest(), by(steps), play(), setSpeed(v), showColumn(key, on),
 // showSource(on) or null, explain(on), stage(), picture(kind) or null, inLines(on) or null,
 // showTable(on) or null, views (the shelf), shown (the columns on view), chosen ({explain, source,
@@ -80,8 +82,19 @@ export function drawControls(trace, t, id, firstOf, actions) {
     boxes.get(name).querySelector("input").checked = on;
   });
   const pictureButton = (kind) => {
-    const look = { type: "button", class: "mg-fold mg-picture", "data-kind": kind };
-    return h("button", { ...look, onclick: () => actions.picture(kind) }, kind.toUpperCase());
+    const look = { type: "button", class: "mg-fold mg-picture", "data-kind": kind },
+      copies = kind === "copy";
+    const say = (word) => button.replaceChildren(copies ? t(word) : kind.toUpperCase());
+    const act = async () => {
+      await actions.picture(kind).then(
+        () => say("copied"),
+        () => say("copyRefused"),
+      );
+      setTimeout(() => say("copy"), SAID);
+    };
+    const button = h("button", { ...look, "aria-live": copies && "polite", onclick: act });
+    say("copy");
+    return button;
   };
   const menu = h(
     "details",
@@ -100,7 +113,7 @@ export function drawControls(trace, t, id, firstOf, actions) {
       boxes.size > 0 && h("p", { class: "mg-poptitle" }, t("views")),
       [...boxes.values()],
       actions.picture && h("p", { class: "mg-poptitle" }, t("picture")),
-      actions.picture && ["svg", "png"].map(pictureButton),
+      actions.picture && ["svg", "png", "copy"].map(pictureButton),
     ),
   );
 

@@ -56,9 +56,7 @@ function saved(href, name) {
   link.click();
 }
 
-// Hands the reader a picture as a file: kind "svg" or "png".
-export async function savePicture(text, name, kind) {
-  if (kind === "svg") return saved(dataOf(text), `${name}.svg`);
+async function canvasOf(text) {
   const image = new Image();
   image.src = dataOf(text);
   await image.decode();
@@ -66,5 +64,15 @@ export async function savePicture(text, name, kind) {
   canvas.width = SHARP * image.naturalWidth;
   canvas.height = SHARP * image.naturalHeight;
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  saved(canvas.toDataURL("image/png"), `${name}.png`);
+  return canvas;
+}
+
+// Hands the reader a picture: kind "svg" or "png" as a file of this name, "copy" as a PNG on the
+// clipboard. Rejects where the page may not write to the clipboard.
+export async function savePicture(text, name, kind) {
+  if (kind === "svg") return saved(dataOf(text), `${name}.svg`);
+  if (kind === "png") return saved((await canvasOf(text)).toDataURL("image/png"), `${name}.png`);
+  // the picture as a promise: Safari allows the clipboard only while the click is handled
+  const png = canvasOf(text).then((canvas) => new Promise((made) => canvas.toBlob(made)));
+  return navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
 }

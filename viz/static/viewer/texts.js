@@ -225,6 +225,9 @@ export const TEXTS = {
     keyStage: "stage mode for lectures, on and off; there, Q switches the questions",
     stage: "Stage mode",
     picture: "Save the picture",
+    copy: "Copy",
+    copied: "Copied",
+    copyRefused: "Copying is not allowed here",
     right: "Right: {value}.",
     wrong: "You wrote {given}; it is {value}.",
     wrongPart: "{given} is the new contribution alone; added to what was there it is {value}.",
@@ -293,8 +296,6 @@ export const TEXTS = {
     pairMissingValue: "nothing",
 
     inputs: "Inputs",
-    tracing: "Tracing again …",
-    gridValue: "{name} = {value}",
     // pictures that nothing moves in, drawings of a graph, and the overview of one too large for a
     // picture: Python alone says these
     stillStart: "Nothing has been computed yet; {n} steps follow.",
@@ -529,6 +530,9 @@ export const TEXTS = {
     keyStage: "打开或关闭讲台模式；其中按 Q 开关提问",
     stage: "讲台模式",
     picture: "保存图片",
+    copy: "复制",
+    copied: "已复制",
+    copyRefused: "此处不允许复制",
     right: "正确：{value}。",
     wrong: "你写的是 {given}，正确的是 {value}。",
     wrongPart: "{given} 只是新来的贡献；与原有的相加后是 {value}。",
@@ -595,7 +599,6 @@ export const TEXTS = {
     pairMissingValue: "无",
 
     inputs: "输入",
-    tracing: "正在重新求值 ……",
     stillStart: "尚未计算任何值；接下来有 {n} 步。",
     stillStartOne: "尚未计算任何值；接下来有 1 步。",
     drawLeaf: "叶节点",

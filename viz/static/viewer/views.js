@@ -5,6 +5,7 @@
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
+import { buffersView } from "./views/buffers.js";
 import { cutView } from "./views/cut.js";
 import { jacobianView } from "./views/jacobian.js";
 import { memoryView } from "./views/memory.js";
@@ -21,6 +22,7 @@ export const VIEWS = [
   jacobianView,
   cutView,
   memoryView,
+  buffersView,
   arraysView,
 ];
 

@@ -6,8 +6,6 @@ import { h, s } from "../dom.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
 
-export const hasBuffers = (trace) => trace.nodes.some((node) => node.memory);
-
 const ACROSS = 1000,
   PLOT_TOP = 64,
   PLOT_GAP = 10;
@@ -45,7 +43,7 @@ export function lives(trace) {
 }
 
 // Long: a closure, whose functions share these elements and the state.
-export function buffersPicture({ trace, t, move }) {
+function buffersPicture({ trace, t, move }) {
   const n = trace.steps.length,
     all = lives(trace),
     placed = all.filter((one) => one.at !== undefined);
@@ -202,3 +200,10 @@ export function buffersPicture({ trace, t, move }) {
     },
   };
 }
+
+// In the memory lens's place: a Program keeps nothing for a reverse pass, and has buffers.
+export const buffersView = {
+  name: "memory",
+  ready: (trace) => trace.nodes.some((node) => node.memory),
+  make: buffersPicture,
+};

@@ -5,7 +5,6 @@ import { h, s } from "../dom.js";
 import { keeps } from "../fold.js";
 import { nodeName } from "../formulas.js";
 import { bytesText, counted } from "../numbers.js";
-import { buffersPicture, hasBuffers } from "./buffers.js";
 
 const MOST_LANES = 24; // lanes on view, the largest first
 
@@ -86,10 +85,10 @@ export function heldOver(lanes, n) {
 
 export const memoryView = {
   name: "memory",
-  ready: (trace) => hasBuffers(trace) || (keeps(trace) && !trace.passes?.length),
+  ready: (trace) =>
+    keeps(trace) && !trace.passes?.length && !trace.nodes.some((node) => node.memory),
   // Long: a closure, whose functions share these elements and the state.
   make(host) {
-    if (hasBuffers(host.trace)) return buffersPicture(host);
     const { trace, t, move } = host;
     const n = trace.steps.length,
       lanes = lifetimes(trace),
