@@ -5,6 +5,7 @@ The public functions of the package::
 
     viz.show(f, 2.0, 5.0)            the stepper, in a notebook: trace a function and step through
                                      what happened
+    viz.show(loss)                   the reverse pass through the graph that exists behind a tensor
     viz.show(program, *inputs)       the same for a recorded Program, with its buffers;
                                      viz.show(node, feeds) for a static graph
     viz.to_html(trace)               the stepper as one self-contained HTML page

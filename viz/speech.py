@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.viz.numbers import short
-from minigrad.viz.reading import plain, symbol_runs
+from minigrad.viz.reading import plain, rule_of, runs, symbol_runs
 from minigrad.viz.texts import Words, words
 
 from minigrad.trace import Divergence
@@ -49,6 +49,14 @@ def _decision(found: Mapping[str, Any], t: Words) -> str:
     return t(f"decides{kind}", answer=t("yes" if found["answer"] else "no"), **parts)
 
 
+def _reckoned(step: Mapping[str, Any], result: str) -> str:
+    """A step's rule and its result, v̄4 · cos x2 = −0.2837; the result alone where it has no
+    rule.
+    """
+    rule = plain(runs(rule_of(step)))
+    return f"{rule} = {result}" if rule and rule != result else result
+
+
 def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
     phase, said = step.get("phase"), str(step.get("say") or "")
     written, part = (
@@ -59,10 +67,9 @@ def _phrase(step: Mapping[str, Any], t: Words, names: Mapping[str, str]) -> str:
     if phase == "seed":
         return t("say_seed_d" if written[1] == "d" else "say_seed_g", node=node, value=value)
     if phase in ("adjoint", "accumulate"):
-        return t(
-            f"say_{phase}", node=node, value=value, part=short(part["product"]) if part else value
-        )
-    return t(f"say_{phase}", node=node, value=value) if phase in TOLD else said
+        sent = short(part["product"]) if part else value
+        return t(f"say_{phase}", node=node, value=value, part=_reckoned(step, sent))
+    return t(f"say_{phase}", node=node, value=_reckoned(step, value)) if phase in TOLD else said
 
 
 def pass_text(trace: Mapping[str, Any], t: Words, index: int | None) -> str:

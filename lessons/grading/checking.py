@@ -133,6 +133,7 @@ def feedback_of(
     if judgement.misconception:
         feedback.lines.append(Line("note", judgement.misconception["say"]))
     feedback.trace, feedback.step = judgement.trace, judgement.step
+    feedback.reference = judgement.reference
     how = exercise.checked or "No answers are kept here."
     feedback.checked = f"{_extent(exercise, judgement.full, count)} {how} {_hand_in(exercise)}"
     return feedback

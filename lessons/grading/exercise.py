@@ -241,7 +241,8 @@ class Misconception:
 class Where:
     """Where an answer first goes wrong. node: its name; say: a sentence; trace, step: the student's
     own Trace, and the step to show;
-    wrong: the ids of all wrong nodes in that Trace.
+    wrong: the ids of all wrong nodes in that Trace; reference: the right Trace, to be shown with it
+    as one graph.
     """
 
     node: str
@@ -249,6 +250,7 @@ class Where:
     trace: dict[str, Any] | None = None
     step: int = 0
     wrong: tuple[str, ...] = ()
+    reference: dict[str, Any] | None = None
 
 
 def once_for_each_case(compute: Callable[[Case], T]) -> Callable[[Case], T]:

@@ -459,25 +459,25 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
             f" It is used {len(users)} times{'' if one else ','} by {by}, {whose}: its"
             " contributions are added."
         )
-    trace, step, twin = with_adjoints(graph, got, right, at_fault)
-    return Where(
-        at_fault, say[:1].upper() + say[1:], trace, step, tuple(twin[n] for n in wrong if n in twin)
-    )
+    reference, twin = trace_of(graph)
+    trace, step = with_adjoints(reference, twin, got, right, at_fault)
+    say = say[:1].upper() + say[1:]
+    if trace is None:
+        return Where(at_fault, say)
+    marked = tuple(twin[n] for n in wrong if n in twin)
+    return Where(at_fault, say, trace, step, marked, reference)
 
 
 def with_adjoints(
-    graph: Graph, got: Mapping[str, Any], right: Values, node: str
-) -> tuple[Trace | None, int, dict[str, str]]:
-    """The engine's Trace with a student's adjoints in it, the step at which `node` is complete, and
-    the nodes' names in the Trace.
+    reference: Trace, twin: Mapping[str, str], got: Mapping[str, Any], right: Values, node: str
+) -> tuple[Trace | None, int]:
+    """The engine's Trace with a student's adjoints in it, and the step at which `node` is
+    complete. None where it cannot be drawn.
 
-    None where it cannot be drawn.
+    reference, twin: what `trace_of` gives.
     """
-    if not all(isinstance(v, float | int | np.ndarray) for v in got.values()):
-        return None, 0, {}
-    reference, twin = trace_of(graph)
-    if not twin:
-        return None, 0, {}
+    if not twin or not all(isinstance(v, float | int | np.ndarray) for v in got.values()):
+        return None, 0
     name_of = {there: here for here, there in twin.items()}
     last = {w[0]: i for i, s in enumerate(reference["steps"]) for w in s["writes"] if w[1] == "g"}
     steps, at = [], 0
@@ -512,7 +512,7 @@ def with_adjoints(
         if here == node:
             at = i + 1
         steps.append(step)
-    return {**reference, "title": f"{reference['title']} · by your code", "steps": steps}, at, twin
+    return {**reference, "title": f"{reference['title']} · by your code", "steps": steps}, at
 
 
 def _about(graph: Graph, name: str) -> str:

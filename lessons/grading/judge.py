@@ -324,6 +324,7 @@ class Judgement:
     where: dict[str, Any] | None = None
     smallest: dict[str, Any] | None = None
     trace: dict[str, Any] | None = None
+    reference: dict[str, Any] | None = None
     step: int = 0
     slowest_s: float = 0.0
     hints: list[str] = field(default_factory=list)
@@ -585,7 +586,7 @@ def _place(exercise: Exercise, case: Case, back: Returned, item: Item, result: J
         found = None
     if found is not None:
         result.where = {"node": found.node, "say": found.say, "wrong": list(found.wrong)}
-        result.trace, result.step = found.trace, found.step
+        result.trace, result.step, result.reference = found.trace, found.step, found.reference
 
 
 def smallest_case(

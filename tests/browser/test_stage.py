@@ -192,6 +192,8 @@ def test_in_a_frame_of_a_notebook_the_present_step_is_copied_and_saved(visit, tr
     """The frame is sandboxed: what it may do must be said, or the buttons would do nothing."""
     page, path = visit.page, tmp_path / "output.html"
     path.write_text(f"<!DOCTYPE html><body>{viz.iframe(trace, 4)._repr_html_()}", encoding="utf-8")
+    # a browser with a window allows writing after a click
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(path.as_uri())
     viewer = page.frame_locator("iframe.minigrad-frame").locator(".mg-root")
     viewer.get_by_label("View", exact=True).click()
@@ -200,7 +202,6 @@ def test_in_a_frame_of_a_notebook_the_present_step_is_copied_and_saved(visit, tr
     assert download.value.suggested_filename == "step-4.svg"
     viewer.get_by_role("button", name="Copy").click()
     viewer.get_by_role("button", name="Copied").wait_for()
-    page.context.grant_permissions(["clipboard-read"])
     kinds = page.evaluate(
         "navigator.clipboard.read().then(([item]) => item.getType('image/png')).then(b => b.size)"
     )

@@ -2,6 +2,8 @@
 from a file.
 """
 
+import re
+
 import pytest
 from minigrad.viz import training
 
@@ -74,6 +76,7 @@ def test_the_page_is_accessible_and_shows_every_view(view, visit, axe, history, 
         "accuracy",
         "decision surface",
         "network",
+        "sizes by layer (root mean square)",
         "weights and gradients",
     ]
     axe(visit.page, "html")
@@ -102,10 +105,9 @@ def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     root.get_by_label("Play through the epochs").press("Space")
     said.get_by_text("epoch 50").wait_for(timeout=10_000)
     assert surface() == last
-    line = root.locator(".mt-now").first
-    assert abs(float(line.get_attribute("x1")) - 408) < 1, (
-        "the curve's mark stands at the scrubber's epoch"
-    )
+    at = float(root.locator(".mt-now").first.get_attribute("x1"))
+    end = re.findall(r"[ML]([\d.]+)", root.locator(".mt-curve").first.get_attribute("d"))[-1]
+    assert abs(at - float(end)) < 1, "the mark stands where the curve is at the scrubber's epoch"
 
 
 def test_the_network_shows_the_numbers_that_were_recorded(view, history):
@@ -207,3 +209,73 @@ def test_in_a_notebook_the_curves_grow_while_the_cell_runs_and_the_frame_shows_w
         "keys in the view are no commands to the notebook"
     )
     visit.assert_clean()
+
+
+def test_sizes_by_layer_stand_on_one_logarithmic_axis(view, history):
+    root = view(history)
+    picture = root.locator("svg[aria-label^='Root mean squares']")
+    rows = history.snapshots[-1]["sizes"]
+    marks = [m for m in picture.locator(".mt-mark").all()]
+    assert len(marks) == sum(len(row) - 1 for row in rows)
+    first = lambda kind: [
+        float(re.match(r"M([\d.]+)", m.get_attribute("d"))[1])
+        for m in picture.locator(f".mt-mark[data-kind={kind}]").all()
+    ]
+    wanted = [row["gradient"] for row in rows if "gradient" in row]
+    found = first("gradient")
+    assert sorted(range(len(wanted)), key=wanted.__getitem__) == sorted(
+        range(len(found)), key=found.__getitem__
+    )
+    texts = picture.locator("text").all_text_contents()
+    assert [row["layer"] for row in rows] == [t for t in texts if " " in t]
+
+
+def test_a_wide_network_is_shown_as_matrices_that_fit_a_phone(view, visit):
+    mg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 100), nn.Tanh(), nn.Linear(100, 100), nn.Linear(100, 2))
+    history = viz.History("wide")
+    history.snapshot(1, model, points=mg.randn(20, 2), labels=mg.zeros(20, dtype=mg.int64))
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    root = view(history)
+    picture = root.locator("svg[aria-label^='The network']")
+    assert root.locator(".mt-neuron").count() == 0
+    assert picture.locator("image").count() == 9  # of three layers: what comes in, weights, out
+    assert "layer 2: 100 × 100" in picture.get_attribute("aria-label")
+    across, down = 100, 100
+    image = picture.locator("image").nth(4)
+    box = image.bounding_box()
+    assert box["width"] / across >= 1.5 and box["height"] / down >= 1.5, "pixels for each weight"
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):
+    def loss(w, b):
+        return w * w + 10 * b * b
+
+    runs = {}
+    for name, rate in (("slow", 0.02), ("fast", 0.08)):
+        run = runs[name] = viz.History()
+        run.landscape(loss, w=(-2, 2), b=(-1, 1))
+        w, b = -1.5, 0.8
+        for epoch in range(20):
+            run.log(epoch, loss=loss(w, b))
+            run.place(epoch, w, b)
+            w, b = w - rate * 2 * w, b - rate * 20 * b
+    root = view(viz.History.together(runs, "two rates"))
+    legend = root.locator(".mt-panel").first.locator(".mt-legend li").all_inner_texts()
+    assert [one.split(":")[0] for one in legend] == ["slow", "fast"]
+    picture = root.locator("svg[aria-label^='The loss over w and b']")
+    ways = picture.locator(".mt-curve:not(.mt-way-ground)")
+    assert ways.count() == 2 and ways.first.get_attribute("d").count("L") == 19
+    start = [w.get_attribute("d").split("L")[0] for w in ways.all()]
+    assert start[0] == start[1]
+    ends = [
+        (float(c.get_attribute("cx")), float(c.get_attribute("cy")))
+        for c in picture.locator("circle").all()
+    ]
+    middle = picture.locator("image").evaluate(
+        "e => [e.x.baseVal.value + e.width.baseVal.value / 2,"
+        " e.y.baseVal.value + e.height.baseVal.value / 2]"
+    )
+    far = [abs(x - middle[0]) for x, _ in ends]
+    assert far[1] < 0.2 * far[0], "the fast one has come nearer to the least value"

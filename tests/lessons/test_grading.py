@@ -412,6 +412,7 @@ def test_a_wrong_sweep_is_found_placed_and_named(wrong):
     right = state_at(reference, len(reference["steps"])).cells
     where = first_divergence(reference, trace).node
     assert shown.get((where, "g")) != pytest.approx(right[where, "g"])
+    assert "minigrad.pair/1" in feedback._repr_html_(), "beside the right Trace, as one graph"
 
 
 def test_the_smallest_failing_graph_of_an_overwriting_sweep_is_x_plus_x():

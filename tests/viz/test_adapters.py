@@ -402,3 +402,75 @@ def test_a_seed_and_a_long_chain():
         y = y * 1.0
     with pytest.raises(ValueError, match="more than 2,000 operations"):
         viz.from_torch(y, {"x": x})
+
+
+# ------------------------------------------------------------------------------ rules of the steps
+
+
+def test_a_rule_is_said_where_it_gives_what_the_engine_has_sent():
+    sent = {}
+    for name, product in (("right", math.cos(5.0)), ("wrong", math.sin(5.0))):
+        writer = Writer()
+        y = writer.op("sin", [writer.input("x", 5.0)], math.sin(5.0))
+        writer.seed(y, 1.0)
+        writer.send(y, 0, product)
+        sent[name] = writer.document()["steps"][-1]["say"]
+    assert "sends v̄1 · cos x = 0.2837 back to x" in sent["right"]
+    assert "sends −0.9589 back to x" in sent["wrong"]
+
+
+def test_pytorch_s_steps_say_their_rules():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    f = lambda x, w: torch.tanh(x @ w).sum()
+    trace = viz.show(f, torch.ones(3, 2), torch.full((2, 2), 0.3)).trace
+    said = " ".join(step["say"] for step in trace["steps"])
+    assert "v̄1 @ w^T" in said and "x^T @ v̄1" in said and "v̄2 · (1 − v2^2)" in said
+
+
+# ------------------------------------------------------------------- a graph that minigrad recorded
+
+
+def test_a_tensor_is_shown_by_the_graph_that_exists():
+    x = mg.tensor(2.0, requires_grad=True, dtype=mg.float64)
+    w = mg.tensor(5.0, requires_grad=True, dtype=mg.float64)
+    loss = mg.log(x) + x * w - mg.sin(w)
+    trace = validate(viz.show(loss).trace)
+    check_laws(trace)
+    table = last(trace)
+    assert trace["title"] == "loss" and trace["inputs"] == ["x", "w"]
+    gx, gw = mg.autograd.grad(loss, [x, w], retain_graph=True)
+    assert (table["x", "g"], table["w", "g"]) == (gx.item(), gw.item())
+    assert table[trace["outputs"][0], "v"] == loss.item()
+    assert ("v1", "v") not in table  # the sum needs no values: the engine has kept none
+    assert x.grad is None and w.grad is None
+    assert (
+        last(viz.show(loss, names={"rate": w}, cotangent=2.0).trace)["rate", "g"] == 2 * gw.item()
+    )
+    loss.backward()
+    with pytest.raises(mg.errors.GraphFreedError, match="freed its saved values"):
+        viz.show(loss)
+
+
+def test_a_model_s_loss_shows_its_parameters_and_constants():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 3), mg.nn.Tanh())
+    loss = (model(mg.ones(4, 2)) * mg.full((3,), 2.0)).sum()
+    trace = viz.show(loss).trace
+    check_laws(trace)
+    kinds = {node["id"]: node["kind"] for node in trace["nodes"]}
+    assert kinds["model.0.weight"] == "param" and "const" in kinds.values()
+    wanted = mg.autograd.grad(loss, [model[0].bias])[0].tolist()
+    assert last(trace)["model.0.bias", "g"]["sample"] == pytest.approx(wanted)
+
+
+def test_a_tensor_without_a_graph_or_of_many_numbers_is_refused():
+    x = mg.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match="no history to show"):
+        viz.show(mg.ones(3).sum())
+    with pytest.raises(mg.errors.NonScalarError, match=r"has the shape \(3,\)"):
+        viz.show(x * 2)
+    with pytest.raises(TypeError, match="reverse mode"):
+        viz.show(x.sum(), mode="forward")
+    with pytest.raises(TypeError, match="tangents= is for a function"):
+        viz.show(x.sum(), tangents=1.0)
+    with pytest.raises(TypeError, match="takes no arguments"):
+        viz.show(x.sum(), 1.0)

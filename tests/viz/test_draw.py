@@ -64,7 +64,7 @@ def test_the_documents_example():
     assert by_head["x"] == ["(3, 3) float32"]
     assert by_head["exp"] == ["(3, 3) float32", "saves result: (3, 3) float32"]
     assert by_head["pow(n=2)"] == ["(3, 3) float32", "saves input x (y): (3, 3) float32"]
-    assert by_head["z = sum(axes=(0, 1))"] == ["26.57   () float32"]  # nine times (1 - e)²
+    assert by_head["z = sum(axes=(0, 1))"] == ["26.57, () float32"]  # nine times (1 - e)²
 
 
 def test_given_names_go_before_the_callers_variables():

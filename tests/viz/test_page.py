@@ -172,9 +172,8 @@ def test_the_cell_output_begins_with_the_table_and_holds_the_whole_page():
     )
     assert bundle["text/html"].index("<table>") < bundle["text/html"].index("<iframe")
     ((attributes, _),) = Elements(bundle["text/html"]).all("iframe")
-    assert attributes["sandbox"] == "allow-scripts" and attributes["srcdoc"].startswith(
-        "<!DOCTYPE html>"
-    )
+    assert attributes["sandbox"] == "allow-scripts allow-downloads"  # no cookies, no requests
+    assert attributes["srcdoc"].startswith("<!DOCTYPE html>")
     assert (
         '"step":12' in attributes["srcdoc"]
         and html.escape(attributes["srcdoc"], quote=True) in bundle["text/html"]

@@ -147,7 +147,7 @@ def test_models_that_are_no_chain_are_not_drawn_neuron_by_neuron():
     assert "network" in history.snapshot(
         1, Skip(), example=np.ones((1, 2))
     )  # the layers that it calls are a chain
-    wide = history.snapshot(2, small((2, 200, 2)), example=np.ones((1, 2)))
+    wide = history.snapshot(2, small((2, 500, 2)), example=np.ones((1, 2)))
     assert "network" not in wide
     pool = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
     assert "network" not in history.snapshot(3, pool, example=np.ones((1, 1, 4, 4)))
@@ -626,3 +626,50 @@ def test_every_word_of_the_training_view_stands_in_the_table_in_both_languages()
     assert "transition" not in looks and "animation" not in looks, (
         "nothing glides, so reduced motion asks for nothing"
     )
+
+
+def test_sizes_are_root_mean_squares_by_layer(trained):
+    model, history, x, *_ = trained
+    rows = history.snapshots[-1]["sizes"]
+    assert [row["layer"] for row in rows] == [
+        *("0 Linear", "1 Tanh", "2 Linear", "3 Tanh", "4 Linear"),
+    ]
+    own = np.concatenate([p.detach().numpy().reshape(-1) for p in model[0].parameters()])
+    assert rows[0]["weights"] == pytest.approx(np.sqrt(np.mean(own**2)), rel=1e-3)
+    slopes = np.concatenate([p.grad.numpy().reshape(-1) for p in model[0].parameters()])
+    assert rows[0]["gradient"] == pytest.approx(np.sqrt(np.mean(slopes**2)), rel=1e-3)
+    with mg.no_grad():
+        out = model[:2](x).numpy()
+    assert rows[1] == {
+        "layer": "1 Tanh",
+        "activation": pytest.approx(np.sqrt(np.mean(out**2)), rel=1e-3),
+    }
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [lambda w, b: (w - 1) ** 2 + b * b, lambda w, b: float((w - 1) ** 2 + b * b)],
+    ids=["of arrays", "of numbers"],
+)
+def test_a_landscape_is_least_where_the_loss_is(loss, tmp_path):
+    history = viz.History()
+    history.landscape(loss, w=(-2, 2), b=(-1, 1))
+    ground = history.ground
+    cells = np.frombuffer(base64.b64decode(ground["cells"]), np.uint8).reshape(64, 64)
+    row, column = np.unravel_index(cells.argmin(), cells.shape)
+    assert abs(-2 + (column + 0.5) * 4 / 64 - 1) < 0.1 and abs(1 - (row + 0.5) * 2 / 64) < 0.1
+    assert cells.min() == 0 and cells.max() == 255 and ground["high"] == pytest.approx(10, rel=0.1)
+    history.place(0, mg.tensor(1.0), 0.5)
+    history.place(1, 0.5, math.nan)
+    history.log(0, loss=1.0)
+    history.save(tmp_path / "run.json")
+    assert viz.History.load(tmp_path / "run.json").to_dict() == history.to_dict()
+    both = viz.History.together({"a": history, "b": history})
+    assert list(both.paths) == ["a", "b"] and both.ground == ground
+    assert list(both.measures) == ["a: loss", "b: loss"]
+    with pytest.raises(ValueError, match="epochs must not go back"):
+        history.place(0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="two parameters"):
+        history.landscape(loss, w=(1, 1), b=(0, 1))
+    with pytest.raises(ValueError, match="finite nowhere"):
+        history.landscape(lambda w, b: w * math.nan, w=(0, 1), b=(0, 1))

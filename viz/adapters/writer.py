@@ -17,15 +17,18 @@ the same as for minigrad's own Traces (``minigrad.watch.sentences``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+import minigrad as mg
+from minigrad.core.primitive import registry
 from minigrad.trace.schema import SCHEMA, validate
 from minigrad.trace.text import number
 from minigrad.watch import notation, sentences
+from minigrad.watch.derivatives import Array, Made, Rules
 from minigrad.watch.values import value as document_value
 
 SIGNS = {"add": "+", "+": "+", "sub": "−", "-": "−", "−": "−", "mul": "·", "*": "·", "·": "·",
@@ -55,6 +58,8 @@ class Writer:
         self.adjoints: dict[str, Any] = {}
         self.seeds: dict[str, dict[str, Any]] = {}
         self._slots: dict[str, list[dict[str, Any]]] = {}
+        self._rules = Rules()
+        self._foreign: dict[str, Any] = {}  # operations of another engine
 
     # -------------------------------------------------------------------------------------- forward
 
@@ -102,9 +107,13 @@ class Writer:
 
     def op(self, operation: str, operands: Sequence[str], value: Any = None, *,
         name: str | None = None, shape: Sequence[int] | None = None,
-           dtype: str | None = None) -> str:  # fmt: skip
+           dtype: str | None = None, params: Mapping[str, Any] | None = None) -> str:  # fmt: skip
         """An operation on nodes, with its value (None: the engine did not keep it, only its
         shape and dtype may be known).
+
+        params: of an operation that minigrad itself has done, its parameters: then the steps say
+        its rule. Of another engine's they say the rule of minigrad's operation of that name where
+        it gives what the engine has sent.
         """
         if isinstance(operands, str):
             raise ValueError(
@@ -120,6 +129,7 @@ class Writer:
         if name:
             node["name"] = name
         self._slots[label] = []
+        self._note(label, operation, operands, params)
         for slot, operand in enumerate(operands):
             edge = {
                 "id": f"e{len(self.edges) + 1}",
@@ -234,8 +244,9 @@ class Writer:
         contrib |= {"before": _json(before)} if before is not None else {}
         contrib |= {"local": _json(local)} if local is not None else {}
         summed = _size(product) < _size(upstream) and self._elementwise(node)
+        rule = self._rule(node, slot, upstream, product)
         formula, say = sentences.pulled(
-            [(node, upstream)], target, local, product, before, after, summed
+            [(node, upstream)], target, local, product, before, after, summed, rule
         )
         if not (
             np.shape(after) == np.shape(total) and np.allclose(after, total, equal_nan=True)
@@ -318,6 +329,45 @@ class Writer:
         if self.source:
             document["source"] = {"code": self.source}
         return validate(document)
+
+    def _note(self, label: str, operation: str, operands: Sequence[str], params: Any) -> None:
+        """Remembers how a value was made, where minigrad has an operation of that name."""
+        primitive = registry.get(operation)
+        if primitive is None or primitive.variadic or len(primitive.inputs) != len(operands):
+            return
+        known = {node["id"]: node for node in self.nodes}
+        shaped = [known[operand] for operand in operands]
+        try:
+            likes = tuple(Array(tuple(one["shape"]), np.dtype(one["dtype"])) for one in shaped)
+        except TypeError:  # of an operand no dtype is known, or one that NumPy does not have
+            return
+        names = tuple(notation.symbol(operand) for operand in operands)
+        self._rules.note(label, Made(primitive, likes, names, dict(params or {})))
+        if params is None:
+            self._foreign[label] = primitive
+
+    def _rule(self, node: str, slot: int, upstream: Any, product: Any) -> Any:
+        """The rule of a step as a formula. None where there is none, or where it does not give
+        what another engine has sent.
+        """
+        primitive = self._foreign.get(node)
+        if primitive is not None and not self._gives(primitive, node, slot, upstream, product):
+            return None
+        return self._rules.pulled(node, slot)
+
+    def _gives(self, primitive: Any, node: str, slot: int, upstream: Any, product: Any) -> bool:
+        values = [self.values.get(edge["src"]) for edge in self._slots[node]]
+        if any(v is None or np.asarray(v).dtype.kind != "f" for v in values):
+            return False
+        inputs = [mg.tensor(np.asarray(v), dtype=mg.float64, requires_grad=True) for v in values]
+        try:
+            sent = mg.autograd.grad(primitive(*inputs), inputs[slot], mg.tensor(upstream))[0]
+            found = sent.detach().numpy()
+        except Exception:  # the operation of that name takes other operands: no rule is said
+            return False
+        return found.shape == np.shape(product) and bool(
+            np.allclose(found, product, rtol=1e-4, atol=1e-7, equal_nan=True)
+        )
 
     def _node(
         self,

@@ -5,8 +5,11 @@
     history.snapshot(epoch, model, points=x, labels=y, example=x[:1])    weights, gradients,
                                                                          decision surface,
                                                                          activations
+    history.landscape(loss, w=(-2, 2), b=(-1, 3))                        a loss of two parameters
+    history.place(epoch, w, b)                                           where the run is on it
     history.save("run.json")                                             or .npz
     history = History.load("run.json")
+    History.together({"SGD": one, "Adam": other})                        several runs, compared
 
 Parameters themselves are *not* kept, except those of a network small enough to be drawn neuron by
 neuron. Weights and gradients are counted into histograms, and the decision surface is a grid of the
@@ -19,7 +22,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +36,13 @@ from minigrad.nn import Module
 SCHEMA = "minigrad.history/1"
 BINS = 24
 GRID = 48
+SIZE = 64
+"""Cells of a landscape on a side."""
 MOST_POINTS = 400
 """Points of the data that are drawn on the decision surface."""
-MOST_NEURONS = 130
-"""A network with more is not drawn neuron by neuron."""
+MOST_NEURONS = 420
+MOST_WEIGHTS = 25_000
+"""The layers of a network with more are not kept: each weight takes a byte in every snapshot."""
 MOST_CLASSES = 4
 LEVELS = 64
 
@@ -46,7 +52,8 @@ class History:
 
     title: shown above the pictures; measures: {name: ([epoch, ...], [value, ...])}; snapshots: one
     dict for each, by rising epoch;
-    points: the data under the decision surface.
+    points: the data under the decision surface; ground: a loss over two parameters; paths: of each
+    run by name, its epochs and its places there.
     """
 
     def __init__(self, title: str = "") -> None:
@@ -55,6 +62,22 @@ class History:
         self.snapshots: list[dict[str, Any]] = []
         self.points: dict[str, Any] | None = None
         self._bounds: tuple[float, float, float, float] | None = None
+        self.ground: dict[str, Any] | None = None
+        self.paths: dict[str, dict[str, list[Any]]] = {}
+
+    @classmethod
+    def together(cls, runs: Mapping[str, History], title: str = "") -> History:
+        """The measures and the paths of several runs by name, to compare them; the landscape is
+        that of the first run that has one. Snapshots stay with their run.
+        """
+        whole = cls(title)
+        for run, history in runs.items():
+            for name, (epochs, values) in history.measures.items():
+                whole.measures[f"{run}: {name}"] = list(epochs), list(values)
+            for name, path in history.paths.items():
+                whole.paths[f"{run} {name}".strip()] = path
+            whole.ground = whole.ground or history.ground
+        return whole
 
     # ------------------------------------------------------------------------------------ recording
 
@@ -99,7 +122,7 @@ class History:
             labels: (n,) classes of the points, or (n, classes) one-hot.
             example: (k, inputs) inputs whose activations are kept; default: the first point.
             network: keep the weights of the layers too, if the model is a chain of Linear layers
-            with up to 130 neurons.
+            with up to 420 neurons and 25,000 weights.
 
         Returns:
             The snapshot, which is also appended.
@@ -125,6 +148,9 @@ class History:
                 if points is not None:
                     found["surface"] = self._surface(model, points, labels)
                     example = _array(points)[:1] if example is None else example
+                seen = example if network else None
+                seen = seen if points is None else _array(points)[:MOST_POINTS]
+                found["sizes"] = _sizes(model, seen)
                 if network and example is not None:
                     chain = _chain(model, _array(example))
                     if chain is not None:
@@ -134,6 +160,60 @@ class History:
                 module.training = training[id(module)]
         self.snapshots.append(found)
         return found
+
+    def landscape(self, loss: Callable[[Any, Any], Any], **ranges: tuple[float, float]) -> None:
+        """Note a loss over two of its parameters, as the ground of the paths.
+
+        Args:
+            loss: a function of two numbers. It is called once with two tensors of shape (4096,),
+            and, if that gives no tensor of that shape, 4,096 times with single numbers.
+            ranges: the two parameters by name, in the order of the arguments, each (low, high).
+
+        Raises:
+            ValueError: not two ranges, a range that is none, or a loss without a finite value.
+        """
+        spans = [tuple(map(float, span)) for span in ranges.values()]
+        if len(spans) != 2 or not all(len(s) == 2 and -1e300 < s[0] < s[1] < 1e300 for s in spans):
+            raise ValueError(
+                "History.landscape: give the ranges of two parameters, such as w=(-2, 2), b=(0, 1);"
+                f" got {ranges}"
+            )
+        (x0, x1), (y0, y1) = spans
+        half_x, half_y = (x1 - x0) / SIZE / 2, (y1 - y0) / SIZE / 2
+        across = np.linspace(x0 + half_x, x1 - half_x, SIZE)  # centres of cells, the highest first
+        up = np.linspace(y1 - half_y, y0 + half_y, SIZE)
+        heights = _heights(loss, np.tile(across, SIZE), np.repeat(up, SIZE))
+        finite = heights[np.isfinite(heights)]
+        if not finite.size:
+            raise ValueError("History.landscape: the loss is finite nowhere in these ranges")
+        low, high = float(finite.min()), float(finite.max())
+        # a valley is flat beside its slopes: equal steps of the logarithm show it
+        grown = np.log1p(
+            (np.nan_to_num(heights, nan=high, posinf=high) - low) / (high - low or 1) * 1e3
+        )
+        cells = np.rint(grown / np.log1p(1e3) * 255).clip(0, 255).astype(np.uint8)
+        self.ground = {
+            "names": list(ranges),
+            "bounds": [x0, x1, y0, y1],
+            "size": SIZE,
+            "low": _round(low, 5),
+            "high": _round(high, 5),
+            "cells": base64.b64encode(cells.tobytes()).decode(),
+        }
+
+    def place(self, epoch: float, x: Any, y: Any, run: str = "") -> None:
+        """Note where a run is in the landscape. Raises ValueError for what is no single number, or
+        if the epoch goes back.
+        """
+        path = self.paths.setdefault(run, {"epochs": [], "points": []})
+        if path["epochs"] and epoch < path["epochs"][-1]:
+            raise ValueError(
+                f"History.place: epoch {epoch:g} comes after epoch {path['epochs'][-1]:g}; epochs"
+                " must not go back"
+            )
+        point = [_round(_number(name, v), 6) for name, v in (("x", x), ("y", y))]
+        path["epochs"].append(float(epoch))
+        path["points"].append(point)
 
     def _surface(self, model: Module, points: Any, labels: Any) -> dict[str, Any]:
         """Class and probability over a grid, one byte a cell: class · 64 + level; the highest
@@ -208,6 +288,8 @@ class History:
             "measures": measures,
             "snapshots": snapshots,
             "points": self.points,
+            **({"landscape": self.ground} if self.ground else {}),
+            **({"paths": self.paths} if self.paths else {}),
         }
 
     @classmethod
@@ -222,6 +304,7 @@ class History:
                 [float(v) for v in curve["values"]],
             )
         history.snapshots, history.points = list(document["snapshots"]), document["points"]
+        history.ground, history.paths = document.get("landscape"), document.get("paths", {})
         if history.points:
             history._bounds = tuple(history.points["bounds"])
         return history
@@ -319,6 +402,63 @@ def packed(matrix: Any) -> dict[str, Any]:
     }
 
 
+def _heights(loss: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """The loss at each pair: at all of them at once where it computes element by element."""
+    with no_grad():
+        try:
+            found = _array(loss(as_tensor(x), as_tensor(y)))
+        except Exception:  # it takes single numbers only: whatever it raised, it raises again below
+            found = None
+        if found is None or found.shape != x.shape:
+            pairs = zip(x.tolist(), y.tolist(), strict=True)
+            found = [_number("loss", loss(as_tensor(a), as_tensor(b))) for a, b in pairs]
+    return np.asarray(found, dtype=np.float64)
+
+
+def _sizes(model: Module, inputs: Any) -> list[dict[str, Any]]:
+    """The root mean square of each layer's parameters, of their gradients and of its outputs, the
+    last for the inputs given. Layers are the modules without modules inside, in their order.
+    """
+    seen: dict[str, Any] = {}
+    layers = {name: m for name, m in model.named_modules() if not list(m.children())}
+
+    def watch(name: str) -> Any:
+        def note(module: Module, args: Any, out: Any) -> None:
+            if isinstance(out, Tensor) and out.array.dtype.kind == "f":
+                seen[name] = _rms([out.numpy()])
+
+        return note
+
+    handles = [m.register_forward_hook(watch(name)) for name, m in layers.items()]
+    try:
+        if inputs is not None:
+            model(as_tensor(_array(inputs).astype(_dtype(model))))
+    finally:
+        for handle in handles:
+            handle.remove()
+    rows = []
+    for name, module in layers.items():
+        own = list(module.parameters())
+        gradients = [p.grad.numpy() for p in own if p.grad is not None]
+        row: dict[str, Any] = {"layer": f"{name} {type(module).__name__}".strip()}
+        if own:
+            row["weights"] = _rms([p.detach().numpy() for p in own])
+        if gradients:
+            row["gradient"] = _rms(gradients)
+        if name in seen:
+            row["activation"] = seen[name]
+        if len(row) > 1:
+            rows.append(row)
+    return rows
+
+
+def _rms(arrays: Sequence[Any]) -> Any:
+    """The root mean square of all elements, without overflow in float32 and float16."""
+    count = sum(array.size for array in arrays)
+    total = sum(float(np.square(array.astype(np.float64)).sum()) for array in arrays)
+    return _round(math.sqrt(total / count), 4) if count else 0.0
+
+
 def _chain(model: Module, example: Any) -> dict[str, Any] | None:
     """The layers of a chain of Linear modules with their weights, and the example's values at
     every neuron; None if it is no such chain.
@@ -355,6 +495,8 @@ def _chain(model: Module, example: Any) -> dict[str, Any] | None:
         else:
             values[-1] = out.numpy()  # the value that leaves the layer is that after its activation
     if not weights or sum(v.shape[1] for v in values) > MOST_NEURONS:
+        return None
+    if sum(matrix.size for matrix in weights) > MOST_WEIGHTS:
         return None
     shown = 3
     return {

@@ -179,6 +179,7 @@ class _Check:
                 if ["g", parting.node] == [s["writes"][0][1], s["node"]]
             ]
             feedback.step = own[-1] + 1 if own else len(theirs["steps"])
+            feedback.reference = reference
             say = parting.say.partition(". ")[0].rstrip(".")
             where = (
                 f"step {feedback.step} of yours" if own else "the end: nothing was written there"

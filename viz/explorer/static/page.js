@@ -185,6 +185,10 @@ export function explore(place, { panels = [] } = {}) {
       ...kept,
       step: Math.min(kept.step, last),
       views: state.views,
+      inputs: {
+        has: (name) => shown.names.includes(name),
+        set: (name, value) => valueChanged(name, String(Number(value.toPrecision(3)))),
+      },
       onStep: (k) => {
         state.step = k;
         keepAddress();

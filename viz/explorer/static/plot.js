@@ -1,5 +1,6 @@
 // The function over one of its inputs, and its tangent at the point, which can be dragged.
 
+import { heightsOf, pathOf } from "../../static/viewer/curve.js";
 import { h, s } from "../../static/viewer/dom.js";
 import { short } from "../../static/viewer/numbers.js";
 import { differentiate, evaluateAt } from "./engine.js";
@@ -43,37 +44,6 @@ function sampled(compiled, values, name, [from, to], nodes) {
     }
   }
   return found;
-}
-
-// The heights between which most of the function lies; poles do not count.
-function heightsOf(points, value) {
-  const all = points
-    .map(([, y]) => y)
-    .filter(Number.isFinite)
-    .sort((a, b) => a - b);
-  const at = (share) => all[Math.round(share * (all.length - 1))] ?? value;
-  let low = Math.min(at(0.04), value),
-    high = Math.max(at(0.96), value);
-  const rim = (high - low) * 0.15 || Math.max(1, Math.abs(high) / 10);
-  low -= rim;
-  high += rim;
-  return [low, high];
-}
-
-// A path through the points: broken where there is no value, or where it jumps past the window.
-function pathOf(points, toX, toY, [low, high]) {
-  let text = "",
-    drawing = false,
-    before = NaN;
-  const tall = high - low;
-  for (const [x, y] of points) {
-    const shown = Number.isFinite(y) && y > low - 3 * tall && y < high + 3 * tall;
-    const jumps = drawing && Math.abs(y - before) > 2 * tall;
-    if (shown) text += `${drawing && !jumps ? "L" : "M"}${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`;
-    drawing = shown;
-    before = y;
-  }
-  return text;
 }
 
 // host: what the page offers. Returns a panel.

@@ -133,6 +133,7 @@ function mountGrid(el, grid, options) {
       step: 1,
       value: at[k],
       text: (i) => short(input.values[i]),
+      place: (value) => nearest(input.values, value),
       moved: (i) => {
         at[k] = i;
       },
@@ -141,6 +142,11 @@ function mountGrid(el, grid, options) {
     { ...options, onKeep },
   );
 }
+
+const nearest = (values, value) =>
+  values.reduce((best, v, i) => {
+    return Math.abs(v - value) < Math.abs(values[best] - value) ? i : best;
+  }, 0);
 
 function filled(grid, i) {
   const [number, ...held] = grid.points[i],
@@ -153,13 +159,18 @@ function filled(grid, i) {
   return copy;
 }
 
-// inputs: [{name, min, max, step, value, text(v), moved(v)}]; current(): the Trace at the sliders'
-// place.
+// inputs: [{name, min, max, step, value, text(v), place(input's value), moved(v)}]; current(): the
+// Trace at the sliders' place.
 // Long: a closure, whose functions share these elements and the state.
 export function withSliders(el, inputs, current, options) {
   const t = translator(options.lang),
     place = h("div");
   let viewer = null;
+  const sliders = new Map(); // name of an input -> sets it
+  const moving = {
+    has: (name) => sliders.has(name),
+    set: (name, value) => sliders.get(name)(value),
+  };
   const rows = inputs.map((input) => {
     const shown = h("output", { class: "mg-slid" }, input.text(input.value));
     const slider = h("input", {
@@ -173,6 +184,10 @@ export function withSliders(el, inputs, current, options) {
       "aria-valuetext": input.text(input.value),
     });
     slider.value = input.value;
+    sliders.set(input.name, (value) => {
+      slider.value = input.place(value);
+      slider.dispatchEvent(new Event("input"));
+    });
     const fill = () =>
       slider.style.setProperty(
         "--mg-at",
@@ -216,7 +231,7 @@ export function withSliders(el, inputs, current, options) {
     const tall = place.offsetHeight;
     place.style.minHeight = `${tall}px`;
     viewer?.destroy();
-    viewer = mountTrace(place, trace, { ...options, ...kept });
+    viewer = mountTrace(place, trace, { ...options, ...kept, inputs: moving });
     if (kept.kept) options.onKeep?.(viewer.state());
     place.style.minHeight = "";
   }

@@ -49,6 +49,7 @@ function render({ model, el }) {
           step: (max - min) / 200,
           value: inputs[name] ?? value,
           text: short,
+          place: (to) => to,
           moved: (to) => save("inputs", { ...model.get("inputs"), [name]: to }),
         })),
         null,

@@ -1,6 +1,7 @@
 // What happens in this step: formula, arithmetic, sentence.
 
 import { h, setText } from "./dom.js";
+import { drawCurve } from "./curve.js";
 import { arithmetic, equation } from "./formulas.js";
 import { namesOf, passText, sentence } from "./speech.js";
 
@@ -8,7 +9,7 @@ const SMALL = 560, // pixels: the width of a small screen, and the height reserv
   MOST_RESERVED = 130;
 
 // Long: a closure, whose functions share these elements and the state.
-export function drawPanel(trace, t, stateAt) {
+export function drawPanel(trace, t, stateAt, inputs) {
   const { steps } = trace,
     n = steps.length;
   const badge = h("span", { class: "mg-badge" }),
@@ -16,9 +17,11 @@ export function drawPanel(trace, t, stateAt) {
     sums = h("div", { class: "mg-sums" });
   const pass = h("span", { class: "mg-pass" }),
     say = h("p", { class: "mg-say", role: "status", "aria-live": "polite" });
+  const curve = drawCurve(trace, t, inputs);
   const box = h(
     "div",
-    { class: "mg-now" },
+    { class: curve ? "mg-now mg-curved" : "mg-now" },
+    curve?.box,
     h("div", { class: "mg-equation" }, badge, formula, sums),
     trace.passes?.length > 0 && pass,
     say,
@@ -65,10 +68,12 @@ export function drawPanel(trace, t, stateAt) {
       badge.textContent = t(step.phase);
       formula.replaceChildren(...equation([...left, sign, { t: "text", text: "?" }]));
       sums.replaceChildren();
+      curve?.update(null);
       setText(say, t("stageAsk"));
     },
     update(k, state) {
       setText(say, fill(k, state));
+      curve?.update(steps[k - 1], state);
       if (formula.scrollWidth > formula.clientWidth)
         formula.setAttribute("tabindex", "0"); // what scrolls must be reachable by keys
       else formula.removeAttribute("tabindex");

@@ -1,7 +1,7 @@
 // The sentence of a step. A Trace brings its sentences in English; in another language they are
 // written from what the step says as data.
 
-import { nodeName } from "./formulas.js";
+import { nodeName, plain, ruleOf, runs } from "./formulas.js";
 import { short } from "./numbers.js";
 
 // names: the nodes' labels, where the Trace is at hand (a step itself holds ids only).
@@ -24,6 +24,12 @@ function decision({ answer, loop, runs, skips }, t) {
   return t(`decides${name}`, told);
 }
 
+// A step's rule and its result, v̄4 · cos x2 = −0.2837; the result alone where it has no rule.
+function reckoned(step, result) {
+  const rule = plain(runs(ruleOf(step)));
+  return rule && rule !== result ? `${rule} = ${result}` : result;
+}
+
 function phrase(step, t, names) {
   const value = short(step.writes?.[0]?.[2]),
     node = names(step.node),
@@ -35,11 +41,11 @@ function phrase(step, t, names) {
     return t(step.phase === "adjoint" ? "say_adjoint" : "say_accumulate", {
       node,
       value,
-      part: sent,
+      part: reckoned(step, sent),
     });
   }
   if (["primal", "tangent", "free", "update"].includes(step.phase))
-    return t(`say_${step.phase}`, { node, value });
+    return t(`say_${step.phase}`, { node, value: reckoned(step, value) });
   return String(step.say ?? "");
 }
 

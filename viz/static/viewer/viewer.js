@@ -27,7 +27,7 @@ let count = 0; // viewers on this page so far, for the ids that aria attributes 
  * open at first), answers and onAnswers(list) (predict mode's log), differs ({step, node, column}:
  * where another Trace parts from this one), kept (what state() gave earlier: the views, groups and
  * columns that the reader had open) and onKeep(state) (called when that changes), hosted (true:
- * the host keeps the answers).
+ * the host keeps the answers), inputs ({has(name), set(name, value)}: those that can be moved).
  * Returns {go(k), step(), length, root, views(), state(), destroy()}.
  */
 export function mountTrace(el, trace, options = {}) {
@@ -107,7 +107,7 @@ function show(el, trace, options, t) {
   });
   const table = drawTable(trace, t, jumpTo, graph),
     source = drawSource(trace, t),
-    panel = drawPanel(trace, t, stateAt);
+    panel = drawPanel(trace, t, stateAt, options.inputs);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, actions());
   const title = String(trace.title || t("untitled"));
   const { root, main } = builtRoot();

@@ -2,41 +2,15 @@
 // what the document minigrad.history/1 says (viz/training/history.py), and computes nothing but
 // places and colours. Its words stand with the stepper's, in one table.
 
+import { h, s } from "../../static/viewer/dom.js";
 import { fromBase64, unpacked } from "../../static/viewer/packed.js";
 import { keepKeys } from "../../static/viewer/quiet.js";
 import { translator } from "../../static/viewer/texts.js";
+import { landscapePicture, matricesPicture, sizesPicture } from "./pictures.js";
+import { DASHES, matrixOf, num, rgb, text, ticks } from "./shared.js";
 
-const NS = "http://www.w3.org/2000/svg";
-// with the colours, so that hue never stands alone
-const DASHES = ["", "8 4", "2 4", "10 4 2 4", "4 4"];
 const LEVELS = 64;
-
-const h = (tag, attributes = {}, ...children) =>
-  fill(document.createElement(tag), attributes, children);
-const s = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS(NS, tag), attributes, children);
-function fill(element, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== null && value !== false)
-      element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children);
-  return element;
-}
-const num = (v) => (typeof v === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[v] : v);
-const text = (v) => {
-  const x = num(v);
-  if (x === undefined || x === null) return "";
-  if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
-  // a count, such as the number of an epoch, is never rounded
-  if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
-  const shown =
-    x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5)
-      ? x.toExponential(2)
-      : String(Number(x.toPrecision(4)));
-  return shown.replace("-", "−");
-};
+const MOST_CIRCLES = 16; // neurons of a layer that are drawn one by one
 
 /**
  * Shows a history in an element; returns the view's root, whose `update(history, running)` shows
@@ -220,7 +194,10 @@ export function mount(
       );
     });
     svg.append(
-      s("line", { class: "mt-now", y1: T, y2: H - B, "data-e0": e0, "data-e1": e1, hidden: true }),
+      s("line", {
+        ...{ class: "mt-now", y1: T, y2: H - B, hidden: true },
+        ...{ "data-e0": e0, "data-e1": e1, "data-left": L, "data-right": W - R },
+      }),
     );
     const legend = h(
       "ul",
@@ -267,10 +244,13 @@ export function mount(
   function markEpoch() {
     const snapshot = state.history.snapshots[index()];
     for (const line of root.querySelectorAll(".mt-now")) {
-      const [e0, e1] = [Number(line.dataset.e0), Number(line.dataset.e1)];
+      const [e0, e1, left, right] = ["e0", "e1", "left", "right"].map((key) =>
+        Number(line.dataset[key]),
+      );
       line.toggleAttribute("hidden", !snapshot || state.history.snapshots.length < 2);
       if (!snapshot) continue;
-      const at = 48 + (420 - 60) * Math.max(0, Math.min(1, (snapshot.epoch - e0) / (e1 - e0 || 1)));
+      const share = Math.max(0, Math.min(1, (snapshot.epoch - e0) / (e1 - e0 || 1))),
+        at = left + (right - left) * share;
       line.setAttribute("x1", at);
       line.setAttribute("x2", at);
     }
@@ -278,19 +258,30 @@ export function mount(
 
   function drawSnapshot() {
     const snapshot = state.history.snapshots[index()];
-    parts.views.hidden = !snapshot;
-    if (!snapshot) return;
+    const { landscape } = state.history;
+    parts.views.hidden = !snapshot && !landscape;
+    if (parts.views.hidden) return;
+    const views = [];
+    if (landscape) {
+      const until = state.history.snapshots.length > 1 ? snapshot.epoch : Infinity;
+      views.push(shown("landscape", landscapePicture(state.history, until, widthOf(3), t, root)));
+    }
+    if (!snapshot) return parts.views.replaceChildren(...views);
     parts.slider.value = index();
     parts.slider.setAttribute("aria-valuetext", t("epochAt", { epoch: text(snapshot.epoch) }));
     parts.epoch.textContent = t("epochAt", { epoch: text(snapshot.epoch) });
     const focus = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    const views = [];
     if (snapshot.surface) views.push(surface(snapshot));
     if (snapshot.network) views.push(network(snapshot));
+    const sizes = sizesPicture(state.history, snapshot, widthOf(3), t);
+    if (sizes) views.push(shown("sizes", sizes));
     if (Object.keys(snapshot.weights).length) views.push(histograms(snapshot));
     parts.views.replaceChildren(...views);
     if (focus) root.querySelector(`[data-key="${focus}"]`)?.focus();
   }
+
+  const shown = (word, { legend, svg }, tools = []) =>
+    panel(t(word), tools, legend, h("div", { class: "mt-body" }, svg));
 
   // -- the decision surface
 
@@ -395,6 +386,11 @@ export function mount(
     const weights = snapshot.network.weights.map(matrixOf);
     const example = Math.min(state.example, values[0].length - 1);
     const widest = Math.max(...values.map((layer) => layer[0].length));
+    const select = exampleMenu(values[0].length, example);
+    if (widest > MOST_CIRCLES) {
+      const found = matricesPicture(snapshot, weights, example, widthOf(3), t, root);
+      return shown("network", found, [select]);
+    }
     const small = widest <= 8,
       r = small ? 19 : Math.max(3.5, Math.min(9, 150 / widest)),
       gap = small ? 54 : Math.max(2.6 * r, 12);
@@ -475,21 +471,6 @@ export function mount(
         ),
       );
     });
-    const select = h(
-      "select",
-      {
-        "data-key": "example",
-        "aria-label": t("example"),
-        hidden: values[0].length < 2,
-        onchange: (event) => {
-          state.example = Number(event.target.value);
-          drawSnapshot();
-        },
-      },
-      ...values[0].map((_, k) =>
-        h("option", { value: k, selected: k === example }, t("exampleOf", { k: k + 1 })),
-      ),
-    );
     const legend = h(
       "ul",
       { class: "mt-legend" },
@@ -522,6 +503,23 @@ export function mount(
       ),
     );
     return panel(t("network"), [select], legend, h("div", { class: "mt-body mt-square" }, svg));
+  }
+  function exampleMenu(many, example) {
+    return h(
+      "select",
+      {
+        "data-key": "example",
+        "aria-label": t("example"),
+        hidden: many < 2,
+        onchange: (event) => {
+          state.example = Number(event.target.value);
+          drawSnapshot();
+        },
+      },
+      ...Array.from({ length: many }, (_, k) =>
+        h("option", { value: k, selected: k === example }, t("exampleOf", { k: k + 1 })),
+      ),
+    );
   }
   const short = (v) => {
     const t =
@@ -713,14 +711,6 @@ export function mount(
   return root;
 }
 
-/** A matrix of 127ths of its scale, as rows of numbers. */
-function matrixOf({ shape, scale, cells }) {
-  const bytes = Int8Array.from(atob(cells), (c) => c.charCodeAt(0));
-  return Array.from({ length: shape[0] }, (_, r) =>
-    Array.from(bytes.subarray(r * shape[1], (r + 1) * shape[1]), (v) => (v * scale) / 127),
-  );
-}
-
 function grouped(names) {
   const out = {};
   for (const name of names) {
@@ -746,44 +736,6 @@ const spoken = (name, { epochs, values }, t) =>
         to: text(epochs.at(-1)),
       })
     : "";
-
-function ticks(low, high, log) {
-  if (!Number.isFinite(low) || !Number.isFinite(high)) return [];
-  if (low === high) return [low];
-  if (log) {
-    const inside = (digits) => {
-      const out = [];
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1)
-        out.push(...digits.map((k) => Number(`${k}e${e}`)));
-      return out.filter((v) => v >= low && v <= high);
-    };
-    return (
-      [[1], [1, 3], [1, 2, 5]].map(inside).find((found) => found.length >= 3) ??
-      inside([1, 2, 3, 4, 5, 6, 7, 8, 9])
-    );
-  }
-  const raw = (high - low) / 4,
-    base = 10 ** Math.floor(Math.log10(raw)),
-    step = [1, 2, 5, 10].map((k) => k * base).find((v) => v >= raw);
-  const out = [];
-  for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step)
-    out.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return out;
-}
-
-function rgb(element, name) {
-  const probe = h("span", { hidden: true });
-  // else a page of forced colours would paint all classes alike
-  probe.style.forcedColorAdjust = "none";
-  probe.style.color = `var(${name})`;
-  element.append(probe);
-  const found = getComputedStyle(probe)
-    .color.match(/[\d.]+/g)
-    .slice(0, 3)
-    .map(Number);
-  probe.remove();
-  return found;
-}
 
 /** What stands in the view's place where the document cannot be read. */
 export function failed(host, error) {

@@ -1,0 +1,164 @@
+"""`from_tensor`: the graph that the engine has recorded behind a tensor, as a Trace of its reverse
+pass.
+
+The graph keeps what the rules need, and no other values: those are shown, and of the others that
+they were not kept. Nothing is computed again but the reverse pass, whose contributions a hook on
+each node tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from minigrad.viz.adapters.writer import Writer
+from minigrad.viz.tensor_names import Names
+from minigrad.viz.traversal import oldest_first
+
+import minigrad as mg
+from minigrad.backend import to_numpy
+from minigrad.core.graph import OpNode, Pick
+from minigrad.core.primitive import OUTPUT
+from minigrad.core.tensor import Leaf, Tensor
+from minigrad.errors import NonScalarError
+
+MOST = 2_000
+
+
+def from_tensor(
+    result: Tensor, *spaces: Mapping[str, Any], cotangent: Any = None, title: str = ""
+) -> dict[str, Any]:
+    """The Trace of the reverse pass from a tensor that has been computed.
+
+    Args:
+        result: the tensor.
+        spaces: mappings of names to tensors, modules and lists of tensors, such as `globals()`;
+        the first name of a tensor counts.
+        cotangent: where the pass starts, of the result's shape; by default 1 for one number.
+        title: of the Trace.
+
+    No `.grad` is touched, and the graph is kept.
+
+    Raises:
+        ValueError: the tensor has no history, or one of more than 2,000 operations; an operation
+        with several results of which more than one is used.
+        NonScalarError: it is not a single number, and no cotangent is given.
+        GraphFreedError: an earlier pass has freed the graph.
+    """
+    if result.grad_fn is None:
+        raise ValueError(
+            "show: this tensor has no history to show: nothing it was computed from requires grad."
+            " Show the function that made it, as in viz.show(f, 2.0, 5.0)."
+        )
+    if cotangent is None and result.array.size != 1:
+        raise NonScalarError(
+            f"show: the reverse pass starts from one number, but this tensor has the shape"
+            f" {tuple(result.shape)}. Reduce it, for instance with .sum(), or give cotangent=."
+        )
+    start = mg.ones_like(result) if cotangent is None else mg.as_tensor(cotangent)
+    known = Names(list(spaces))
+    root = _operation(result.grad_fn)
+    complaint = f"show: the graph has more than {MOST:,} operations; show a part of it."
+    nodes = oldest_first([root], MOST, complaint)
+    _one_result_each(nodes)
+    values, constants = _kept(nodes)
+    values[id(root)] = _plain(result.array)
+    ids: dict[int, str] = {}
+    slots: dict[int, dict[int, int]] = {}  # operands of which nothing is known have no edge
+    writer = Writer(title or known.of_node(root) or "")
+    for node in nodes:
+        name = known.of_node(node) or ""
+        if isinstance(node, Leaf):
+            kind = "param" if isinstance(node.variable, mg.nn.Parameter) else "input"
+            ids[id(node)] = writer.input(name, _plain(node.array), kind=kind)
+            continue
+        operands: list[str] = []
+        slots[id(node)] = {}
+        for slot, (parent, _) in enumerate(node.next_functions):
+            if parent is None and (id(node), slot) not in constants:
+                continue
+            slots[id(node)][slot] = len(operands)
+            operands.append(
+                ids[id(parent)]
+                if parent is not None
+                else writer.input("", constants[id(node), slot], kind="const")
+            )
+        ids[id(node)] = writer.op(
+            node.primitive.name if isinstance(node, OpNode) else node.name(),
+            operands,
+            values.get(id(node)),
+            name=name or None,
+            shape=list(node.shape),
+            dtype=str(node.dtype),
+            params=node.params if isinstance(node, OpNode) else None,
+        )
+    writer.seed(ids[id(root)], _plain(start.array))
+    for node, sent in _reverse(result, start, nodes):
+        for slot, (parent, _) in enumerate(node.next_functions):
+            if parent is not None and slot < len(sent) and sent[slot] is not None:
+                part = _plain(sent[slot].array)
+                writer.send(ids[id(node)], slots[id(node)][slot], part)
+    return writer.document([ids[id(root)]])
+
+
+def _operation(node: Any) -> Any:
+    """The node of the operation itself: one of several results stands for its operation."""
+    return node.source if isinstance(node, Pick) else node
+
+
+def _one_result_each(nodes: list[Any]) -> None:
+    used: dict[int, int] = {}
+    for node in nodes:
+        for parent, number in node.next_functions:
+            if parent is not None and used.setdefault(id(parent), number) != number:
+                raise ValueError(
+                    f"show: more than one result of {parent.name()} is used, and what each of them"
+                    " sends back cannot be told apart. Show the function that made this tensor."
+                )
+
+
+def _kept(nodes: list[Any]) -> tuple[dict[int, Any], dict[tuple[int, int], Any]]:
+    """The values that the graph keeps: by node, and those of operands without a gradient by (node,
+    operand's number).
+    """
+    values: dict[int, Any] = {}
+    constants: dict[tuple[int, int], Any] = {}
+    for node in nodes:
+        if not isinstance(node, OpNode) or not node.plan.keeps_values:
+            continue
+        for source, value in zip(node.plan.sources, node.values(), strict=True):
+            if source == OUTPUT and not isinstance(value, tuple):
+                values[id(node)] = _plain(value)
+            elif 0 <= source < len(node.next_functions):
+                parent = node.next_functions[source][0]
+                if parent is None:
+                    constants[id(node), source] = _plain(value)
+                elif tuple(np.shape(_plain(value))) == tuple(parent.shape):
+                    values.setdefault(id(parent), _plain(value))
+    return values, constants
+
+
+def _reverse(result: Tensor, start: Tensor, nodes: list[Any]) -> list[tuple[Any, Any]]:
+    """Runs the reverse pass with a hook on each operation: (node, what it sends to each operand),
+    in the order in which they ran.
+    """
+    events: list[tuple[Any, Any]] = []
+    handles = [
+        node.register_hook(lambda sent, got, node=node: events.append((node, sent)))
+        for node in nodes
+        if not isinstance(node, Leaf)
+    ]
+    leaves = [node.variable for node in nodes if isinstance(node, Leaf)]
+    try:
+        mg.autograd.grad(result, leaves, start, retain_graph=True, allow_unused=True)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return events
+
+
+def _plain(value: Any) -> Any:
+    """A number, or an array of NumPy."""
+    array = to_numpy(value) if hasattr(value, "dtype") else np.asarray(value)
+    return array.item() if array.ndim == 0 else array
