@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+import minigrad as mg
+from minigrad.watch import trace_function
 from tests.helpers.trace_samples import all_samples
 
 pytestmark = pytest.mark.browser
@@ -49,6 +51,14 @@ def test_the_courses_function_is_on_one_screen_of_jupyterlab_as_it_opens(lab, vi
         assert viewer.evaluate(SEEN) == [], "cut by the window"
         scale, right, below = viewer.evaluate(SCALE)
         assert 0.68 <= scale <= 1 and right <= 1 and below <= 1
+
+
+def test_in_two_narrow_columns_the_caption_of_the_graph_is_one_line(show):
+    trace = trace_function(lambda x1, x2: mg.log(x1) + x1 * x2 - mg.sin(x2), 2.0, 5.0)
+    viewer = show(trace, 880)  # 848 pixels, as in JupyterLab on a laptop
+    assert viewer.bounding_box()["width"] == 848
+    caption = viewer.locator(".mg-left figcaption")
+    assert "keeps values" in caption.inner_text() and caption.bounding_box()["height"] < 40
 
 
 @pytest.mark.parametrize("width", [854, 1000, 1280, 1600])
