@@ -67,6 +67,7 @@ def show(
         that do not fit.
         minigrad.viz.reading.TraceError: the document is not a Trace.
     """
+    __tracebackhide__ = True  # a notebook then shows the caller's line and the message
     if isinstance(f_or_trace, Mapping):
         if args or options:
             raise TypeError(

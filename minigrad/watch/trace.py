@@ -61,6 +61,7 @@ def trace_function(
     kind of result; AutogradError where f does something that a Trace cannot show (vmap; in-place
     changes hidden from the graph). What f itself raises passes through untouched.
     """
+    __tracebackhide__ = True  # a notebook then shows the caller's line and the message
     if mode not in MODES:
         raise ValueError(f"trace: mode must be one of {', '.join(MODES)}, got {mode!r}.")
     labels = argument_names(f, len(args), names)
@@ -91,6 +92,7 @@ def trace_function(
 
 
 def _result(out: Any) -> Tensor:
+    __tracebackhide__ = True
     if isinstance(out, Tensor):
         return out
     if isinstance(out, numbers.Number):
@@ -107,6 +109,7 @@ def _result(out: Any) -> Tensor:
 
 
 def _reverse(recorder: TraceRecorder, out: Tensor, mode: str, cotangent: Any) -> None:
+    __tracebackhide__ = True
     if cotangent is None and out.array.size != 1:
         raise NonScalarError(
             "trace: reverse mode starts from one number, but the function returned shape"
