@@ -119,6 +119,30 @@ def test_no_answer_without_work_is_paid(lesson, smaller_cases):
     assert not {name: best for name, best in found.items() if best.points or best.untried}
 
 
+def test_what_a_drive_puts_into_a_namespace_pays_in_no_other_exercise(tmp_path):
+    """The drive of one exercise lends the right pieces to the student's notebook; the drive of the
+    next one takes what it finds there.
+    """
+    (tmp_path / "drives.py").write_text(
+        "def lend(answers, call):\n    answers[call].__globals__['lent'] = 7\n    return None\n"
+        "def take(answers, call):\n    return answers[call].__globals__.get('lent')\n"
+    )
+
+    def made(name: str, drive: str):
+        @exercise(name, points={"all": 1}, drive=f"drives:{drive}")
+        def cases(rng):
+            yield Case("all")
+
+        cases.answer(lambda: 7)
+        cases.home = str(tmp_path)
+        return cases
+
+    before = set(vars(cheap_answers))
+    assert not cheap_answers.best(made("lends", "lend")).points
+    assert not cheap_answers.best(made("takes", "take")).points
+    assert set(vars(cheap_answers)) == before
+
+
 def test_a_sheet_says_what_it_pays_for_nothing(tmp_path):
     report = examine(load_sheet(write_sheet(tmp_path)))
     said = str(report)
