@@ -297,7 +297,13 @@ def _module_of(path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.resolve().parent))  # it may import what lies beside it
+    home = path.resolve().parent
+    sys.path.insert(0, str(home))  # it may import what lies beside it
+    for other in [m for m, where in _beside.items() if where != home and _lies_in(home, m)]:
+        # a sheet of another folder has a module of that name too
+        sys.modules.pop(other, None)
+        del _beside[other]
+    before = set(sys.modules)
     try:
         spec.loader.exec_module(module)
     except SheetError:
@@ -305,8 +311,19 @@ def _module_of(path: Path) -> ModuleType:
     except Exception as error:
         raise SheetError(f"{path}: importing it raised {type(error).__name__}: {error}") from error
     finally:
-        sys.path.remove(str(path.resolve().parent))
+        sys.path.remove(str(home))
+        new = [m for m in set(sys.modules) - before if _lies_in(home, m)]
+        _beside.update(dict.fromkeys(new, home))
     return module
+
+
+_beside: dict[str, Path] = {}
+"""Modules that a sheet.py imported from its own folder, and that folder."""
+
+
+def _lies_in(home: Path, module: str) -> bool:
+    first = home / module.partition(".")[0]
+    return first.with_suffix(".py").is_file() or (first / "__init__.py").is_file()
 
 
 def _notebook_beside(path: Path, module: ModuleType) -> Path | None:

@@ -3,7 +3,9 @@ a folder to hand out.
 """
 
 import importlib
+import json
 from pathlib import Path
+from typing import Any
 
 from minigrad.cli import complain, parser_of
 from minigrad.cli.course import LESSONS, copy_course, course_files, lesson_files, lesson_named
@@ -12,13 +14,13 @@ from minigrad.cli.progress import progress_line
 EXAMPLES = """\
 Students get no solutions, no hidden tests, no outputs, and no cells tagged "instructor". Of a \
 sheet.py they get the cases of the
-exercises, without what says which answers are right. Files in DIR that differ are kept, unless \
---replace is given.
+exercises, without what says which answers are right; the modules beside it that these need, and \
+its FILES, go with it. Files in DIR that differ are kept, unless --replace is given.
 
 examples:
   minigrad release handout/
   minigrad release handout/ 03 04 bug_zoo
-  minigrad release handout/ my-course/gradients.ipynb my-course/sheet.py
+  minigrad release handout/ my-course/gradients.ipynb
 """
 
 
@@ -41,13 +43,16 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     folder = options.folder.expanduser()
     try:
-        chosen = _chosen(options.sheets)
+        chosen, along = _chosen(options.sheets)
     except (FileNotFoundError, LookupError) as error:
         complain(str(error))
         return 2
+    except _edition().EditionError as error:
+        complain(f"nothing was released: {error}")
+        return 1
     try:
         copied, kept = [], []
-        for home, files in chosen:
+        for home, files in chosen.items():
             if folder.resolve() == home.resolve():
                 complain(
                     f"{folder} holds the instructor's edition, which would be lost. Name another"
@@ -63,12 +68,14 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         complain(f"cannot write to {folder}: {error.strerror} ({error.filename})")
         return 1
-    except importlib.import_module("minigrad.lessons.edition").EditionError as error:
+    except _edition().EditionError as error:
         complain(f"nothing more was released: {error}")
         return 1
-    there = sum(len(files) for _, files in chosen) - len(copied) - len(kept)
+    there = sum(map(len, chosen.values())) - len(copied) - len(kept)
     known = f"; {there} are there already" if there else ""
     print(f"wrote {len(copied)} file(s) of the students' edition to {folder}{known}")
+    if along:
+        print(f"  with what sheet.py needs: {', '.join(map(str, along))}")
     if kept:
         complain(
             f"kept what differs in {folder}: {', '.join(map(str, kept))} (--replace writes over it)"
@@ -76,19 +83,30 @@ def main(argv: list[str]) -> int:
     return 1 if kept else 0
 
 
-def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
-    """The files to release, as (folder, paths below it). Raises LookupError or FileNotFoundError
-    for what is none, before any is written.
+def _edition() -> Any:
+    return importlib.import_module("minigrad.lessons.edition")
+
+
+def _chosen(sheets: list[str]) -> tuple[dict[Path, list[Path]], list[Path]]:
+    """The files to release, as paths below each folder, and those of them that go with a sheet.py.
+    Raises LookupError, FileNotFoundError or EditionError before any is written.
     """
     if not sheets:
-        return [(LESSONS, course_files(LESSONS))]
-    chosen = []
+        return {LESSONS: course_files(LESSONS)}, []
+    chosen: dict[Path, dict[Path, None]] = {}
+    along: list[Path] = []
     for sheet in sheets:
-        lesson = None if Path(sheet).is_file() else lesson_named(sheet, LESSONS)
+        path = Path(sheet)
+        lesson = None if path.is_file() else lesson_named(sheet, LESSONS)
         if lesson is not None:
-            chosen.append((LESSONS, lesson_files(lesson)))
-        elif Path(sheet).is_file():
-            chosen.append((Path(sheet).parent, [Path(Path(sheet).name)]))
+            home, files = LESSONS, lesson_files(lesson)
+        elif path.is_file():
+            home, files = path.parent, [Path(path.name)]
+            module = _module_of(path)
+            if module is not None:
+                needed = _edition().needed_beside(module)
+                files += [Path(module.name), *needed]
+                along += [file for file in needed if file not in along]
         elif sheet.isdecimal():
             numbers = ", ".join(path.name[:2] for path in sorted(LESSONS.glob("[0-9]*.ipynb")))
             raise LookupError(f"there is no lesson {sheet}; there are {numbers}.")
@@ -97,4 +115,16 @@ def _chosen(sheets: list[str]) -> list[tuple[Path, list[Path]]]:
                 f"there is no file {sheet}. Give a lesson's number or name, or the path of a"
                 " notebook or a sheet.py."
             )
-    return chosen
+        chosen.setdefault(home, {}).update(dict.fromkeys(files))
+    return {home: list(files) for home, files in chosen.items()}, along
+
+
+def _module_of(path: Path) -> Path | None:
+    """The module of the exercises of a file of an instructor's own, or None."""
+    if path.suffix == ".py":
+        return path
+    beside = path.with_name("sheet.py")
+    if path.suffix != ".ipynb" or not beside.is_file():
+        return None
+    named = json.loads(path.read_text(encoding="utf-8")).get("metadata", {}).get("minigrad")
+    return None if (named or {}).get("exercises") else beside

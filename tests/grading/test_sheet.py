@@ -12,13 +12,16 @@ import pytest
 from minigrad.lessons.edition import (
     EditionError,
     checksum,
+    needed_beside,
     public_sheet,
     student_edition,
     student_file,
 )
-from minigrad.lessons.grading import known
+from minigrad.lessons.grading import check, known
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import examine, load_sheet, own_solution
+
+from minigrad.cli import main
 
 LESSON = Path(__file__).resolve().parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
 
@@ -365,6 +368,88 @@ def test_the_release_of_a_sheet_and_its_notebook(lab):
     assert "secret" not in given[0]
     assert "2 * x" not in given[1]
     assert "'yes'" not in given[1]
+
+
+BESIDE = {
+    "helperlib": "import deeper\nsizes = [deeper.two, 5]\n",
+    "deeper": "two = 2\n### BEGIN SOLUTION\nsecret = 7\n### END SOLUTION\n",
+    "solutions": "def right(x):\n    return 2 * x  # the secret\n",
+    "own_drive": DRIVE.format(more=""),
+    "unused": "never = 1\n",
+}
+
+
+FILES = 'FILES = ["data", "helperlib.py"]'
+
+
+@pytest.fixture
+def with_modules(lab):
+    """A sheet that imports what lies beside it: for its cases, and for its answers."""
+    home = driven(lab(), "own_drive:twice", **BESIDE).parent
+    text = (home / "sheet.py").read_text().replace("size=50", "size=helperlib.sizes[1]")
+    text = "import helperlib\nfrom solutions import right\n" + text.replace(
+        "2 * x  #", "right(x)  #"
+    )
+    (home / "sheet.py").write_text(text + f"\n{FILES}\n")
+    (home / "data").mkdir()
+    (home / "data" / "table.csv").write_text("1,2\n")
+    return home
+
+
+@pytest.mark.parametrize("named", ["sheet.py", "lab.ipynb"])
+def test_a_release_takes_along_what_the_cases_of_a_sheet_need(
+    with_modules, named, tmp_path_factory, monkeypatch, capsys
+):
+    handout = tmp_path_factory.mktemp("handout")
+    assert main(["release", str(handout), str(with_modules / named)]) == 0
+    along = "helperlib.py, own_drive.py, deeper.py, data/table.csv"
+    assert f"with what sheet.py needs: {along}" in capsys.readouterr().out
+    written = {p.relative_to(handout).as_posix() for p in handout.rglob("*") if p.is_file()}
+    assert written == {"sheet.py", *([named] if named != "sheet.py" else []), *along.split(", ")}
+    for path in handout.rglob("*.py"):
+        assert "secret" not in path.read_text() and "solutions" not in path.read_text()
+    monkeypatch.chdir(handout)
+    said = str(check("double", lambda x: 2 * x))
+    assert "It is graded when you hand it in" in said, "the cases could be made"
+
+
+def test_modules_of_the_same_name_beside_two_sheets_are_two_modules(with_modules, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    for path in with_modules.iterdir():
+        if path.is_file():
+            (other / path.name).write_bytes(path.read_bytes())
+    (other / "data").mkdir()
+    (other / "solutions.py").write_text("def right(x):\n    return 3 * x\n")
+    (other / "deeper.py").write_text("two = 3\n")
+    sheets = [load_sheet(home / "sheet.py") for home in (with_modules, other, with_modules)]
+    assert [examine(sheet).ok for sheet in sheets] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("line", "say"),
+    [
+        ('FILES = ["no.csv"]', "FILES names 'no.csv', but no such file"),
+        ('FILES = ["../data"]', "FILES names '../data', but no such file"),
+        ("FILES = sorted(names)", "write FILES as a list of names"),
+    ],
+)
+def test_a_release_of_files_that_are_not_known_writes_nothing(
+    with_modules, line, say, tmp_path, capsys
+):
+    path = with_modules / "sheet.py"
+    path.write_text(path.read_text().replace(FILES, line))
+    assert main(["release", str(tmp_path / "handout"), str(path)]) == 1
+    assert say in capsys.readouterr().err and not (tmp_path / "handout").exists()
+
+
+def test_a_module_of_exercises_under_another_name_loses_its_answers_too(tmp_path):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("from . import one\nfrom .one import two\n")
+    (tmp_path / "pack" / "one.py").write_text("two = 2\n")
+    path = tmp_path / "week1.py"
+    path.write_text("import pack\n" + MODULE.replace("@ready.accept", "@ready.accept_all"))
+    assert "secret" not in student_file(path).decode()
+    assert [p.as_posix() for p in needed_beside(path)] == ["pack/__init__.py", "pack/one.py"]
 
 
 @pytest.mark.parametrize(
