@@ -201,10 +201,11 @@ def run_cells(
     one, if that is installed.
     """
     there = sheet_at(job["sheet"]).packages
-    outcome = _asked(cells, questions, beside, job, shown, there)
+    outcome = _asked(cells, questions, beside, job, shown, there, Outcome())
     if outcome.picture and packages.are_here(packages.PICTURES):
         there = tuple(sorted({*there, *packages.PICTURES}))
-        again = _asked(cells, questions, beside, job, shown, there)
+        waits = {name: getattr(outcome, name) for name in ("waited", "waited_on_cells", "asleep")}
+        again = _asked(cells, questions, beside, job, shown, there, Outcome(**waits))
         again.flags = list(dict.fromkeys([*outcome.flags, *again.flags]))
         return again
     return outcome
@@ -217,6 +218,7 @@ def _asked(
     job: dict[str, Any],
     shown: frozenset[str],
     there: tuple[str, ...],
+    outcome: Outcome,
 ) -> Outcome:
     """What a notebook's cells and functions gave, where some packages may be imported.
 
@@ -226,7 +228,7 @@ def _asked(
     something does, the exercises that forbid less are asked again, each set of names in a process
     of its own; those answers count.
     """
-    outcome, groups, all_names = Outcome(), list(iter_groups(questions)), forbidden(questions)
+    groups, all_names = list(iter_groups(questions)), forbidden(questions)
     given = sheet_at(job["sheet"]).files
     if len(groups) > 1 and job["together"]:
         _run(all_names, Work(cells, list(questions), beside, shown, given), outcome, job, there)

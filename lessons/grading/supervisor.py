@@ -44,8 +44,12 @@ from .exercise import FAILURES, Case, Exercise, Returned
 CELL_S = 10.0
 """CPU seconds of one cell; a call has its exercise's `limit_s`."""
 WALL = 3.0
-"""Wall time is three times as much, and what the process has to wait for a processor comes on
-top: a busy machine is not unfair.
+"""Where it is not known how long a process waited for a processor, that is taken to be up to twice
+its CPU time: a busy machine is not unfair.
+"""
+STEP_WAITS_S, CELLS_WAIT_S, HAND_IN_WAITS_S = 15.0, 45.0, 60.0
+"""Seconds on the clock without computing (asleep, or for an event that does not come): of one step,
+of all cells, and of a whole hand-in, however often its process is started. Others wait meanwhile.
 """
 HAND_IN_S = 60.0
 """CPU seconds of a hand-in for all calls that come back, and as much for its cells, each time that
@@ -53,10 +57,6 @@ they are run; what has to be stopped is bounded by its number.
 """
 ALL_CELLS_S = 3 * HAND_IN_S
 """CPU seconds of all cells of a hand-in, however often they are run."""
-HAND_IN_WALL_S = 600.0
-"""Seconds on the clock of a hand-in for all steps that come back: sleeping costs no CPU, but
-others wait.
-"""
 STOPS = 10
 """So many steps may have to be stopped before the hand-in is over."""
 TOGETHER = 64
@@ -340,6 +340,7 @@ class Child:
         self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
         self.absent = self.picture = False
         self.received = 0
+        self.waited, self.may_wait, self.queued = 0.0, STEP_WAITS_S, 0.0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
         self.poll = select.poll()
         self.poll.register(self.answers, select.POLLIN)
@@ -387,9 +388,19 @@ class Child:
         last answer. Raises Stopped.
         """
         cpu, wall = self.used, time.monotonic()
+        try:
+            return self._received(number, cpu, limit_s, wall)
+        finally:
+            if time.monotonic() - wall > TICK_S:
+                self.waited += self._waits(cpu, wall)
+                self.queued = self._queued() or self.queued
+
+    def _received(
+        self, number: str, cpu: float, limit_s: float, wall: float
+    ) -> tuple[dict[str, Any], float, float]:
         while True:
             waited = b"\n" not in self.unread
-            line = self._line(cpu + limit_s, wall + WALL * limit_s)
+            line = self._line(cpu, limit_s, wall)
             try:
                 answer = protocol.loads(line)
             except protocol.ProtocolError:
@@ -419,13 +430,20 @@ class Child:
                 self.used = time.clock_gettime(fork_server.clock_of(self.pid))
         return self.used
 
-    def _queued(self) -> float:
+    def _queued(self) -> float | None:
         """Seconds for which the process could have run and others did, in all its life (proc(5),
-        schedstat); 0 where unknown."""
+        schedstat); None where unknown."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
-            return 0.0
+            return None
+
+    def _waits(self, cpu: float, since: float) -> float:
+        """Seconds since a moment for which the process neither computed nor could have."""
+        took, computed, queued = time.monotonic() - since, self._cpu() - cpu, self._queued()
+        if queued is None:
+            return max(took - WALL * computed, 0.0)
+        return max(took - computed - (queued - self.queued), 0.0)
 
     def forget_peak(self) -> None:
         """From now on, `peak` tells of what comes: Linux forgets the most that there was."""
@@ -439,18 +457,18 @@ class Child:
         found = _memory(self.pid, "VmHWM")
         return max(found - self.begun_with, 1) if found and self.begun_with else 0
 
-    def _line(self, until_cpu: float, until: float) -> bytes:
+    def _line(self, cpu: float, limit_s: float, since: float) -> bytes:
         """Writes what is unsent, and waits for a line. That the student's process may not read, may
         not write or may not end its line is all the same: its time runs out.
 
-        until_cpu: what its CPU clock may show; until: what the monotonic clock may show.
+        cpu, since: its CPU clock and the monotonic clock when the step began.
         """
         if b"\n" not in self.unread:
-            self._wait(until_cpu, until)
+            self._wait(cpu, limit_s, since)
         line, _, self.unread = self.unread.partition(b"\n")
         return line
 
-    def _wait(self, until_cpu: float, until: float) -> None:
+    def _wait(self, cpu: float, limit_s: float, since: float) -> None:
         next_look = time.monotonic() + TICK_S
         if self.unsent:
             self.poll.register(self.requests, select.POLLOUT)
@@ -476,15 +494,15 @@ class Child:
                     if not self.unsent:
                         self.poll.unregister(pipe)
             if time.monotonic() > next_look:
-                self._watch(until_cpu, until)
+                self._watch(cpu, limit_s, since)
                 next_look = time.monotonic() + TICK_S
 
-    def _watch(self, until_cpu: float, until: float) -> None:
-        if self._cpu() > until_cpu:
+    def _watch(self, cpu: float, limit_s: float, since: float) -> None:
+        if self._cpu() > cpu + limit_s:
             raise Stopped(
                 "time", "It took too long, so it was stopped. Is there a loop that nothing ends?"
             )
-        if time.monotonic() > until and time.monotonic() > until + self._queued():
+        if self._waits(cpu, since) > min(self.may_wait, WALL * limit_s):
             raise Stopped(
                 "time",
                 "It took too long without computing anything, so it was stopped. Does it wait for"
@@ -549,7 +567,9 @@ class Outcome:
     by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
     all its processes together; absent: whether something was called that had been taken out of the
     library; picture: whether code computed with what a stub of a display package gave; not_run:
-    cells that were left out because they only show something, if that has been decided.
+    cells that were left out because they only show something, if that has been decided; waited,
+    waited_on_cells: seconds without computing, in all and of the cells; asleep: cells that were
+    stopped because they waited.
     """
 
     returned: dict[str, list[Returned]] = field(default_factory=dict)
@@ -562,6 +582,9 @@ class Outcome:
     absent: bool = False
     picture: bool = False
     not_run: list[str] | None = None
+    waited: float = 0.0
+    waited_on_cells: float = 0.0
+    asleep: set[str] = field(default_factory=set)
 
 
 class Run:
@@ -569,7 +592,7 @@ class Run:
 
     def __init__(self, server: Server, work: Work, outcome: Outcome, least: str) -> None:
         self.server, self.work, self.outcome, self.least = server, work, outcome, least
-        self.left_out: set[str] = set()
+        self.left_out = set(outcome.asleep)
         self.todo = deque(
             (exercise, number, case)
             for exercise, cases in work.exercises
@@ -578,7 +601,7 @@ class Run:
         self.results: dict[tuple[str, int], Returned] = {}
         self.strikes: dict[str, int] = {}
         self.stops = 0
-        self.spent, self.spent_on_cells, self.begun = 0.0, 0.0, time.monotonic()
+        self.spent = self.spent_on_cells = 0.0
         self.received = 0
         self.asked_again: set[str] = set()
 
@@ -625,9 +648,20 @@ class Run:
         """
         if self.spent >= HAND_IN_S:
             return f"all calls together have {HAND_IN_S:g} seconds of computing"
-        if time.monotonic() - self.begun >= HAND_IN_WALL_S:
-            return f"the whole hand-in has {HAND_IN_WALL_S:g} seconds on the clock"
+        if self.outcome.waited >= HAND_IN_WAITS_S:
+            return f"the whole hand-in may wait for {HAND_IN_WAITS_S:g} seconds"
         return ""
+
+    @contextlib.contextmanager
+    def _waiting(self, child: Child, left: float) -> Iterator[None]:
+        """A step, of which it is told how long it may wait (a second at least, for the machine may
+        be slow), and added up how long it did.
+        """
+        before, child.may_wait = child.waited, min(max(left, 1.0), STEP_WAITS_S)
+        try:
+            yield
+        finally:
+            self.outcome.waited += child.waited - before
 
     def _check_level(self, child: Child) -> None:
         levels = sandbox.LEVELS
@@ -651,9 +685,9 @@ class Run:
         for name, source in self.work.cells:
             if name in self.left_out or name in (self.outcome.not_run or ()):
                 continue
-            late = time.monotonic() - self.begun >= HAND_IN_WALL_S / 2
+            may_wait = CELLS_WAIT_S - self.outcome.waited_on_cells
             if (
-                late
+                may_wait <= 0
                 or self.spent_on_cells - before >= HAND_IN_S
                 or self.spent_on_cells >= ALL_CELLS_S
             ):
@@ -661,13 +695,19 @@ class Run:
                     "It was not run: the cells before it took all the time that there is for cells."
                 )
                 continue
+            waited = self.outcome.waited
             try:
-                answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
+                with self._waiting(child, may_wait):
+                    answer, cpu, _ = child.ask(CELL_S, do="cell", name=name, source=source)
             except Stopped as stopped:
                 self.left_out.add(name)
+                if self.outcome.waited - waited >= child.may_wait:
+                    self.outcome.asleep.add(name)
                 self.outcome.cells[name] = stopped.text
                 self.stops += 1
                 return False
+            finally:
+                self.outcome.waited_on_cells += self.outcome.waited - waited
             self.spent_on_cells += cpu
             self._keep(answer)
             if error := protocol.one_line(answer.get("error")):
@@ -708,7 +748,8 @@ class Run:
             for (_, number, case), question in zip(batch, sent, strict=True):
                 before = child.received
                 try:
-                    answer, cpu, wall = child.receive(question, exercise.limit_s)
+                    with self._waiting(child, HAND_IN_WAITS_S - self.outcome.waited):
+                        answer, cpu, wall = child.receive(question, exercise.limit_s)
                 except Stopped as stopped:
                     if (
                         stopped.kind == "died"

@@ -10,6 +10,8 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -197,13 +199,40 @@ def test_cells_have_an_allowance_together_and_what_they_defined_is_asked_for(run
     assert late == ["cell 5", "cell 6", "cell 7", "cell 8"] and points(outcome) == (3, 1)
 
 
-@pytest.mark.whole
 def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
-    monkeypatch.setattr(supervisor, "HAND_IN_WALL_S", 1.0)
-    outcome = run(F, *["import time\ntime.sleep(0.3)"] * 6, G)
-    assert outcome.cells and points(outcome)[1] == 0
-    outcome = run("import time\ndef f(x, y):\n    time.sleep(0.6)\n    return x * y", G)
-    assert "seconds on the clock" in outcome.returned["g"][-1].error
+    """What a submission may wait is counted over all its steps and processes; one that it may not
+    end costs itself alone.
+    """
+    for name, seconds in (("STEP_WAITS_S", 0.4), ("CELLS_WAIT_S", 1.0), ("HAND_IN_WAITS_S", 1.3)):
+        monkeypatch.setattr(supervisor, name, seconds)
+    nap = "import time\ntime.sleep(0.3)"
+    outcome = run(F, *[nap] * 6, G)
+    assert set(outcome.cells) == {"cell 6", "cell 7", "cell 8"} and points(outcome) == (3, 0)
+    assert all("took all the time" in said for said in outcome.cells.values())
+    outcome = run("import time\ndef f(x, y):\n    time.sleep(0.35)\n    return x * y", G)
+    assert "the whole hand-in may wait for 1.3 seconds" in outcome.returned["g"][-1].error
+    outcome = run(F, "import time\nwhile True: time.sleep(1)", G)
+    assert "without computing anything" in outcome.cells["cell 2"] and points(outcome) == (3, 1)
+    assert outcome.asleep == {"cell 2"} and 0.4 <= outcome.waited < 1.0
+
+
+@pytest.mark.whole
+def test_who_has_to_queue_for_a_processor_does_not_wait(run):
+    """Four programs on each processor; the cell computes for 0.6 seconds."""
+    burn = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass"
+    others = [
+        subprocess.Popen([sys.executable, "-c", burn.format(60)])
+        for _ in range(3 * (os.cpu_count() or 1))
+    ]
+    try:
+        began = time.monotonic()
+        outcome = run(burn.format(0.6), F, G)
+        assert time.monotonic() - began > 1.0 and points(outcome) == (3, 1)
+        assert outcome.waited < 0.3
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 @pytest.mark.whole
