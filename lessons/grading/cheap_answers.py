@@ -52,7 +52,9 @@ def best(exercise: Exercise, seed: int = 0, seconds: float = SECONDS_IN_ALL) -> 
     The small cases of a group come first: nearly every cheap answer fails on one of them, so the
     large ones are hardly ever run.
     """
-    cases, found = sorted(exercise.cases(seed), key=lambda case: case.size), Paid(0.0)
+    small = list(exercise.small(np.random.default_rng(seed))) if exercise.small else []
+    cases = small + sorted(exercise.cases(seed), key=lambda case: case.size)
+    found = Paid(0.0)
     verdict = verdict_on(exercise, cases)
     end = time.monotonic() + seconds
     battery = list(_battery(exercise))

@@ -303,10 +303,12 @@ class Exercise:
     hidden: groups whose cases are never shown to students. checked: a sentence for the notebook:
     what its check looked at.
     practice: the cases of the notebook's check, where they are not `make_cases`: fewer, so that
-    students do not wait. present: present(case) -> the case as text, where a call does not tell it
-    well. notebook: notebook(*answers) -> Feedback, for kinds whose check in the notebook does more
-    than the common one. home: the folder of the sheet.py that it is from, in which the drive's
-    module is looked for first; whoever loads a sheet.py sets it.
+    students do not wait. small: cases that take little time, of groups whose own ones take long; an
+    answer that is wrong there need not be tried on those (cheap_answers.py).
+    present: present(case) -> the case as text, where a call does not tell it well. notebook:
+    notebook(*answers) -> Feedback, for kinds whose check in the notebook does more than the common
+    one. home: the folder of the sheet.py that it is from, in which the drive's module is looked for
+    first; whoever loads a sheet.py sets it.
     """
 
     name: str
@@ -328,6 +330,7 @@ class Exercise:
     checked: str = ""
     hidden: tuple[str, ...] = ()
     practice: Callable[[np.random.Generator], Iterable[Case]] | None = None
+    small: Callable[[np.random.Generator], Iterable[Case]] | None = None
     notebook: Callable[..., Any] | None = None
     present: Callable[[Case], str] | None = None
     home: str = ""

@@ -143,6 +143,22 @@ def test_what_a_drive_puts_into_a_namespace_pays_in_no_other_exercise(tmp_path):
     assert set(vars(cheap_answers)) == before
 
 
+def test_a_large_case_is_tried_only_where_small_ones_are_right():
+    tried = []
+
+    @exercise("even", points={"all": 1}, small=lambda rng: [Case("all", n=6)])
+    def even(rng):
+        yield Case("all", n=10**6)
+
+    @even.accept
+    def _(case, got):
+        tried.append(case.args["n"])
+        return got == case.args["n"] if case.args["n"] < 10 else got in (10**6, 2 * 10**6)
+
+    assert cheap_answers.best(even) == cheap_answers.Paid(1, "a copy of argument 1", ("all",))
+    assert tried.count(6) > 10 and tried.count(10**6) == 1
+
+
 def test_a_sheet_says_what_it_pays_for_nothing(tmp_path):
     report = examine(load_sheet(write_sheet(tmp_path)))
     said = str(report)

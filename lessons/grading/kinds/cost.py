@@ -66,7 +66,7 @@ def Cost(
             f" {', '.join(SHAPES)}."
         )
 
-    def cases(rng: np.random.Generator) -> Iterator[Case]:
+    def cases(rng: np.random.Generator, n: int = n) -> Iterator[Case]:
         # How many exactly is drawn, so that no two hand-ins are asked the same.
         for shape in worth:
             yield Case.of(shape, {"shape": shape, "n": n + int(rng.integers(0, max(n // 100, 1)))})
@@ -96,6 +96,7 @@ def Cost(
         drive=drive,
         limit_s=limit_s,
         verify=accept,
+        small=lambda rng: cases(rng, 10),
         **{"forbid": (DERIVATIVES,), "hints": HINTS, "title": f"Exercise {name}", **options},
     )
     exercise.accept(accept)
