@@ -1,12 +1,12 @@
-"""How other systems name what they export: nbgrader's exchange and Gradescope.
+"""How other systems name what they export: nbgrader's exchange, Gradescope, GitHub Classroom.
 
-Both are read at the top of the folder of submissions, where only the system writes.
+All are read at the top of the folder of submissions, where only the system writes.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,7 +43,28 @@ def sources(submitted: Path, names: list[str], sheet: str) -> dict[str, Source |
     for name, match in inbound.items():
         counts = name in newest.values()
         found[name] = Source(match["name"], _utc(match["when"])) if counts else None
-    return found | _gradescope(submitted, set(names))
+    return _classroom(submitted, names, sheet) | found | _gradescope(submitted, set(names))
+
+
+CLONES = "-submissions"
+"""With this ends the folder into which `gh classroom clone student-repos` clones."""
+
+
+def _classroom(submitted: Path, names: list[str], sheet: str) -> dict[str, Source | None]:
+    """GitHub Classroom's folders are called ASSIGNMENT-ACCOUNT, in a folder ASSIGNMENT-submissions.
+    Where that has another name, all of them must begin with the sheet's.
+    """
+    folders = [name for name in names if (submitted / name).is_dir()]
+    prefix = f"{submitted.resolve().name.removesuffix(CLONES)}-"
+    if not submitted.resolve().name.endswith(CLONES):
+        prefix = f"{sheet}-"
+        if not all(name.startswith(prefix) for name in folders):
+            return {}
+    return {
+        name: Source(name.removeprefix(prefix), lms={"github": name.removeprefix(prefix)})
+        for name in folders
+        if name.startswith(prefix) and name != prefix
+    }
 
 
 def _gradescope(submitted: Path, names: set[str]) -> dict[str, Source | None]:
@@ -53,6 +74,7 @@ def _gradescope(submitted: Path, names: set[str]) -> dict[str, Source | None]:
         return {}
     blocks = re.split(r"^(submission_\d+):\s*$", clean(_text(path)), flags=re.MULTILINE)
     found: dict[str, Source | None] = {}
+    numbered: dict[str, list[str]] = {}
     for name, block in zip(blocks[1::2], blocks[2::2], strict=True):
         listed = re.split(r"^  :\w", block.partition(":submitters:")[2], flags=re.MULTILINE)[0]
         people = [
@@ -67,11 +89,18 @@ def _gradescope(submitted: Path, names: set[str]) -> dict[str, Source | None]:
         when = re.search(r"^\s*:created_at:[ \t]*(.+)$", block, re.MULTILINE)
         lms = {key: value for key in ("sid", "email") if (value := people[0].get(key, ""))}
         others = ", ".join(p["name"] for p in people[1:])
+        numbered.setdefault(people[0]["name"], []).append(name)
         found[name] = Source(
             people[0]["name"], _utc(when[1]) if when else "",
             lms | {"gradescope": name.removeprefix("submission_")},
             f"Handed in together with {others}." if others else "",
         )  # fmt: skip
+    for student, folders in numbered.items():
+        for name in folders if len(folders) > 1 else ():  # people of the same name
+            source = found[name]
+            assert source is not None
+            number = source.lms["gradescope"]
+            found[name] = replace(source, student=f"{student}_{number}")
     return found
 
 

@@ -584,3 +584,39 @@ submission_2:
     assert ada.handed_in == "2026-11-20T10:00:00+00:00"
     assert ada.note == "Handed in together with Bob B."
     assert found["Cem"].handed_in == "2026-11-20T09:00:00+00:00"
+
+
+def test_two_people_of_one_name_in_gradescope_are_two_students(find, tmp_path):
+    export, metadata = tmp_path / "export", ""
+    for number, name in ((1, "Ada Lovelace"), (2, "Ada Lovelace"), (3, "Cem")):
+        write(export / f"submission_{number}" / "small.ipynb", notebook({}))
+        metadata += (
+            f"submission_{number}:\n  :submitters:\n  - :name: {name}\n    :sid: '{number}'\n"
+        )
+    write(export / "submission_metadata.yml", metadata)
+    found = find(export)
+    assert {name: h.path.parent.name for name, h in found.items()} == {
+        "Ada Lovelace_1": "submission_1", "Ada Lovelace_2": "submission_2", "Cem": "submission_3",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix", "expected"),
+    [
+        ("lesson-2-submissions", "lesson-2-", ["anna-a", "anna-b", "other"]),
+        ("clones", "small-", ["anna-a", "anna-b", "other"]),
+        ("clones", "lesson-2-", ["lesson-2-anna-a", "lesson-2-anna-b", "lesson-2-other"]),
+        ("small-submissions", "", ["anna-a", "anna-b", "other"]),
+    ],
+)
+def test_github_classroom_s_prefixes_are_not_part_of_a_name(
+    find, tmp_path, folder, prefix, expected
+):
+    for account in ("anna-a", "anna-b", "other"):
+        write(tmp_path / folder / f"{prefix}{account}" / "small.ipynb", notebook({}))
+        write(tmp_path / folder / f"{prefix}{account}" / ".git" / "x.ipynb", notebook({}))
+    found = find(tmp_path / folder)
+    assert sorted(found) == expected
+    assert all(h.path.name == "small.ipynb" for h in found.values())
+    if expected[0] == "anna-a" and prefix:
+        assert found["other"].lms == {"github": "other"}
