@@ -1,10 +1,10 @@
 """What a person grades: texts, proofs and drawings, and points that replace the grader's.
 
-Each entry is a line of the journal, so no run and no regrade loses it. Entries go through a
-spreadsheet: `write_table` makes one with a row for each student and each item that a person may
-grade, and `read_table` takes back the rows that were changed. An item is a rubric's entry of a
-manually graded cell ("proof: idea"), or the name of an exercise, whose automatic points it then
-replaces.
+Each entry is a line of the journal, so no run and no regrade loses it. Entries are made in the
+browser (marks_page.py), or in a spreadsheet: `write_table` makes one with a row for each student
+and each item that a person may grade, and `read_table` takes back the rows that were changed. An
+item is a rubric's entry of a manually graded cell ("proof: idea"), or the name of an exercise,
+whose automatic points it then replaces.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read_table(
         if item not in worth:
             wrong.append(f"line {number}: there is no item {item!r}")
             continue
-        points = _number(row["points"])
+        points = number_of(row["points"])
         if points is not None and not 0 <= points <= worth[item]:
             wrong.append(
                 f"line {number}: {row['points']!r} is not a number from 0 to {worth[item]:g}"
@@ -147,7 +147,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         yield table.line_num, named
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
     """A number with a point or a comma; None for an empty cell, NaN for anything else."""
     if not text.strip():
         return None

@@ -117,10 +117,10 @@ def document(title: str, body: str) -> str:
     )
     policy = (
         f"default-src 'none'; style-src {hashes}; img-src data:; base-uri 'none'; form-action"
-        " 'none'"
+        f" {form_action}"
     )
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta'
+        f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n<meta'
         f' http-equiv="Content-Security-Policy" content="{policy}">\n<meta name="viewport"'
         ' content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light'
         f' dark">\n<title>{html.escape(title)}</title>\n<link rel="icon"'

@@ -747,25 +747,30 @@ def _spread(
     log: TextIO | None,
 ) -> Iterator[Record]:
     """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted,
-    and the others go on.
+    and the others go on. One that was lost with the machines that ran it is run again.
     """
     own = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) if executor is None else None
     pool: Executor = own or executor  # type: ignore[assignment]
-    futures: dict[Future[Record], str] = {}
+    futures: dict[Future[Record], dict[str, Any]] = {}
     try:
-        for job in jobs:
-            futures[pool.submit(grade_one, job)] = job["student"]
-        for future in progress(as_completed(futures), len(futures), log):
-            try:
-                record = future.result()
-            except SandboxError:
-                for other in futures:
-                    other.cancel()
-                raise
-            except Exception as error:
-                report.failed[futures[future]] = f"{type(error).__name__}: {error}"
-                continue
-            yield record
+        for turn in range(TURNS):
+            futures = {pool.submit(grade_one, job): job for job in jobs}
+            jobs = []
+            for future in progress(as_completed(futures), len(futures), log):
+                try:
+                    record = future.result()
+                except SandboxError:
+                    for other in futures:
+                        other.cancel()
+                    raise
+                except Exception as error:
+                    if type(error).__name__ in LOST and turn + 1 < TURNS:
+                        jobs.append(futures[future])
+                    else:
+                        said = f"{type(error).__name__}: {error}"
+                        report.failed[futures[future]["student"]] = said
+                    continue
+                yield record
     except BaseException:  # an interruption does not wait for the hand-ins that run
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
@@ -775,6 +780,14 @@ def _spread(
     finally:
         if own is not None:
             own.shutdown(cancel_futures=True)
+
+
+TURNS = 10
+"""So often a hand-in is run again that was lost with the machine on which it ran."""
+LOST = {"KilledWorker", "CancelledError", "FutureCancelledError"}
+"""The exceptions by which a pool of other machines tells of it (Dask gives a task up when several
+workers have died with it).
+"""
 
 
 def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[Any]:

@@ -3,6 +3,7 @@ and says how safe it is here.
 """
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import sys
@@ -35,6 +36,7 @@ examples:
   minigrad grade appeal vjp.ipynb ada --out results/
   minigrad grade export vjp.ipynb --out results/ --pages pages/ --report class.html
   minigrad grade export vjp.ipynb --out results/ --canvas 2026-01-31-grades.csv
+  minigrad grade marks vjp.ipynb --out results/ --page
   minigrad grade marks vjp.ipynb --out results/ --read results/marks.csv
   minigrad grade term course.toml --out totals.csv
 """
@@ -153,9 +155,17 @@ def _run(options: argparse.Namespace, grader: Any) -> int:
     if problem := _wrong_input(options, grader) or _wrong_submitted(options.submitted):
         complain(problem)
         return 2
-    report = grader.grade(
-        options.sheet, options.submitted, options.out, _options(options, grader), log=sys.stderr
-    )
+    cluster = importlib.import_module("minigrad.lessons.grading.cluster")
+    pool = cluster.connected(options.cluster) if options.cluster else contextlib.nullcontext()
+    try:
+        with pool as executor:
+            report = grader.grade(
+                options.sheet, options.submitted, options.out, _options(options, grader),
+                executor, sys.stderr,
+            )  # fmt: skip
+    except cluster.ClusterError as error:
+        complain(str(error))
+        return 2
     _tell(report, options.out)
     found = len(report.results)
     levels = sorted(
@@ -262,6 +272,8 @@ def _marks(options: argparse.Namespace, grader: Any) -> int:
     sheet_path = grader.sheet_file(options.sheet)
     sheet, journal = grader.sheet_at(str(sheet_path)), options.out / grader.JOURNAL
     worth, table = grader.worth_of(sheet), options.out / "marks.csv"
+    if options.page:
+        return _marks_page(sheet_path, options.out)
     if options.read is not None:
         try:
             changed = marks.read_table(options.read, journal, worth)
@@ -284,6 +296,16 @@ def _marks(options: argparse.Namespace, grader: Any) -> int:
             rows.append([result.student, item, most, *entered, automatic.get(item, ""), answer])
     marks.write_table(table, rows, grader.harmless)
     print(f"{len(rows)} rows: {table}. Fill in points and comment, then read it: --read {table}")
+    return 0
+
+
+def _marks_page(sheet: Path, out: Path) -> int:
+    module = importlib.import_module("minigrad.lessons.grading.marks_page")
+    with module.MarksServer(module.MarksPage(sheet, out)) as server:
+        print(f"open {server.address}\nCtrl+C ends it; keep the address to yourself", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+    print("what was saved is in the journal; `minigrad grade regrade` writes the tables again")
     return 0
 
 
@@ -355,9 +377,21 @@ RUN = {
         "metavar": "N",
         "help": "hand-ins at a time (default: one a processor)",
     },
+    "--cluster": {
+        "metavar": "ADDRESS",
+        "default": "",
+        "help": "run hand-ins on the workers of a Dask cluster (pip install 'minigrad[cluster]')",
+    },
     "--cold": {
         "action": "store_true",
         "help": "start a new Python for each hand-in instead of forking a running one",
+    },
+}
+MARKS = {
+    "--read": _file("FILE", "the table with points and comments filled in"),
+    "--page": {
+        "action": "store_true",
+        "help": "show a page in the browser instead, at an address of this machine alone",
     },
 }
 EXPORT = {
@@ -412,8 +446,8 @@ COMMANDS: list[
     (
         "marks",
         _marks,
-        "write a table for what a person grades, or enter what was written into it",
-        SHEET | {"--read": _file("FILE", "the table with points and comments filled in")} | OUT,
+        "enter what a person grades, in a page in the browser or through a table",
+        SHEET | MARKS | OUT,
     ),
     (
         "term",

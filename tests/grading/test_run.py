@@ -208,22 +208,6 @@ def test_every_pool_gives_the_same(graded):
 
 
 @pytest.mark.whole
-@pytest.mark.filterwarnings("ignore")
-def test_dask_gives_the_same(graded):
-    distributed = pytest.importorskip(
-        "distributed", reason="pip install distributed, to try a real cluster of dask's"
-    )
-    first = returned(graded[2])
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert graded_with(graded, client.get_executor()) == first
-
-
-@pytest.mark.whole
 def test_a_job_is_plain_data(graded):
     sheet, _, out = graded
     (job,) = run._jobs(
