@@ -20,7 +20,11 @@ from minigrad.viz.layout import with_layout
 from minigrad.viz.scale import TooLarge
 from minigrad.viz.svg import to_svg
 
-from .judge import Group, Judgement, smallest_case
+from . import chinese
+from .judge import Group, Judgement
+
+LANGUAGES = ("en", "zh")
+"""English and Chinese."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1c2430, #e8ecf1);
@@ -73,6 +77,23 @@ LONGEST = 60
 """Marks that appear one after the other; the stylesheet has a delay for each."""
 
 
+class Tongue:
+    """The words of a page in a language, and the grader's sentences in it."""
+
+    def __init__(self, language: str) -> None:
+        if language not in LANGUAGES:
+            raise ValueError(f"there are no pages in {language!r}, only in {', '.join(LANGUAGES)}")
+        self.language, self._chinese = language, language == "zh"
+
+    def word(self, template: str, **values: object) -> str:
+        """A text of the page; template: in English, with names in braces."""
+        return chinese.page(template, **values) if self._chinese else template.format(**values)
+
+    def said(self, text: str) -> str:
+        """A sentence of the grader's."""
+        return chinese.said(text) if self._chinese else text
+
+
 def _style() -> str:
     return STYLE + "".join(
         f".a{i} {{ animation-delay: {0.6 + 0.5 * i:.1f}s; }}\n" for i in range(LONGEST)
@@ -86,25 +107,30 @@ def student_html(
     *,
     notes: Sequence[str] = (),
     hints: bool = True,
+    language: str = "en",
 ) -> str:
     """The page of one student. notes: sentences that stand above everything, such as which of two
-    files was taken; hints: whether the exercises' hints stand on it, folded away.
+    files was taken; hints: whether the exercises' hints stand on it, folded away; language: "en" or
+    "zh", of all but what the sheet itself says.
     """
+    tongue = Tongue(language)
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
-    body = "".join(_section(j, hints) for j in judgements)
-    told = "".join(f"<p>{rich(note)}</p>" for note in notes)
+    body = "".join(_section(j, hints, tongue) for j in judgements)
+    told = "".join(f"<p>{rich(tongue.said(note))}</p>" for note in notes)
     heading = f"<h1>{html.escape(sheet)}</h1><p class='soft'>{html.escape(student)}</p>".replace(
         "'", '"'
     )
-    total = f'<p class="total"><strong>{points:g}</strong> of {_points(most)}</p>'
+    total = f'<p class="total">{_of(points, most, tongue, "<strong>{}</strong>")}</p>'
     return document(
-        f"{sheet} · {student}", f"<main><header>{heading}{total}{told}</header>{body}</main>"
+        f"{sheet} · {student}",
+        f"<main><header>{heading}{total}{told}</header>{body}</main>",
+        language=language,
     )
 
 
-def document(title: str, body: str) -> str:
+def document(title: str, body: str, form_action: str = "'none'", language: str = "en") -> str:
     """A page that runs nothing and fetches nothing. body: HTML; it may hold `<style>`, which is
-    allowed by its hash.
+    allowed by its hash. form_action: where its forms may send, as in a Content-Security-Policy.
     """
     style = _style()
     hashes = " ".join(
@@ -132,48 +158,59 @@ def _points(most: float) -> str:
     return f"{most:g} point{'s' * (most != 1)}"
 
 
-def _state(j: Judgement) -> tuple[str, str]:
+def _of(points: float, most: float, tongue: Tongue, form: str = "{}") -> str:
+    """Points of so many; form: how the points are written."""
+    worth = f"{most:g}" if tongue.language == "zh" else _points(most)
+    return tongue.word("{points} of {most}", points=form.format(f"{points:g}"), most=worth)
+
+
+def _state(j: Judgement, tongue: Tongue) -> tuple[str, str]:
     if j.full:
-        return "full", "✓ right"
+        return "full", tongue.word("✓ right")
     if not j.started:
-        return "none", "○ not started"
-    return "some", "✗ not yet" if j.points < j.max else "✓"
+        return "none", tongue.word("○ not started")
+    return "some", tongue.word("✗ not yet") if j.points < j.max else "✓"
 
 
-def _section(j: Judgement, hints: bool) -> str:
-    kind, verdict = _state(j)
+def _section(j: Judgement, hints: bool, tongue: Tongue) -> str:
+    kind, verdict = _state(j, tongue)
+    points = _of(j.points, j.max, tongue, "<strong>{}</strong>")
     parts = [
         f'<div class="head"><h2>{html.escape(j.title)}</h2><p><span class="mark">{verdict}</span> ·'
-        f" <strong>{j.points:g}</strong> of {_points(j.max)}</p></div>"
+        f" {points}</p></div>"
     ]
-    parts.append(_table(j.groups))
+    parts.append(_table(j.groups, tongue))
     if kind == "some":
         if j.misconception:
-            parts.append(f'<p class="likely">{rich(j.misconception["say"])}</p>')
+            parts.append(f'<p class="likely">{rich(tongue.said(j.misconception["say"]))}</p>')
         if j.where:
-            parts.append(
-                f"<p><strong>The first wrong node is {html.escape(j.where['node'])}.</strong>"
-                f" {rich(j.where['say'])}</p>"
+            first = tongue.word(
+                "The first wrong node is {node}.", node=html.escape(j.where["node"])
             )
+            parts.append(f"<p><strong>{first}</strong> {rich(j.where['say'])}</p>")
         picture = _picture(j)
         if picture:
             parts.append(
-                "<details open><summary>The smallest graph that failed, with your numbers, in the"
-                " order of the reverse sweep "
-                "(close and open to play it again)</summary><div"
+                f"<details open><summary>{tongue.word(GRAPH)}</summary><div"
                 f' class="picture">{picture}</div></details>'
             )
         elif j.smallest and (
-            told := _smallest(j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>")
+            told := _smallest(
+                j.smallest, rich, lambda call: f"<code>{html.escape(call)}</code>", tongue
+            )
         ):
             parts.append(f"<p>{told}</p>")
     if kind != "full" and hints:
         for i, text in enumerate(j.hints, 1):
-            parts.append(
-                f"<details><summary>Hint {i} of"
-                f" {len(j.hints)}</summary><p>{rich(text)}</p></details>"
-            )
+            which = tongue.word("Hint {number} of {count}", number=i, count=len(j.hints))
+            parts.append(f"<details><summary>{which}</summary><p>{rich(text)}</p></details>")
     return f'<section class="{kind}">{"".join(parts)}</section>'
+
+
+GRAPH = (
+    "The smallest graph that failed, with your numbers, in the order of the reverse sweep (close"
+    " and open to play it again)"
+)
 
 
 def _picture(j: Judgement) -> str:
@@ -191,26 +228,42 @@ def _picture(j: Judgement) -> str:
 
 
 def _smallest(
-    smallest: dict[str, Any], text: Callable[[str], str], code: Callable[[str], str]
+    smallest: dict[str, Any], text: Callable[[str], str], code: Callable[[str], str], tongue: Tongue
 ) -> str:
     """The smallest case that failed, or the value that was written, where there is no call."""
     call, got = smallest["call"], str(smallest["got"])
     if call.isidentifier():
-        return f"You have {code(call)} = {code(got)}." if got else ""
-    return smallest_case(smallest, code, text)
+        told = tongue.word("You have {call} = {got}.", call=code(call), got=code(got))
+        return told if got else ""
+    expected = smallest.get("expected", "")
+    template = "The smallest case that failed: {call}."
+    if got and expected not in ("", smallest["got"]):
+        template = "The smallest case that failed: {call} gave {got}; it should give {expected}."
+    elif got:
+        template = "The smallest case that failed: {call} gave {got}."
+    told = tongue.word(template, call=code(call), got=text(got), expected=text(str(expected)))
+    return f"{told} {text(tongue.said(smallest['say']))}" if smallest["say"] else told
 
 
-def _table(groups: Sequence[Group]) -> str:
+def _table(groups: Sequence[Group], tongue: Tongue) -> str:
     rows = []
     for g in groups:
         right = g.total > 0 and g.right == g.total
         sign = '<span class="yes">✓</span>' if right else '<span class="no">✗</span>'
         rows.append(
-            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{g.points:g} of'
-            f" {g.max:g}</td><td>{rich(g.say)}</td></tr>"
+            f'<tr><th>{sign} {html.escape(g.name)}</th><td class="points">{_share(g, tongue)}</td>'
+            f"<td>{rich(tongue.said(g.say))}</td></tr>"
         )
-    head = "<thead><tr><th>what</th><th>points</th><th>what was seen</th></tr></thead>"
+    heads = "".join(f"<th>{tongue.word(word)}</th>" for word in COLUMNS)
+    head = f"<thead><tr>{heads}</tr></thead>"
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+
+
+COLUMNS = ("what", "points", "what was seen")
+
+
+def _share(g: Group, tongue: Tongue) -> str:
+    return tongue.word("{points} of {most}", points=f"{g.points:g}", most=f"{g.max:g}")
 
 
 def rich(text: str) -> str:
@@ -278,46 +331,43 @@ def student_markdown(
     *,
     notes: Sequence[str] = (),
     hints: bool = True,
+    language: str = "en",
 ) -> str:
     """The feedback as text: for a mail, an issue, a terminal."""
+    tongue = Tongue(language)
     points, most = sum(j.points for j in judgements), sum(j.max for j in judgements)
     out = [
         f"# {plain_markdown(sheet)}",
         "",
         plain_markdown(student),
         "",
-        f"**{points:g} of {_points(most)}**",
-        *(f"\n{plain_markdown(note)}" for note in notes),
+        f"**{_of(points, most, tongue)}**",
+        *(f"\n{plain_markdown(tongue.said(note))}" for note in notes),
     ]
     for j in judgements:
-        kind, verdict = _state(j)
-        out += [
-            "",
-            f"## {plain_markdown(j.title)}: {verdict}, {j.points:g} of {_points(j.max)}",
-            "",
-        ]
-        out += ["| what | points | what was seen |", "|---|---|---|"]
+        kind, verdict = _state(j, tongue)
+        points_here = _of(j.points, j.max, tongue)
+        out += ["", f"## {plain_markdown(j.title)}: {verdict}, {points_here}", ""]
+        out += [f"| {' | '.join(map(tongue.word, COLUMNS))} |", "|---|---|---|"]
         for g in j.groups:
             sign = "✓" if g.total and g.right == g.total else "✗"
             out.append(
-                f"| {sign} {plain_markdown(g.name)} | {g.points:g} of {g.max:g} |"
-                f" {plain_markdown(g.say)} |"
+                f"| {sign} {plain_markdown(g.name)} | {_share(g, tongue)} |"
+                f" {plain_markdown(tongue.said(g.say))} |"
             )
         if kind == "some":
             if j.misconception:
-                out += ["", plain_markdown(j.misconception["say"])]
+                out += ["", plain_markdown(tongue.said(j.misconception["say"]))]
             if j.where:
-                out += [
-                    "",
-                    (
-                        f"The first wrong node is {plain_markdown(j.where['node'])}."
-                        f" {plain_markdown(j.where['say'])}"
-                    ),
-                ]
-            if j.smallest and (told := _smallest(j.smallest, plain_markdown, plain_markdown)):
+                node = plain_markdown(j.where["node"])
+                first = tongue.word("The first wrong node is {node}.", node=node)
+                out += ["", f"{first} {plain_markdown(j.where['say'])}"]
+            if j.smallest and (
+                told := _smallest(j.smallest, plain_markdown, plain_markdown, tongue)
+            ):
                 out += ["", told]
         if kind != "full" and hints and j.hints:
-            out += ["", f"A first hint: {plain_markdown(j.hints[0])}"]
+            out += ["", tongue.word("A first hint: {text}", text=plain_markdown(j.hints[0]))]
     return "\n".join(out) + "\n"
 
 

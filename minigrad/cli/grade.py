@@ -246,14 +246,15 @@ def _export(options: argparse.Namespace, grader: Any) -> int:
         complain(problem)
         return 2
     form = importlib.import_module("minigrad.lessons.grading.results.export")
-    flags = [flag for flag in EXPORT if flag != "--column"]
+    flags = [flag for flag in EXPORT if flag not in ("--column", "--earlier", "--language")]
     names = [flag[2:].replace("-", "_") for flag in flags]
     chosen = {name: getattr(options, name) for name in names}
     if not any(chosen.values()):
         complain(f"say what to write: {', '.join(flags)}")
         return 2
+    more = {name: getattr(options, name) for name in ("column", "earlier", "language")}
     try:
-        done = form.export(options.sheet, options.out, form.Wanted(**chosen, column=options.column))
+        done = form.export(options.sheet, options.out, form.Wanted(**chosen, **more))
     except form.WRONG_INPUT as error:
         complain(_said(error))
         return 2
@@ -415,6 +416,16 @@ EXPORT = {
     "--report": _file(
         "FILE", "a page on the class: mistakes, what to look at, hand-ins that are alike"
     ),
+    "--language": {
+        "choices": ("en", "zh"),
+        "default": "en",
+        "help": "of students' pages: English or Chinese, but for what the sheet itself says",
+    },
+    "--earlier": {
+        **_file("RESULTS", "results folders of other years, with which --report compares"),
+        "nargs": "+",
+        "default": [],
+    },
 }
 COMMANDS: list[
     tuple[str, Callable[[argparse.Namespace, Any], int], str, dict[str, dict[str, Any]]]

@@ -9,13 +9,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading import chinese
 from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.graphs import by_engine
-from minigrad.lessons.grading.judge import Judgement, as_plain, judge
+from minigrad.lessons.grading.judge import Judgement, as_plain, judge, same
 from minigrad.lessons.grading.kinds import Backward, Number, Vjp
 from minigrad.lessons.grading.kinds.backward import graph_of
 from minigrad.lessons.grading.misconceptions import BY_NAME
 from minigrad.lessons.grading.pages import student_html, student_markdown, sweep_picture
+from minigrad.lessons.grading.words import sentence
 
 import minigrad as mg
 
@@ -276,3 +278,59 @@ def test_in_a_browser_nothing_runs_and_the_marks_appear(tmp_path, chromium):
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 360
     for page in (tab, still, narrow):
         page.close()
+
+
+# ------------------------------------------------------------------------------------------ Chinese
+
+SAID = {
+    "All cases are right.": "全部用例正确。",
+    "1 of 3 cases are right. What `f` returned has the shape (3,), but should have the shape (2,).":
+        "3 个用例中 1 个正确。`f` 返回的值的形状是 (3,)，应为 (2,)。",
+    "What `f` returned is 0.5 at [1, 2]; it should be 0.25.":
+        "`f` 返回的值在 [1, 2] 处是 0.5，应为 0.25。",
+    "The second entry of what `f` returned is the number 3, but should be an array of shape (2,).":
+        "`f` 返回的值的第 2 项是数 3，应为形状为 (2,) 的数组。",
+    "`f` is not defined. In cell 3: NameError: name 'x' is not defined":
+        "`f` 未定义。cell 3：NameError: name 'x' is not defined",
+    "It did not come back: the process ended with status 3.":
+        "它没有返回：the process ended with status 3。",
+    "X1 is 2, which is not right.": "X1 是 2，不正确。",
+    "a sentence of the sheet's own": "a sentence of the sheet's own",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("english", SAID)
+def test_the_grader_s_own_sentences_are_there_in_chinese(english):
+    assert chinese.said(english) == SAID[english]
+
+
+def test_what_the_judge_says_of_common_failures_is_translated():
+    """So that a sentence that is worded in another way is missed here."""
+    right = {"a": np.ones((2, 3)), "b": 1.5, "c": True, "d": [1, 2], "e": 3}
+    wrong = [
+        np.ones(2), np.full((2, 3), np.nan), np.ones((2, 3), bool), np.zeros((2, 3)), None, "x",
+        2.5, [1], (1, 3), {"k": 1}, 10**400, float("inf"), False, 7,
+    ]  # fmt: skip
+    told = {
+        sentence(same(r, w, name="what `f` returned", reveal=reveal))
+        for r in right.values() for w in wrong for reveal in (True, False)
+    } - {""}  # fmt: skip
+    assert len(told) > 25
+    assert not [text for text in told if not re.search("[\u4e00-\u9fff]", chinese.said(text))]
+
+
+def test_a_page_in_chinese_has_no_words_of_its_own_in_english():
+    html_page = student_html(
+        "Ada", "Lab", [judged("overwrites at fan-out"), failed()], language="zh"
+    )
+    assert (
+        '<html lang="zh">' in html_page
+        and "得分" in html_page
+        and "第一个出错的节点是" in html_page
+    )
+    text = student_markdown("Ada", "Lab", [judged("overwrites at fan-out")], language="zh")
+    for words in (Reader(html_page.partition("<body>")[2]).text, text):
+        for word in ("what was seen", "points", "not yet", "cases are right", "Hint 1", "smallest"):
+            assert word not in words, word
+    with pytest.raises(ValueError, match="only in en, zh"):
+        student_html("Ada", "Lab", [], language="fr")

@@ -457,6 +457,24 @@ def test_the_starter_code_and_what_all_have_do_not_count():
     )
 
 
+def test_the_evidence_is_the_parts_that_are_alike():
+    shown = similarity.evidence(ENGINE + "x = 1\n", COPY, "")
+    names = sorted(p.first.split("(")[0].split()[1] for p in shown)
+    assert names == ["__add__", "__init__", "backward"]
+    backward = next(p for p in shown if "def backward" in p.first)
+    assert "ordering" in backward.second and backward.share > 0.95
+    assert ENGINE.split("\n")[backward.lines[0] - 1].strip() == "def backward(self):"
+    assert COPY.split("\n")[backward.lines[1] - 1].strip() == "def backward(self):"
+    assert similarity.evidence(ENGINE, COPY, ENGINE) == [] and not similarity.evidence("", "(", "")
+    assert not [p for p in similarity.evidence(ENGINE, OTHER) if p.share < similarity.ALIKE]
+
+
+def test_submissions_of_earlier_years_are_compared_with_this_year_s():
+    programs = {"a": ENGINE, "2025: b": COPY, "2025: c": ENGINE}
+    pairs = similarity.similar(programs, "", earlier={"2025: b", "2025: c"})
+    assert {(p.first, p.second) for p in pairs} == {("2025: b", "a"), ("2025: c", "a")}
+
+
 @pytest.mark.parametrize(
     "source", ["", "def (:", "(" * 3000, "\0", "x = 1\n\ndef (:\n\ny = 2", "é" * 10]
 )

@@ -5,6 +5,7 @@ Every form is made of the journal and the sheet alone, at any time and as often 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class Exported:
 class Wanted:
     """Which forms, and where. canvas, moodle: files exported from there; filled copies come into
     the results folder. column: the column of the points in them; the others: folders or files to be
-    written.
+    written. earlier: results folders of other years, with which the report compares. language: of
+    the students' pages, "en" or "zh".
     """
 
     canvas: Path | None = None
@@ -47,6 +49,8 @@ class Wanted:
     moodle_feedback: Path | None = None
     canvas_feedback: Path | None = None
     nbgrader_feedback: Path | None = None
+    earlier: Sequence[Path] = ()
+    language: str = "en"
 
 
 def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
@@ -59,12 +63,13 @@ def export(sheet_path: Path, out: Path, wanted: Wanted) -> Exported:
         raise FileNotFoundError(f"there is no journal in {out}: `minigrad grade run` writes it")
     found, done = graded(out, sheet_path), Exported()
     if wanted.pages is not None:
-        written = site.write(wanted.pages, found, sheet)
+        written = site.write(wanted.pages, found, sheet, language=wanted.language)
         done.lines.append(f"{len(written)} pages: {wanted.pages / 'index.html'}")
     if wanted.report is not None:
         wanted.report.parent.mkdir(parents=True, exist_ok=True)
         wanted.report.write_text(
-            report.report_html(report.class_report(found, sheet)), encoding="utf-8"
+            report.report_html(report.class_report(found, sheet, wanted.earlier)),
+            encoding="utf-8",
         )
         done.lines.append(f"report on the class: {wanted.report}")
     _feedback(wanted, found, sheet, done)
@@ -102,7 +107,7 @@ def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported)
     """The pages in the forms in which learning systems take them."""
     for system, path in (("moodle", wanted.moodle_feedback), ("canvas", wanted.canvas_feedback)):
         if path is not None:
-            left_out = feedback_files.write_zip(path, system, found, sheet)
+            left_out = feedback_files.write_zip(path, system, found, sheet, wanted.language)
             done.lines.append(f"{len(found) - len(left_out)} pages for {system.title()}: {path}")
             if left_out:
                 done.attention.append(
@@ -110,5 +115,7 @@ def _feedback(wanted: Wanted, found: list[Graded], sheet: Sheet, done: Exported)
                     f" {', '.join(left_out)}"
                 )
     if wanted.nbgrader_feedback is not None:
-        written = feedback_files.write_folders(wanted.nbgrader_feedback, found, sheet)
+        written = feedback_files.write_folders(
+            wanted.nbgrader_feedback, found, sheet, wanted.language
+        )
         done.lines.append(f"{len(written)} pages for nbgrader: {wanted.nbgrader_feedback}")

@@ -17,14 +17,16 @@ from ..sheet import Sheet
 from .site import notes, slugs
 
 
-def page(result: Graded, sheet: Sheet) -> str:
+def page(result: Graded, sheet: Sheet, language: str = "en") -> str:
     """A student's page of feedback."""
     return pages.student_html(
-        result.student, sheet.title, result.judgements, notes=notes(result), hints=True
+        result.student, sheet.title, result.judgements, notes=notes(result), language=language
     )
 
 
-def write_zip(path: Path, system: str, found: Sequence[Graded], sheet: Sheet) -> list[str]:
+def write_zip(
+    path: Path, system: str, found: Sequence[Graded], sheet: Sheet, language: str = "en"
+) -> list[str]:
     """A zip with a page for each student of one learning system; returns those who came from
     elsewhere and are not in it.
     """
@@ -37,16 +39,18 @@ def write_zip(path: Path, system: str, found: Sequence[Graded], sheet: Sheet) ->
                 left_out.append(result.student)
                 continue
             name = f"{lms['prefix']}_{slugs([sheet.name])[0]}-feedback.html"
-            archive.writestr(name, page(result, sheet))
+            archive.writestr(name, page(result, sheet, language))
     return left_out
 
 
-def write_folders(folder: Path, found: Sequence[Graded], sheet: Sheet) -> list[Path]:
+def write_folders(
+    folder: Path, found: Sequence[Graded], sheet: Sheet, language: str = "en"
+) -> list[Path]:
     """nbgrader's feedback folder: STUDENT/SHEET/SHEET.html."""
     written = []
     for result, slug in zip(found, slugs([r.student for r in found]), strict=True):
         path = folder / slug / sheet.name / f"{sheet.name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(result, sheet), encoding="utf-8")
+        path.write_text(page(result, sheet, language), encoding="utf-8")
         written.append(path)
     return written

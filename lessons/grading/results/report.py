@@ -11,18 +11,21 @@ from __future__ import annotations
 import html
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from minigrad.lessons.edition import EditionError, student_edition
 
 from .. import pages, submissions
-from ..run import Graded
+from ..journal import Record, last_hand_ins
+from ..run import JOURNAL, Graded
 from ..sheet import Sheet
-from .similarity import Pair, similar
+from .similarity import Pair, Passage, evidence, similar
 
 SLOWEST = 10
+SHOWN = 50
+"""Of so many pairs the parts that are alike are shown."""
 NAMES = 12
 """So many students are named for a mistake; the rest is counted."""
 
@@ -59,13 +62,24 @@ class ClassReport:
     slowest: list[tuple[str, float, str]]
     pairs: list[Pair]
     unread: list[str]
+    passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
 
 
-def class_report(found: Sequence[Graded], sheet: Sheet) -> ClassReport:
+def class_report(
+    found: Sequence[Graded], sheet: Sheet, earlier: Sequence[Path] = ()
+) -> ClassReport:
     """The report on a class. It reads the hand-ins' files for their structure, where they are
-    still there, and runs none of them.
+    still there, and runs none of them. earlier: results folders of other years, whose hand-ins
+    this year's are compared with.
     """
-    programs, unread = _programs(found, sheet)
+    programs, unread = _programs([r.record for r in found], sheet)
+    older: dict[str, str] = {}
+    for folder in earlier:
+        its, missing = _programs(last_hand_ins(folder / JOURNAL).values(), sheet)
+        older |= {f"{folder}: {student}": source for student, source in its.items()}
+        unread += [f"{folder}: {student}" for student in missing]
+    everybody, starter = programs | older, _starter(sheet)
+    pairs = similar(everybody, starter, earlier=older)
     return ClassReport(
         sheet.title,
         sheet.max_points,
@@ -82,8 +96,12 @@ def class_report(found: Sequence[Graded], sheet: Sheet) -> ClassReport:
             if why
         ],
         _slowest(found),
-        similar(programs, _starter(sheet)),
+        pairs,
         unread,
+        {
+            (p.first, p.second): evidence(everybody[p.first], everybody[p.second], starter)
+            for p in pairs[:SHOWN]
+        },
     )
 
 
@@ -122,19 +140,18 @@ def _slowest(found: Sequence[Graded]) -> list[tuple[str, float, str]]:
     ]
 
 
-def _programs(found: Sequence[Graded], sheet: Sheet) -> tuple[dict[str, str], list[str]]:
+def _programs(records: Iterable[Record], sheet: Sheet) -> tuple[dict[str, str], list[str]]:
     """Each student's code, without magics; and who has none here any more."""
     programs, unread = {}, []
-    for result in found:
-        path = Path(result.record["file"]) if result.record["file"] else None
-        if path is None or result.record["problem"]:
+    for record in records:
+        path = Path(record["file"]) if record["file"] else None
+        if path is None or record["problem"]:
             continue
         try:
-            programs[result.student] = _joined(
-                submissions.code_cells(submissions.load(path), sheet)
-            )
+            cells = submissions.code_cells(submissions.load(path), sheet)
+            programs[record["student"]] = _joined(cells)
         except (submissions.SubmissionError, OSError):
-            unread.append(result.student)
+            unread.append(record["student"])
     return programs, unread
 
 
@@ -172,6 +189,8 @@ section { border-left-color: var(--line); } section > p, section > h2 { margin: 
 h2 { margin-top: 1.6rem; }
 .tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: start; }
 svg { max-width: 100%; height: auto; }
+.both { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
+.both pre { background: var(--tint); margin: 0; padding: .5rem; overflow-x: auto; }
 .column { fill: var(--right); } .axis { stroke: var(--line); }
 .label { fill: var(--soft); font: 12px system-ui, "DejaVu Sans", sans-serif; }
 """
@@ -313,7 +332,22 @@ def _pairs_html(report: ClassReport) -> str:
         '<thead><tr><th>one</th><th>the other</th><th class="points">the same</th><th'
         ' class="points">of so many pieces</th></tr></thead>'
     )
-    return f"{intro}<table>{head}<tbody>{rows}</tbody></table>"
+    shown = "".join(_passages_html(report, pair) for pair in report.pairs)
+    return f"{intro}<table>{head}<tbody>{rows}</tbody></table>{shown}"
+
+
+def _passages_html(report: ClassReport, pair: Pair) -> str:
+    """What is alike in two submissions, side by side."""
+    parts = [
+        f'<p class="soft">{100 * p.share:.0f} % the same; lines {p.lines[0]} and {p.lines[1]} of'
+        ' the code</p><div class="both">'
+        f"<pre>{html.escape(p.first)}</pre><pre>{html.escape(p.second)}</pre></div>"
+        for p in report.passages.get((pair.first, pair.second), ())
+    ]
+    if not parts:
+        return ""
+    names = f"{html.escape(pair.first)} and {html.escape(pair.second)}"
+    return f"<details><summary>{names}: what is alike</summary>{''.join(parts)}</details>"
 
 
 def _slowest_html(report: ClassReport) -> str:

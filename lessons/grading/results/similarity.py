@@ -5,14 +5,15 @@ the sequence of its syntax tree's nodes, without names and constants; every K no
 hashed; of every W hashes in a row the smallest is kept ("winnowing": Schleimer, Wilkerson and
 Aiken, SIGMOD 2003). Two programs are compared by the hashes that they share. What the starter code
 holds, and what most of the class wrote, says nothing and is left out. A pair is a reason to look,
-and nothing more.
+and nothing more: `evidence` shows a person which parts of the two programs are meant.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -27,6 +28,22 @@ COMMON = 0.34
 ALIKE = 0.6
 
 
+EVIDENCE = 8
+"""So many parts are shown of a pair."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Two parts that are alike: a definition, or what stands outside of all. share: of the nodes
+    of both; lines: where they begin.
+    """
+
+    first: str
+    second: str
+    share: float
+    lines: tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two students whose code is alike. share: of the smaller one's hashes; hashes: how many
@@ -39,11 +56,17 @@ class Pair:
     hashes: int
 
 
-def similar(programs: Mapping[str, str], starter: str, least: float = ALIKE) -> list[Pair]:
+def similar(
+    programs: Mapping[str, str],
+    starter: str,
+    least: float = ALIKE,
+    earlier: Collection[str] = (),
+) -> list[Pair]:
     """The pairs of students of whose own code at least so large a share is the same, the most alike
     first.
 
-    programs: each student's source; starter: what all students were given.
+    programs: each student's source; starter: what all students were given; earlier: the names of
+    programs of other years, which are compared with this year's only.
     """
     given = fingerprints(starter)
     prints = {student: fingerprints(source) - given for student, source in programs.items()}
@@ -55,11 +78,58 @@ def similar(programs: Mapping[str, str], starter: str, least: float = ALIKE) -> 
     pairs = []
     for i, first in enumerate(students):
         for second in students[i + 1 :]:
+            if first in earlier and second in earlier:
+                continue
             smaller = min(len(own[first]), len(own[second]))
             share = len(own[first] & own[second]) / smaller
             if share >= least:
                 pairs.append(Pair(first, second, share, smaller))
     return sorted(pairs, key=lambda pair: (-pair.share, -pair.hashes, pair.first, pair.second))
+
+
+def evidence(first: str, second: str, starter: str = "", least: float = ALIKE) -> list[Passage]:
+    """The parts of two programs that are alike, the largest first. What the starter code holds is
+    left out.
+    """
+    given = {tuple(_kinds(tree)) for tree in _parts(starter)}
+    mine, theirs = (
+        [(tree, kinds) for tree in _parts(source) if (kinds := tuple(_kinds(tree))) not in given]
+        for source in (first, second)
+    )
+    found: list[tuple[int, Passage]] = []
+    for tree, kinds in mine:
+        shares = [_share(kinds, others, least) for _, others in theirs]
+        if len(kinds) < K or max(shares, default=0.0) < least:
+            continue
+        other, _ = theirs[shares.index(max(shares))]
+        texts = (_text(first, tree), _text(second, other))
+        lines = (_line(tree), _line(other))
+        found.append((len(kinds), Passage(*texts, max(shares), lines)))
+    return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])[:EVIDENCE]]
+
+
+def _share(first: tuple[str, ...], second: tuple[str, ...], least: float) -> float:
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    likely = matcher.real_quick_ratio() >= least and matcher.quick_ratio() >= least
+    return matcher.ratio() if likely else 0.0
+
+
+def _parts(source: str) -> list[ast.AST]:
+    """Each definition, methods on their own, and each other statement of a program."""
+    found: list[ast.AST] = []
+    for tree in _trees(source):
+        inner = tree.body if isinstance(tree, ast.ClassDef) else []
+        methods = [n for n in inner if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        found += methods or [tree]
+    return found
+
+
+def _line(tree: ast.AST) -> int:
+    return int(getattr(tree, "lineno", 1))
+
+
+def _text(source: str, tree: ast.AST) -> str:
+    return ast.get_source_segment(source, tree, padded=True) or ast.unparse(tree)
 
 
 def fingerprints(source: str) -> set[int]:

@@ -18,8 +18,12 @@ from ..run import Graded
 from ..sheet import Sheet
 
 
-def write(folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = True) -> list[Path]:
-    """<student>.html and <student>.md for each, index.html and index.md."""
+def write(
+    folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = True, language: str = "en"
+) -> list[Path]:
+    """<student>.html and <student>.md for each, index.html and index.md. language: of the students'
+    pages, as in `pages.student_html`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written, names = [], slugs([result.student for result in found])
     for result, name in zip(found, names, strict=True):
@@ -27,7 +31,12 @@ def write(folder: Path, found: Sequence[Graded], sheet: Sheet, hints: bool = Tru
             path = folder / f"{name}.{ending}"
             path.write_text(
                 make(
-                    result.student, sheet.title, result.judgements, notes=notes(result), hints=hints
+                    result.student,
+                    sheet.title,
+                    result.judgements,
+                    notes=notes(result),
+                    hints=hints,
+                    language=language,
                 ),
                 encoding="utf-8",
             )
