@@ -19,6 +19,7 @@ import pytest
 from minigrad.lessons.grading import redact, run, sandbox
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.journal import last_hand_ins, read
+from minigrad.lessons.grading.marks import Mark, enter, last_marks
 
 from minigrad.cli import main
 from tests.helpers.small_class import MAX, SHEET, F, G, hand_in, notebook, write_sheet
@@ -401,9 +402,45 @@ def start_grading(sheet: Path, submitted: Path, out: Path, as_command: bool) -> 
     return process
 
 
+def enter_for_ever(journal: Path, students: list[str], told: int) -> None:
+    """Enters one mark after the other, and tells of each when it has been entered."""
+    for n in range(10**9):
+        student = students[n % len(students)]
+        mark = Mark("g", n % 3 / 2, f"number {n}")
+        enter(journal, [(student, mark, "g")])
+        os.write(told, f"{student}|{n}\n".encode())
+
+
+def killed_while_entering(journal: Path, students: list[str], seconds: float) -> dict[str, int]:
+    """Kills a process that enters marks; the last one of each student that it told of."""
+    reading, told = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            enter_for_ever(journal, students, told)
+        finally:
+            os._exit(1)
+    os.close(told)
+    text = os.read(reading, 100)
+    time.sleep(seconds)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    with open(reading, "rb") as file:
+        lines = (text + file.read()).decode().splitlines()
+    return {student: int(n) for student, n in (line.split("|") for line in lines)}
+
+
+def numbers(journal: Path) -> dict[str, int]:
+    """The last mark of each student for g, by the number in its comment."""
+    found = {student: given.get("g") for student, given in last_marks(journal).items()}
+    return {student: int(mark.comment.split()[1]) for student, mark in found.items() if mark}
+
+
 @pytest.mark.whole
 def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course, libraries):
-    """In the default run test_journal.py kills what writes the journal."""
+    """Between the kills of the grader, marks are entered, and what enters them is killed too. In
+    the default run test_journal.py kills what writes the journal.
+    """
     sheet, submitted, out = course
     turns, more = 10, 30
     for n in range(more):
@@ -415,7 +452,8 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
     expected = EXPECTED | {f"more {n:02}": 7.0 for n in range(more)}
     hand_in(out.parent / "one", "right", notebook({}))
     run.grade(sheet, out.parent / "one", out.parent / "other", OPTIONS)  # makes the libraries
-    chance, kills = random.Random(4), 0
+    chance, kills, journal = random.Random(4), 0, out / "journal.jsonl"
+    entered: dict[str, int] = {}
     for turn in range(turns):
         before = hand_ins_in(out)
         process = start_grading(sheet, submitted, out, as_command=turn == 0)
@@ -433,8 +471,23 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
             time.sleep(0.02)
         assert alive(out) == [], "a process outlived the grader"
         assert hand_ins_in(out) >= before
+        known = sorted(last_hand_ins(out / "journal.jsonl"))[:5]
+        if known:
+            told = killed_while_entering(journal, known, chance.uniform(0, 0.1))
+            for student, n in numbers(journal).items():
+                if student in told:  # one more may have been entered than was told of
+                    assert n - told[student] in (0, len(known)), (turn, student)
+                else:
+                    assert n == entered.get(student) or n < len(known), (turn, student)
+            assert numbers(journal).keys() >= told.keys()
+            entered = numbers(journal)
     assert kills >= turns // 2
     report = run.grade(sheet, submitted, out, OPTIONS)
+    assert len(entered) >= 5 and numbers(journal).keys() >= entered.keys()
+    for result in report.results:
+        if mark := result.marks.get("g"):
+            automatic = next((j.points for j in result.judgements if j.exercise == "g"), 0.0)
+            expected[result.student] += mark.points - automatic
     assert points(report) == dict(sorted(expected.items()))
     lines = [
         record["student"] for record in read(out / "journal.jsonl") if record["kind"] == "hand-in"
