@@ -469,6 +469,17 @@ def test_the_evidence_is_the_parts_that_are_alike():
     assert not [p for p in similarity.evidence(ENGINE, OTHER) if p.share < similarity.ALIKE]
 
 
+def test_the_report_shows_both_parts_of_a_pair_as_text():
+    passage = similarity.Passage("if x < 1: '<script>'", "def g(): ...", 0.9, (3, 7))
+    made = report.ClassReport(
+        "x", 7.0, [1.0], [], [], [], [similarity.Pair("<a>", "b", 0.8, 12)], []
+    )
+    made.passages["<a>", "b"] = [passage]
+    page = report.report_html(made)
+    assert "<pre>if x &lt; 1: &#x27;&lt;script&gt;&#x27;</pre><pre>def g(): ...</pre>" in page
+    assert "&lt;a&gt; and b: what is alike" in page and "lines 3 and 7" in page
+
+
 def test_submissions_of_earlier_years_are_compared_with_this_year_s():
     programs = {"a": ENGINE, "2025: b": COPY, "2025: c": ENGINE}
     pairs = similarity.similar(programs, "", earlier={"2025: b", "2025: c"})
@@ -505,12 +516,14 @@ def test_everything_at_once(graded, tmp_path, capsys):
         str(tmp_path / "pages"),
     ]
     words += ["--report", str(tmp_path / "class.html"), "--gradescope", str(tmp_path / "gs")]
+    words += ["--earlier", str(out), "--language", "zh"]
     assert main(words) == 1, "a student is in no row"
     said = capsys.readouterr().out
     assert "canvas-filled.csv" in said and "Noname, N" in said
     assert (tmp_path / "class.html").is_file() and (
         tmp_path / "gs" / "ada" / "results.json"
     ).is_file()
+    assert '<html lang="zh">' in (tmp_path / "pages" / "ada.html").read_text(encoding="utf-8")
     (tmp_path / "one.csv").write_text("Full name,Email address,Grade\nAda,ada@uni.edu,\n")
     assert (
         main(["grade", "export", str(path), "--out", str(out), "--pages", str(tmp_path / "again")])
