@@ -228,6 +228,10 @@ div.math { overflow: auto hidden; }
     content: "↔ scroll to see the whole picture"; display: block; position: sticky; left: 0;
     width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
   }
+  .table-wrapper:has(th:nth-child(5))::after {
+    content: "↔ scroll to see the whole table"; display: block; position: sticky; left: 0;
+    width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
+  }
   table.docutils:is(:has(img[src$=".svg"]), :has(a[href*="documents_"])) {
     thead { display: none; }
     :is(tbody, tr, td) { display: block; border: 0; }

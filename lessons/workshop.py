@@ -425,8 +425,10 @@ def watch(
 
 def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
     """What `run()` gives; where the student's functions are not finished or stop, a sentence is
-    printed and `instead` comes back.
+    printed and `instead` comes back. Figures that `run` had begun are closed: they would be shown
+    empty.
     """
+    before = _open_figures()
     try:
         return run()
     except Missing as missing:
@@ -437,7 +439,19 @@ def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
             f"Not yet: {said}{'' if said.endswith('.') else '.'} Are your functions written, and"
             " their checks passed?"
         )
+    for number in _open_figures():
+        if number not in before:
+            sys.modules["matplotlib.pyplot"].close(number)
     return instead
+
+
+def _open_figures() -> list[int]:
+    """The numbers of the figures that matplotlib has open; none where it is not imported, and none
+    while a hand-in is graded.
+    """
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    numbers = pyplot.get_fignums() if pyplot else []
+    return numbers if isinstance(numbers, list) else []
 
 
 def recorded(

@@ -292,6 +292,19 @@ cost_of_chain = told_by(
             lambda s: s[-1] * sum(s),
         ),
         _wrong_cost(
+            "the size beside the end",
+            "you took the size beside the end: the passes are as many as the chain has inputs,"
+            " sizes[0], or results, sizes[-1].",
+            lambda s: s[1] * _pass(s),
+            lambda s: s[-2] * _pass(s),
+        ),
+        _wrong_cost(
+            "a matrix left out",
+            "one matrix is left out: each pass goes through all of them.",
+            lambda s: s[0] * _pass(s[1:]),
+            lambda s: s[-1] * _pass(s[:-1]),
+        ),
+        _wrong_cost(
             "each twice",
             "every multiplication is counted twice.",
             lambda s: 2 * s[0] * _pass(s),

@@ -368,6 +368,11 @@ PULL_MATMUL = replace(
             lambda a, b, g: (g @ b, a @ g),
         ),
         _products_mistake(
+            "the second transposed",
+            "the second part is the transpose of what b gets: aᵀg has the shape of b, gᵀa has not.",
+            lambda a, b, g: (g @ b.T, g.T @ a),
+        ),
+        _products_mistake(
             "order of the factors",
             "the factors stand in the wrong order.",
             lambda a, b, g: (b.T @ g, g @ a.T),

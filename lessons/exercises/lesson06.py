@@ -242,8 +242,8 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
             " that it can be differentiated once more."
         ),
         (
-            "The first `grad` gets `create_graph=True`. The second one differentiates its result by"
-            " x; what does `grad_outputs` do there?"
+            "The first `grad` gets `create_graph=True`. The second one differentiates its result"
+            " with respect to x; what does `grad_outputs` do there?"
         ),
         (
             "`(slope,) = mg.autograd.grad(f(x), x, create_graph=True)`, and then"
@@ -269,6 +269,12 @@ def _hessian(which: str, x: np.ndarray) -> np.ndarray:
             "forgets v",
             "v is left out: you have the Hessian times ones.",
             lambda case: _hessian(case.args["which"], case.args["x"]).sum(axis=1),
+        ),
+        Misconception(
+            "the sums of rows times v",
+            "you have the Hessian times ones, and multiply that by v afterwards. v belongs in"
+            " `grad_outputs`.",
+            lambda case: _hessian(case.args["which"], case.args["x"]).sum(axis=1) * case.args["v"],
         ),
         Misconception(
             "gradient times v",
@@ -415,6 +421,11 @@ def _all_values(pairs: Any, value: Callable[[Case], Any]) -> Any:
             "as for exp",
             "`backward` multiplies by s, as the rule of exp does; here it is s · (1 − s).",
             lambda s, g: g * s,
+        ),
+        _slip(
+            "as for tanh",
+            "1 − s² is the rule of tanh; here it is s · (1 − s).",
+            lambda s, g: g * (1 - s * s),
         ),
         _slip(
             "half of the rule",
@@ -680,6 +691,11 @@ EXERCISES["exp_reducer_jvp"].misconceptions += (
     ),
     Misconception.of(
         "not summed", "the sum over each row is missing.", lambda x, dx: np.exp(x) * dx
+    ),
+    Misconception.of(
+        "the function at x + dx",
+        "that is the value at x + dx. A tangent is no step: each derivative is multiplied by it.",
+        lambda x, dx: np.exp(x + dx).sum(axis=1),
     ),
     Misconception.of(
         "the other axis",

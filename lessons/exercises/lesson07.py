@@ -71,6 +71,13 @@ def _by_differences(
     return found
 
 
+def _but_the_first(names: list[str], x: np.ndarray, dout: np.ndarray) -> np.ndarray:
+    """What the pullbacks of all functions but the first return."""
+    for k in range(len(names) - 1, 0, -1):
+        dout = RULES[names[k]][1](_value(names[:k], x), dout)
+    return dout
+
+
 def _slip_in_chain(
     name: str,
     say: str,
@@ -144,6 +151,19 @@ def _slip_in_chain(
             "nothing pulled",
             "`dout` comes back as it was: no pullback is called.",
             lambda names, points, i, dout: dout,
+        ),
+        _slip_in_chain(
+            "the first one forgotten",
+            "the first function's pullback is not called: the loop ends one too early.",
+            lambda names, points, i, dout: _but_the_first(names, points[i], dout),
+        ),
+        _slip_in_chain(
+            "each from dout",
+            "each pullback gets `dout`, and the results are added. Each gets what the one before"
+            " has returned.",
+            lambda names, points, i, dout: sum(
+                RULES[name][1](_value(names[:k], points[i]), dout) for k, name in enumerate(names)
+            ),
         ),
         _slip_in_chain(
             "first one only",
@@ -277,6 +297,15 @@ def Bprop(
                 "minus",
                 "tan has the derivative 1 + tan²; you have a minus.",
                 lambda out, dout, dx: dout * (1 - out * out),
+            ),
+            Misconception(
+                "a root of the derivative",
+                "you divide by the cosine once; the derivative of tan is 1/cos², or 1 + tan².",
+                lambda case: [case.args["dout"] * np.sqrt(1 + case.args["out"] ** 2)],
+                explains=lambda case, got: (
+                    case.group == "without x"
+                    or not same([case.args["dout"] * np.sqrt(1 + case.args["out"] ** 2)], got, 1e-9)
+                ),
             ),
             slip(
                 "no square",

@@ -148,6 +148,12 @@ PULL_RELU = replace(
             "you applied relu to `g`. Whether something passes is decided by x, not by g.",
             lambda case: np.maximum(case.args["g"], 0.0),
         ),
+        Misconception.of(
+            "as for abs",
+            "where x is negative, −g comes back: that is the rule of |x|. relu is constant there,"
+            " so nothing comes back.",
+            lambda x, g: g * np.sign(x),
+        ),
     ),
 )
 
@@ -264,6 +270,14 @@ PULL_CROSS_ENTROPY = Exercise(
         Misconception.of("mean over all elements",
             "Divide by the number of examples, not of all elements.",
                          lambda scores, target, g: g * (_softmax(scores) - target) / scores.size),
+        Misconception.of("logarithms",
+            "the logarithm of the softmax is in your rule; the gradient has the softmax itself.",
+                         lambda scores, target,
+                         g: g * (np.log(_softmax(scores)) - target) / len(scores)),
+        Misconception.of("the wrong classes alone",
+            "the right class gets nothing: its part is the softmax minus 1.",
+                         lambda scores, target,
+                         g: g * _softmax(scores) * (1 - target) / len(scores)),
         Misconception.of("the other axis", "The softmax goes over each row, not over each column.",
                          lambda scores, target,
                          g: g * (_softmax(scores.T).T - target) / len(scores)),
@@ -333,10 +347,11 @@ SGD = replace(
             f"the whole gradient is taken: multiply it by the rate {RATE}.",
             _with_rate(1.0),
         ),
-        Misconception.of(
-            "another rate",
-            f"your rate is ten times as large: it is to be {RATE}.",
-            _with_rate(10 * RATE),
+        *(
+            Misconception.of(
+                f"the rate {rate}", f"your rate is {rate}: it is to be {RATE}.", _with_rate(rate)
+            )
+            for rate in (10 * RATE, 0.01, 0.001, 0.005)
         ),
     ),
 )

@@ -277,7 +277,7 @@ EARLY_STOP = equal_to(
             "not the place where you stopped."
         ),
     ),
-    checked="Compared with a loop of our own.",
+    checked="Compared with the result of a plain loop.",
     misconceptions=(
         Misconception.of("no patience",
             "you return the smallest loss of all; the training has stopped before it is reached.",
@@ -286,6 +286,11 @@ EARLY_STOP = equal_to(
             "you return the epoch at which it stops; the best one came before it.", _when_stopped),
         Misconception.of("never begins again",
             "The count must start again at 0 when a better loss is found.", _never_reset),
+        Misconception.of("the first rise",
+            "you stop at the first loss that is larger than the one before. Wait until `patience`"
+            " losses in a row are no better than the best.",
+                         lambda losses, patience: next((i for i in range(len(losses) - 1)
+                             if losses[i + 1] > losses[i]), len(losses) - 1)),
         Misconception.of("neighbours",
             "you compare with the epoch before; compare with the best so far.", _rises),
         Misconception.of("one too few",

@@ -232,6 +232,12 @@ softplus = _own(
             _softplus_but(lambda x, g: g * np.logaddexp(0, x)),
         ),
         Misconception.of(
+            "one derivative too many",
+            "s · (1 − s) is the derivative of the logistic function s, and so the second one of"
+            " softplus; `backward` needs the first, s.",
+            _softplus_but(lambda x, g: g * _logistic(x) * _logistic(-x)),
+        ),
+        Misconception.of(
             "sign",
             "x has the wrong sign in your derivative.",
             _softplus_but(lambda x, g: g * _logistic(-x)),
@@ -454,6 +460,11 @@ hypotenuse = _own(
             _length_but(lambda a, b, da, db, y: a * da + b * db),
         ),
         Misconception.of(
+            "divided twice",
+            "you divide by y²; once is enough.",
+            _length_but(lambda a, b, da, db, y: (a * da + b * db) / (y * y)),
+        ),
+        Misconception.of(
             "the square",
             "That is the tangent of a² + b², without the root.",
             _length_but(lambda a, b, da, db, y: 2 * (a * da + b * db)),
@@ -530,6 +541,11 @@ cube = _own(
             "one derivative too many",
             "That is 6x, the second derivative of x³; `backward` needs the first.",
             _cube_but(lambda x, g: g * 6 * x, lambda x, g: g * 6 + 0 * x),
+        ),
+        Misconception.of(
+            "value instead of derivative",
+            "you multiply by x³, the value; the derivative is 3x².",
+            _cube_but(lambda x, g: g * x**3, lambda x, g: g * 3 * x * x),
         ),
         Misconception.of(
             "the rule of the square",

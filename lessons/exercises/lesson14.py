@@ -135,6 +135,12 @@ adjoint_swish = replace(
         Misconception.of("the second term only",
             "x occurs in both factors: the derivative of the first one is missing.",
                          lambda x, g: g * x * _sigmoid(x) * (1 - _sigmoid(x))),
+        Misconception.of("x in both terms",
+            "both terms have the factor x. Where the first factor is differentiated, x becomes 1.",
+                         lambda x, g: g * x * (_sigmoid(x) + _sigmoid(x) * (1 - _sigmoid(x)))),
+        Misconception.of("the square of s",
+            "the derivative of the sigmoid is s · (1 − s), not s².",
+                         lambda x, g: g * (_sigmoid(x) + x * _sigmoid(x) ** 2)),
         Misconception.of("the colleague's rule",
             "that is the derivative of the sigmoid alone, as in the colleague's rule.",
                          lambda x, g: g * _sigmoid(x) * (1 - _sigmoid(x))),
@@ -283,6 +289,10 @@ length = Mended(
         "the zero vector": lambda rng: [np.zeros(3), np.zeros(1)],
     },
     _length,
+    forbid=tuple(
+        f"minigrad.{name}"
+        for name in ("norm", "Tensor.norm", "linalg.norm", "linalg.vector_norm", "dist", "cdist")
+    ),
     hints=(
         (
             "At zero the square root has an infinite slope. Whatever comes after it, 0 · ∞ is "
@@ -312,6 +322,9 @@ length = Mended(
                      _root_with(1e-6)),
             explains=_a_little_long,
         ),
+        _mistake("cut off",
+            "the value is right, but nothing comes back to x: it was cut off from its history.",
+            lambda x: mg.sqrt((x * x).sum().detach()) + 0 * x.sum()),
         _mistake("the square", "the root is missing: that is the sum of squares.",
             lambda x: (x * x).sum()),
         _mistake("the sum of sizes",
@@ -371,6 +384,17 @@ skew = Mended(
             "the root",
             "you divide by the root of the variance; divide by the variance itself.",
             _skew_of(_kept, mg.sqrt),
+        ),
+        _mistake(
+            "the usual skewness",
+            "you divide by the variance to the power 3/2, as the usual skewness does; this program"
+            " divides by the variance itself.",
+            lambda x: ((x - x.mean()) ** 3).mean() / ((x - x.mean()) ** 2).mean() ** 1.5,
+        ),
+        _mistake(
+            "a sum for a mean",
+            "the cubes are summed; their mean is wanted.",
+            lambda x: ((x - x.mean()) ** 3).sum() / ((x - x.mean()) ** 2).mean(),
         ),
         _mistake(
             "not centred",
@@ -462,6 +486,9 @@ busiest = told_by(
                 "cost more."
             ),
                  lambda r: _most(r, lambda x: x[2] / x[1], lambda x: x[2])),
+        _misread("the largest total as the whole",
+            "you divide by the largest total; the share is relative to the sum of all own times.",
+                 lambda r: (_busiest(r)[0], max(x[2] for x in r) / max(x[3] for x in r))),
         _misread("percent", "The share is a number from 0 to 1, not percent.",
             lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
     ),

@@ -211,6 +211,12 @@ bytes_moved = equal_to(
                          * (1 if a["stays"] else a["steps"])),
         Misconception.of("always travelling", "A model that stays is moved once, not in each step.",
                          lambda stays, **a: _travelled(stays=False, **a)),
+        Misconception.of("the gradients forgotten",
+            "A model that travels does so in both directions: parameters there, gradients back.",
+                         lambda **a: _travelled(**a) - (0 if a["stays"] else
+                             a["steps"] * a["parameters"] * a["itemsize"])),
+        Misconception.of("the loss once", "The loss comes back in each step, not once in all.",
+                         lambda **a: _travelled(**a) - (a["steps"] - 1) * a["itemsize"]),
         Misconception.of("one batch only", "Each step moves a batch of its own.",
                          lambda **a: _travelled(**a)
                          - (a["steps"] - 1) * math.prod(a["shape"]) * a["itemsize"]),
@@ -239,6 +245,8 @@ def _machines(rng: np.random.Generator) -> Iterator[Case]:
                 if k < 4
                 else float(10 ** rng.uniform(9, 11))
             )
+            if k == 4:  # it would pay if the device took no time, and only then
+                gpu, link = 1.5 * cpu, 24 * cpu
             yield Case.of(group, {"cpu": cpu, "gpu": gpu, "link": link}, call=call)
 
 
@@ -321,6 +329,9 @@ pays = told_by(
         Misconception("the device's own time",
             "The GPU needs time for the work, too: 1/gpu is missing.",
                       _by_call(lambda cpu, gpu, link: 6 * cpu / link, lambda **a: _adds(**a))),
+        Misconception("the device's own time in an addition",
+            "The device needs time for the addition, too: add 1/gpu to the transfer.",
+                      _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: 1 / cpu > 12 / link)),
         Misconception("a fast device always pays",
             "For additions the transfer may cost more than the work, however fast the device is.",
                       _by_call(lambda **a: _size(**a), lambda cpu, gpu, link: gpu > cpu)),

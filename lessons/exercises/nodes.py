@@ -41,7 +41,8 @@ def order(answers, call, parents, output):
     """topological_order(output) on a graph that is given as {name: operands}: the names of what
     it returns.
     """
-    nodes = {name: Node(0.0, (), None, name) for name in parents}
+    # values in no order: whoever sorts by them gets no order of the graph
+    nodes = {name: Node(math.sin(k * k), (), None, name) for k, name in enumerate(parents, 1)}
     for name, operands in parents.items():
         nodes[name].parents = tuple(nodes[o] for o in operands)
     names = {id(node): name for name, node in nodes.items()}

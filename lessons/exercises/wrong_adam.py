@@ -58,6 +58,22 @@ def adam(
 
 RIGHT = adam()
 
+
+def _with_square_of_mean(parameter: Any, gradient: Any, state: dict[str, Any]) -> Any:
+    state["t"] = t = state.get("t", 0) + 1
+    state["m"] = m = 0.9 * state.get("m", 0.0) + 0.1 * gradient
+    state["v"] = v = 0.999 * state.get("v", 0.0) + 0.001 * m * m
+    return parameter - RATE * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+
+def _with_products_of_t(parameter: Any, gradient: Any, state: dict[str, Any]) -> Any:
+    state["t"] = t = state.get("t", 0) + 1
+    state["m"] = m = 0.9 * state.get("m", 0.0) + 0.1 * gradient
+    state["v"] = v = 0.999 * state.get("v", 0.0) + 0.001 * np.square(gradient)
+    with np.errstate(all="ignore"):
+        return parameter - RATE * (m / (1 - 0.9 * t)) / (np.sqrt(v / (1 - 0.999 * t)) + 1e-8)
+
+
 WRONG: dict[str, tuple[str, Step]] = {
     "no bias correction": (
         (
@@ -144,6 +160,14 @@ WRONG: dict[str, tuple[str, Step]] = {
     "square in full": (
         "v gets the whole square: the new one counts a thousandth, 0.001 · g².",
         adam(new_square=1.0),
+    ),
+    "square of the mean": (
+        "v is a mean of m². It is a mean of the squared gradients, g².",
+        _with_square_of_mean,
+    ),
+    "t times the decay": (
+        "the corrections have 0.9 · t and 0.999 · t; the decays are raised to the power t.",
+        _with_products_of_t,
     ),
     "no memory": ("nothing is kept from step to step: put it into `state`.", adam(remembers=False)),
     "another rate": ("your rate is ten times as large: it is to be 0.01.", adam(rate=10 * RATE)),

@@ -77,6 +77,11 @@ def test_mends_of_another_kind_are_right_too():
     assert check("length", length).passed
 
 
+def test_the_librarys_norm_is_no_cure():
+    said = str(check("length", mg.linalg.norm))
+    assert "minigrad.linalg.norm is what you are asked to write" in said
+
+
 def test_a_function_that_still_fails_says_so():
     def raised_exp(x):
         y = mg.exp(x)

@@ -343,6 +343,21 @@ def test_a_rule_that_is_a_stub_and_a_piece_that_is_missing_are_named(capsys):
     assert len(printed) == 2
 
 
+def test_a_figure_that_was_begun_before_a_failure_is_not_shown():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    kept = pyplot.figure()
+
+    def draw():
+        pyplot.subplots()
+        raise TypeError("no colours yet")
+
+    try:
+        assert attempt(draw, instead=1) == 1
+        assert pyplot.get_fignums() == [kept.number]
+    finally:
+        pyplot.close("all")
+
+
 def test_watch_compares_and_shows():
     x1, x2, x3, x4 = example()
     run = lambda: swept([x1, x2, x3, x4], [x1])

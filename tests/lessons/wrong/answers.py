@@ -560,6 +560,10 @@ LESSON_3 = {
         "recursive": (one(recursive_order), "RecursionError"),
         "every visit": (one(every_visit), "stands in the order more than once"),
         "first parents": (one(first_parents), "is missing in the order"),
+        "by value": (
+            one(lambda output: sorted(sound_order(output), key=lambda n: n.value)),
+            "",
+        ),
         "without the inputs": (
             one(lambda output: [n for n in sound_order(output) if n.parents]),
             "is missing in the order",
@@ -728,6 +732,14 @@ LESSON_4 = {
             "the function itself as well",
         ),
         "the product of all": (both(math.prod, math.prod), ""),
+        "the size beside the end": (
+            both(lambda s: s[1] * per_pass(s), lambda s: s[-2] * per_pass(s)),
+            "the size beside the end",
+        ),
+        "a matrix left out": (
+            both(lambda s: s[0] * per_pass(s[1:]), lambda s: s[-1] * per_pass(s[:-1])),
+            "one matrix is left out",
+        ),
         "twice": (both(lambda s: 2 * columns_cost(s), lambda s: 2 * rows_cost(s)), ""),
         "sums": (both(lambda s: s[0] * sum(s), lambda s: s[-1] * sum(s)), ""),
     },
@@ -837,6 +849,7 @@ LESSON_5 = {
             "you left out `g`",
         ),
         "one only": (one(lambda a, b, g: g @ b.T), ""),
+        "the second transposed": (one(lambda a, b, g: (g @ b.T, g.T @ a)), "gᵀa has not"),
     },
 }
 
@@ -898,6 +911,7 @@ LESSON_6 = {
         "tangents alone": (one(lambda x, dx: dx.sum(axis=1)), ""),
         "sign": (one(lambda x, dx: -(np.exp(x) * dx).sum(axis=1)), "the sign is reversed"),
         "exp of the tangents": (one(lambda x, dx: np.exp(dx).sum(axis=1)), ""),
+        "the value at x + dx": (one(lambda x, dx: np.exp(x + dx).sum(axis=1)), "is no step"),
     },
     "verdicts": {
         f"row {row} as {word}": (one({**VERDICTS, row: word}), f"is not {word!r}: ")
@@ -912,6 +926,10 @@ LESSON_6 = {
     },
     "hessian_times": {
         "no v": (one(lambda f, x, v: twice_differentiated(f, x, v, False)), "v is left out"),
+        "sums of rows times v": (
+            one(lambda f, x, v: v * twice_differentiated(f, x, v, False)),
+            "the Hessian times ones, and multiply",
+        ),
         "gradient times v": (
             one(lambda f, x, v: slope(f, x) * v),
             "you return the gradient times v",
@@ -928,6 +946,7 @@ LESSON_6 = {
         "g alone": (sigmoid(pull=lambda s, g: g), "passes `g` on unchanged"),
         "as for exp": (sigmoid(pull=lambda s, g: g * s), "as the rule of exp does"),
         "sign": (sigmoid(pull=lambda s, g: -g * s * (1 - s)), "the sign of the gradient"),
+        "as for tanh": (sigmoid(pull=lambda s, g: g * (1 - s * s)), "the rule of tanh"),
         "1 − s": (sigmoid(pull=lambda s, g: g * (1 - s)), ""),
         "square": (sigmoid(pull=lambda s, g: g * s * s), ""),
         "sign of x": (sigmoid(value=lambda x: 1 / (1 + mg.exp(x))), ""),
@@ -966,6 +985,17 @@ def chained(pulls=lambda pulls: pulls[::-1], seed=lambda dout: dout, shared=Fals
     return one(chain)
 
 
+def added_pulls(functions):
+    def k(x):
+        pulls = []
+        for function in functions:
+            x, pull = function(x)
+            pulls.append(pull)
+        return x, lambda dout: sum(pull(dout) for pull in pulls)
+
+    return k
+
+
 def bprop(f):
     return one(lambda x, out, dout: (f(x, out, dout),))
 
@@ -986,6 +1016,11 @@ LESSON_7 = {
             "only the last function's pullback",
         ),
         "the first only": (chained(pulls=lambda pulls: pulls[:1]), ""),
+        "the first forgotten": (
+            chained(pulls=lambda pulls: pulls[:0:-1]),
+            "the first function's pullback is not called",
+        ),
+        "added": (one(added_pulls), "each pullback gets `dout`"),
         "one list for all": (chained(shared=True), "one list of pullbacks serves all runs"),
         "the last run's list": (chained(cleared=True), "it is the last run's"),
         "ones": (chained(seed=np.ones_like), "start from ones"),
@@ -1009,6 +1044,10 @@ LESSON_7 = {
         "sign": (bprop(lambda x, out, dout: -dout * (1 + out * out)), "the sign is reversed"),
         "reads x": (bprop(lambda x, out, dout: dout / mg.cos(x) ** 2), "he rule reads x"),
         "no square": (bprop(lambda x, out, dout: dout * (1 + out)), ""),
+        "one cosine": (
+            bprop(lambda x, out, dout: dout / mg.cos(x)),
+            "divide by the cosine once",
+        ),
     },
     "choices": {
         "b as a": (one({**CHOICES, "b": CHOICES["a"]}), "the first alone"),

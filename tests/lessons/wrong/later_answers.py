@@ -48,13 +48,14 @@ NINE = {
     "sgd": {
         "no rate": (one(lambda p, g, s: p - g), "the whole gradient is taken"),
         "uphill": (one(lambda p, g, s: p + 0.05 * g), "the step goes uphill"),
-        "ten times the rate": (one(lambda p, g, s: p - 0.5 * g), "ten times as large"),
+        "ten times the rate": (one(lambda p, g, s: p - 0.5 * g), "your rate is 0.5"),
         "twice": (one(lambda p, g, s: p - 0.1 * g), "a factor 2 too many"),
         "half": (one(lambda p, g, s: p - 0.025 * g), "lacks a factor 2"),
         "stale": (one(summed_gradients), "gradients of the steps before"),
         "momentum": (one(momentum), ""),
         "the step alone": (one(lambda p, g, s: 0.05 * g), ""),
         "the sign of the gradient": (one(lambda p, g, s: p - 0.05 * np.sign(g)), ""),
+        "another rate": (one(lambda p, g, s: p - 0.01 * g), "your rate is 0.01"),
     },
     "train": {
         "untrained": (one(untrained), "it should be at most"),
@@ -74,6 +75,7 @@ NINE = {
             "the operation's value instead of its derivative",
         ),
         "leaky": (one(lambda x, g: np.where(x > 0, g, 0.1 * g)), ""),
+        "as for abs": (one(lambda x, g: g * np.sign(x)), "the rule of |x|"),
         "sign": (one(lambda x, g: -g * (x > 0)), "the sign is reversed"),
     },
     "pull_cross_entropy": {
@@ -102,6 +104,14 @@ NINE = {
         "no target": (one(lambda s, t, g: g * softmax(s) / len(s)), "the target is missing"),
         "all elements": (one(lambda s, t, g: g * (softmax(s) - t) / s.size), "not of all elements"),
         "columns": (one(lambda s, t, g: g * (softmax(s, 0) - t) / len(s)), "over each row"),
+        "logarithms": (
+            one(lambda s, t, g: g * (np.log(softmax(s) + 1e-300) - t) / len(s)),
+            "the logarithm of the softmax",
+        ),
+        "the wrong classes only": (
+            one(lambda s, t, g: g * softmax(s) * (1 - t) / len(s)),
+            "the right class gets nothing",
+        ),
         "the right class only": (one(lambda s, t, g: g * t * (softmax(s) - t) / len(s)), ""),
     },
 }
@@ -248,6 +258,19 @@ def adam(
     return one(step)
 
 
+def adam_with(square, power=lambda decay, t: decay**t):
+    """Adam with another square, or another correction."""
+
+    def step(p, g, state):
+        state["t"] = t = state.get("t", 0) + 1
+        state["m"] = m = 0.9 * state.get("m", 0.0) + 0.1 * g
+        state["v"] = v = 0.999 * state.get("v", 0.0) + 0.001 * square(m, g)
+        with np.errstate(all="ignore"):
+            return p - 0.01 * m / (1 - power(0.9, t)) / (np.sqrt(v / (1 - power(0.999, t))) + 1e-8)
+
+    return step
+
+
 ELEVEN = {
     "bands": {
         "the mean": (one(lambda c: (c.mean(0), c.std(0))), "you take the mean"),
@@ -273,6 +296,15 @@ ELEVEN = {
         "where it stopped": (stop(back="epoch"), "the epoch at which it stops"),
         "never begins again": (stop(reset=False), "must start again at 0"),
         "neighbours": (one(neighbours), "compare with the best so far"),
+        "the first rise": (
+            one(
+                lambda losses, patience: next(
+                    (i for i in range(len(losses) - 1) if losses[i + 1] > losses[i]),
+                    len(losses) - 1,
+                )
+            ),
+            "the first loss that is larger than the one before",
+        ),
         "one too long": (stop(enough=lambda w, p: w > p), "one epoch too long"),
         "one too short": (stop(enough=lambda w, p: w >= p - 1), ""),
         "ties count": (stop(better=lambda new, best: new <= best), ""),
@@ -294,6 +326,11 @@ ELEVEN = {
         "the whole gradient": (adam(m=1.0), "whole gradient"),
         "no memory": (adam(keep=False), "nothing is kept from step to step"),
         "descent": (one(lambda p, g, s: p - 0.01 * g), "plain gradient descent"),
+        "the square of the mean": (one(adam_with(lambda m, g: m * m)), "v is a mean of m²"),
+        "t times the decay": (
+            one(adam_with(lambda m, g: g * g, lambda decay, t: decay * t)),
+            "raised to the power t",
+        ),
     },
 }
 
@@ -467,6 +504,10 @@ THIRTEEN = {
         "no g": (softplus(pull=lambda x, y, g: mg.sigmoid(x)), "you left out `g`"),
         "g alone": (softplus(pull=lambda x, y, g: g + 0 * x), "`g` passes unchanged"),
         "the value": (softplus(pull=lambda x, y, g: g * y), "the value instead of the derivative"),
+        "one derivative too many": (
+            softplus(pull=lambda x, y, g: g * mg.sigmoid(x) * mg.sigmoid(-x)),
+            "the second one of softplus",
+        ),
         "sign of x": (softplus(pull=lambda x, y, g: g * mg.sigmoid(-x)), "x has the wrong sign"),
         "at the result": (
             softplus(pull=lambda x, y, g: g * mg.sigmoid(y)),
@@ -511,6 +552,10 @@ THIRTEEN = {
             "the operands are swapped",
         ),
         "not divided": (hypotenuse(lambda a, b, y, da, db: a * da + b * db), "forgot to divide"),
+        "divided twice": (
+            hypotenuse(lambda a, b, y, da, db: (a * da + b * db) / (y * y)),
+            "you divide by y²",
+        ),
         "the first only": (
             hypotenuse(lambda a, b, y, da, db: a * da / y),
             "the term with `db` is missing",
@@ -528,6 +573,7 @@ THIRTEEN = {
         "no g": (cube(lambda x, g: 3 * x * x), "you left out `g`"),
         "the second derivative": (cube(lambda x, g: g * 6 * x), "the second derivative of x³"),
         "3x": (cube(lambda x, g: g * 3 * x), "The power rule"),
+        "the value": (cube(lambda x, g: g * x * x * x), "you multiply by x³"),
         "2x": (cube(lambda x, g: g * 2 * x), ""),
         "x²": (cube(lambda x, g: g * x * x), ""),
     },
@@ -588,6 +634,11 @@ FOURTEEN = {
             "you left out `g`",
         ),
         "the value": (one(lambda x, g: g * x * sigmoid(x)), "the operation's value instead"),
+        "x in both terms": (
+            one(lambda x, g: g * x * (sigmoid(x) + sigmoid(x) * (1 - sigmoid(x)))),
+            "both terms have the factor x",
+        ),
+        "the square of s": (one(lambda x, g: g * (sigmoid(x) + x * sigmoid(x) ** 2)), "not s²"),
         "product": (one(lambda x, g: g * sigmoid(x) * x * sigmoid(x) * (1 - sigmoid(x))), ""),
         "sign": (one(lambda x, g: g * (sigmoid(x) - x * sigmoid(x) * (1 - sigmoid(x)))), ""),
     },
@@ -619,6 +670,11 @@ FOURTEEN = {
         "the square": (skewed(power=2), ""),
         "the root": (skewed(variance=mg.sqrt), ""),
         "not centred": (skewed(mean=lambda m: 0.0 * m), ""),
+        "the usual skewness": (skewed(variance=lambda v: v**1.5), "to the power 3/2"),
+        "a sum for a mean": (
+            one(lambda x: ((x - x.mean()) ** 3).sum() / ((x - x.mean()) ** 2).mean()),
+            "the cubes are summed",
+        ),
         "both cut": (skewed(mean=lambda m: m.detach(), variance=lambda v: v.detach()), ""),
     },
     "busiest": {
@@ -643,6 +699,15 @@ FOURTEEN = {
         ),
         "time per call": (busiest(key=lambda r: r[2] / r[1]), ""),
         "percent": (busiest(factor=100.0), "not percent"),
+        "the largest total as the whole": (
+            one(
+                lambda rows: (
+                    max(rows, key=lambda r: r[2])[0],
+                    max(r[2] for r in rows) / max(r[3] for r in rows),
+                )
+            ),
+            "you divide by the largest total",
+        ),
         "the least": (busiest(key=lambda r: -r[2]), ""),
         "the name only": (one(lambda rows: max(rows, key=lambda r: r[2])[0]), "should be a pair"),
     },
@@ -722,6 +787,23 @@ FIFTEEN = {
             ),
             "moved once",
         ),
+        "no gradients": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: (
+                    travelled(shape, itemsize, parameters, steps, stays)
+                    - (0 if stays else steps * parameters * itemsize)
+                )
+            ),
+            "gradients back",
+        ),
+        "the loss once": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: (
+                    travelled(shape, itemsize, parameters, steps, stays) - (steps - 1) * itemsize
+                )
+            ),
+            "not once in all",
+        ),
         "one batch": (
             one(
                 lambda shape, itemsize, parameters, steps, stays: travelled(
@@ -753,6 +835,10 @@ FIFTEEN = {
             "the transfer may cost more than the work",
         ),
         "never": (both(size, lambda cpu, gpu, link: False), ""),
+        "no time there, in an addition": (
+            both(size, lambda cpu, gpu, link: 1 / cpu > 12 / link),
+            "add 1/gpu to the transfer",
+        ),
         "upside down": (both(lambda cpu, gpu, link: 1 / size(cpu, gpu, link), adds), ""),
     },
     "finished": {
