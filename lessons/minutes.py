@@ -42,7 +42,7 @@ PREDICTION = 2.0
 """Minutes to think, to write a number and to read what the check says."""
 EXERCISE, POINT, WRITTEN = 2.0, 1.0, 5 / 4
 """Minutes for an exercise: to begin, for each of its points (they tell how hard it is), for each
-line of its solution.
+line of its solution. A text has as many lines as points.
 """
 
 OPTIONAL = re.compile(r"\(further\)$")
@@ -108,6 +108,10 @@ def shares(notebook: Mapping[str, Any]) -> Iterator[Share]:
                         optional_level = level if OPTIONAL.search(heading) else 0
                 if heading != "Further reading":
                     yield Share(heading, optional_level > 0, reading(piece))
+            if graded := float(cell["metadata"].get("nbgrader", {}).get("points", 0)):
+                # a text that a person grades
+                minutes = EXERCISE + (POINT + WRITTEN) * graded
+                yield Share(heading, optional_level > 0, minutes, graded)
             continue
         grading = cell["metadata"].get("nbgrader", {})
         minutes, points = 0.0, float(grading.get("points", 0))

@@ -51,7 +51,8 @@ START = """\
 **Where to begin?** [Lesson 2](02_forward_and_reverse_mode.ipynb) is the heart of the course: one \
 formula, by hand and in the viewer, in both directions. \
 Lesson 1 says why other ways to get a derivative do not scale. \
-Lessons 3, 5, 9 and 11 build an engine, and Part II puts it to use.
+Lessons 3, 5, 9 and 11 build an engine, and Part II puts it to use. \
+What it does in the end is in the [gallery](gallery.md).
 
 ![A formula as a graph: tangents forward, adjoints back](figures/02_forward_and_reverse_mode.svg)
 

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.data import village_names
 
-from .exercises import lesson23, own_engine
+from . import engine_suite
+from .exercises import lesson23, lesson24b, own_engine
 from .exercises.lesson21 import conflicts, fewest
+from .projects import PROJECTS
 from .svg import Picture, Point
 
 FOLDER = Path(__file__).parent / "figures"
@@ -1466,6 +1469,124 @@ def backward_graph(p: Picture) -> None:
     ]  # fmt: skip
     _graph(p, nodes, edges, 18)
     p.say(300, 30, "the values that the rules need", "dim", 11)
+
+
+@figure(
+    "24_engine_suite",
+    280,
+    "Left: the error of a derivative by the size of the step: differences get worse again, the"
+    " imaginary step does not. Right: the six groups of the suite, each resting on the one"
+    " before",
+)
+def witnesses(p: Picture) -> None:
+    """Lesson 24: the error of a derivative by differences and by an imaginary step, by the size of
+    the step; and the groups of the suite.
+    """
+    x, right = 1.1, 3 * 1.1**2
+    steps = [10 ** (-1 - k / 6) for k in range(91)]
+    height = lambda slope: math.log10(max(abs(slope / right - 1), 1e-17))
+    differences = [height(((x + h) ** 3 - (x - h) ** 3) / (2 * h)) for h in steps]
+    imaginary = [height((3 * x * x * h - h * h * h) / h) for h in steps]  # Im (x + ih)³ / h
+    frame = ((1.0, -17.5), (16.0, 0.5), (60.0, 240.0), (400.0, 24.0))
+    p.line([(60, 24), (60, 240), (405, 240)], "axis")
+    for errors, style in ((differences, "tangent"), (imaginary, "adjoint")):
+        points = list(zip([-math.log10(h) for h in steps], errors, strict=True))
+        _curve(p, points, frame, style)
+    p.say(232, 262, "size of the step, 0.1 to 10⁻¹⁶", "dim", 11)
+    p.say(68, 36, "error", "left dim", 11)
+    p.say(330, 100, "difference", "tangent")
+    p.say(300, 212, "imaginary step", "adjoint")
+    styles = ("value", "value", "value", "adjoint", "tangent", "yellow")
+    for number, (group, style) in enumerate(zip(engine_suite.GROUPS, styles, strict=True)):
+        y = 222 - 38 * number
+        p.box(440, y, 180, 30, style, 5)
+        count = sum(trial.group == group for trial in engine_suite.TRIALS)
+        p.say(452, y + 20, group, f"left {style}")
+        p.say(608, y + 20, str(count), "right dim")
+
+
+@figure(
+    "24b_names",
+    270,
+    "Left: a recurrent network reads a full stop, b and a; each step hands its state to the"
+    " next. Right: the mean surprise of a letter for who knows nothing, the frequencies, one"
+    " letter before, two letters before, and the rules",
+)
+def levels(p: Picture) -> None:
+    """Lesson 24b: a recurrent network that reads a name; and the mean surprise of a letter for who
+    knows nothing, the frequencies, one letter, two letters, and the rules.
+    """
+    for step, (letter, following) in enumerate(zip(".ba", "ba…", strict=True)):
+        x = 55 + 95 * step
+        p.dot(x, 215, 17, "plain")
+        p.say(x, 220, letter, "bold", 14)
+        p.arrow((x, 196), (x, 160), "line")
+        p.box(x - 26, 120, 52, 38, "value", 6)
+        p.say(x, 144, f"h{'₁₂₃'[step]}", "value", 14)
+        p.arrow((x, 118), (x, 82), "line")
+        p.dot(x, 62, 17, "tangent")
+        p.say(x, 67, following, "tangent", 14)
+        p.arrow((x + 28, 139), (x + 67, 139), "adjoint")
+        p.say(x + 47, 130, "W", "adjoint", 11)
+        p.say(x + 12, 184, "E", "dim", 11)
+        p.say(x + 12, 104, "U", "dim", 11)
+    rows = [
+        ("knows nothing", math.log(len(village_names.LETTERS))),
+        ("how often letters come", lesson24b.counted_loss(0)),
+        ("one letter before", lesson24b.counted_loss(1)),
+        ("two letters before", lesson24b.counted_loss(2)),
+        ("the rules: the floor", lesson24b.floor_of(village_names.villages(5_000, seed=102))),
+    ]
+    for number, (name, level) in enumerate(rows):
+        y = 34 + 42 * number
+        p.say(350, y, name, "left", 12)
+        p.box(350, y + 6, 62 * level, 14, "adjoint" if number == 4 else "value", 3)
+        p.say(622, y + 18, f"{level:.2f}", "right bold")
+    p.say(350, 256, "surprise of a letter, −ln p", "left dim", 11)
+
+
+LANDSCAPE = (
+    (21.735, 14.907, 1.495, 1.3, 1.304, 1.617),
+    (3.651, 3.58, 12.684, 0.652, 0.796, 0.927),
+    (11.466, 25.254, 15.06, 0.287, 0.489, 0.3),
+    (12.148, 26.979, 7.989, 0.311, 0.582, -1.109),
+    (12.048, 45.004, 26.216, 0.197, 0.395, 0.667),
+    (15.436, 0.987, 9.483, 0.565, 0.76, 0.959),
+    (22.931, 9.635, 4.405, 0.684, 0.814, 0.935),
+    (13.825, 9.963, 5.564, 0.716, 0.83, 0.939),
+    (17.018, 5.986, 3.032, 1.027, 0.797, 0.139),
+)
+"""Discs: x, y, r, red, green, blue."""
+FOUND = {
+    "golf": (1.9956165, 2.2642836),
+    "lens": (0.19876666, -0.00862394, 0.00040595),
+    "orbit": (0.34711426, 0.53272713, 6.3258949),
+    "renderer": tuple(np.ravel(LANDSCAPE)),
+}
+"""Numbers for the projects of lesson 24c, found from their starts as the lesson does."""
+
+
+def one_project(name: str) -> Callable[[], Picture]:
+    """The picture of a project, as its command writes it."""
+    return lambda: PROJECTS[name].picture(FOUND[name])
+
+
+FIGURES |= {f"24c_project_{name}": one_project(name) for name in FOUND}
+
+
+@figure(
+    "24c_project",
+    360,
+    "Four pictures: a putt over hills, the rays of a lens, three bodies on a figure of eight,"
+    " and a landscape beside the discs that paint it",
+)
+def four_projects(p: Picture) -> None:
+    """Lesson 24c: the pictures of the four projects."""
+    for number, name in enumerate(PROJECTS):
+        picture = one_project(name)()
+        scale = min(310 / picture.width, 170 / picture.height)
+        x = 5 + 320 * (number % 2) + (310 - scale * picture.width) / 2
+        p.inset(picture, x, 5 + 178 * (number // 2), scale)
 
 
 def files() -> dict[Path, str]:

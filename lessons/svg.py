@@ -91,6 +91,12 @@ class Picture:
         """A circle."""
         self._parts.append(f'<circle class="{style}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>')
 
+    def pixel(self, x: float, y: float, size: float, colour: tuple[float, ...]) -> None:
+        """A square of a colour (red, green, blue between 0 and 1); x, y: its upper left corner."""
+        shown = "".join(f"{round(255 * part):02x}" for part in colour)
+        place = f"M{_n(x)},{_n(y)}h{_n(size)}v{_n(size)}h-{_n(size)}z"
+        self._parts.append(f'<path shape-rendering="crispEdges" fill="#{shown}" d="{place}"/>')
+
     def say(self, x: float, y: float, text: str, style: str = "", size: float = 12) -> None:
         """A line of text, its middle (or, with the style left or right, its end) at x, its baseline
         at y.
@@ -100,6 +106,12 @@ class Picture:
         self._parts.append(
             f'<text{named} x="{_n(x)}" y="{_n(y)}"{own}>{html.escape(text, quote=False)}</text>'
         )
+
+    def inset(self, picture: Picture, x: float, y: float, scale: float) -> None:
+        """Another picture inside this one, without its page; x, y: its upper left corner."""
+        inner = "\n".join(picture._parts)
+        move = f"translate({_n(x)} {_n(y)}) scale({scale:.3f})"
+        self._parts.append(f'<g transform="{move}">\n{inner}\n</g>')
 
     def text(self) -> str:
         """The SVG document."""

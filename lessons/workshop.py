@@ -81,6 +81,9 @@ MADE_IN = {
     "cover": "lesson 22, exercise 3", "paint": "lesson 22, exercise 4",
     "Traced": "lesson 23, section 3", "traced": "lesson 23, exercise 1",
     "pull_rows": "lesson 23, exercise 2",
+    "slope": "lesson 24, exercise 1", "tanh": "lesson 24b, section 2",
+    "unroll": "lesson 24b, exercise 1", "name_loss": "lesson 24b, exercise 2",
+    "pick": "lesson 24b, exercise 4",
 }  # fmt: skip
 """The pieces of the engine, and where each of them is made."""
 

@@ -527,6 +527,77 @@ def at_rest(answers, call, start, inputs, rows, after, passes):
     }
 
 
+# ------------------------------------------------------------------------------ names of villages
+
+tanh = made_of("tanh", np.tanh, lambda g, a: g * (1 - np.tanh(a) ** 2))
+
+
+def unrolled(answers, call, letters, parameters, weights):
+    """unroll(letters, parameters): the scores of each step, and the slopes of their weighted sum by
+    each parameter.
+    """
+    engine = lent(answers, tanh=tanh)
+    leaves = [engine["Tensor"](np.array(p)) for p in parameters]
+    scores = answers[call]([np.array(x) for x in letters], leaves)
+    if scores is None or scores is ...:
+        return None
+    if not isinstance(scores, list | tuple) or not all(hasattr(s, "value") for s in scores):
+        raise TypeError(f"`{call}` should return a list of Tensors, the scores of each step")
+    total = engine["Tensor"](0.0)
+    for score, weight in zip(scores, weights, strict=False):
+        total = total + (score * engine["Tensor"](np.array(weight))).sum()
+    return {"scores": [array(s) for s in scores], "slopes": slopes_of(engine, total.sum(), leaves)}
+
+
+def slopes_of(engine, total, leaves):
+    """The derivatives of a number by each leaf, in the leaf's shape."""
+    found = engine["gradients"](engine["topological_order"](total), leaves)
+    return [
+        np.broadcast_to(array(g), a.value.shape).copy() for g, a in zip(found, leaves, strict=True)
+    ]
+
+
+def surprised(answers, call, scores, targets, weights):
+    """name_loss(scores, targets, weights): the loss, and its slopes by the scores."""
+    engine = lent(answers)
+    leaves = [engine["Tensor"](np.array(s)) for s in scores]
+    given = [[np.array(a) for a in arrays] for arrays in (targets, weights)]
+    with np.errstate(all="ignore"):
+        found = answers[call](leaves, *given)
+        if not hasattr(found, "value"):
+            return found
+        value = array(found)
+        if value.size != 1:
+            raise TypeError(f"the loss has the shape {value.shape}; it should be one number")
+        slopes = slopes_of(engine, found, leaves)
+    return {"value": float(value.reshape(())), "slopes": slopes}
+
+
+# --------------------------------------------------------------------------------------- projects
+
+
+def missed(answers, call, project, points):
+    """residuals(numbers) at some points: the sum of its squares, and the slopes of that. What
+    belongs to another project than the student's choice is not asked for.
+    """
+    name = answers["choice"]
+    if name is None or name is ...:
+        return None
+    name = name if isinstance(name, str) else ""
+    engine, values, slopes = lent(answers), [], []
+    for point in points if name == project else []:
+        leaves = [engine["Tensor"](float(x)) for x in point]
+        found = answers[call](leaves)
+        if found is None or found is ...:
+            return None
+        if not hasattr(found, "value"):
+            raise TypeError(f"`{call}` gave a {type(found).__name__}; it should give a Tensor")
+        total = found.pow(2).sum()
+        values.append(float(array(total)))
+        slopes.append([float(np.sum(g)) for g in slopes_of(engine, total, leaves)])
+    return {"name": name, "values": values, "slopes": slopes}
+
+
 # ------------------------------------------------------------------------------ sparse Jacobians
 
 

@@ -16,7 +16,7 @@ def lesson_named(text: str, lessons: Path = LESSONS) -> Path | None:
     """The course's notebook of a number ("3", "03", "6b") or a name ("bug_zoo",
     "03_the_algorithm"), or None.
     """
-    number = re.fullmatch(r"(\d+)(b?)", text)
+    number = re.fullmatch(r"(\d+)([bc]?)", text)
     found = sorted(lessons.glob(f"{int(number[1]):02d}{number[2]}_*.ipynb")) if number else []
     return (
         found[0]

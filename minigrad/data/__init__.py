@@ -6,6 +6,7 @@ SubsetRandomSampler(indices)        PyTorch's samplers, orders of examples      
 DataLoader(dataset, batch_size)     batches, shuffled by seed, resumable            loader.py
 read_idx(path), mnist(folder)       the files in which MNIST is published           idx.py
 disc(n), two_moons(n), digits()     points to classify; scikit-learn's digits       small.py
+villages(n)                         invented names, for language models             village_names.py
 """
 
 import sys
@@ -23,11 +24,12 @@ from .samplers import (
     WeightedRandomSampler,
 )
 from .small import digits, disc, two_moons
+from .village_names import villages
 
 __all__ = [
     "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IdxError", "RandomSampler",
     "Sampler", "SequentialSampler", "Subset",
     "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "digits",
-    "disc", "mnist", "random_split", "read_idx", "two_moons",
+    "disc", "mnist", "random_split", "read_idx", "two_moons", "villages",
 ]  # fmt: skip
 with_hints(sys.modules[__name__])

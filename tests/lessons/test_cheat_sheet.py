@@ -215,7 +215,7 @@ def test_what_is_called_another_name_for_the_same_is_the_same():
 
 
 def test_the_pieces_of_the_students_engine_stand_beside_their_lessons():
-    rows = re.findall(r"^\| (\d+b?) \| (`.*`) \|$", PARTS["Your own engine"], re.MULTILINE)
+    rows = re.findall(r"^\| (\d+[bc]?) \| (`.*`) \|$", PARTS["Your own engine"], re.MULTILINE)
     shown = {piece: lesson for lesson, pieces in rows for piece in re.findall(r"`(\w+)`", pieces)}
     assert shown == {
         piece: where.partition(",")[0].removeprefix("lesson ") for piece, where in MADE_IN.items()

@@ -174,7 +174,8 @@ def test_each_cell_to_be_filled_in_says_so_and_is_python(path):
     assert cells
     for cell in cells:
         source = "".join(cell["source"])
-        assert "..." in source or source.startswith("unpack()"), cell[
+        assert "..." in source or source.startswith("unpack("), cell[
             "id"
         ]  # a cell that fills itself from the student's own file
-        compile(source, cell["id"], "exec")
+        if cell["cell_type"] == "code":  # a text that a person grades is a cell of Markdown
+            compile(source, cell["id"], "exec")

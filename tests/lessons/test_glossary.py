@@ -57,7 +57,7 @@ def test_there_are_entries_and_each_stands_once():
 @in_one_test
 @pytest.mark.parametrize("name, rest", ENTRIES, ids=[name for name, _ in ENTRIES])
 def test_an_entry_is_one_or_two_sentences_and_taught_where_it_says(name, rest):
-    said = re.fullmatch(r"(?: \((?:.+?)\))?: (.+) \*Lesson (\d+b?)\.\*", rest)
+    said = re.fullmatch(r"(?: \((?:.+?)\))?: (.+) \*Lesson (\d+[bc]?)\.\*", rest)
     assert said, "the form is **term** (symbol; other names): what it is. *Lesson N.*"
     lesson = words_of(said[2])
     if lesson is None:
@@ -69,7 +69,7 @@ def test_an_entry_is_one_or_two_sentences_and_taught_where_it_says(name, rest):
 
 
 def test_no_entry_is_outside_of_a_line_of_its_own():
-    assert len(re.findall(r"\*Lesson \d+b?\.\*", TEXT)) == len(ENTRIES)
+    assert len(re.findall(r"\*Lesson \d+[bc]?\.\*", TEXT)) == len(ENTRIES)
 
 
 # ----------------------------------------------------------------------------------------- notation

@@ -182,7 +182,7 @@ def test_what_a_student_keeps_from_lesson_3_on_trains_the_network_of_lesson_11(
 def test_every_piece_is_made_where_it_is_said_to_be():
     for piece, where in MADE_IN.items():
         lesson, kind, number = re.fullmatch(
-            r"lesson (\d+b?), (exercise|section) (\d+)", where
+            r"lesson (\d+[bc]?), (exercise|section) (\d+)", where
         ).groups()
         heading = ""
         for cell in notebook(lesson.zfill(2 + lesson.endswith("b")))["cells"]:

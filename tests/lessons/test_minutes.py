@@ -111,7 +111,7 @@ def test_no_later_lesson_needs_what_is_marked_as_further():
         optional = [h for h in (s.heading for s in shares(NOTEBOOKS[name]) if s.optional)]
         for piece in asked:
             lesson, kind, number = re.fullmatch(
-                r"lesson (\d+b?), (exercise|section) (\d+)", MADE_IN[piece]
+                r"lesson (\d+[bc]?), (exercise|section) (\d+)", MADE_IN[piece]
             ).groups()
             if lesson == name.partition("_")[0].lstrip("0"):
                 start = f"Exercise {number} " if kind == "exercise" else f"{number} "
@@ -174,6 +174,8 @@ SOLVED = "def f(x):\n    ### BEGIN SOLUTION\n    y = x\n\n    return y\n    ### 
     ([code(SOLVED, "f"), code('check("f", f)', "f-check", 3)],
         LINE + EXERCISE + 3 * POINT + 2 * WRITTEN),
     ([code(SOLVED, "f"), code('check("g", g)', "g-check", 3)], LINE + EXERCISE + 3 * POINT),
+    ([markdown("My story:", nbgrader={"points": 3})],
+        2 * WORDS + EXERCISE + 3 * (POINT + WRITTEN)),
     ([markdown("for the teacher", tags=["instructor"])], 0.0),
     ([markdown("## Further reading\n\n- a book")], 0.0),
     ([], 0.0),

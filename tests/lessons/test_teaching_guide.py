@@ -143,7 +143,7 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_the_table_has_each_lesson():
     labels = [
-        re.match(r" ?(\d+b?|[a-z ]+)", row[0])[1].strip()
+        re.match(r" ?(\d+[bc]?|[a-z ]+)", row[0])[1].strip()
         for row in rows("## The lessons at a glance")
     ]
     assert labels == [label(name) for name in NOTEBOOKS]  # its minutes: test_minutes.py
@@ -151,7 +151,7 @@ def test_the_table_has_each_lesson():
 
 def label(name: str) -> str:
     """What the guide's table calls a notebook: "6", "6b", "bug zoo"."""
-    number = re.match(r"0*(\d+b?)_", name)
+    number = re.match(r"0*(\d+[bc]?)_", name)
     return number[1] if number else name.replace("_", " ")
 
 
@@ -164,7 +164,8 @@ def test_a_lesson_needs_only_lessons_before_it():
     for row in rows("## The lessons at a glance"):
         number = int(re.match(r"\d+", row[0])[0]) if row[0][0].isdigit() else 99
         needed = [int(n) for n in re.findall(r"\d+", row[4])]
-        assert all(n < number or (n == number and re.match(r"\d+b", row[0])) for n in needed), row
+        later = re.match(r"\d+[bc]", row[0])
+        assert all(n < number or (n == number and later) for n in needed), row
 
 
 def test_sections_and_exercises_that_may_be_left_out_exist():
@@ -185,7 +186,7 @@ def test_sections_and_exercises_that_may_be_left_out_exist():
 def test_each_lesson_has_its_part_with_a_picture():
     parts = dict(
         re.findall(
-            r"^### (Lesson \d+b?|The bug zoo|The documents)\n(.*?)(?=^##)",
+            r"^### (Lesson \d+[bc]?|The bug zoo|The documents)\n(.*?)(?=^##)",
             GUIDE,
             re.MULTILINE | re.DOTALL,
         )

@@ -16,6 +16,7 @@ from tests.helpers.tables import in_one_test
 
 from .wrong import (
     answers,
+    capstone_answers,
     colouring_answers,
     edge_answers,
     fixed_point_answers,
@@ -42,12 +43,15 @@ WRONG = (
     | valley_answers.WRONG
     | edge_answers.WRONG
     | program_answers.WRONG
+    | capstone_answers.WRONG
 )
 LARGE = {"fast_adjoints": EXERCISES["fast_adjoints"].make_cases}
 """Cases for wrong answers that are right and take too long."""
 TOO_LONG = "took too long"
-ELSEWHERE = ("own_step",)
-"""The milestone has a table of its own, in wrong/engines.py."""
+ELSEWHERE = ("own_step", "engine_suite")
+"""The milestone has a table of its own, in wrong/engines.py; the broken engines of the suite are
+generated (test_lesson24.py).
+"""
 PREDICTIONS = sorted(
     name
     for name, e in EXERCISES.items()
