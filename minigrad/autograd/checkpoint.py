@@ -366,11 +366,12 @@ def checkpoint_sequential(
     use_reentrant: bool | None = False,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """The functions (a Sequential or a list) one after another, cut into `segments` pieces, all but
-    the last checkpointed.
+    """The functions (a Sequential or a list) one after another, cut into `segments` pieces whose
+    lengths differ by at most one, all but the last checkpointed.
 
-    Each piece keeps its input alone. With as many segments as the square root of the number of
-    functions, memory is least. Raises ValueError unless 1 ≤ segments ≤ number of functions.
+    A checkpointed piece keeps its input alone. Of n functions that keep one value each, at most
+    segments - 1 + n // segments values are kept at a time. That is least, about 2 √n - 1, for about
+    √n segments. Raises ValueError unless 1 ≤ segments ≤ n.
     """
     stages = list(functions)
     if not 1 <= segments <= len(stages):
@@ -378,19 +379,21 @@ def checkpoint_sequential(
             "checkpoint_sequential: segments must lie between 1 and the number of functions,"
             f" {len(stages)}; got {segments}."
         )
-    size = len(stages) // segments
+    size, longer = divmod(len(stages), segments)  # the first pieces have the stages left over
 
-    def piece(start: int, end: int) -> Callable[[Any], Any]:
+    def piece(number: int) -> Callable[[Any], Any]:
+        start = number * size + min(number, longer)
+        part = stages[start : start + size + (number < longer)]
+
         def run(x: Any) -> Any:
-            for stage in stages[start:end]:
+            for stage in part:
                 x = stage(x)
             return x
 
         return run
 
     for number in range(segments - 1):
-        part = piece(number * size, (number + 1) * size)
         input = checkpoint(
-            part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
+            piece(number), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
         )
-    return piece((segments - 1) * size, len(stages))(input)
+    return piece(segments - 1)(input)

@@ -3,6 +3,7 @@ wherever the second run would differ.
 """
 
 import gc
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -474,6 +475,31 @@ def test_memory_of_a_chain_falls_with_the_square_root():
     cut = peak_of(lambda: checkpoint_sequential(stages, 6, x).sum())
     assert plain > layers * array
     assert cut < 20 * array  # six inputs and one piece of six, and a few of the pass itself
+
+
+def test_pieces_of_a_chain_are_of_equal_length_but_for_one_stage():
+    """61 stages in 8 pieces keep 7 inputs and a last piece of 7, and 2 arrays of the pass
+    itself."""
+    x = mg.ones(20_000, dtype=F64, requires_grad=True)
+    peak = peak_of(lambda: checkpoint_sequential([mg.sin] * 61, 8, x).sum())
+    assert peak < 17 * x.array.nbytes
+    lengths = [[checkpointed(n, segments) for segments in range(1, n + 1)] for n in (1, 2, 7, 12)]
+    assert all(max(found) - min(found) <= 1 for rows in lengths for found in rows)
+
+
+def checkpointed(n, segments):
+    """How many stages each piece has, as the backward pass computes them again; the last piece has
+    the rest."""
+    runs = []
+    stages = [lambda x, i=i: (runs.append(i), x.sin())[1] for i in range(n)]
+    y = checkpoint_sequential(stages, segments, mg.ones(1, requires_grad=True))
+    assert runs == [*range(n)]
+    runs.clear()
+    y.backward()
+    starts = [k for k, i in enumerate(runs) if k == 0 or i < runs[k - 1]]
+    found = [b - a for a, b in itertools.pairwise([*starts, len(runs)])]
+    assert len(found) == segments - 1
+    return [*found, n - len(runs)]
 
 
 def test_the_benchmark_measures_both(capsys, monkeypatch):
