@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..backend import Array
 from ..core.tensor import Tensor, memory_version, overwrite_payload
 from ..errors import ProgramError
+from .guards import MISSING, Guard
 
 if TYPE_CHECKING:
     from ..optim.optimizer import Optimizer
@@ -173,6 +174,13 @@ class UpdateNumbers:
         """The step is made."""
         if self.counted:
             self.optimizer.state.setdefault(id(self.param), {}).update(self.counted)
+
+    def guard(self) -> Guard:
+        """Asks whether what is fixed is what it was."""
+        names = [*self.fixed]
+        labels = [f"{name!r} in a state of {type(self.optimizer).__name__}" for name in names]
+        read = lambda: [self.state.get(name, MISSING) for name in names]
+        return Guard(type(self.optimizer).__name__, labels, read)
 
     def check(self) -> None:
         """Raise ProgramError if something in the state is not what it was, and `numbers` would not

@@ -41,6 +41,7 @@ LIBRARY_EFFECTS = {
     "random_state": "asks for the state of the random numbers",
     "get_rng_state": "asks for the state of the random numbers",
     "initial_seed": "asks for the seed of the random numbers",
+    "is_inference_mode_enabled": "asks for the inference mode",
     "set_default_dtype": "sets a dtype", "load": "reads a file", "save": "writes a file",
 }  # fmt: skip
 """This library's functions with side effects, or whose answers no guard sees."""

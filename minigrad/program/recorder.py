@@ -104,6 +104,7 @@ class Recorder:
         self.keeps_checks = False
         self.frozen: list[Tensor] = []  # tensors from outside whose values are constants
         self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
+        self.update_numbers: list[UpdateNumbers] = []  # of the updates that were made
         # by identity: all other tensors are recorded on copies (None: no tensor is)
         self.known: dict[int, Any] | None = None
         self._originals: list[tuple[Tensor, Any, Any]] = []
@@ -205,6 +206,7 @@ class Recorder:
             )
         optimiser, state = type(optimizer).__name__, optimizer.state[id(param)]
         numbers = UpdateNumbers(optimizer, param, group)
+        self.update_numbers.append(numbers)
         numbers.count()
         numbers.commit()
         settings = dict(group)

@@ -118,7 +118,10 @@ def attach(
 ) -> None:
     """Give the results of a replay their node. made: what the forward program returned after the
     call's own results."""
-    node = ReplayedNode(parents=graph.leaves)
+    parents: Any = graph.leaves
+    if graph.ends_at_results:
+        parents = tuple(results[leaf].node if type(leaf) is int else leaf for leaf in parents)
+    node = ReplayedNode(parents=parents)
     node.graph, node.values, node.freed, node.latest = graph, None, None, None
     node.counters = ()
     if graph.error is None:

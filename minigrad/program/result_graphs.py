@@ -1,5 +1,6 @@
 """Graphs of the results of a replayed call: one node for all results whose graphs are connected,
-whose backward pass is a program too.
+whose backward pass is a program too. A result from which another one was computed has a node of its
+own, to which that one's leads, so hooks and `retain_grad` find it where an eager run has it.
 
 While a call is recorded, its results are differentiated with respect to the leaves, for cotangents
 that are inputs of the recording. What was recorded is cut in two: a forward program, which also
@@ -14,7 +15,9 @@ and modified ones are judged node by node, as in an eager run.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
@@ -32,19 +35,21 @@ if TYPE_CHECKING:
 class ResultGraph:
     """The graph of some results, as it was recorded.
 
-    results: which of the own results it is about; leaves: what it leads to; error: what a reverse
-    pass raises in an eager run (its graph was freed by the function itself, or what it saved was
-    overwritten), as an exception; pattern: the nodes, None if there is an error.
+    results: which of the own results it is about; leaves: what it leads to, where a number stands
+    for the node of that result; error: what a reverse pass raises in an eager run (its graph was
+    freed by the function itself, or what it saved was overwritten), as an exception; pattern: the
+    nodes, None if there is an error.
     """
 
     def __init__(
         self,
         results: list[int],
-        leaves: list[Leaf],
+        leaves: Sequence[Leaf | int],
         pattern: Pattern | None,
         error: AutogradError | None = None,
     ) -> None:
         self.results, self.leaves, self.pattern, self.error = results, tuple(leaves), pattern, error
+        self.ends_at_results = any(isinstance(leaf, int) for leaf in leaves)
         self.backward: Program | None = None
         self.views: Program | None = None  # makes what the nodes hold of what a replay keeps
         self.values: list[int] = []  # the pattern's numbers, in the order of the results of `views`
@@ -62,7 +67,7 @@ class ResultGraph:
         sources, counted = (
             [named(*pair) for pair in pairs] for pairs in (self.sources, self.counted)
         )
-        leaves = [*map(id, self.leaves)]
+        leaves = [leaf if isinstance(leaf, int) else id(leaf) for leaf in self.leaves]
         facts = sources, counted, self.saved, self.given, type(self.error)
         return self.results, leaves, self.reached, *facts
 
@@ -94,7 +99,9 @@ def recorded_graphs(
         else:
             graphs.append(ResultGraph([i], _leaves(_roots([results[i]]), known), None, error))
     gradients: list[Tensor] = []
-    for connected in _connected(results, good):
+    groups, places = _separated(results, good)
+    known = known | {id(tensor) for tensor, _ in places.values()}
+    for connected in groups:
         roots = _roots([results[i] for i in connected])
         leaves = _leaves(roots, known)
         pattern = Pattern(roots, leaves, where)
@@ -109,11 +116,71 @@ def recorded_graphs(
         for leaf in reached:
             recorder.lift(found[leaf])
             gradients.append(found[leaf])
-        graph = ResultGraph(connected, leaves, pattern)
+        ends = [places[leaf][1] if leaf in places else leaf for leaf in leaves]
+        graph = ResultGraph(connected, ends, pattern)
         graph.reached = [leaves.index(leaf) for leaf in reached]
         graph.values = pattern.numbers()
         graphs.append(graph)
     return graphs, gradients
+
+
+def _separated(
+    results: Sequence[Tensor], numbers: list[int]
+) -> tuple[list[list[int]], dict[Leaf, tuple[Tensor, int]]]:
+    """The results in groups with a graph of their own each, those first from which others were
+    computed. From then on, the graph of a result ends at such ones: in leaves, of which the tensor
+    and the number of the result are given.
+
+    Raises ProgramError where two results of different groups share saved values, and neither was
+    computed from the other."""
+    order, _ = youngest_first(_roots([results[i] for i in numbers]))
+    ends: dict[Node | None, int] = {results[i].node: i for i in numbers}
+    height: dict[Node, int] = {}
+    sources: dict[Node, int] = {}  # the results from which it was computed, as bits
+    for node in reversed(order):
+        parents = [parent for parent in node.parents if parent is not None]
+        is_end = node in ends
+        height[node] = max((height[p] for p in parents), default=0) + is_end
+        sources[node] = is_end << ends.get(node, 0)
+        for parent in parents:
+            sources[node] |= sources[parent]
+    places: dict[Leaf, tuple[Tensor, int]] = {}
+    made: dict[Node | None, Node | None] = {}
+    for node in order:
+        for end in node.parents:
+            if end is not None and end in ends and end not in made:
+                tensor, leaf = _end_in_place_of(end, results[ends[end]])
+                made[end], places[leaf] = leaf, (tensor, ends[end])
+        node.parents = tuple(made.get(parent, parent) for parent in node.parents)
+    roots: Any = {i: results[i].node for i in numbers}
+    levels = sorted({height[root] for root in roots.values()})
+    groups: list[list[int]] = []
+    for level in levels:
+        groups += _connected(results, [i for i in numbers if height[roots[i]] == level])
+    kept = {i: _keeping(roots[i]) for i in numbers}
+    for a, b in combinations(groups, 2):
+        for i, j in product(a, b):
+            if not sources[roots[j]] >> i & 1 and not kept[i].isdisjoint(kept[j]):
+                raise ProgramError(
+                    "two of its results share saved values, and one of them was computed from a"
+                    " third result: detach() that one, or do not return it"
+                )
+    return groups, places
+
+
+def _end_in_place_of(node: Node, result: Tensor) -> tuple[Tensor, Leaf]:
+    """A leaf for the graph to end in at a result, whose node is `node`; as old as that."""
+    tensor = wrap(result.array)
+    facts = {"shape": node.shape, "dtype": node.dtype, "sequence_number": node.sequence_number}
+    leaf = Leaf(array=tensor.array, tensor=weakref.ref(tensor), **facts)
+    tensor.node = leaf
+    return tensor, leaf
+
+
+def _keeping(root: Node) -> set[Node]:
+    """The operations below that keep values for a reverse pass."""
+    order, _ = youngest_first([root])
+    return {n for n in order if isinstance(n, OpNode) and n.plan.keeps_values}
 
 
 def _connected(results: Sequence[Tensor], numbers: list[int]) -> list[list[int]]:

@@ -184,8 +184,8 @@ class Snapshot:
         return None
 
     def counts(self) -> list[tuple[Tensor, int]]:
-        """How often the call has counted the memory of each tensor as overwritten, for those where
-        it has."""
+        """How often the second run has counted the memory of each tensor as overwritten, for those
+        where it has. To be asked at the end of it: arguments have counters of their own there."""
         found: dict[int, tuple[Tensor, int]] = {}
         for tensor, old in self.tensors.values():
             if tensor.version is not None and tensor._version != old.count:
@@ -219,6 +219,7 @@ class Snapshot:
             )
             if id(tensor) in self._alone:
                 tensor.view_of = None
+                tensor.version = None if slots.version is None else Version(slots.count)
             if tensor.view_of is None:
                 tensor.array = self._copies[id(slots.array)]
         for tensor, slots in self.tensors.values():

@@ -128,11 +128,11 @@ class Variant:
                 equal = outcome.agrees(result, before)
                 signature = ["tuple", [["leaf", i] for i in range(count)]]
                 program, whole = outcome.programs(signature, name_of(self.function))
+            outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
             return program, whole, outcome, equal and before.same(after)
 
         program, whole, outcome, equal = before.run(recorder, again)
         self.writes = bool(program.updates or program.gradients)
-        outcome.extra = _extra_counts(before.counts(), program, arguments.tensors)
         recorded = whole, outcome.key(), recorder.frozen
         problem = self._problem_of(program, recorder, before) or (
             "it does not do the same in each call: run a second time from the same state, it gave"
@@ -146,6 +146,7 @@ class Variant:
         checked = {id(place.tensor) for place in places}
         for leaf in self.environment.leaves:
             leaf.checked_elsewhere = id(leaf.tensor) in checked
+        self.environment.guards += [n.guard() for n in recorder.update_numbers if n.fixed]
         self.program, self.outcome = program, outcome
         self.ready, self._first = self._first is not None, recorded
         return None

@@ -13,6 +13,8 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.nn import functional as F
 
+DEFAULT = 195
+"""How many programs the default run has."""
 CAPTURED = ("w", "v", "b", "part")
 EXPRESSIONS = (
     "{a} * {b}", "{a} + 0.5 * {b}", "{a}.sin()", "{a}.tanh() * {b}", "({a} * 0.5).exp()",
@@ -27,6 +29,7 @@ EXPRESSIONS = (
     "mg.where({a}.detach() > 0, {a}, {b})", "factor * {a}",
     "F.dropout({a}, 0.5, True) * mg.ones(3)[(x.detach()[0] > 1).long() * 5]", "{a} * cached()",
     "{a}[{a}.detach() > 0].sum() * {b}", "{b} * mg.nonzero({a}.detach() > 0).shape[0]",
+    "{b} * (2 if type({a}.array) is np.ndarray else 3)",
 )  # fmt: skip
 IN_PLACE = (
     "{t}.mul_(0.5)", "{t}.add_({b})", "{t}[1:3] = {b}[:2]", "{t}[1:3].mul_(0.5)",
@@ -44,6 +47,7 @@ PASSES = (
     "schedule.step()", "opt.state.clear()", "opt.load_state_dict(early)", "drop.eval()",
     "({a} ** 2).sum().backward(inputs=[w])", "mg.set_grad_enabled(False)", "b.detach_()",
     "mg.checkpoint(lambda z: F.dropout(z * w, 0.5, True), {a}).sum().backward()",
+    "w.grad is None or w.grad.mul_({a})",
 )  # fmt: skip
 BLOCKS = (
     "with mg.no_grad():", "with mg.enable_grad():", "with mg.no_grad():", "with mg.enable_grad():",
@@ -57,12 +61,14 @@ RESULTS = (
 REFUSED = frozenset(
     ("{a} * cached()", "cached().mul_(0.5)", "{a}[{a}.detach() > 0].sum() * {b}",
     "{b} * mg.nonzero({a}.detach() > 0).shape[0]", "mg.set_grad_enabled(False)", "b.copy_({a})",
-    "if {a}.sum() > 0:", "schedule.step()", "opt.state.clear()"),
+    "if {a}.sum() > 0:", "schedule.step()", "opt.state.clear()",
+    "{b} * (2 if type({a}.array) is np.ndarray else 3)"),
 )  # fmt: skip
-"""What is never replayed, chosen half as often."""
+"""What is never replayed, chosen a quarter as often."""
 AFTER = (
     "nothing", "backward", "one", "twice", "second", "write", "write with a graph",
-    "one after the other", "one after the other, with steps", "step, then second",
+    "one after the other", "one after the other, with steps", "step, then second", "hook",
+    "between",
 )  # fmt: skip
 BETWEEN = (
     "freeze", "clear", "load", "save", "schedule", "eval", "number", "data", "gradient", "weights",
@@ -96,7 +102,7 @@ def source_of(rng: random.Random) -> str:
 
     def drawn(table: tuple[str, ...]) -> str:
         line = rng.choice(table)
-        return rng.choice(table) if line in REFUSED and rng.random() < 0.5 else line
+        return rng.choice(table) if line in REFUSED and rng.random() < 0.75 else line
 
     def line(depth: int = 0) -> None:
         indent = "    " * (depth + 1)
@@ -158,7 +164,7 @@ class Side:
         self.saved = opt.state_dict()
         self.weights = {k: p * 0.5 for k, p in linear.state_dict().items()}
         self.space: dict[str, Any] = {
-            "mg": mg, "F": F, "optim": optim, "w": w, "v": v, "b": b, "part": b[1:3],
+            "mg": mg, "np": np, "F": F, "optim": optim, "w": w, "v": v, "b": b, "part": b[1:3],
             "linear": linear, "norm": norm, "drop": drop, "Square": Square,
             "block": nn.Sequential(linear, nn.Tanh(), drop),
             "opt": opt, "schedule": self.schedule, "early": self.saved, "factor": 1.5,
@@ -242,7 +248,7 @@ class Side:
         shown.append([self.opt.state.get(key) is entries for key, entries in states.items()])
         shown.append(self.seen(x, y, results))
         try:
-            self.use(results, after)
+            shown.append(self.use(results, after))
         except Exception as error:
             shown.append(type(error).__name__)
         for wait in waits:
@@ -254,8 +260,8 @@ class Side:
         self.random = mg.functions.random_state()
         return shown
 
-    def use(self, results: list[Any], how: str) -> None:
-        """What a caller does with results."""
+    def use(self, results: list[Any], how: str) -> Any:
+        """What a caller does with results; the gradients that it gets."""
         graph = [r for r in results if r.requires_grad and r.grad_fn is not None]
         w = self.space["w"]
         if how == "backward" and graph:
@@ -279,6 +285,15 @@ class Side:
             with mg.no_grad():
                 self.space["v"].mul_(0.5)
             self._second(graph[-1].sum())
+        elif how == "hook" and graph:
+            for r in graph[:2]:
+                r.register_hook(lambda g: g * 2), r.retain_grad()
+            graph[-1].sum().backward()
+            return [None if r.grad is None else _content(r.grad.array) for r in graph]
+        elif how == "between" and graph:
+            found = mg.autograd.grad(graph[-1].sum(), graph, allow_unused=True, retain_graph=True)
+            graph[0].sum().backward()
+            return [None if g is None else _content(g.array) for g in found]
         elif how == "write" and results:
             with mg.no_grad():
                 results[0].mul_(0.5)
@@ -287,6 +302,7 @@ class Side:
         elif how == "write with a graph" and graph:
             graph[0].mul_(0.5)
             sum(r.sum() for r in graph).backward()
+        return None
 
     def _second(self, value: Any) -> None:
         w = self.space["w"]
@@ -382,10 +398,12 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
     routine = "gradient" if rng.random() < 0.15 else "nothing"
     lines = source.count("\n") - 1
     usual = rng.choice([*SHARED]) if rng.random() < 0.15 else "apart"
-    for call in range(8):
+    for call in range(10):
         # with injections anything may change from the start, else when a program is there
         early = 0 if injections else 4
-        kind = rng.choice([*SHARED, "apart"]) if call >= early and rng.random() < 0.25 else usual
+        kind = usual
+        if call >= early and rng.random() < 0.25:
+            kind = rng.choice([*SHARED]) if usual == "apart" else "apart"
         grad = call < early or rng.random() < 0.9
         changed = changes and call > early - 1 and rng.random() < 0.5
         what = rng.choice(BETWEEN) if changed and call else routine
@@ -395,7 +413,7 @@ def difference(seed: int, injections: bool = False, tally: Any = None) -> str | 
         if injections and call < 5 and rng.random() < 0.7:  # a later line is one of the second run
             at = rng.randint(1, lines if rng.random() < 0.75 else 2 * lines)
         data = values.standard_normal(12).astype("float32")
-        how = after if call < 5 or rng.random() < 0.7 else rng.choice(AFTER)
+        how = after if call < 3 or rng.random() < 0.5 else rng.choice(AFTER)
         counts = dict(compiled.step.statistics)
         injected = Injected(at, error)
         got = compiled.call(kind, data, how, injected, grad)

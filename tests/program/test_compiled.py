@@ -795,23 +795,6 @@ def test_errors_of_the_function_are_its_own() -> None:
     assert step.reason is None and w.grad.tolist() == [7.0, 7.0]
 
 
-def test_a_step_that_loads_a_state_sets_the_rate_that_a_schedule_has_changed() -> None:
-    w = mg.ones(2, requires_grad=True)
-    optimizer = optim.SGD([w], lr=0.1)
-    early = optimizer.state_dict()
-
-    @mg.compile
-    def step(x: Any) -> Any:
-        optimizer.load_state_dict(early)
-        return x * 2
-
-    for k in range(8):
-        if k == 5:
-            optimizer.param_groups[0]["lr"] = 0.05
-        step(mg.ones(2))
-        assert optimizer.param_groups[0]["lr"] == 0.1, k
-
-
 def test_optimisers_of_users() -> None:
     """A rule of one's own: numbers() may count; a rate read without it is a number like any
     other, whose change is seen.

@@ -458,7 +458,8 @@ def _each_is_seen(table: Any, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_rate_that_each_call_sets() -> None:
-    """By loading a state: what a schedule, or the caller, has set in between is overwritten."""
+    """By loading a state, or by itself: what a schedule, or the caller, has set in between is
+    overwritten."""
     for load in (
         lambda o, state: o.load_state_dict(state),
         lambda o, state: o.param_groups[0].update(lr=state["param_groups"][0]["lr"]),

@@ -16,6 +16,8 @@ from minigrad import nn, optim
 from minigrad.nn import functional as F
 from minigrad.program import EagerWarning
 
+W = mg.ones(2, requires_grad=True)
+
 
 @pytest.fixture(autouse=True)
 def _no_eager_warnings() -> Any:
@@ -206,6 +208,18 @@ def test_arguments_that_share_memory(overlap: str, from_the_start: bool) -> None
     both(make)
 
 
+def test_calls_whose_arguments_share_memory_are_not_what_is_recorded() -> None:
+    """They run as themselves, and later calls whose arguments lie apart are recorded."""
+    f = mg.compile(lambda x, y: (x.mul_(2), x + y)[1])
+    memory = mg.ones(8)
+    for _ in range(4):
+        f(memory[:4], memory[2:6])
+    assert "one piece of memory" in f.reason
+    for _ in range(5):
+        assert f(mg.ones(4), mg.ones(4)).tolist() == [3, 3, 3, 3]
+    assert f.statistics == {"eager": 4, "recorded": 2, "replayed": 3}
+
+
 def test_captured_tensors_that_come_to_share_memory() -> None:
     """`q.data = p.data` between two calls."""
 
@@ -247,6 +261,25 @@ def test_versions_are_counted() -> None:
         return lambda i: (f(x) is x, x._version)
 
     both(same_value)
+
+
+@pytest.mark.parametrize("together", [(0, 5), (5, 8)])
+def test_versions_of_two_views_of_one_tensor_are_counted_together(together: Any) -> None:
+    """Calls with arguments that lie apart count each by itself."""
+
+    def make(compile_: Any) -> Any:
+        f = compile_(lambda x, y: (x.mul_(2), x.add_(1), y.mul_(3))[0].sum())
+
+        def call(i: int) -> Any:
+            memory = mg.ones(8)
+            x, y = memory[:4], memory[4:]
+            if i not in range(*together):
+                x, y = x.clone(), y.clone()
+            return f(x, y), x._version, y._version
+
+        return call
+
+    both(make, 8)
 
 
 def test_results_alias_what_they_alias() -> None:
@@ -351,6 +384,50 @@ def test_hooks_on_a_replayed_result() -> None:
         return call
 
     both(make, 8)
+
+
+def test_results_from_which_others_were_computed() -> None:
+    """A hook on one sees the gradient of the other, and so do retain_grad and autograd.grad."""
+
+    def make(compile_: Any) -> Any:
+        w = mg.ones(2, requires_grad=True)
+
+        @compile_
+        def f(x: Any) -> Any:
+            hidden = (x * w).sin()
+            logits = hidden.exp()
+            return logits, hidden, (logits * hidden).sum()
+
+        def call(i: int) -> Any:
+            w.grad = None
+            logits, hidden, loss = f(mg.ones(2) * i)
+            if i % 2:
+                return mg.autograd.grad(loss, [hidden, logits, w])
+            logits.retain_grad()
+            hidden.register_hook(lambda g: g * 10)
+            loss.backward()
+            with pytest.raises(mg.errors.GraphFreedError):
+                logits.sum().backward()
+            return logits.grad, w.grad
+
+        return call
+
+    both(make, 9)
+    f = mg.compile(lambda x: (lambda y: (y, (y * y).sum()))(x * W))
+    for _ in range(5):
+        f(mg.ones(2))
+    assert f.statistics["replayed"] == 2
+
+
+def test_results_that_share_saved_values_and_stand_in_different_layers_run_as_themselves() -> None:
+    """`c` was computed from `b`, and shares the saved values of exp with `a`."""
+    f = mg.compile(lambda x: (lambda h, b: (h.sin(), b, (b * h).sum()))((x * W).exp(), x + W))
+    for _ in range(4):
+        a, _, c = f(mg.ones(2))
+        a.sum().backward()
+        with pytest.raises(mg.errors.GraphFreedError):
+            c.backward()
+    assert "share saved values" in f.reason
 
 
 def test_what_a_raising_replay_leaves() -> None:

@@ -21,7 +21,7 @@ from minigrad.program import (
     variant,
 )
 from tests.helpers.mutated_code import mutate
-from tests.helpers.random_compiled_programs import difference
+from tests.helpers.random_compiled_programs import DEFAULT, difference
 
 MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
     # what a recording must put back
@@ -70,8 +70,6 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
     ],
 }  # fmt: skip
 """By the mistake: owner, function, what it holds and what it holds instead."""
-PROGRAMS = 325
-"""As many as the default run has."""
 
 
 def finder(name: str) -> int | None:
@@ -80,7 +78,7 @@ def finder(name: str) -> int | None:
         warnings.simplefilter("ignore")
         for place in MUTATIONS[name]:
             mutate(patch, *place)
-        for seed in range(PROGRAMS):
+        for seed in range(DEFAULT):
             try:
                 if difference(seed, injections=seed % 2 == 0) is not None:
                     return seed

@@ -1,7 +1,7 @@
 """Random programs, eager beside compiled: what can be seen of each call is equal (results, graphs,
 gradients, versions, states, errors).
 
-More of them: python -m tests.program.test_compiled_random_programs 3000
+More of them, from a seed on: python -m tests.program.test_compiled_random_programs 3000 20000
 """
 
 import collections
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import random_compiled_programs as programs
-from tests.helpers.random_compiled_programs import difference
+from tests.helpers.random_compiled_programs import DEFAULT, difference
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,9 @@ def _quiet() -> Any:
 
 @pytest.mark.parametrize("block", range(3))
 def test_compiled_random_programs_agree_with_plain_calls(block: int) -> None:
-    """65 programs, eight calls each; of each kind of call there are enough."""
+    """A third of the default programs, eight calls each; of each kind of call there are enough."""
     tally: Any = collections.Counter()
-    for seed in range(block * 65, block * 65 + 65):
+    for seed in range(block, DEFAULT, 3):
         found = difference(seed, injections=seed % 2 == 0, tally=tally)
         assert found is None, found
     assert tally["recorded"] > 60 and tally["replayed"] > 50 and tally["raised"] > 40, tally
@@ -43,7 +43,7 @@ def test_thousands_of_compiled_random_programs_agree_with_plain_calls(block: int
 
 
 def test_the_default_programs_contain_each_line_that_can_be_chosen() -> None:
-    text = "".join(programs.source_of(random.Random(seed)) for seed in range(195))
+    text = "".join(programs.source_of(random.Random(seed)) for seed in range(DEFAULT))
     fixed = lambda line: line.replace("{a}", "{b}").replace("{t}", "{b}").split("{b}")
     for line in (
         *programs.EXPRESSIONS,
@@ -72,11 +72,12 @@ def test_a_difference_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def main() -> None:
-    """As many programs as the command says, of other seeds, and what became of their calls."""
-    count = int(sys.argv[1])
+    """As many programs as the command says, from the seed that it says, and what became of their
+    calls."""
+    count, first = (int(n) for n in sys.argv[1:3])
     tally: Any = collections.Counter()
     warnings.simplefilter("ignore")
-    for seed in range(20_000, 20_000 + count):
+    for seed in range(first, first + count):
         found = difference(seed, injections=seed % 2 == 0, tally=tally)
         if found is not None:
             tally["different"] += 1

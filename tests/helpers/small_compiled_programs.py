@@ -1,0 +1,338 @@
+"""Short programs, each with a mistake of the compiler of which it gives another result: for places
+that random programs seldom reach.
+
+A program is a function of `compile` that gives a function of the number of the call.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import optim
+from minigrad.program import (
+    graph_pattern,
+    outcome,
+    run,
+    snapshot,
+    variant,
+)
+
+Make = Callable[[Any], Callable[[int], Any]]
+Place = tuple[Any, str, str, str]
+"""Owner, function, what it holds, what it holds instead (see mutated_code.py)."""
+PROGRAMS: dict[str, tuple[Make, list[Place]]] = {}
+
+
+def program(*places: Place) -> Callable[[Make], Make]:
+    """Declare a program, and the mistake that it notices."""
+
+    def declare(make: Make) -> Make:
+        PROGRAMS[make.__name__] = make, list(places)
+        return make
+
+    return declare
+
+
+def plain(value: Any) -> Any:
+    """Nested tensors as lists, which compare by value."""
+    if isinstance(value, mg.Tensor):
+        return value.detach().tolist()
+    return [plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def results(make: Make, compile_: Any, calls: int) -> list[Any]:
+    """What the calls gave, or the kind of error that they raised."""
+    mg.manual_seed(3)
+    call, seen = make(compile_), []
+    for i in range(calls):
+        try:
+            seen.append(plain(call(i)))
+        except (mg.AutogradError, KeyboardInterrupt) as error:
+            seen.append(type(error).__name__)
+    return seen
+
+
+def differs(make: Make, calls: int = 9) -> bool:
+    """Whether the compiled program gives another result than the plain one."""
+    return results(make, lambda f: f, calls) != results(make, mg.compile, calls)
+
+
+def leaf(*values: float) -> Any:
+    return mg.tensor(values, requires_grad=True)
+
+
+def in_truth(x: Any) -> bool:
+    """Whether a tensor holds an array: not while it is recorded."""
+    return type(x.array) is np.ndarray
+
+
+# --------------------------------------------------------------- what the second run is compared by
+
+
+@program((outcome.Outcome, "agrees", "not alike(tensor.array, again.array)", "False"))
+def other_values_in_the_second_run(compile_: Any) -> Any:
+    f = compile_(lambda x: x * (2 if in_truth(x) else 3))
+    return lambda i: f(mg.ones(2))
+
+
+@program((snapshot.Snapshot, "same", "not alike(first.array, tensor.array)", "False"))
+def other_values_written_in_the_second_run(compile_: Any) -> Any:
+    kept = mg.zeros(2)
+    f = compile_(lambda x: (kept.add_(x, alpha=2 if in_truth(x) else 3), None)[1])
+    return lambda i: (f(mg.ones(2)), kept)
+
+
+@program((snapshot.Snapshot, "same", "not alike(was.array, now.array)", "False"))
+def other_gradients_in_the_second_run(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x: (w * x * (2 if in_truth(x) else 3)).sum().backward())
+
+    def call(i: int) -> Any:
+        w.grad = None
+        f(mg.ones(2))
+        return w.grad
+
+    return call
+
+
+SECOND = "(id(tensor) in before.tensors) is not (id(again) in before.tensors)"
+
+
+@program((outcome.Outcome, "agrees", SECOND, "False"))
+def another_tensor_in_the_second_run(compile_: Any) -> Any:
+    kept = mg.ones(2)
+    f = compile_(lambda x: kept * 1 if in_truth(x) else kept)
+    return lambda i: f(mg.ones(2)) is kept
+
+
+# ----------------------------------------------------------------------- what no program can repeat
+
+
+@program((snapshot.Snapshot, "change", "tensor.node is not old.node", "False"))
+def a_gradient_that_takes_a_graph_in_place(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x: (w.grad.mul_(w * x), None)[1])
+
+    def call(i: int) -> Any:
+        w.grad = mg.ones(2)
+        f(mg.ones(2))
+        return w.grad, w.grad.requires_grad
+
+    return call
+
+
+GRAPH = "gradient.node is not None or gradient.tangents is not None"
+
+
+@program((snapshot.Snapshot, "change", GRAPH, "False"))
+def a_gradient_with_a_graph(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x: (w**2 * x).sum().backward(create_graph=True))
+
+    def call(i: int) -> Any:
+        w.grad = None
+        f(mg.ones(2))
+        return w.grad, w.grad.requires_grad
+
+    return call
+
+
+@program((variant.Variant, "_problem_of", "id(place.owner) not in before.tensors", "False"))
+def a_hidden_tensor_that_is_written(compile_: Any) -> Any:
+    hidden = functools.lru_cache(lambda: mg.zeros(2))
+    f = compile_(lambda x: (hidden().add_(x), None)[1])
+
+    def call(i: int) -> Any:
+        if i == 6:
+            hidden.cache_clear()
+        f(mg.ones(2))
+        return hidden()
+
+    return call
+
+
+@program((variant.Variant, "_run", "if n.fixed]", "if False]"))
+def a_number_of_a_state_that_the_rule_reads(compile_: Any) -> Any:
+    class Scaled(optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"lr": 1.0})
+
+        def rule(self, p: Any, g: Any, state: Any, group: Any) -> None:
+            p -= group["lr"] * state.setdefault("scale", 1.0) * g
+
+    w = leaf(1.0, 2.0)
+    o = Scaled([w])
+
+    @compile_
+    def f(x: Any) -> None:
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+
+    def call(i: int) -> Any:
+        if i == 6:
+            o.state[id(w)]["scale"] = 5.0
+        f(mg.ones(2))
+        return w
+
+    return call
+
+
+# ----------------------------------------------------------------------------- what a replay leaves
+
+
+COUNT = "memory_version(leaf.stored_grad).count = count"
+
+
+@program((outcome.Outcome, "finish", COUNT, "pass"))
+def a_gradient_that_the_call_overwrites(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x: ((w * x).sum().backward(), w.grad.mul_(2), None)[2])
+
+    def call(i: int) -> Any:
+        w.grad = None
+        f(mg.ones(2))
+        return w.grad, w.grad._version
+
+    return call
+
+
+COPIED = "fresh(values[value]) if value in self.copied_updates else values[value]"
+
+
+@program((run.Replayer, "outcome", COPIED, "values[value]"))
+def a_parameter_that_takes_the_values_of_a_state_which_then_changes(compile_: Any) -> Any:
+    class Slow(optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {"lr": 1.0})
+
+        def rule(self, p: Any, g: Any, state: Any, group: Any) -> None:
+            slow = state.setdefault("slow", p.copy())
+            p[...] = slow
+            slow += g
+
+    w = leaf(1.0, 2.0)
+    o = Slow([w])
+
+    @compile_
+    def f(x: Any) -> None:
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+
+    return lambda i: (f(mg.ones(2)), w, o.state[id(w)]["slow"].tolist())
+
+
+@program((run.Replayer, "outcome", "array if new_memory else fresh(array)", "array"))
+def gradients_that_are_kept_and_overwritten(compile_: Any) -> Any:
+    w, kept = leaf(1.0, 2.0), []
+    f = compile_(lambda x: w.clone().backward(x))
+
+    def call(i: int) -> Any:
+        w.grad, x = None, mg.ones(2) * (i + 1)
+        f(x)
+        kept.append(w.grad)
+        w.grad.mul_(2)
+        return kept, x
+
+    return call
+
+
+AGAIN = 'self._origins.setdefault(id(tensor), ("again", len(self.plan) - 1))'
+
+
+@program((outcome.Outcome, "__init__", AGAIN, "pass"))
+def one_view_returned_twice(compile_: Any) -> Any:
+    f = compile_(lambda x: (lambda part: (part, part))((x * 2)[:1]))
+
+    def call(i: int) -> Any:
+        a, b = f(mg.ones(2))
+        return a is b
+
+    return call
+
+
+@program((outcome.Derivation, "apply", "if tensor.view_of is not None:", "if False:"))
+def a_view_that_may_not_be_overwritten(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x: (w * x).split(1))
+
+    def call(i: int) -> Any:
+        a, b = f(mg.ones(2))
+        a.mul_(2)
+        return a, b
+
+    return call
+
+
+MODES = "state.recording, state.levels, state.batches, state.running_pass = self.modes"
+
+
+@program((snapshot._Rest, "put_back", MODES, "pass"))
+def an_interrupt_while_the_second_run_has_gradients_off(compile_: Any) -> Any:
+    def f(x: Any) -> Any:
+        mg.set_grad_enabled(False)
+        if not in_truth(x):
+            raise KeyboardInterrupt
+        y = x * 2
+        mg.set_grad_enabled(True)
+        return y
+
+    compiled = compile_(f)
+
+    def call(i: int) -> Any:
+        with contextlib.suppress(KeyboardInterrupt):
+            compiled(mg.ones(2))
+        enabled = mg.is_grad_enabled()
+        mg.set_grad_enabled(True)
+        return enabled
+
+    return call
+
+
+HOOKS = "node.hooks or node.retained is not None or (node.tangents is not None)"
+
+
+@program((graph_pattern.Pattern, "__init__", HOOKS, "False"))
+def a_result_that_keeps_its_gradient(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+
+    def f(x: Any) -> Any:
+        y = w * x
+        y.retain_grad()
+        return y, y.sin()
+
+    compiled = compile_(f)
+
+    def call(i: int) -> Any:
+        y, z = compiled(mg.ones(2))
+        z.sum().backward()
+        return y.grad
+
+    return call
+
+
+GRADIENTS = 'id(gradient) in seen or origin != ("gradient", leaf) or owner is not gradient'
+
+
+@program((outcome.Outcome, "_check_gradients", GRADIENTS, "False"))
+def one_gradient_of_two_tensors(compile_: Any) -> Any:
+    v, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+
+    def f(x: Any) -> None:
+        (v * x).sum().backward()
+        w.grad = v.grad
+
+    compiled = compile_(f)
+
+    def call(i: int) -> Any:
+        v.grad = w.grad = None
+        compiled(mg.ones(2))
+        w.grad.mul_(2)
+        return v.grad, w.grad
+
+    return call
