@@ -134,18 +134,22 @@ def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
     nothing is like it.
 
     place: where the name was looked for, a key of the table in hints.py. Names that are nearly
-    right follow from `known`.
+    right follow from `known`, or from what the library has in other places.
     """
     from difflib import get_close_matches
 
-    from .hints import instead_of
+    from .hints import elsewhere, instead_of
 
     known = [k for k in known if not k.startswith("_")]
     found = instead_of(place, name) if place else None
     if found is not None and found.endswith("."):
         return f" {found}"
     alike = [k for k in known if k.lower() == name.lower()]
-    similar = [found] if found else alike or get_close_matches(name, known, n=2, cutoff=0.76)
+    sure = dict.fromkeys([*([found] if found else []), *alike])
+    similar = [*sure] or get_close_matches(name, known, 2, 0.76)
+    if place and not similar:
+        paths = elsewhere()
+        similar = [paths[near] for near in get_close_matches(name, paths, 1, 0.76)]
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
@@ -157,8 +161,10 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     """
     from dis import opname
 
-    hint = "" if name.startswith("_") else did_you_mean(name, known, module)
     frame = sys._getframe(2)
+    looks_for_module = frame.f_code.co_name == "_handle_fromlist"  # Python asks before it imports
+    unasked = looks_for_module or name.startswith("_")
+    hint = "" if unasked else did_you_mean(name, known, module)
     imported = opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
     if (
         imported and f"{module}.{name}" not in sys.modules

@@ -1,13 +1,18 @@
 """What to write instead of names of PyTorch, NumPy, JAX, micrograd and SINGA that are not offered.
 Loaded by the first error that asks.
 
-One table, by where the name is looked for. An entry is what to write; one that ends in a full stop
-is a sentence of its own.
+A name that the library has in another place is found there (`mg.StepLR` is
+`mg.optim.lr_scheduler.StepLR`). For all others there is one table, by where the name is looked for.
+An entry is what to write; one that ends in a full stop is a sentence of its own.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 _NO_SPARSE = "Tensors are dense here: there are no sparse layouts."
 _NO_LAZY = "There are no lazy modules: give the number of inputs to the layer itself."
@@ -54,18 +59,13 @@ _TOP = {
     "set_num_threads": "the environment variable OPENBLAS_NUM_THREADS",
     "get_num_threads": "the environment variable OPENBLAS_NUM_THREADS",
     "use_deterministic_algorithms": "Results are deterministic on the CPU already.",
-    "lstsq": "linalg.lstsq",
-    "matrix_rank": "linalg.matrix_rank",
-    "eig": "linalg.eig",
     "symeig": "linalg.eigh",
-    "solve": "linalg.solve",
     "orgqr": "linalg.householder_product",
     "frobenius_norm": "linalg.matrix_norm",
     "nuclear_norm": "linalg.matrix_norm(x, 'nuc')",
     "adjoint": "x.mH",
     "is_conj": "Conjugation is computed at once here.",
     "range": "arange",
-    "vander": "linalg.vander",
     "from_file": "mg.tensor(numpy.fromfile(…))",
     "frombuffer": "mg.tensor(numpy.frombuffer(…))",
     "to_dlpack": "x.numpy()",
@@ -81,32 +81,16 @@ _TOP = {
     "export": "graph.trace",
     "onnx": "graph.trace",
     "hub": "nn.Sequential, and load_state_dict of weights that you have",
-    "profiler": "autograd.profiler",
     "backends": "cuda.is_available",
     "mps": "cuda",
     "xpu": "cuda",
     "cpu": "x.cpu(), or device='cpu'",
     "compiler": "compile",
-    "batch_norm": "nn.functional.batch_norm",
-    "instance_norm": "nn.functional.instance_norm",
-    "embedding": "nn.functional.embedding",
-    "cross_entropy": "nn.functional.cross_entropy",
-    "mse_loss": "nn.functional.mse_loss",
     "lstm": "nn.LSTM",
     "gru": "nn.GRU",
-    "functional": "nn.functional",
-    "Parameter": "nn.Parameter",
-    "Module": "nn.Module",
-    "Linear": "nn.Linear",
-    "Sequential": "nn.Sequential",
-    "DataLoader": "data.DataLoader",
     "Variable": "mg.tensor(…, requires_grad=True)",
-    "ModuleDict": "nn.ModuleDict",
-    "ParameterDict": "nn.ParameterDict",
     "affine_grid_generator": "nn.functional.affine_grid",
     "grid_sampler": "nn.functional.grid_sample",
-    "binary_cross_entropy_with_logits": "nn.functional.binary_cross_entropy_with_logits",
-    "embedding_bag": "nn.functional.embedding_bag",
     "convolution": "nn.functional.conv2d",
     "native_dropout": "nn.functional.dropout",
     "native_layer_norm": "nn.functional.layer_norm",
@@ -170,14 +154,7 @@ _TOP = {
     "set_warn_always": "warnings.simplefilter of Python's warnings",
     # JAX
     "grad": "mg.func.grad, or mg.autograd.grad of results",
-    "value_and_grad": "func.value_and_grad",
-    "vjp": "func.vjp",
-    "jvp": "func.jvp",
-    "jacfwd": "func.jacfwd",
-    "jacrev": "func.jacrev",
     "jacobian": "func.jacrev, or autograd.functional.jacobian",
-    "hessian": "func.hessian",
-    "linearize": "func.linearize",
     "pmap": "vmap",
     "lax": (
         "The operations of lax are functions of mg, and Python's loops and branches are"
@@ -228,8 +205,6 @@ _TOP = {
     "mod": "remainder",
     "nanmax": "amax after nan_to_num",
     "nanmin": "amin after nan_to_num",
-    "ndim": "x.ndim",
-    "pad": "nn.functional.pad",
     "permute_dims": "permute",
     "power": "pow",
     "put_along_axis": "scatter",
@@ -295,7 +270,6 @@ _LAYERS = {
     "BCEWithLogits": "BCEWithLogitsLoss",
     "MSE": "MSELoss",
     "SoftmaxCrossEntropyWithLogits": "CrossEntropyLoss",
-    "Optimizer": "optim.Optimizer",
     "WithLossCell": "a Module that calls the network and the loss",
     "TrainOneStepCell": "mg.compile of a function with the step",
 }
@@ -323,11 +297,6 @@ _OPTIMISERS = {
     "GradientDescent": "SGD",
     "DistOpt": _ONE_DEVICE,
     "swa_utils": "the mean of several states: load_state_dict of averages",
-    "StepLR": "lr_scheduler.StepLR",
-    "CosineAnnealingLR": "lr_scheduler.CosineAnnealingLR",
-    "ReduceLROnPlateau": "lr_scheduler.ReduceLROnPlateau",
-    "ExponentialLR": "lr_scheduler.ExponentialLR",
-    "OneCycleLR": "lr_scheduler.OneCycleLR",
 }
 _DATA = {
     "IterableDataset": "Dataset with __len__ and __getitem__",
@@ -380,11 +349,9 @@ _TENSOR = {
     "to_sparse": _NO_SPARSE,
     "to_dense": _NO_SPARSE,
     "indices": _NO_SPARSE,
-    "eig": "mg.linalg.eig(x)",
     "lstsq": "mg.linalg.lstsq(a, b)",
     "solve": "mg.linalg.solve(a, b)",
     "symeig": "mg.linalg.eigh(x)",
-    "hardshrink": "mg.nn.functional.hardshrink(x)",
     "prelu": "mg.nn.functional.prelu(x, weight)",
     "stft": "mg.stft(x, …)",
     "istft": "mg.istft(x, …)",
@@ -481,15 +448,50 @@ TABLE: dict[str, dict[str, str]] = {
 }
 
 
+PLACES = """
+    nn nn.functional optim optim.lr_scheduler nn.init nn.utils nn.utils.rnn
+    nn.utils.parametrizations nn.utils.parametrize linalg special fft signal signal.windows
+    func autograd autograd.functional autograd.forward_ad autograd.profiler autograd.graph
+    data masked cuda training
+""".split()
+"""The modules in which names are looked for, the likelier ones first."""
+
+
+@cache
+def elsewhere() -> dict[str, str]:
+    """The public names of the library, and how each is written: the functions of `mg`, then those
+    of `PLACES` and these themselves, then the methods of tensors."""
+    found: dict[str, str] = {}
+    for path in ("", *PLACES):
+        module, dot = import_module(f"minigrad.{path}".rstrip(".")), "." if path else ""
+        for name in _public(module):
+            found.setdefault(name, f"mg.{path}{dot}{name}")
+    for path in PLACES:
+        found.setdefault(path.rpartition(".")[2], f"mg.{path}")
+    for name, value in sys.modules["minigrad.names"].attached.items():
+        if not name.startswith("_"):
+            found.setdefault(name, f"x.{name}()" if callable(value) else f"x.{name}")
+    return found
+
+
+def _public(module: ModuleType) -> list[str]:
+    """What a module lists in its `__all__`; else the functions and classes that it defines."""
+    space: dict[str, Any] = vars(module)
+    own = [n for n, v in [*space.items()] if getattr(v, "__module__", None) == module.__name__]
+    return [n for n in space.get("__all__", own) if not n.startswith("_")]
+
+
 def instead_of(place: str, name: str) -> str | None:
-    """What the table says, whatever the case of the letters; None where it says nothing. A
-    function that NumPy alone has is named as that."""
+    """What the table says, whatever the case of the letters, or where the library has the name;
+    None for all others. A function that NumPy alone has is named as that."""
     entries = TABLE.get(place, {})
     if name in entries:
         return entries[name]
     alike = name.replace("_", "").lower()
     known = (text for key, text in entries.items() if key.replace("_", "").lower() == alike)
-    found = next(known, None)
+    found = next(known, None) or elsewhere().get(name)
+    if place == "Tensor" and found == elsewhere().get(name) and name.islower() and found:
+        return f"{found}(x)"
     if (
         found is None
         and place == "minigrad"

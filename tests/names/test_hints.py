@@ -33,6 +33,14 @@ PROGRAMS = [
     ("import minigrad.numpy as jnp", ModuleNotFoundError, r"mg\.sin"),
     ("import minigrad.nothing", ModuleNotFoundError, r"^No module named 'minigrad\.nothing'$"),
     ("mg.linalg.eigvalz", AttributeError, "eigvals"),
+    # names that the library has in another place
+    ("mg.StepLR", AttributeError, r"mg\.optim\.lr_scheduler\.StepLR\?"),
+    ("mg.optim.StepLR", AttributeError, r"mg\.optim\.lr_scheduler\.StepLR\?"),
+    ("mg.nn.relu", AttributeError, r"mg\.relu or ReLU\?"),
+    ("mg.view", AttributeError, r"x\.view\(\)\?"),
+    ("x.hardshrink()", AttributeError, r"mg\.nn\.functional\.hardshrink\(x\)\?"),
+    ("mg.CosineAnealingLR", AttributeError, r"mg\.optim\.lr_scheduler\.CosineAnnealingLR\?"),
+    ("from minigrad.nn import clip_grad_norm_", ImportError, r"mg\.optim\.clip_grad_norm_\?"),
 ]
 
 
@@ -74,6 +82,15 @@ def test_every_name_of_the_table_is_missing_and_every_plain_answer_exists():
     assert wrong == []
 
 
+def test_names_of_other_places_are_found_where_the_hint_says():
+    found = hints.elsewhere()
+    for name, path in found.items():
+        thing = eval(path.removesuffix("()"), {"mg": mg, "x": mg.ones(1, 1)})
+        assert name == path.removesuffix("()").rpartition(".")[2], path
+        assert path.startswith("x.") or thing is not None or name == "newaxis", path
+    assert found["Adam"] == "mg.optim.Adam" and found["sin"] == "mg.sin"  # the nearest place
+
+
 def reaches(root, path):
     for part in path.split("."):
         if not hasattr(root, part):
@@ -84,8 +101,8 @@ def reaches(root, path):
 
 def test_the_table_and_utils_are_not_loaded_by_the_import():
     code = (
-        "import sys, minigrad; print([m for m in sys.modules if 'hints' in m or 'utils' in m and"
-        " m.startswith('minigrad')])"
+        "import sys, minigrad; from minigrad import program; print([m for m in sys.modules if"
+        " 'hints' in m or 'utils' in m and m.startswith('minigrad')])"
     )
     assert (
         subprocess.run(
