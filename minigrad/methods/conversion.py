@@ -162,7 +162,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     else:
         out = _leaf_copy(self, wrap(backend.as_payload(self.array)))
     memo[id(self)] = out
-    out.stored_grad = copy.deepcopy(self.stored_grad, memo)
+    if role_of(self) != "parameter":  # PyTorch's copies of parameters begin without a gradient
+        out.stored_grad = copy.deepcopy(self.stored_grad, memo)
     return out
 
 

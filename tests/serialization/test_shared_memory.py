@@ -147,3 +147,15 @@ def test_strides_of_empty_tensors_are_those_of_pytorch(torch, shape):
         mg.zeros(*shape).permute(reverse).stride() == torch.zeros(shape).permute(reverse).stride()
     )
     assert mg.zeros(3, 4)[:0].stride() == torch.zeros(3, 4)[:0].stride()
+
+
+@pytest.mark.oracle
+def test_a_deep_copy_has_the_gradient_of_a_tensor_and_not_of_a_parameter(torch):
+    """As in PyTorch: what a copied model adds to begins at zero."""
+    for lib in (mg, torch):
+        model, x = lib.nn.Linear(2, 1), lib.ones(2, requires_grad=True)
+        model(x).sum().backward()
+        copied, y = copy.deepcopy((model, x))
+        assert [p.grad for p in copied.parameters()] == [None, None]
+        assert y.grad is not None and y.grad.tolist() == x.grad.tolist()
+        assert all(p.grad is not None for p in model.parameters())
