@@ -53,7 +53,10 @@ def is_floating_point(x: TensorLike) -> bool:
 
 
 def is_complex(x: TensorLike) -> bool:
-    """Whether x, a tensor or a dtype, is of a complex dtype."""
+    """Whether x, a tensor or a dtype, is of a complex dtype.
+
+    Dtypes are NumPy's: write `is_complex(dtype)` for PyTorch's `dtype.is_complex`.
+    """
     return backend.is_complex(_dtype_of(x))
 
 

@@ -2,7 +2,10 @@
 numbers, 0-d tensors, nested lists.
 """
 
+import copy
+import io
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -75,6 +78,22 @@ def test_data_gets_the_dtype_that_pytorch_gives_it(torch, text):
     assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
     assert tuple(ours.shape) == tuple(theirs.shape)
+
+
+@pytest.mark.oracle
+def test_copies_and_empty_tensors_have_the_strides_that_pytorch_gives_them(torch):
+    """A pickled or deep copied tensor keeps the order of its axes in memory."""
+    found = []
+    for lib in (mg, torch):
+        x = lib.arange(24.0).reshape(4, 6).t()
+        file = io.BytesIO()
+        lib.save(x, file)
+        file.seek(0)
+        copies = [pickle.loads(pickle.dumps(x)), copy.deepcopy(x), lib.load(file), x.clone()]
+        empty = [lib.zeros(0, 3), lib.zeros(3, 0, 2), lib.zeros(2, 3)[:0], lib.zeros(0)]
+        found.append([tuple(t.stride()) for t in (*copies, *empty)])
+    assert found[0] == found[1]
+    assert (mg.ones(1, dtype=mg.float16) * 1j).dtype == mg.complex64  # NumPy has no smaller one
 
 
 def test_messages_name_the_conversion():

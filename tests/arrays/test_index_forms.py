@@ -124,6 +124,20 @@ def test_many_random_indices(torch):
     compare(torch, range(400, 8000))
 
 
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+def test_lists_with_slices_and_ranges_are_indices_as_in_pytorch(torch):
+    for index in (
+        [slice(None), [0, 3]],
+        range(3),
+        [[0, 1], [1, 2]],
+        [range(2), None],
+        [[True] * 4],
+    ):
+        found = [lib.arange(24.0).reshape(4, 6)[index].numpy() for lib in (mg, torch)]
+        assert found[0].shape == found[1].shape and np.array_equal(*found), index
+
+
 def test_masks_of_one_number():
     for dtype in (mg.float32, mg.float64, mg.float16, mg.int64):
         x = mg.tensor(3.0, dtype=dtype)

@@ -2,6 +2,7 @@
 what is said of inference tensors.
 """
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -30,6 +31,24 @@ def test_questions_take_tensors_and_dtypes():
     for wrong in ("float32", 1.0, None):
         with pytest.raises(TypeError, match="a Tensor or a dtype is needed"):
             mg.is_floating_point(wrong)
+
+
+def test_dtypes_are_numpys_and_take_no_further_attributes():
+    """`x.dtype.is_floating_point` is NumPy's AttributeError, which names dtype and attribute; the
+    documentation says what to write. NumPy's dtypes can be neither extended nor subclassed."""
+    assert mg.float32 is np.dtype("float32") and mg.ones(1).dtype is mg.float32
+    for name in ("is_floating_point", "is_complex", "is_signed"):
+        with pytest.raises(AttributeError, match=f"Float32DType' object has no attribute '{name}'"):
+            getattr(mg.float32, name)
+    with pytest.raises((AttributeError, TypeError)):
+        mg.float32.is_floating_point = True
+    with pytest.raises(TypeError):
+        np.dtype.is_floating_point = property(mg.is_floating_point)
+    with pytest.raises(TypeError):
+        type("Own", (np.dtype,), {})
+    assert mg.float32.itemsize == 4 and mg.complex64.itemsize == 8
+    for place in (mg, mg.is_floating_point, mg.is_complex):
+        assert "dtype" in place.__doc__ and "NumPy's" in place.__doc__
 
 
 X, Y = mg.tensor([[1.0, 2.0], [3.0, 4.0]]), mg.tensor([[5.0, 6.0], [7.0, 8.0]])

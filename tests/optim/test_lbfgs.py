@@ -71,6 +71,30 @@ def test_every_call_of_the_closure(torch, search, settings) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("history", [3, 100])
+def test_rosenbrocks_valley_is_descended_as_by_pytorch(torch, history) -> None:
+    """Each point at which a line search calls the closure, to the end of ten steps."""
+    paths = []
+    for library in (mg, torch):
+        w = library.tensor(np.array([-1.2, 1.0]), requires_grad=True)
+        optimizer = library.optim.LBFGS([w], history_size=history, line_search_fn="strong_wolfe")
+        path: list[np.ndarray] = []
+
+        def evaluate(w=w, optimizer=optimizer, path=path):
+            path.append(w.detach().numpy().copy())
+            optimizer.zero_grad()
+            value = 100 * (w[1] - w[0] ** 2) ** 2 + (1 - w[0]) ** 2
+            value.backward()
+            return value
+
+        for _ in range(10):
+            optimizer.step(evaluate)
+        paths.append(path)
+    np.testing.assert_allclose(*paths, rtol=1e-7)
+    np.testing.assert_allclose(paths[0][-1], [1, 1], atol=1e-4)
+
+
 def test_the_minimum_is_reached() -> None:
     params = begin(mg)
     optimizer = optim.LBFGS(params, line_search_fn="strong_wolfe")
