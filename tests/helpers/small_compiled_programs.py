@@ -16,6 +16,8 @@ from minigrad import optim
 from minigrad.program import (
     graph_pattern,
     outcome,
+    replayed_node,
+    result_graphs,
     run,
     snapshot,
     variant,
@@ -51,7 +53,7 @@ def results(make: Make, compile_: Any, calls: int) -> list[Any]:
     for i in range(calls):
         try:
             seen.append(plain(call(i)))
-        except (mg.AutogradError, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:
             seen.append(type(error).__name__)
     return seen
 
@@ -336,3 +338,85 @@ def one_gradient_of_two_tensors(compile_: Any) -> Any:
         return v.grad, w.grad
 
     return call
+
+
+@program((replayed_node.ReplayedNode, "pull", "or self.freed is not None", ""))
+def a_second_pass_over_values_that_an_index_keeps(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x, at: (w.sin() * x)[at].sum())
+
+    def call(i: int) -> Any:
+        y = f(mg.ones(2), mg.tensor([0, 0, 1]))
+        y.backward()
+        y.backward()
+
+    return call
+
+
+READS = "self.reads = any(refs_in(part) for part in rest)"
+
+
+@program((graph_pattern.Pattern, "__init__", READS, "self.reads = False"))
+def two_passes_over_a_graph_of_which_nothing_is_freed(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    f = compile_(lambda x, at: w[at].sum())
+
+    def call(i: int) -> Any:
+        w.grad = None
+        y = f(mg.ones(2), mg.tensor([0, 0, 1]))
+        y.backward()
+        y.backward()
+        return w.grad
+
+    return call
+
+
+# --------------------------------------------------------------- what is replayed, and would not be
+
+
+REPLAYED: dict[str, tuple[Callable[[], Any], Place]] = {}
+"""Functions that make a compiled function and call it, and the mistake by which it would run as
+itself for good."""
+
+
+def replayed(*place: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Declare one."""
+
+    def declare(make: Callable[[], Any]) -> Callable[[], Any]:
+        REPLAYED[make.__name__] = make, place
+        return make
+
+    return declare
+
+
+@replayed(snapshot.Snapshot, "_enter", "slots.seen or 0", "0")
+def a_constant_view_of_a_parameter_that_was_overwritten() -> Any:
+    w = leaf(1.0, 2.0)
+    with mg.no_grad():
+        w.mul_(2)
+        part = w[:1]
+    f = mg.compile(lambda x: x * part)
+    for _ in range(5):
+        f(mg.ones(1))
+    return f
+
+
+@replayed(snapshot.Snapshot, "change", "return MADE_STATE", 'return "made"')
+def a_step_whose_optimiser_makes_its_state_again() -> Any:
+    w = leaf(1.0, 2.0)
+    o = optim.SGD([w], lr=0.1, momentum=0.9)
+    f = mg.compile(lambda x: (o.zero_grad(), (w * x).sum().backward(), o.step(), None)[3])
+    for i in range(6):
+        if i == 1:
+            o.state.clear()
+        f(mg.ones(2))
+    return f
+
+
+@replayed(result_graphs, "_error_of", "return error", "return None")
+def a_result_whose_graph_the_call_has_freed() -> Any:
+    w = leaf(1.0, 2.0)
+    f = mg.compile(lambda x: (lambda y: (y.backward(), y)[1])((w.sin() * x).sum()))
+    for _ in range(5):
+        f(mg.ones(2))
+    return f
