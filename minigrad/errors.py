@@ -138,7 +138,7 @@ def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
     """
     from difflib import get_close_matches
 
-    from .hints import elsewhere, instead_of
+    from .hints import elsewhere, instead_of, spelt
 
     known = [k for k in known if not k.startswith("_")]
     found = instead_of(place, name) if place else None
@@ -149,7 +149,8 @@ def did_you_mean(name: str, known: Iterable[str], place: str = "") -> str:
     similar = [*sure] or get_close_matches(name, known, 2, 0.76)
     if place and not similar:
         paths = elsewhere()
-        similar = [paths[near] for near in get_close_matches(name, paths, 1, 0.76)]
+        alike = [key for key in paths if spelt(key) == spelt(name)][:1]
+        similar = [paths[key] for key in alike or get_close_matches(name, paths, 1, 0.76)]
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 

@@ -29,6 +29,10 @@ _NO_QUANTISED = "There are no quantised tensors: x.to(mg.int8) rounds towards ze
 _NO_FLOAT8 = "float16 and bfloat16 are the smallest floating dtypes."
 _NO_STORAGE = "A tensor's memory is an array of NumPy: x.numpy()."
 _FOLD = "conv.weight * (bn.weight / (bn.running_var + bn.eps).sqrt()), written out"
+_PYTHONS_LOOPS = (
+    "The operations of lax are functions of mg, and Python's loops and branches are differentiated"
+    " as they are."
+)
 _MICROGRAD = "nn.Sequential of nn.Linear and nn.Tanh"
 
 _TOP = {
@@ -156,10 +160,8 @@ _TOP = {
     "grad": "mg.func.grad, or mg.autograd.grad of results",
     "jacobian": "func.jacrev, or autograd.functional.jacobian",
     "pmap": "vmap",
-    "lax": (
-        "The operations of lax are functions of mg, and Python's loops and branches are"
-        " differentiated as they are."
-    ),
+    "lax": _PYTHONS_LOOPS,
+    **dict.fromkeys("fori_loop while_loop scan switch".split(), _PYTHONS_LOOPS),
     "numpy": "The functions are those of mg: mg.sin, mg.matmul, …; x.numpy() gives a NumPy array.",
     "jnp": "mg",
     "random": _NO_RANDOM_MODULE,
@@ -170,6 +172,13 @@ _TOP = {
     "stop_gradient": "x.detach()",
     "make_jaxpr": "graph.trace",
     "device_put": "x.to(device)",
+    "device_get": "x.cpu()",
+    "disable_jit": "the function itself, as it was before mg.compile",
+    "enable_x64": "set_default_dtype(mg.float64)",
+    "PRNGKey": "manual_seed",
+    "remat": "checkpoint",
+    "ravel_pytree": "nn.utils.parameters_to_vector",
+    "tree_map": "func.functional_call, which takes a dict of parameters",
     "block_until_ready": "Results are there when the function returns.",
     # NumPy
     "array": "tensor",
@@ -221,8 +230,16 @@ _TOP = {
     "union1d": "unique of cat",
     "unstack": "unbind",
     "vectorize": "vmap",
+    # HIPS autograd
+    "elementwise_grad": "vmap of func.grad",
+    "make_vjp": "func.vjp",
+    "make_jvp": "func.jvp",
+    "primitive": "autograd.Function",
+    "defvjp": "autograd.Function",
+    "hessian_vector_product": "autograd.functional.hvp",
     # micrograd
     "Value": "mg.tensor(…, requires_grad=True)",
+    "engine": "mg.tensor(…, requires_grad=True)",
     "Neuron": "nn.Linear(n, 1)",
     "MLP": _MICROGRAD,
     "Layer": "nn.Linear",
@@ -310,6 +327,8 @@ _DATA = {
     "make_moons": "two_moons",
 }
 _AUTOGRAD = {
+    "ReduceSum": "mg.sum",
+    "ReduceMean": "mg.mean",
     "Value": "mg.tensor(…, requires_grad=True)",
     "no_grad_": "no_grad",
     "grad_enabled": "enable_grad",
@@ -481,14 +500,18 @@ def _public(module: ModuleType) -> list[str]:
     return [n for n in space.get("__all__", own) if not n.startswith("_")]
 
 
+def spelt(name: str) -> str:
+    """A name without what libraries write differently: the case of letters, underscores."""
+    return name.replace("_", "").lower()
+
+
 def instead_of(place: str, name: str) -> str | None:
     """What the table says, whatever the case of the letters, or where the library has the name;
     None for all others. A function that NumPy alone has is named as that."""
     entries = TABLE.get(place, {})
     if name in entries:
         return entries[name]
-    alike = name.replace("_", "").lower()
-    known = (text for key, text in entries.items() if key.replace("_", "").lower() == alike)
+    known = (text for key, text in entries.items() if spelt(key) == spelt(name))
     found = next(known, None) or elsewhere().get(name)
     if place == "Tensor" and found == elsewhere().get(name) and name.islower() and found:
         return f"{found}(x)"
