@@ -241,6 +241,7 @@ def test_a_person_grades_in_a_browser(server, out, chromium):
     tab.on("request", lambda r: asked.append(urlsplit(r.url)))
     tab.on("console", lambda m: said.append(m.text))
     tab.goto(server.address)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     for name in ("ada", EVE, "Zoë"):
         tab.get_by_role("link", name=name, exact=True).click()
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
