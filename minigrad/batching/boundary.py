@@ -18,7 +18,7 @@ from typing import Any
 from ..backend import canonical, is_immutable, materialise
 from ..core.apply import apply_to_tensors
 from ..core.graph import Node, state, youngest_first
-from ..core.primitive import Primitive, primitive
+from ..core.primitive import Primitive, general
 from ..core.tensor import Leaf, Tensor
 from ..errors import BatchingError
 from ..ops.costs import MOVES, additions
@@ -76,7 +76,7 @@ def _total(xp: Any, x: Any, *, place: BatchAxis) -> Any:
     )
 
 
-enter: Primitive = primitive(
+enter: Primitive = general(
     "batch_enter",
     _enter,
     [lambda g, *, place, axis: taken_out(g, place, axis)],
@@ -84,7 +84,7 @@ enter: Primitive = primitive(
     view=True,
     batch="itself",
 )
-leave: Primitive = primitive(
+leave: Primitive = general(
     "batch_leave",
     _leave,
     [lambda g, *, place, axis: enter(g, place=place, axis=axis)],
@@ -92,7 +92,7 @@ leave: Primitive = primitive(
     view=True,
     batch="itself",
 )
-share = primitive(
+share = general(
     "batch_share",
     _share,
     [lambda g, *, place: summed(g, place)],
@@ -100,7 +100,7 @@ share = primitive(
     batch="itself",
     cost=MOVES,
 )
-total = primitive(
+total = general(
     "batch_total",
     _total,
     [lambda g, *, place: share(g, place=place)],

@@ -13,9 +13,9 @@ order:
 A file imports those before it alone. Since rules call operations, `apply` sets `primitive.run`, and
 files fetch the few operations that they use from the registry. `minigrad.backend` has arrays,
 dtypes and devices (canonical: a payload as tensors hold it; immutable: a NumPy scalar, which a
-tensor of one element may hold; materialise: make it an array); `explain` has errors in words. It is
-complete: `minigrad.fast` does the same in fewer steps where operands are plain, and
-`minigrad.fast.disable()` or MINIGRAD_FAST=0 in the environment switches that off.
+tensor of one element may hold; materialise: make it an array); `explain` words the errors. The core
+is complete: `minigrad.fast` does the same in fewer steps for plain operands, and
+`minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
 Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode have the names):
 
@@ -51,12 +51,12 @@ The concepts, in the order in which they appear:
 - Node: a differentiable value's place in the graph; it refers to its inputs' nodes.
 - Sequence number: nodes are numbered as they are made, which orders the backward pass.
 - Hook: a user's function that sees, and may replace, a cotangent.
-- OpNode: the node of an operation's result, with the saved values that its rules name.
+- OpNode: the node of an operation's result, with the saved values that its rules need.
 - Pick: the node of one result of an operation with several.
 - Tensor: a handle on a payload, a node, tangents and a version.
 - Payload: an array, or a value that runs operations itself (vmap, recorded programs).
 - Leaf: the node of a tensor whose gradient the user wants.
-- View: says on which tensor's memory another one is, and by which operations it came from there.
+- View: on which tensor's memory (the base) another tensor is, and the operations that lead there.
 - Assign: a write in place: the memory is overwritten, then the target gets the values' node.
 - Promotion: operands of one dtype, before anything is computed.
 - Pass: one backward pass over the graph, youngest node first.

@@ -165,7 +165,7 @@ class Pass:
         if not observe.observers:
             return leaf.store(g, self.create_graph, self.report)
         run = partial(leaf.store, g, self.create_graph, self.report)
-        observe.run_observed("leaf", leaf, (g,), {}, run, leaf)
+        observe.run_observed("leaf", None, (g,), {}, run, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
         """Run the hooks in their order of registration; each may replace the cotangent. Then keep
@@ -230,8 +230,8 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
     """The recorded contribution c, with a node if a value that its rule has read has one.
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
-    As in PyTorch, c shall require grad all the same, and its derivative by x be 0. So it becomes
-    `overwrite(x, c)`, whose values are c's and whose graph leads to x.
+    As in PyTorch, c must require grad all the same, and its derivative with respect to x is 0. So c
+    becomes `overwrite(x, c)`, whose values are c's and whose graph leads to x.
     """
     if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
         return c
@@ -280,8 +280,8 @@ def _as_tensor(node: OpNode, source: int, value: Any, tangents: Any) -> Any:
 
 
 def _share_version(value: Any, version: Version) -> None:
-    """Give a saved tensor the counter of its memory; of several results the next one that has none
-    yet, since they were counted in their order."""
+    """Give a saved tensor the counter of its memory; of several results the first that has none
+    yet, since `versions` lists them in their order."""
     for tensor in value if isinstance(value, tuple) else (value,):
         if tensor.version is None and not backend.is_immutable(tensor.array):
             tensor.version = version

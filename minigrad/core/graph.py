@@ -1,8 +1,8 @@
 """The graph that a computation leaves behind, and what its nodes keep for the backward pass.
 
 Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never
-to tensors), so values that no rule asked for die as soon as the program drops them. There is no
-reference from inputs to results and no cycle: memory returns by reference counting alone. (One
+to tensors), so values that no rule needs are freed as soon as the program drops them. No input
+refers to a result, so there is no cycle, and reference counting alone frees the memory. (One
 exception, in forward mode: a node keeps its result's tangent, whose own node may have the result's
 node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node breaks that cycle.)
 Nodes are numbered as they are made, hence after everything they were made from: **sorting nodes by

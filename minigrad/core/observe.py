@@ -45,8 +45,7 @@ class Event:
     "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
     a leaf), "assign" (an in-place operation writes a computed value into a tensor) or "region" (a
     stretch of the user's program, named in params).
-    primitive: the operation's (or Function's) declaration; the leaf itself for "leaf", None for
-    "assign" and "region".
+    primitive: the operation's (or Function's) declaration; None for "leaf", "assign" and "region".
     args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's
     arguments, its result and the level; "backward" and "leaf": the cotangent; "assign": the target
     and the value.
@@ -96,7 +95,7 @@ class Event:
             raise
 
     def __repr__(self) -> str:
-        return f"<{self.phase} {getattr(self.primitive, 'name', self.primitive)}>"
+        return f"<{self.phase} {getattr(self.primitive, 'name', '')}".rstrip() + ">"
 
 
 class Observer(Protocol):

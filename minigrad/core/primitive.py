@@ -7,7 +7,7 @@ There are four kinds with a derivative, and the kind teaches the mathematics of 
 - `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
 - `bilinear`: linear in each of two inputs; two transposes are written, the JVP is
   f(ȧ, b) + f(a, ḃ).
-- `primitive`: the general case, with a pull and a push rule for each input.
+- `general`: any other, with a pull and a push rule for each input.
 
 A `constant` operation has no derivative. Two declarations, as minigrad/ops/elementwise has them:
 
@@ -137,7 +137,7 @@ class Primitive(Facets):
     with a Tensor among the arguments a Tensor.
 
     name: unique.
-    kind: "elementwise", "linear", "bilinear", "primitive" or "constant".
+    kind: "elementwise", "linear", "bilinear", "general" or "constant".
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`.
     fills: whether it has one more keyword `out`, which is not a parameter of the operation: a
     row-major array of the result's shape and dtype to write into (None: make one).
@@ -286,15 +286,15 @@ def bilinear(
     return Primitive(name, "bilinear", forward, (left, right), pushes, **options)
 
 
-def primitive(
+def general(
     name: str,
     forward: Callable[..., Any],
     pulls: Sequence[RuleFunction | None],
     pushes: Sequence[RuleFunction | None],
     **options: Any,
 ) -> Primitive:
-    """Declare the general case: a pull and a push rule for each input."""
-    return Primitive(name, "primitive", forward, pulls, pushes, **options)
+    """Declare an operation of no other kind: a pull and a push rule for each input."""
+    return Primitive(name, "general", forward, pulls, pushes, **options)
 
 
 def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:

@@ -172,8 +172,8 @@ def make_leaf(tensor: Tensor) -> None:
     if not is_differentiable(array.dtype):
         raise explain.no_gradient_of(array.dtype)
     version = None if is_immutable(array) else memory_version(tensor)
-    place = {"shape": array.shape, "dtype": array.dtype, "version": version}
-    tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **place)
+    facts = {"shape": array.shape, "dtype": array.dtype, "version": version}
+    tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **facts)
 
 
 def memory_version(tensor: Tensor) -> Version:

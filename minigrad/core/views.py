@@ -38,12 +38,12 @@ from .tensor import (
 class View:
     """How a tensor looks into another one's memory.
 
-    base: the tensor on whose memory it is, which is no view unless it was made a leaf; op: the view
-    operation that made this one, with its parameters; parent_view: the view of which it was made,
-    None where that is the base; seen: the count of the memory's version when the tensor's node was
-    last derived from the base's; why_not: why no gradient may flow through an in-place change of
-    this view, or None: it was made under no_grad ("no_grad"), with others by one operation
-    ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
+    base: the tensor on whose memory it is: not a view itself, or a view that was made a leaf; op:
+    the view operation that made this one, with its parameters; parent_view: the view of which it
+    was made, None where that is the base; seen: the count of the memory's version when the tensor's
+    node was last derived from the base's; why_not: why no gradient may flow through an in-place
+    change of this view, or None. It was made under no_grad ("no_grad"), with others by one
+    operation ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
     """
 
     base: Tensor

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend import call_linalg, ignore_float_errors
-from ..core.primitive import constant, primitive
+from ..core.primitive import constant, general
 from ..ops.batch import axes_from_the_right
 from ..ops.costs import MOVES, cubic, solve_cost
 from ..ops.diagonals import diagonal_matrix, main_diagonal, tril, triu
@@ -58,7 +58,7 @@ def _total(x: Any) -> Any:
 
 # -------------------------------------------------------------------- inverses and linear equations
 
-inv = primitive(
+inv = general(
     "inv",
     lambda xp, x: call_linalg("inv", xp.linalg.inv, x),
     [lambda g, y: -(swapped(y) @ g @ swapped(y))],
@@ -69,7 +69,7 @@ inv = primitive(
     graph_name="LinalgInvExBackward0",
 )
 """The inverse of square matrices."""
-solve = primitive(
+solve = general(
     "solve",
     lambda xp, a, b: call_linalg("solve", xp.linalg.solve, a, b),
     [lambda g, a, y: -(solve(swapped(a), g) @ swapped(y)), lambda g, a: solve(swapped(a), g)],
@@ -103,7 +103,7 @@ def _pinv(xp: Any, x: Any, *, rtol: float, atol: float = 0.0) -> Any:
     return adjoint(vh) @ (xp.where(counts, 1 / xp.where(counts, s, 1), 0)[..., None] * adjoint(u))
 
 
-pinv = primitive(
+pinv = general(
     "pinv",
     _pinv,
     [_pinv_pull],
@@ -118,7 +118,7 @@ as 0. Differentiable where the rank does not change.
 
 # ------------------------------------------------------------------------------------- determinants
 
-det = primitive(
+det = general(
     "det",
     lambda xp, x: call_linalg("det", xp.linalg.det, x),
     [lambda g, x: _number(g) * cofactors(x)],
@@ -143,7 +143,7 @@ def _cofactors(xp: Any, x: Any) -> Any:
     return xp.matmul(u.conj() * (ahead * behind)[..., None, :], vh.conj()) * phase
 
 
-cofactors = primitive(
+cofactors = general(
     "cofactors",
     _cofactors,
     [lambda g, x, y: (_number(_total(g * y)) * swapped(inv(x))) - y @ swapped(g) @ swapped(inv(x))],
@@ -154,7 +154,7 @@ cofactors = primitive(
 """The matrix of cofactors of a square matrix. Its own derivative needs the inverse: a second
 derivative of det at a singular matrix is an error.
 """
-logabsdet = primitive(
+logabsdet = general(
     "logabsdet",
     lambda xp, x: call_linalg("slogdet", xp.linalg.slogdet, x)[1],
     [lambda g, x: _number(g) * adjoint(inv(x))],
@@ -172,7 +172,7 @@ def _imaginary(x: Any) -> Any:
     return make_complex(zeros_like(x), x)
 
 
-detsign = primitive(
+detsign = general(
     "detsign",
     lambda xp, x: call_linalg("slogdet", xp.linalg.slogdet, x)[0],
     [
@@ -207,7 +207,7 @@ def _hermitian(x: Any) -> Any:
     return (x + adjoint(x)) * 0.5
 
 
-cholesky = primitive(
+cholesky = general(
     "cholesky",
     lambda xp, x: call_linalg("cholesky", xp.linalg.cholesky, x),
     [
@@ -252,7 +252,7 @@ def _qr_push(t: Any, y: Any) -> tuple[Any, Any]:
     return tr - q @ upper, upper @ r
 
 
-qr = primitive(
+qr = general(
     "qr",
     lambda xp, x: tuple(call_linalg("qr", xp.linalg.qr, x)),
     [_qr_pull],
@@ -301,7 +301,7 @@ def _eigh_push(t: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-eigh = primitive(
+eigh = general(
     "eigh",
     lambda xp, x: tuple(call_linalg("eigh", xp.linalg.eigh, x)),
     [_eigh_pull],
@@ -351,7 +351,7 @@ def _svd_push(t: Any, y: Any) -> tuple[Any, Any, Any]:
     return du, real(main_diagonal(p)), adjoint(dv)
 
 
-svd = primitive(
+svd = general(
     "svd",
     lambda xp, x: tuple(call_linalg("svd", xp.linalg.svd, x, False)),
     [_svd_pull],
@@ -396,7 +396,7 @@ def _real_part(x: Any) -> Any:
     return (x + conj(x)) * 0.5
 
 
-eig = primitive(
+eig = general(
     "eig",
     _eig,
     [_eig_pull],
@@ -504,7 +504,7 @@ def _lu_pull(g: Any, y: Any) -> Any:
     return _joined(_over(solve(swapped(lower), inner), swapped(upper)), rest)
 
 
-lu = primitive(
+lu = general(
     "lu",
     lambda xp, x: ignore_float_errors.run(_eliminate, xp, x, None),
     [_lu_pull],

@@ -34,7 +34,8 @@ BpropGetter = Callable[[Any], Callable[..., Any]]
 
 class Primitive:
     """An operation: `compute(*inputs)` says what it does with tensors; nothing inside it is
-    recorded.
+    recorded. (The name is MindSpore's; `minigrad.core.primitive.Primitive` is the declaration of an
+    operation of the engine.)
 
     Its derivative is what is registered for its class in `bprop_getters` (a subclass without one
     uses its parent's). Settings are arguments of `__init__`. Raises NotDifferentiableError if it is

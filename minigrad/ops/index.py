@@ -16,7 +16,7 @@ from ..backend import (
     scatter_add,
     scatter_extreme_at,
 )
-from ..core.primitive import Primitive, linear, primitive
+from ..core.primitive import Primitive, general, linear
 from .batch import batch_lengths
 from .costs import MOVES, each_input, put_cost
 from .elementwise import ones_like, where, zeros_like
@@ -214,7 +214,7 @@ def _index_put_values(g: Any, values_shape: tuple[int, ...], *, index: Any) -> A
     return part.reshape(tuple(values_shape)) if extra > 0 else part
 
 
-index_put = primitive(
+index_put = general(
     "index_put",
     _index_put,
     [_index_put_base, _index_put_values],
@@ -267,7 +267,7 @@ def _winners(x: Any, values: Any, y: Any, index: Any) -> tuple[Any, Any]:
     return mine / count, theirs / getitem(count, index=index)
 
 
-scatter_extreme = primitive(
+scatter_extreme = general(
     "scatter_extreme",
     _scatter_extreme,
     [
@@ -311,7 +311,7 @@ def _scatter_view(
     return out
 
 
-scatter_view = primitive(
+scatter_view = general(
     "scatter_view",
     _scatter_view,
     [

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
-from ..core.primitive import primitive
+from ..core.primitive import general
 from .batch import join_layer, shift_axes
 from .costs import (
     EACH,
@@ -86,7 +86,7 @@ def _softmax_rule(g: Any, y: Any, *, axis: int) -> Any:
     return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)
 
 
-softmax = primitive(
+softmax = general(
     "softmax",
     _softmax,
     [_softmax_rule],
@@ -99,7 +99,7 @@ softmax = primitive(
     cost=softmax_cost,
 )
 """e^x / Σ e^x along an axis."""
-log_softmax = primitive(
+log_softmax = general(
     "log_softmax",
     _log_softmax,
     [in_float32(lambda g, y, *, axis: g - exp(y) * sum_(g, axes=_over(axis, y), keepdims=True))],
@@ -242,7 +242,7 @@ def _standardize_rule(g: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     return standardize_jvp(g, x, axes=axes, eps=eps)
 
 
-standardize = primitive(
+standardize = general(
     "standardize",
     _standardize,
     [_standardize_rule],
@@ -255,7 +255,7 @@ standardize = primitive(
     cost=standardize_cost,
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
-standardize_jvp = primitive(
+standardize_jvp = general(
     "standardize_jvp",
     _standardize_jvp,
     [_standardize_rule, _standardize_bend],
@@ -292,7 +292,7 @@ def _total_product(g: Any, x: Any, shape: Axes) -> Any:
     )
 
 
-scale_shift = primitive(
+scale_shift = general(
     "scale_shift",
     _scale_shift,
     [
@@ -336,7 +336,7 @@ def _layer_shape(x: Axes | None, w: Axes | None, b: Axes | None) -> Axes | None:
     return (*x[:-1], w[0]) if fits and x and w else None
 
 
-affine = primitive(
+affine = general(
     "affine",
     _affine,
     [
@@ -387,7 +387,7 @@ def _nll_backward(xp: Any, g: Any, t: Any, *, axis: int, classes: int, ignored: 
     return rows.reshape((*t.shape, classes)).transpose(inverse_of(_classes_last(t.ndim + 1, axis)))
 
 
-nll = primitive(
+nll = general(
     "nll",
     _nll,
     [
@@ -403,7 +403,7 @@ nll = primitive(
 """−x at each target's class: x has the classes along `axis`, t (integers) the other axes; 0
 where t is `ignored`.
 """
-nll_backward = primitive(
+nll_backward = general(
     "nll_backward",
     _nll_backward,
     [lambda c, t, *, axis, ignored: nll(c, t, axis=axis, ignored=ignored), None],

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ..backend import FAST_DTYPES, ignore_float_errors, numpy
-from ..core.primitive import linear, primitive
+from ..core.primitive import general, linear
 from .batch import shift_axes
 from .convolution import Sizes, window_count
 from .costs import each_input, in_windows
@@ -346,7 +346,7 @@ def _no_change(g: Any, x: Any) -> Any:
     return zeros_like(x)
 
 
-max_pool = primitive(
+max_pool = general(
     "max_pool",
     _max_pool,
     [lambda g, x, y, **window: max_pool_backward(g, x, y, **window)],
@@ -357,7 +357,7 @@ max_pool = primitive(
     cost=in_windows(other=1),
 )
 """Largest element of each window along an axis. Padding never wins."""
-max_pool_backward = primitive(
+max_pool_backward = general(
     "max_pool_backward",
     _max_pool_backward,
     [lambda c, x, m, **window: max_pool_jvp(c, x, m, **window), _no_change, None],
@@ -369,7 +369,7 @@ max_pool_backward = primitive(
 """Each window's g added where the window found its maximum m in x: linear in g, and which
 element won does not change with x.
 """
-max_pool_jvp = primitive(
+max_pool_jvp = general(
     "max_pool_jvp",
     _max_pool_jvp,
     [lambda c, x, m, **window: max_pool_backward(c, x, m, **window), _no_change, None],

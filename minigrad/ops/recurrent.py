@@ -31,7 +31,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.primitive import primitive
+from ..core.primitive import general
 from .batch import axes_from_the_right
 from .costs import gated
 from .elementwise import ones_like, relu, sigmoid, tanh, where, zeros_like
@@ -192,7 +192,7 @@ def _rnn_forth(drive: Any, u: Any, y: Any, rectified: bool) -> tuple[Any, Any]:
     return _steps(found), found[-1]
 
 
-rnn = primitive(
+rnn = general(
     "rnn",
     _rnn,
     [
@@ -279,7 +279,7 @@ def _lstm_forth(
     return _steps(hs), _steps(cs)
 
 
-lstm = primitive(
+lstm = general(
     "lstm",
     _lstm,
     [
@@ -359,7 +359,7 @@ def _gru_forth(
     return _steps(found), tangent
 
 
-gru = primitive(
+gru = general(
     "gru",
     _gru,
     [

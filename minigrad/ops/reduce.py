@@ -16,7 +16,7 @@ from ..backend import (
     is_narrow,
     numpy,
 )
-from ..core.primitive import constant, linear, primitive
+from ..core.primitive import constant, general, linear
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
 from .elementwise import ones_like, where
@@ -132,7 +132,7 @@ mean = linear(
     graph_name=reduction_name("Mean"),
 )
 
-amax = primitive(
+amax = general(
     "amax",
     lambda xp, x, *, axes, keepdims: x.max(axis=axes, keepdims=keepdims),
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
@@ -144,7 +144,7 @@ amax = primitive(
     cost=comparisons,
 )
 """Largest element; equal ones share the gradient evenly."""
-amin = primitive(
+amin = general(
     "amin",
     lambda xp, x, *, axes, keepdims: x.min(axis=axes, keepdims=keepdims),
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],

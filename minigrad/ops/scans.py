@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from ..backend import float64, ignore_float_errors
-from ..core.primitive import linear, primitive
+from ..core.primitive import general, linear
 from .batch import shift_axes
 from .costs import logsumexp_cost, multiplications, steps
 from .elementwise import cast, exp, ones_like, where, zeros_like
@@ -89,7 +89,7 @@ def _recurrence(xp: Any, a: Any, b: Any, *, axis: int) -> Any:
     return out if wide == b.dtype else ignore_float_errors.run(out.astype, b.dtype)
 
 
-recurrence = primitive(
+recurrence = general(
     "recurrence",
     _recurrence,
     [
@@ -109,7 +109,7 @@ recurrence = primitive(
 """y[k] = a[k] y[k-1] + b[k] along an axis, from y[-1] = 0. a and b have one shape; one step of
 the interpreter for each k.
 """
-cumprod = primitive(
+cumprod = general(
     "cumprod",
     lambda xp, x, *, axis: _scanned(xp.cumprod, x, axis),
     [lambda g, x, y, *, axis: delayed(y, axis, ones_like) * backward_recurrence(x, g, axis)],
@@ -164,7 +164,7 @@ def _push_logcumsumexp(t: Any, x: Any, axis: int) -> Any:
     return cast(recurrence(before, cast(t, dtype=float64) * last, axis=axis), dtype=x.dtype)
 
 
-logcumsumexp = primitive(
+logcumsumexp = general(
     "logcumsumexp",
     _logcumsumexp,
     [lambda g, x, *, axis: _pull_logcumsumexp(g, x, axis)],
@@ -196,7 +196,7 @@ def _others(x: Any, axes: tuple[int, ...]) -> Any:
     return permute(reshape(ahead * behind, shape=shape), axes=inverse_of(order))
 
 
-prod = primitive(
+prod = general(
     "prod",
     lambda xp, x, *, axes, keepdims: ignore_float_errors.run(
         xp.prod, x, axis=axes, keepdims=keepdims
@@ -224,7 +224,7 @@ def _logsumexp(xp: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool) -> Any
     return y if keepdims else y.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 
-logsumexp = primitive(
+logsumexp = general(
     "logsumexp",
     _logsumexp,
     [

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
-from ..core.primitive import linear, primitive
+from ..core.primitive import general, linear
 from .batch import (
     broadcast_behind,
     join_parts,
@@ -171,7 +171,7 @@ pad_axis = linear(
     cost=MOVES,
     graph_name="ConstantPadNdBackward0",
 )
-cat = primitive(
+cat = general(
     "cat",
     lambda xp, *xs, axis, sizes: xp.concatenate(xs, axis=axis),
     [_cut],

@@ -1197,13 +1197,9 @@ class Log:
         self.events: list = []
 
     def begin(self, event) -> None:
-        self.events.append(
-            (
-                event.phase,
-                event.primitive.name,
-                event.parent.primitive.name if event.parent else None,
-            )
-        )
+        if event.primitive is not None:  # a gradient that is stored is no operation
+            around = event.parent and event.parent.primitive
+            self.events.append((event.phase, event.primitive.name, around and around.name))
 
     def end(self, event) -> None:
         pass

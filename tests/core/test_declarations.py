@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.core import primitive as core_primitive
 from minigrad.core import tensor as core_tensor
-from minigrad.core.primitive import bilinear, elementwise, linear, primitive, registry
+from minigrad.core.primitive import bilinear, elementwise, general, linear, registry
 from minigrad.errors import InPlaceError, ShapeError
 
 
@@ -56,12 +56,12 @@ def declared(monkeypatch):
             "the default of `axis` is none, but in the forward function it is 1",
         ),
         (
-            lambda: primitive("new", lambda xp, *xs: sum(xs), [lambda g, xs: g], [lambda g: g]),
+            lambda: general("new", lambda xp, *xs: sum(xs), [lambda g, xs: g], [lambda g: g]),
             TypeError,
             "`xs` is neither an input .of any number of inputs a rule can name none",
         ),
         (
-            lambda: primitive("new", lambda xp, *xs: xs[0], [lambda g, xs_shape: g], [None]),
+            lambda: general("new", lambda xp, *xs: xs[0], [lambda g, xs_shape: g], [None]),
             TypeError,
             "`xs_shape` is neither an input",
         ),
@@ -111,7 +111,7 @@ def test_a_parameter_named_index_keeps_its_default_in_rules(declared):
 @pytest.mark.parametrize("fast", [True, False])
 def test_a_view_whose_rule_reads_its_result_guards_it_against_overwriting(declared, fast):
     rule = lambda g, y: g * y
-    view = primitive("new", lambda xp, x: x[...], [rule], [rule], view=True)
+    view = general("new", lambda xp, x: x[...], [rule], [rule], view=True)
     with nullcontext() if fast else mg.fast.disabled():
         for shape in ((2,), ()):
             x = mg.ones(*shape, requires_grad=True)

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.autograd import forward_ad as fwad
-from minigrad.core.primitive import primitive, registry
+from minigrad.core.primitive import general, registry
 from minigrad.errors import AutogradError
 from minigrad.func import grad, jvp
 from tests.helpers.known_answers import Scenarios
@@ -407,7 +407,7 @@ def test_a_node_keeps_tangents_of_the_values_that_it_saves_and_a_pass_frees_them
 
 def test_tangents_of_several_results_have_the_shape_and_dtype_of_their_values():
     rule = lambda t: (1.0, t)
-    both = primitive("new", lambda xp, x: (x, x + 1), [None], [rule], outputs=2)
+    both = general("new", lambda xp, x: (x, x + 1), [None], [rule], outputs=2)
     try:
         x = mg.tensor([1.0, 2.0])
         _, (first, second) = jvp(both, (x,), (mg.tensor([3.0, 4.0]),))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.primitive import primitive
+from ...core.primitive import general
 from ..batch import axes_from_the_right
 from ..costs import EACH, MOVES
 from ..shape import sum_to
@@ -34,7 +34,7 @@ def _sgn(xp: Any, x: Any) -> Any:
     return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
 
 
-sgn = primitive(
+sgn = general(
     "sgn",
     _sgn,
     [lambda g, x, y: _sgn_derivative(g, x, y)],
@@ -58,7 +58,7 @@ def _sgn_derivative(g: Any, x: Any, y: Any) -> Any:
     )
 
 
-abs_ = primitive(
+abs_ = general(
     "abs",
     lambda xp, x: xp.abs(x),
     [_abs_pull],
@@ -68,7 +68,7 @@ abs_ = primitive(
     pointwise=True,
     dtype="real",
 )
-conj = primitive(
+conj = general(
     "conj",
     lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else x,
     [lambda g: conj(g)],
@@ -78,7 +78,7 @@ conj = primitive(
     pointwise=True,
     cost=EACH,
 )
-real = primitive(
+real = general(
     "real",
     lambda xp, x: x.real,
     [lambda g: g],
@@ -88,7 +88,7 @@ real = primitive(
     pointwise=True,
     dtype="real",
 )
-imag = primitive(
+imag = general(
     "imag",
     lambda xp, x: x.imag if x.dtype.kind == "c" else xp.zeros(x.shape, x.dtype),
     [lambda g: make_complex(zeros_like(g), g)],
@@ -106,7 +106,7 @@ def over_square_sum(part: Any, a: Any, b: Any) -> Any:
     return where(total == 0, 0.0, part / where(total == 0, 1.0, total))
 
 
-angle = primitive(
+angle = general(
     "angle",
     lambda xp, x: (
         xp.angle(x)
@@ -143,7 +143,7 @@ def _make_complex(xp: Any, a: Any, b: Any) -> Any:
     return out
 
 
-make_complex = primitive(
+make_complex = general(
     "complex",
     _make_complex,
     [
@@ -171,7 +171,7 @@ def _view_as_complex(xp: Any, x: Any) -> Any:
     return x.view("complex128" if x.dtype.itemsize == 8 else "complex64")[..., 0]
 
 
-view_as_real = primitive(
+view_as_real = general(
     "view_as_real",
     _view_as_real,
     [lambda g: view_as_complex(g)],
@@ -182,7 +182,7 @@ view_as_real = primitive(
     dtype="real",
 )
 """Complex numbers as pairs (real, imaginary) along a new last axis, in the same memory."""
-view_as_complex = primitive(
+view_as_complex = general(
     "view_as_complex",
     _view_as_complex,
     [lambda g: view_as_real(g)],
