@@ -10,22 +10,18 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-import shutil
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from . import folders
 from .exercise import SheetError
 
 PICTURES = ("matplotlib",)
-"""What runs in earnest where a submission computes with what a picture gives."""
+"""What runs, and not its stub, where a submission computes with what a picture gives."""
 OURS = frozenset({"numpy", "minigrad"})
-
-_made: dict[tuple[str, ...], Path] = {}
-_lock = threading.Lock()
 
 
 def are_here(names: Iterable[str]) -> bool:
@@ -38,29 +34,15 @@ def folder_of(names: tuple[str, ...], base: Path | None) -> Path:
 
     base: where it is made. Raises SheetError for a package that is not installed.
     """
-    with _lock:
-        if names not in _made or not _made[names].is_dir():
-            tag = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
-            folder = Path(tempfile.mkdtemp(prefix=f"minigrad-packages-{tag}-", dir=base))
-            for name, path in files_of(names).items():
-                (folder / name).symlink_to(path)
-            _made[names] = folder
-        return _made[names]
+    return folders.made_once(_link, names, base)
 
 
-def forget() -> None:
-    """Removes the folders that `folder_of` has made."""
-    with _lock:
-        for folder in _made.values():
-            shutil.rmtree(folder, ignore_errors=True)
-        _made.clear()
-
-
-def disown() -> None:
-    """In a forked process: the folders belong to the process that made them."""
-    global _lock
-    _lock = threading.Lock()
-    _made.clear()
+def _link(names: tuple[str, ...], base: Path | None) -> Path:
+    tag = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+    folder = Path(tempfile.mkdtemp(prefix=f"minigrad-packages-{tag}-", dir=base))
+    for name, path in files_of(names).items():
+        (folder / name).symlink_to(path)
+    return folder
 
 
 def files_of(names: Iterable[str]) -> dict[str, Path]:

@@ -19,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ import numpy as np
 import minigrad
 from minigrad import on_demand, ops
 
+from . import folders
 from .exercise import DERIVATIVES, SheetError
 
 ENGINES = (
@@ -69,9 +69,6 @@ def __getattr__(attribute):
     return type(attribute, (), {{"__new__": gone}})
 '''
 
-_made: dict[tuple[str, ...], Path] = {}
-_lock = threading.Lock()
-
 
 def library(forbid: Iterable[str], base: Path | None = None) -> Path:
     """The folder of a copy without the named functions, classes or modules; made once for each set
@@ -79,29 +76,10 @@ def library(forbid: Iterable[str], base: Path | None = None) -> Path:
 
     forbid: dotted names such as "minigrad.func.vjp" or "minigrad.Tensor.backward", or
     "derivatives": all by which the library differentiates, its operations' rules included. base:
-    where the copies are kept (a temporary folder by default, removed by `forget`). Raises
+    where the copies are kept (a temporary folder by default, removed by `folders.forget`). Raises
     SheetError for a name that is not there, or that cannot be taken away.
     """
-    names = tuple(sorted(set(forbid)))
-    with _lock:
-        if names not in _made or not _made[names].is_dir():
-            _made[names] = make(names, base)
-        return _made[names]
-
-
-def forget() -> None:
-    """Removes the copies that `library` has made."""
-    with _lock:
-        for folder in _made.values():
-            shutil.rmtree(folder, ignore_errors=True)
-        _made.clear()
-
-
-def disown() -> None:
-    """In a forked process: the copies belong to the process that made them."""
-    global _lock
-    _lock = threading.Lock()  # another thread may have held it when the fork came
-    _made.clear()
+    return folders.made_once(make, tuple(sorted(set(forbid))), base)
 
 
 def make(names: tuple[str, ...], base: Path | None = None) -> Path:

@@ -43,7 +43,7 @@ import numpy as np
 
 from minigrad.cli.folders import remove
 
-from . import packages, protocol, redact, submissions
+from . import folders, packages, protocol, redact, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_hand_ins
@@ -325,8 +325,7 @@ def server(
 def _be_a_new_process() -> None:
     """In a process that a pool has forked: the servers belong to the process that started them."""
     _idle.clear()
-    redact.disown()
-    packages.disown()
+    folders.disown()
     disown_all()
 
 
@@ -339,8 +338,7 @@ def close_servers() -> None:
     with _idle_lock:
         while _idle:
             _idle.pop()[2].close()
-    redact.forget()
-    packages.forget()
+    folders.forget()
 
 
 atexit.register(close_servers)

@@ -93,7 +93,7 @@ def server(library):
 
 @pytest.fixture
 def run(server, monkeypatch):
-    """Runs cells; returns the outcome. The limits are shorter than in earnest, so that the tests
+    """Runs cells; returns the outcome. The limits are shorter than in grading, so that the tests
     are.
     """
     monkeypatch.setattr(supervisor, "CELL_S", 1.0)
