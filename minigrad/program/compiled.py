@@ -54,7 +54,8 @@ from ..errors import ProgramError
 from .arguments import Arguments
 from .environment import UNWRAPPED
 from .kernel_files import need_numba
-from .recorder import Recorder, name_of
+from .naming import name_of
+from .recorder import Recorder
 from .run import OverlapError
 from .snapshot import Snapshot
 from .variant import ONE_MEMORY, ONE_TENSOR, Variant

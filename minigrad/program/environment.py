@@ -38,7 +38,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .. import backend
@@ -334,17 +334,11 @@ class Environment:
         if isinstance(thing, BaseException):
             self._guard(name, [f"{name}.args"], lambda: [thing.args])
 
-    def _guard(
-        self,
-        name: str,
-        labels: list[str],
-        read: Callable[[], Iterable[Any]],
-        paths: Iterable[Path] = (),
-        whole: Path | None = None,
-    ) -> None:
-        guard = Guard(name, labels, read, paths, whole)
+    def _guard(self, *variables: Any) -> None:
+        """Ask a guard of these variables in each replay, and look at what their values lead to."""
+        guard = Guard(*variables)
         self.guards.append(guard)
-        self._queue += zip(labels, guard.kept, strict=False)
+        self._queue += zip(guard.labels, guard.kept, strict=False)
 
     def _function(self, name: str, function: types.FunctionType) -> None:
         code, cells = function.__code__, function.__closure__ or ()
@@ -461,12 +455,8 @@ class Environment:
             self._guard(name, labels, lambda: [getattr(instance, n) for n in asked])
         if isinstance(instance, types.FunctionType):
             return
-        reads_settings = not self._words.isdisjoint(SETTINGS)
-        if reads_settings and isinstance(instance, Optimizer) and "settings" not in known:
-            known.add("settings")
-            for group in (*instance.param_groups, instance.defaults):  # rates on a schedule too
-                labels = [f"the setting {key}" for key in group]
-                self.guards.append(Guard(name, labels, group.values))
+        if isinstance(instance, Optimizer):
+            self._settings(name, instance, known)
         own: Any = vars(instance) if hasattr(instance, "__dict__") else _Slots(instance)
         if isinstance(instance, pathlib.Path) and (asked := sorted(READS_FILES & self._words)):
             self.problem = f"it asks the operating system ({name}.{asked[0]}), which no guard sees"
@@ -514,6 +504,14 @@ class Environment:
                 lambda: [_plain_attribute(own.get(key, MISSING)) for key in new],
                 _items(own, new),
             )
+
+    def _settings(self, name: str, optimizer: Optimizer, known: set[str]) -> None:
+        """Guard an optimiser's settings (rates on a schedule too), where the code reads some."""
+        if "settings" not in known and not self._words.isdisjoint(SETTINGS):
+            known.add("settings")
+            for group in (*optimizer.param_groups, optimizer.defaults):
+                labels = [f"the setting {key}" for key in group]
+                self.guards.append(Guard(name, labels, group.values))
 
     def _of_module(self, name: str, module: Any, known: set[str]) -> None:
         """What the code can ask of a module of others: its data, and functions, which are not

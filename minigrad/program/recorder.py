@@ -13,12 +13,9 @@ assignment, as in JAX's jaxprs.
 
 from __future__ import annotations
 
-import os
-import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 from .. import backend, observers
@@ -31,7 +28,6 @@ from ..core.observe import Event
 from ..core.primitive import Primitive
 from ..core.tensor import Leaf, Tensor, make_leaf, wrap
 from ..errors import NoGradientError, ProgramError
-from ..ops.random import generator
 from .bindings import (
     Binding,
     GradientBinding,
@@ -40,6 +36,7 @@ from .bindings import (
     TensorBinding,
     UpdateNumbers,
 )
+from .draws import Draws
 from .instructions import (
     Instruction,
     Literal,
@@ -49,6 +46,7 @@ from .instructions import (
     map_params,
     refs_in,
 )
+from .naming import tensors_of, users_line
 from .payload import UNREAD, Memory, Recorded, RunTimeNumber, viewed
 from .phases import Phases
 from .program import Program
@@ -66,42 +64,8 @@ class Recorder:
         self.decisions: dict[str, int] = {}
         self.phases = Phases()
         self.open = False
-        self._inputs: list[int] = []
-        self._outside: dict[int, Any] = {}  # values that came from outside: number -> array
-        self._known: dict[
-            int, tuple[Any, int]
-        ] = {}  # id(array) -> (the array, kept alive, its number)
-        self._payloads: dict[
-            int, Recorded
-        ] = {}  # id(array) -> the payload of all tensors on that memory
-        self._lifted: list[tuple[Tensor, Recorded]] = []
-        self._places: dict[int, Binding] = {}
-        self._memories: list[
-            tuple[int, Memory]
-        ] = []  # memory from outside, with the number of the value that it held first
-        self._grads: dict[
-            int, tuple[Tensor, int, Tensor | None]
-        ] = {}  # id(leaf) -> leaf, its number, its .grad before
-        self._states: list[
-            tuple[dict[str, Any], str, Recorded]
-        ] = []  # optimisers' states, with what they hold while recording
-        self._environment: dict[
-            int, Tensor
-        ] = {}  # id(tensor) -> tensors of which it is known that they were there before
-        self._leaf_of: dict[
-            int, Tensor
-        ] = {}  # id(tensor) -> the leaf whose .grad it was when recording began
-        self._inside: dict[
-            int, weakref.ref[Tensor]
-        ] = {}  # id(tensor) -> tensors that the function made
-        self._labels: dict[int, str] = {}  # id(tensor) -> what the function's author calls it
-        self._before: dict[int, Tensor | None] = {}  # id(tensor) -> its .grad when recording began
-        # a draw and the generator's state before it -> the number of what was drawn
-        self._draws: dict[Any, int] = {}
-        self._draw: Any = None
-        self.drew_elsewhere = False  # on another device than the CPU
-        # whether operations that may raise are run though nothing reads their results
-        self.keeps_checks = False
+        self.draws = Draws()
+        self.keeps_checks = False  # also of operations that may raise and whose results are unread
         self.frozen: list[Tensor] = []  # tensors from outside whose values are constants
         self.known_optimizers: set[int] | None = None  # which may make updates (None: all)
         self.update_numbers: list[UpdateNumbers] = []  # of the updates that were made
@@ -109,6 +73,29 @@ class Recorder:
         self.known: dict[int, Any] | None = None
         self._originals: list[tuple[Tensor, Any, Any]] = []
         self._types: dict[tuple[Any, ...], Type] = {}
+        self._inputs: list[int] = []
+        # The draw that a random operation without operands is about to make.
+        self._draw: Any = None
+        # Values from outside, by number: the array, and where it lives.
+        self._outside: dict[int, Any] = {}
+        self._places: dict[int, Binding] = {}
+        # By id(array): the array, kept alive, with its number; the payload of all tensors on it.
+        self._known: dict[int, tuple[Any, int]] = {}
+        self._payloads: dict[int, Recorded] = {}
+        self._lifted: list[tuple[Tensor, Recorded]] = []
+        # Memory from outside, with the number of the value that it held first.
+        self._memories: list[tuple[int, Memory]] = []
+        # Optimisers' states, with what they hold while recording.
+        self._states: list[tuple[dict[str, Any], str, Recorded]] = []
+        # By id(tensor): tensors known to have been there before; the leaf whose `.grad` it was when
+        # recording began; tensors that the function made; what the function's author calls it; its
+        # `.grad` when recording began; of a leaf the leaf, its number and that `.grad`.
+        self._environment: dict[int, Tensor] = {}
+        self._leaf_of: dict[int, Tensor] = {}
+        self._inside: dict[int, weakref.ref[Tensor]] = {}
+        self._labels: dict[int, str] = {}
+        self._before: dict[int, Tensor | None] = {}
+        self._grads: dict[int, tuple[Tensor, int, Tensor | None]] = {}
 
     @contextmanager
     def recording(self) -> Iterator[Recorder]:
@@ -135,26 +122,9 @@ class Recorder:
             self._forget()
 
     def name_tensors(self, function: Any) -> None:
-        """Learn what the function's author calls the tensors (and modules) that it finds in its
-        closure, its globals and itself.
-        """
-        code, own = getattr(function, "__code__", None), getattr(function, "__self__", function)
-        found = [("", own)] if hasattr(own, "named_parameters") else []
-        if code is not None:
-            cells = getattr(function, "__closure__", None) or ()
-            for name, cell in zip(code.co_freevars, cells, strict=False):
-                try:
-                    found.append((name, cell.cell_contents))
-                except ValueError:  # a variable that has no value yet
-                    continue
-            found += [
-                (name, function.__globals__[name])
-                for name in code.co_names
-                if name in getattr(function, "__globals__", {})
-            ]
-        for name, thing in found:
-            for path, tensor in tensors_in(name, thing):
-                self._note_outside(path, tensor)
+        """Learn what the function's author calls the tensors that it finds."""
+        for name, tensor in tensors_of(function):
+            self._note_outside(name, tensor)
 
     def _note_outside(self, name: str, tensor: Tensor) -> None:
         if id(tensor) not in self._before:
@@ -373,14 +343,9 @@ class Recorder:
             for o in operands
         ]
         plain = map_params(params, Recorded, lambda r: r.array) if params else params
-        draw = self._draw_of(primitive, operands, params) if primitive.random else None
-        active = (
-            self
-            if self.open
-            else next(
-                (o.recorder for o in operands if type(o) is Recorded and o.recorder.open), None
-            )
-        )
+        draw = self.draws.key(primitive, operands, params) if primitive.random else None
+        others = (o.recorder for o in operands if type(o) is Recorded and o.recorder.open)
+        active = self if self.open else next(others, None)
         if active is None:  # payloads that leaked out of a recording are plain arrays from then on
             return compute(primitive, concrete, plain)
         if active is not self:
@@ -391,9 +356,8 @@ class Recorder:
             and is_immutable(concrete[0])
             and _called_on_tensors(primitive)
         ):
-            concrete[0] = operands[0].array = materialise(
-                concrete[0]
-            )  # as the engine does before it looks into a number's memory
+            # As the engine does before it looks into a number's memory.
+            concrete[0] = operands[0].array = materialise(concrete[0])
         result = compute(primitive, concrete, plain)
         if primitive.view and result is concrete[0] and type(operands[0]) is Recorded:
             return operands[0]
@@ -405,11 +369,11 @@ class Recorder:
             )
         # the generator was put back (a checkpoint computes again): these are the numbers that were
         # drawn then
-        if draw in self._draws:
-            return Recorded(self, result, self._draws[draw])
+        if draw in self.draws.numbers:
+            return Recorded(self, result, self.draws.numbers[draw])
         first = self.add(primitive, tuple(self.operand(o) for o in operands), params, *results)
         if draw is not None:
-            self._draws[draw] = first
+            self.draws.numbers[draw] = first
         made = [Recorded(self, r, first + i) for i, r in enumerate(results)]
         source = operands[0] if operands else None
         if type(source) is Recorded and viewed(source, primitive, plain, results[0]):
@@ -417,25 +381,6 @@ class Recorder:
                 self, results[0], first, source.memory, (*source.steps, (primitive, params))
             )
         return made[0] if primitive.outputs == 1 else tuple(made)
-
-    def _draw_of(
-        self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
-    ) -> Any:
-        """What a random operation is about to draw: equal for draws that give the same numbers. The
-        generators of other devices do not tell
-        their state, so there each draw is one of its own."""
-        if params.get("device", "cpu") != "cpu" or any(
-            device_of(o.array) != "cpu" for o in operands if type(o) is Recorded
-        ):
-            self.drew_elsewhere = True
-            return object()
-        shapes = tuple((tuple(o.shape), str(o.dtype)) for o in operands)
-        return (
-            primitive.name,
-            shapes,
-            repr(sorted(params.items())),
-            repr(generator().bit_generator.state),
-        )
 
     def add(
         self,
@@ -488,7 +433,7 @@ class Recorder:
         engine looks at them.
         """
         if getattr(event.primitive, "random", False) and not event.args:
-            self._draw = self._draw_of(event.primitive, (), event.params)
+            self._draw = self.draws.key(event.primitive, (), event.params)
         for a in event.args:
             if type(a) is Tensor and (
                 type(a.array) is not Recorded or a.array.recorder is not self
@@ -499,9 +444,9 @@ class Recorder:
         """An operation ended: what a random one drew from no operand is known from now on."""
         drawn = getattr(event.primitive, "random", False)
         if drawn and event.error is None and not event.args and type(event.result) is not Recorded:
-            number = self._draws.get(self._draw)
+            number = self.draws.numbers.get(self._draw)
             if number is None:
-                number = self._draws[self._draw] = self.add(
+                number = self.draws.numbers[self._draw] = self.add(
                     event.primitive, (), event.params, event.result
                 )
             self._known[id(event.result)] = (event.result, number)
@@ -525,7 +470,7 @@ class Recorder:
 
     def note(self, what: str) -> None:
         """Note that Python was told something that another run need not tell it."""
-        text = f"{_user_line()}: {what}"
+        text = f"{users_line()}: {what}"
         self.decisions[text] = self.decisions.get(text, 0) + 1
 
     def gradients(self, result: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -545,13 +490,8 @@ class Recorder:
                 "trace(…, backward=True): nothing requires grad. Say so of an example"
                 " (requires_grad=True)."
             )
-        return dict(
-            zip(
-                wanted,
-                _gradients(result, list(wanted.values()), materialize_grads=True),
-                strict=True,
-            )
-        )
+        found = _gradients(result, list(wanted.values()), materialize_grads=True)
+        return dict(zip(wanted, found, strict=True))
 
     def _captured_name(self, number: int, taken: Any) -> str:
         if number not in self.names:
@@ -622,11 +562,8 @@ class Recorder:
         """
         place = self._places.get(number)
         if isinstance(place, GradientBinding):
-            return (
-                place.leaf.stored_grad is not None
-                and place.leaf.stored_grad
-                is self._before.get(id(place.leaf), place.leaf.stored_grad)
-            )
+            now = place.leaf.stored_grad
+            return now is not None and now is self._before.get(id(place.leaf), now)
         return place is not None
 
     def _forget(self) -> None:
@@ -678,11 +615,6 @@ def _called_on_tensors(primitive: Primitive) -> bool:
     )
 
 
-def name_of(function: Any) -> str:
-    """What a function is called; a callable object by its class."""
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
 def _may_raise(primitive: Primitive, params: dict[str, Any]) -> bool:
     """Whether an operation may raise for some values of its operands: a matrix is singular, an
     index is out of range."""
@@ -690,31 +622,3 @@ def _may_raise(primitive: Primitive, params: dict[str, Any]) -> bool:
         return False
     safe = primitive.accumulates or primitive.kind in ("linear", "bilinear")
     return bool(refs_in(params.values())) or not safe
-
-
-def tensors_in(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a variable holds, itself or as a list, tuple, dict or module, each with a
-    name.
-    """
-    dot = f"{name}." if name else ""
-    if isinstance(thing, Tensor):
-        yield name, thing
-    elif isinstance(thing, list | tuple):
-        yield from ((f"{name}{i}", t) for i, t in enumerate(thing) if isinstance(t, Tensor))
-    elif isinstance(thing, dict):
-        yield from ((f"{dot}{key}", t) for key, t in thing.items() if isinstance(t, Tensor))
-    elif not isinstance(thing, type | ModuleType) and hasattr(thing, "named_parameters"):
-        yield from ((dot + path, t) for path, t in thing.named_parameters())
-        if hasattr(thing, "named_buffers"):
-            yield from ((dot + path, t) for path, t in thing.named_buffers())
-
-
-def _user_line() -> str:
-    """The innermost line that is not the library's: "file.py:12"."""
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    frame: Any = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(ours + os.sep):
-        frame = frame.f_back
-    return (
-        "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-    )

@@ -13,10 +13,11 @@ from typing import Any
 from ..core.tensor import Tensor, wrap
 from ..grad_mode import enable_grad
 from .environment import Environment
+from .naming import name_of
 from .passes import simplified
 from .payload import Recorded
 from .program import Program
-from .recorder import Recorder, name_of
+from .recorder import Recorder
 from .structure import describe, rebuild
 
 

@@ -15,11 +15,12 @@ from .capture import CapturedProgram, CaptureError
 from .environment import Environment
 from .fused import kernels
 from .lower import shaped_by_values
+from .naming import name_of
 from .numba_kernels import kernels_of
 from .outcome import Outcome
 from .passes import hashable
 from .ready_code import Ready, ready_code
-from .recorder import Recorder, name_of
+from .recorder import Recorder
 from .run import Replayer
 from .snapshot import MADE_STATE, Snapshot
 
@@ -137,7 +138,7 @@ class Variant:
         problem = self._problem_of(program, recorder, before) or (
             "it does not do the same in each call: run a second time from the same state, it gave"
             " other values"
-            if not equal and not recorder.drew_elsewhere
+            if not equal and not recorder.draws.elsewhere
             else self._other_than_first(*recorded)
         )
         if problem is not None:

@@ -64,7 +64,9 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
     "numbers of updates are not counted": [
         (bindings.UpdateNumbers, "commit", "if self.counted", "if False")
     ],
-    "a checkpoint draws again": [(recorder.Recorder, "apply", "draw in self._draws", "False")],
+    "a checkpoint draws again": [
+        (recorder.Recorder, "apply", "draw in self.draws.numbers", "False")
+    ],
     "a detached result is not detached": [
         (outcome.Derivation, "apply", "if self.after", "if False")
     ],
