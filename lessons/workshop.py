@@ -492,20 +492,7 @@ def recorded(
         def pull(adjoint: Any) -> Any:
             _arrived(writer, ids[id(node)], adjoint, node is output)
             parts = pulls[id(node)](adjoint)
-            if not isinstance(parts, list | tuple) or any(
-                part is None or part is ... for part in parts
-            ):
-                raise StudentProblem(
-                    "unfinished",
-                    f"The rule of `{node.op}` gives nothing yet: write it above, run its cell, then"
-                    " this one.",
-                )
-            if len(parts) != len(node.parents):
-                raise StudentProblem(
-                    "type",
-                    f"The rule of `{node.op}` gives {len(parts)} parts for {len(node.parents)}"
-                    " parents.",
-                )
+            _check_parts(node, parts)
             for slot, part in enumerate(parts):
                 writer.send(ids[id(node)], slot, _plain(part))
             return parts
@@ -526,7 +513,7 @@ def recorded(
         for node in order:
             if node.parents:
                 node.pull = pulls[id(node)]
-    if not isinstance(found, list | tuple) or any(g is None or g is ... for g in found):
+    if _unfinished(found):
         raise StudentProblem(
             "unfinished",
             "Your engine gives no gradients yet. Write the functions above, run their cells, then"
@@ -536,6 +523,26 @@ def recorded(
         if id(node) in ids and (ids[id(node)] in writer.adjoints or np.any(_plain(gradient))):
             _arrived(writer, ids[id(node)], gradient, node is output)
     return writer.document([ids[id(output)]])
+
+
+def _unfinished(found: Any) -> bool:
+    """Whether a function gives nothing yet, in whole or in part."""
+    return not isinstance(found, list | tuple) or any(x is None or x is ... for x in found)
+
+
+def _check_parts(node: Any, parts: Any) -> None:
+    """Raise StudentProblem if a node's rule does not give one part for each parent."""
+    if _unfinished(parts):
+        raise StudentProblem(
+            "unfinished",
+            f"The rule of `{node.op}` gives nothing yet: write it above, run its cell, then this"
+            " one.",
+        )
+    if len(parts) != len(node.parents):
+        raise StudentProblem(
+            "type",
+            f"The rule of `{node.op}` gives {len(parts)} parts for {len(node.parents)} parents.",
+        )
 
 
 def behind(output: Any) -> list[Any]:

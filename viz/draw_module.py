@@ -199,12 +199,7 @@ def _flow(
                 looks[key] = {"style": "filled,bold", "fillcolor": light["raised"]}
             else:
                 key = f"n{len(lines)}"
-                head = (
-                    node.primitive.name
-                    if isinstance(node, OpNode)
-                    else node.name().removesuffix("0").removesuffix("Backward")
-                )
-                lines[key], frame_of[key] = [head, f"{tuple(node.shape)}"], innermost
+                lines[key], frame_of[key] = [_head(node), f"{tuple(node.shape)}"], innermost
                 looks[key] = {"style": "rounded,filled", "fillcolor": light["raised"]}
         box_of[id(node)] = key
         if len(lines) > limit:
@@ -216,6 +211,13 @@ def _flow(
     for pair in _between(nodes, box_of):
         drawing.edge(*pair)
     return drawing
+
+
+def _head(node: Any) -> str:
+    """What the operation of a node is called."""
+    if isinstance(node, OpNode):
+        return node.primitive.name
+    return str(node.name()).removesuffix("0").removesuffix("Backward")
 
 
 def _between(nodes: list[Any], box_of: Mapping[int, str]) -> dict[tuple[str, str], None]:

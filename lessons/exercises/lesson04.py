@@ -84,7 +84,7 @@ def _jacobian(
     hints: tuple[str, ...],
 ) -> Exercise:
     """The student writes name(f, x); by: the engine's function of the other mode, which says
-    what is right.
+    what is right. (Long: most of it is the list of mistakes.)
     """
 
     def mistake(title: str, say: str, wrong: Callable[[np.ndarray], Any]) -> Misconception:

@@ -209,7 +209,7 @@ def Bprop(
     **options: Any,
 ) -> Exercise:
     """name(x, out, dout) -> (dx,) for an operation whose derivative can be told from its result
-    alone; inverse: from the result to x.
+    alone; inverse: from the result to x. (Long: half of it is the list of mistakes.)
     """
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:

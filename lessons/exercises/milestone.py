@@ -314,7 +314,7 @@ AFTER = (
 
 
 def _mistakes() -> Iterator[Misconception]:
-    """Around the engine, in it, and in the steps."""
+    """Around the engine, in it, and in the steps. (Long: a list.)"""
     yield _in_networks(
         "sum over the points",
         "the loss is the sum over the points; it should be their mean.",

@@ -108,17 +108,9 @@ def grad(
     ShapeError, GraphFreedError, InPlaceError.
     """
     if isinstance(inputs, dict):
-        found = grad(
-            outputs,
-            tuple(_values(inputs, "inputs")),
-            grad_outputs,
-            retain_graph,
-            create_graph,
-            only_inputs,
-            allow_unused,
-            is_grads_batched,
-            materialize_grads,
-        )
+        how = grad_outputs, retain_graph, create_graph, only_inputs, allow_unused
+        named = tuple(_values(inputs, "inputs"))
+        found = grad(outputs, named, *how, is_grads_batched, materialize_grads)
         return dict(zip(inputs, found, strict=True))
     outs = as_sequence(outputs, "outputs")
     given = inputs if isinstance(inputs, list | tuple) else [inputs]
@@ -137,9 +129,9 @@ def grad(
     roots, seeds = _roots(outs, cotangents, "grad")
     targets = [_target(x, i, "grad") for i, x in enumerate(ins)]
     keep = create_graph if retain_graph is None else retain_graph
-    how = {"create_graph": create_graph, "retain_graph": keep}
+    graph = {"create_graph": create_graph, "retain_graph": keep}
     if only_inputs:
-        captured = differentiate(roots, seeds, targets=targets, accumulate=False, **how)
+        captured = differentiate(roots, seeds, targets=targets, accumulate=False, **graph)
     else:
         captured = _with_other_leaves(roots, seeds, targets, create_graph, keep)
     results: list[Tensor | None] = []

@@ -14,7 +14,7 @@ from ..functions import arange, cat, clamp, logsumexp, stack, where
 from ..nn.functional.reduction import reduced
 
 
-# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
+# Long: a third of them are PyTorch's parameters and what they mean.
 def ctc_loss(
     log_probs: Any,
     targets: Any,

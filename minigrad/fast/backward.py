@@ -19,7 +19,7 @@ from ..core.tensor import Leaf
 
 
 def run_pass(this: Pass) -> None:
-    """What `core.backward.run_pass` does."""
+    """What `core.backward.run_pass` does. (Long: a call for each node is what it saves.)"""
     cotangents, needed, targets = this.cotangents, this.needed, this.targets
     owned: set[Node] = set()
     general = this.differentiable

@@ -73,6 +73,7 @@ def call(self: Any, *args: Any, **params: Any) -> Any:
         raise
 
 
+# Long: a closure that calls as little as it can.
 def on_one(prim: Primitive) -> Callable[..., Any]:
     """`prim` as a function of one operand and a dictionary of parameters: of a tensor, or of an
     array where a derivative rule calls."""
@@ -145,6 +146,7 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
     return run
 
 
+# Long: a closure that calls as little as it can.
 def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """`prim` as a function of two operands and a dictionary of parameters: of tensors and numbers,
     or of arrays in a derivative rule.
@@ -158,6 +160,7 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
     plans: dict[int, Plan] = {}
     view, recorded, elementwise = prim.view, prim.kind != "constant", prim.elementwise
 
+    # Long: straight-line code.
     def run(a: Any, b: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
         if observers:
             return general(a, b, params)
@@ -242,6 +245,7 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
     return run
 
 
+# Long: a closure that calls as little as it can.
 def on_many(prim: Primitive) -> Callable[..., Any]:
     """`prim` as a function of a tuple of operands and a dictionary of parameters."""
 
@@ -255,6 +259,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
     count = None if prim.variadic else len(prim.inputs)
     single, view, recorded = prim.outputs == 1, prim.view, prim.kind != "constant"
 
+    # Long: straight-line code.
     def run(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if observers or (count is not None and len(args) != count):
             return otherwise(args, params)

@@ -24,7 +24,7 @@ from ..fft import fft, ifft, irfft, rfft
 
 
 @fn.in_own_memory
-# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
+# Long: a third of them are PyTorch's parameters and what they mean.
 def stft(
     input: Any,
     n_fft: int,
@@ -91,7 +91,7 @@ def stft(
     return fn.view_as_real(spectra) if return_complex is False else spectra
 
 
-# More than 60 lines: a third of them are PyTorch's parameters and what they mean.
+# Long: a third of them are PyTorch's parameters and what they mean.
 def istft(
     input: Any,
     n_fft: int,

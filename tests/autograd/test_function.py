@@ -1222,6 +1222,7 @@ def test_observers_see_one_operation() -> None:
 # ---------------------------------------------------------------------------- PyTorch as the oracle
 
 
+# Long: a list of programs.
 def programs(lib, function_class, once):
     """Programs that run on minigrad and on PyTorch: each gives a list of numbers or the name of
     an error class.

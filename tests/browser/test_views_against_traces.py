@@ -183,6 +183,7 @@ def computed(trace):
     return [k for k, step in steps if step["writes"] and number(step)]
 
 
+# Long: one comparison after another, in the browser.
 def hold(trace, visit, path):
     """Ask all views of one Trace."""
     last, passes = len(trace["steps"]), trace.get("passes") or []

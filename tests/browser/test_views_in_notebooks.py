@@ -110,6 +110,7 @@ class Notebook:
         return self.lab.compute(self.page, code).strip()
 
 
+# Long: one notebook is opened for all views.
 @pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
 def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
     page = visit.page

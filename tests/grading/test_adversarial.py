@@ -118,6 +118,7 @@ def graded(request, tmp_path_factory, libraries_folder):
         yield from grading(chosen(whole), top, jobs=2 if whole else 1)
 
 
+# Long: one class is graded for all tests.
 def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
     """Grades hand-ins; yields what that left behind."""
     sheet, submitted, out = top / "sheet", top / "submitted", top / "out"

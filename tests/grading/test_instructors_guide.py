@@ -72,6 +72,7 @@ def hand_in(folder: Path, student: str, book: dict) -> None:
     path.write_text(json.dumps(book))
 
 
+# Long: the guide's steps in their order.
 @pytest.mark.whole
 def test_the_guides_commands_and_its_script_grade_a_class_alike(tmp_path):
     programs = tmp_path / "bin"

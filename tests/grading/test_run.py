@@ -543,6 +543,7 @@ def test_wrong_arguments_end_with_status_2(course, capsys, tmp_path, arguments, 
     assert say in capsys.readouterr().err
 
 
+# Long: one class is graded by two users.
 def test_grading_needs_no_root(course, tmp_path):
     """Where the tests run as root, the grader is started as a user without privileges."""
     sheet, submitted, out = course

@@ -79,6 +79,7 @@ def sin(x):
     return x.unary("sin", math.sin(x.value), math.cos(x.value))
 
 
+# Long: a document is written, part after part.
 def trace(f, *args, tangents=None, adjoint=True, title="", code=None, spans=None):
     """Run ``f`` on numbers and write what happened as a ``minigrad.trace/1`` document."""
     tape, edges, steps, dot, bar = [], [], [], {}, {}

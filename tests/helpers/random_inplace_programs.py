@@ -70,6 +70,7 @@ def _shape(r: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in r.choice([1, 2, 3, 3], size=r.choice([0, 1, 1, 2, 2, 3])))
 
 
+# Long: a case for each kind of statement.
 def _statement(r: Any, machine: Naive) -> tuple:
     live = [i for i, v in enumerate(machine.variables) if v is not None]
     # Recent variables more often: long chains of views of views.

@@ -50,6 +50,7 @@ def deep(a, b, c):
     return sin(a * b) * ln(c + a) + sin(b * c) * (a * a - ln(b)) + sin(sin(c) * a)
 
 
+# Long: a Trace written out.
 def arrays():
     """x·x and its sum for a 2×3 array, with summaries of arrays as an engine writes them;
     formulas without their numbers.

@@ -121,6 +121,7 @@ def _containers() -> dict[str, tuple[Read, Write]]:
     }
 
 
+# Long: a list of programs.
 def _attributes() -> dict[str, tuple[Read, Write]]:
     """Attributes of which the code does not say the name, or that come and go."""
     name, at, odd, listed, settings = (

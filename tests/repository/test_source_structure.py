@@ -1,11 +1,13 @@
 """The source of all packages: layers, few late bindings, no circles, no private name of another
-file, no table that names operations, and the picture of the imports.
+file, no long function without a reason, no table that names operations, and the picture of the
+imports.
 """
 
 import ast
 import gc
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 
 import pytest
 
@@ -214,6 +216,17 @@ def test_each_file_of_the_core_imports_only_those_before_it():
                 assert found.module in names[:position], f"{name} imports {found.module}"
 
 
+def test_the_core_is_at_most_9_files_of_1800_lines():
+    files = [path for name, path in modules().items() if name.startswith("minigrad.core")]
+    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in files]
+    assert len(files) <= 9 and sum(lines) <= 1800
+
+
+def test_fewer_than_60_comments_silence_the_type_checker():
+    found = [name for name in modules() for _ in re.finditer("# type: ignore", text_of(name))]
+    assert 0 < len(found) < 60
+
+
 def test_the_core_names_at_most_25_concepts():
     lines = text_of("minigrad.core").splitlines()
     assert 0 < len([line for line in lines if line.startswith("- ")]) <= 25
@@ -250,6 +263,80 @@ def test_an_import_cycle_is_found():
     }
     assert circles("minigrad.core", sources) == ["minigrad.core.graph", "minigrad.core.tensor"]
     assert private_attributes("x._grad = 3\nself._mine = 2\nself._mine") == {"_grad"}
+
+
+# ------------------------------------------------------------------------------ length of functions
+
+LONGEST = 60
+
+
+def comment_above(lines: list[str], first: int, marks: tuple[str, ...]) -> str:
+    """The comment that ends just above a line (numbered from 0)."""
+    last = first
+    while first and lines[first - 1].strip().startswith(marks):
+        first -= 1
+    return " ".join(lines[first:last])
+
+
+def long_in_python(source: str) -> Iterator[str]:
+    """Names of functions that are too long and have no reason."""
+    lines = source.splitlines()
+    for node in (*parts(source)[ast.FunctionDef], *parts(source)[ast.AsyncFunctionDef]):
+        said, length = ast.get_docstring(node) or "", node.end_lineno - node.lineno + 1
+        if said:
+            length -= node.body[0].end_lineno - node.body[0].lineno + 1
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+        reason = said + comment_above(lines, first, ("#",))
+        if length > LONGEST and "Long:" not in reason:
+            yield f"{node.name} ({length})"
+
+
+def long_in_javascript(source: str) -> Iterator[str]:
+    """Names of functions that are too long and have no reason. A function ends at the brace that
+    stands as far in as its first line.
+    """
+    lines = source.splitlines()
+    for start, line in enumerate(lines):
+        head = re.match(r"( *)(?:export )?(?:async )?function (\w+)", line) or re.match(
+            r"( *)(?!if|for|while|switch|catch)(\w+)\([^;]*\) \{$", line
+        )
+        if head is None:
+            continue
+        closing = head[1] + "}"
+        end = next(i for i in range(start + 1, len(lines)) if lines[i].rstrip(",;") == closing)
+        comment = comment_above(lines, start, ("//", "*", "/*"))
+        if end - start + 1 > LONGEST and "Long:" not in comment:
+            yield f"{head[2]} ({end - start + 1})"
+
+
+def long_functions(sources: dict[str, str]) -> dict[str, list[str]]:
+    search = {".js": long_in_javascript, ".py": long_in_python}
+    found = {name: [*search[name[-3:]](source)] for name, source in sources.items()}
+    return {name: names for name, names in found.items() if names}
+
+
+def test_long_functions_have_a_reason():
+    sources = {f"{name}.py": text_of(name) for name in modules()}
+    sources |= {str(p): p.read_text(encoding="utf-8") for p in (ROOT / "viz").rglob("*.js")}
+    assert long_functions(sources) == {}
+
+
+@pytest.mark.whole
+def test_long_functions_of_tests_and_benchmarks_have_a_reason():
+    paths = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    assert long_functions({str(p): p.read_text(encoding="utf-8") for p in paths}) == {}
+
+
+def test_a_long_function_is_seen():
+    body = "\n".join(f"    x = {i}" for i in range(LONGEST))
+    assert list(long_in_python(f"def f():\n{body}")) == ["f (61)"]
+    assert list(long_in_python(f'def f():\n    """Text."""\n{body}')) == ["f (61)"]
+    assert list(long_in_python(f'def f():\n    """Long: a table."""\n{body}')) == []
+    assert list(long_in_python(f"# Long: a table.\n@cache\ndef f():\n{body}")) == []
+    script = "\n".join(f"  let x{i} = 1;" for i in range(LONGEST))
+    assert list(long_in_javascript(f"function f() {{\n{script}\n}}")) == ["f (62)"]
+    assert list(long_in_javascript(f"  make() {{\n  {script}\n  }},")) == ["make (62)"]
+    assert list(long_in_javascript(f"// Long: a table.\nfunction f() {{\n{script}\n}}")) == []
 
 
 # ----------------------------------------------------------------------------- tables of operations

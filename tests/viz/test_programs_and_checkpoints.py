@@ -272,6 +272,7 @@ def test_what_a_checkpoint_holds_is_freed_after_its_last_operation():
     )
 
 
+# Long: a list of functions, and what is freed in each.
 def test_a_checkpoint_is_freed_when_its_result_is_dropped():
     block = lambda a: mg.sin(a * a).exp()
 
@@ -480,6 +481,7 @@ def test_the_trace_frees_what_the_engine_frees_at_the_same_step(lines, mode):
         assert told[f"v{i}"] == living & saves, f"before v{i}"
 
 
+# Long: a list of functions, and what is freed in each.
 def test_dropped_values_are_freed_where_they_are_dropped():
     def dropped(x):
         mg.exp(x)

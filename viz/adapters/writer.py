@@ -218,17 +218,8 @@ class Writer:
         after: what the engine has as the operand's adjoint from then on, by default the sum;
             another value shows what the engine made of it.
         """
-        edges = self._slots.get(node, [])
-        if not 0 <= slot < len(edges):
-            raise ValueError(
-                f"Writer.send: {node} has {len(edges)} operands, so there is no number {slot}"
-            )
-        if node not in self.adjoints:
-            raise ValueError(
-                f"Writer.send: {node} has no adjoint that it could send back; seed() the result"
-                " first, and go from users to operands"
-            )
-        edge, target = edges[slot], edges[slot]["src"]
+        edge = self._edge_back(node, slot)
+        target = edge["src"]
         upstream, product = self.adjoints[node], _held(product)
         before = self.adjoints.get(target)
         total = product if before is None else before + product
@@ -278,6 +269,20 @@ class Writer:
             say,
             contribs=[contrib],
         )
+
+    def _edge_back(self, node: str, slot: int) -> dict[str, Any]:
+        """The edge from a node's operand number ``slot``, by which the node can send now."""
+        edges = self._slots.get(node, [])
+        if not 0 <= slot < len(edges):
+            raise ValueError(
+                f"Writer.send: {node} has {len(edges)} operands, so there is no number {slot}"
+            )
+        if node not in self.adjoints:
+            raise ValueError(
+                f"Writer.send: {node} has no adjoint that it could send back; seed() the result"
+                " first, and go from users to operands"
+            )
+        return edges[slot]
 
     def correct(self, node: str, value: Any) -> None:
         """The engine has another adjoint there than the sum of what was sent: a hook, or a bug."""

@@ -215,12 +215,10 @@ def _paint(
         room = (pixels[0] / READABLE - 44, pixels[1] / READABLE - 200)
     elif many:
         room = FILM_ROOM
-    if room and room[1] < 120:
+    if pixels and room and room[1] < 120:
         raise ValueError(
             f"save: a picture of {pixels[0]}×{pixels[1]} pixels has no room for a graph; at least"
             " 400×300 has"
-            if pixels
-            else "save"
         )
     scene = Scene(trace, aspect=aspect, room=room, steps=numbers, dark=dark, lang=lang)
     if form in FILMS:

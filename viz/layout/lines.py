@@ -293,18 +293,11 @@ class _Wires:
         self.tracks: list[dict[_Wire, int]] = []
         self.left: list[dict[_Wire, int]] = []
         for number in range(len(starts)):
-            entering = sorted(
-                (wire for wire in wires if number in wire.entries), key=lambda wire: wire.right
-            )
+            depth = {wire: wire.entries[number] for wire in wires if number in wire.entries}
+            entering = sorted(depth, key=lambda wire: wire.right)
             self.tracks.append({wire: i for i, wire in enumerate(entering)})
-            self.left.append(
-                {
-                    wire: i
-                    for i, wire in enumerate(
-                        sorted(entering, key=lambda wire, n=number: wire.entries[n])
-                    )
-                }
-            )  # type: ignore[misc]
+            deepest_last = sorted(entering, key=depth.__getitem__)
+            self.left.append({wire: i for i, wire in enumerate(deepest_last)})
         self.right_most = 1 + max((wire.right for wire in wires), default=-1)
         self.left_most = max(len(one) for one in self.left)
         self.most = max(1, self.right_most, self.left_most)

@@ -93,7 +93,7 @@ def _masked_softmax(scores: Tensor, mask: Any) -> Tensor:
 # ---------------------------------------------------------------------------- several heads at once
 
 
-# More than 60 lines: half of them are PyTorch's 25 parameters and what they mean.
+# Long: half of them are PyTorch's 25 parameters and what they mean.
 @functions.in_own_memory
 def multi_head_attention_forward(
     query: Any,

@@ -62,7 +62,7 @@ def embedding(
     return where(blank, w.detach()[index], w[index])
 
 
-# More than 60 lines: half of them are PyTorch's parameters and what they mean.
+# Long: half of them are PyTorch's parameters and what they mean.
 def embedding_bag(
     input: Any,
     weight: Any,
