@@ -68,12 +68,10 @@ def load() -> dict[str, Series]:
         """
 
         def at(size: int) -> Workload:
-            builders = {
-                name: getattr(module, name.replace(" ", "_"), None)
-                for name in ("minigrad", "minigrad compiled", "torch")
-            }
             peers = {
-                name: lambda build=build: build(size) for name, build in builders.items() if build
+                name: lambda build=build: build(size)
+                for name, build in module.ENGINES.items()
+                if name != "minigrad fused"
             }
             return Workload(
                 f"growth_{size}", "", "", peers, tolerance, FEW if size >= slow else None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import engines
 from benchmarks.harness import Run, Workload
 
 BATCH = 64
@@ -62,7 +63,9 @@ def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
     return model.to(device), images.to(device), labels.to(device)
 
 
-def training(engine: Any, batch: int, compile: Any = lambda step: step, device: str = "cpu") -> Run:
+def training(
+    engine: Any, batch: int = BATCH, compile: Any = lambda step: step, device: str = "cpu"
+) -> Run:
     """One step a run, which ends when the loss is known on the host."""
     model, images, labels = build(engine, batch, device)
     optimizer = engine.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
@@ -82,30 +85,7 @@ def training(engine: Any, batch: int, compile: Any = lambda step: step, device: 
     return run
 
 
-def minigrad(batch: int = BATCH) -> Run:
-    import minigrad as mg
-
-    return training(mg, batch)
-
-
-def minigrad_compiled(batch: int = BATCH) -> Run:
-    import minigrad as mg
-
-    return training(mg, batch, mg.compile)
-
-
-def minigrad_fused(batch: int = BATCH) -> Run:
-    import minigrad as mg
-
-    return training(mg, batch, mg.compile(fuse=True))
-
-
-def torch(batch: int = BATCH) -> Run:
-    import torch as pt
-
-    return training(pt, batch)
-
-
+ENGINES = engines.training(training)
 WORKLOADS = (
     Workload(
         name="cnn_step",
@@ -114,12 +94,7 @@ WORKLOADS = (
             f" layer, float32, {BATCH} images of 28 x 28"
         ),
         unit="one step of SGD with momentum: forward, backward, update",
-        peers={
-            "minigrad": minigrad,
-            "minigrad compiled": minigrad_compiled,
-            "minigrad fused": minigrad_fused,
-            "torch": torch,
-        },
+        peers=ENGINES,
         tolerance=1e-3,
     ),
 )

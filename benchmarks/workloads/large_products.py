@@ -5,12 +5,11 @@ One run multiplies four square matrices in a row and differentiates the sum of t
 respect to each of them.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import engines, peers
 from benchmarks.harness import Run, Workload
 
 SIZE, FACTORS = 1024, 4
@@ -30,7 +29,7 @@ def _sum_of_product(matrices: list[Any]) -> Any:
     return product.sum()
 
 
-def products(engine: Any, size: int, device: str = "cpu") -> Run:
+def products(engine: Any, size: int = SIZE, device: str = "cpu") -> Run:
     """One chain a run, forward and backward. From another device than the CPU only the first row
     of a gradient comes back.
     """
@@ -48,16 +47,7 @@ def products(engine: Any, size: int, device: str = "cpu") -> Run:
     return run
 
 
-def minigrad(size: int = SIZE) -> Run:
-    import minigrad as mg
-
-    return products(mg, size)
-
-
-def torch(size: int = SIZE) -> Run:
-    import torch as pt
-
-    return products(pt, size)
+ENGINES = engines.eager(products)
 
 
 def functional(size: int = SIZE) -> tuple[peers.Function, list[np.ndarray]]:
@@ -74,8 +64,7 @@ WORKLOADS = (
         ),
         unit=f"{3 * (FACTORS - 1)} products of {SIZE} x {SIZE} matrices",
         peers={
-            "minigrad": partial(minigrad, SIZE),
-            "torch": partial(torch, SIZE),
+            **ENGINES,
             **peers.differentiating(functional),
         },
         tolerance=1e-4,

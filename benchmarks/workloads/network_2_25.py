@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import engines, peers
 from benchmarks.harness import Run, Workload
 
 SIZES = (2, 25, 25, 25, 2)
@@ -48,7 +48,11 @@ def _loss(relu: Any, exp: Any, row_sums: Any, x: Any, target: Any, parameters: l
 
 
 def training(
-    engine: Any, points: int, dtype: type, compile: Any = lambda step: step, device: str = "cpu"
+    engine: Any,
+    points: int = POINTS,
+    dtype: type = np.float32,
+    compile: Any = lambda step: step,
+    device: str = "cpu",
 ) -> Run:
     """One epoch a run. On another device than the CPU it gives the loss alone: a run ends when
     that is known on the host.
@@ -83,28 +87,7 @@ def training(
     return epoch
 
 
-def minigrad(points: int = POINTS, dtype: type = np.float32) -> Run:
-    import minigrad as mg
-
-    return training(mg, points, dtype)
-
-
-def minigrad_compiled(points: int = POINTS, dtype: type = np.float32) -> Run:
-    import minigrad as mg
-
-    return training(mg, points, dtype, mg.compile)
-
-
-def minigrad_fused(points: int = POINTS, dtype: type = np.float32) -> Run:
-    import minigrad as mg
-
-    return training(mg, points, dtype, mg.compile(fuse=True))
-
-
-def torch(points: int = POINTS, dtype: type = np.float32) -> Run:
-    import torch as pt
-
-    return training(pt, points, dtype)
+ENGINES = engines.training(training)
 
 
 def functional(
@@ -137,10 +120,7 @@ WORKLOADS = (
         ),
         unit="one epoch of gradient descent on the full batch",
         peers={
-            "minigrad": minigrad,
-            "minigrad compiled": minigrad_compiled,
-            "minigrad fused": minigrad_fused,
-            "torch": torch,
+            **ENGINES,
             **peers.descending(functional),
         },
         # The last bias's gradient is a sum of 1,000 float32 terms that nearly cancel. In float64 a

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from benchmarks import engines
 from benchmarks.harness import Run, Workload
 from benchmarks.workloads import cnn_step, large_products, network_2_25
 
@@ -26,43 +25,12 @@ COMPILED: dict[str, dict[str, bool]] = {
 """How a training step is compiled, by the peer's name."""
 
 
-def _minigrad(
-    train: Callable[..., Run], device: str, options: dict[str, bool] | None = None
-) -> Run:
-    import minigrad as mg
-
-    return (
-        train(mg, device=device)
-        if options is None
-        else train(mg, compile=partial(mg.compile, **options), device=device)
-    )
-
-
-def _torch(train: Callable[..., Run], device: str) -> Run:
-    import torch as pt
-
-    return train(pt, device=device)
-
-
 def _peers(train: Callable[..., Run], device: str, compiled: bool) -> dict[str, Callable[[], Run]]:
-    steps = (
-        {name: partial(_minigrad, train, device, options) for name, options in COMPILED.items()}
-        if compiled
-        else {}
-    )
-    return {
-        "minigrad": partial(_minigrad, train, device),
-        **steps,
-        "torch": partial(_torch, train, device),
-    }
-
-
-def _network(engine: Any, **options: Any) -> Run:
-    return network_2_25.training(engine, network_2_25.POINTS, np.float32, **options)
-
-
-def _cnn(engine: Any, **options: Any) -> Run:
-    return cnn_step.training(engine, cnn_step.BATCH, **options)
+    """The peers of a workload on a device. compiled: whether its step is compiled too."""
+    minigrad, torch = engines.eager(train).values()
+    steps = {name: engines.compiled(train, **h) for name, h in COMPILED.items() if compiled}
+    found = {"minigrad": minigrad, **steps, "torch": torch}
+    return {name: partial(build, device=device) for name, build in found.items()}
 
 
 def _products(engine: Any, device: str) -> Run:
@@ -76,7 +44,7 @@ def make(device: str = DEVICE) -> tuple[Workload, ...]:
             "network_2_25_cuda",
             "The network of network_2_25 on the GPU",
             "one epoch",
-            _peers(_network, device, True),
+            _peers(network_2_25.training, device, True),
             1e-3,
             device=device,
         ),
@@ -84,7 +52,7 @@ def make(device: str = DEVICE) -> tuple[Workload, ...]:
             "cnn_step_cuda",
             "The training step of cnn_step on the GPU",
             "one step",
-            _peers(_cnn, device, True),
+            _peers(cnn_step.training, device, True),
             1e-2,
             device=device,
         ),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import engines
 from benchmarks.harness import Run, Workload
 
 CLASSES = 10
@@ -79,41 +80,13 @@ def _training(engine: Any, name: str, compile: Any = lambda step: step) -> Run:
     return lambda: [step().detach().numpy()]
 
 
-def minigrad(name: str) -> Run:
-    import minigrad as mg
-
-    return _training(mg, name)
-
-
-def minigrad_compiled(name: str) -> Run:
-    import minigrad as mg
-
-    return _training(mg, name, mg.compile)
-
-
-def minigrad_fused(name: str) -> Run:
-    import minigrad as mg
-
-    return _training(mg, name, mg.compile(fuse=True))
-
-
-def torch(name: str) -> Run:
-    import torch as pt
-
-    return _training(pt, name)
-
-
+ENGINES = engines.training(_training)
 WORKLOADS = tuple(
     Workload(
         name=f"{name}_step",
         title=f"Training step of {what}, float32",
         unit="one step of Adam: forward, backward, update",
-        peers={
-            "minigrad": partial(minigrad, name),
-            "minigrad compiled": partial(minigrad_compiled, name),
-            "minigrad fused": partial(minigrad_fused, name),
-            "torch": partial(torch, name),
-        },
+        peers={engine: partial(build, name) for engine, build in ENGINES.items()},
         tolerance=1e-3,
     )
     for name, what in (

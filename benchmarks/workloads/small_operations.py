@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import engines, peers
 from benchmarks.harness import Run, Workload
 
 LENGTH = 100
@@ -62,18 +62,7 @@ def functional(name: str) -> tuple[peers.Function, list[np.ndarray]]:
     return lambda engine, leaves: _chain(engine, name, leaves[0], constant), [START]
 
 
-def minigrad(name: str) -> Run:
-    import minigrad as mg
-
-    return _run(mg, name)
-
-
-def torch(name: str) -> Run:
-    import torch as pt
-
-    return _run(pt, name)
-
-
+ENGINES = engines.eager(_run)
 WORKLOADS = tuple(
     Workload(
         name=f"small_{name}",
@@ -83,8 +72,7 @@ WORKLOADS = tuple(
         ),
         unit=f"{LENGTH * calls} operations forward and backward",
         peers={
-            "minigrad": partial(minigrad, name),
-            "torch": partial(torch, name),
+            **{engine: partial(build, name) for engine, build in ENGINES.items()},
             **peers.differentiating(partial(functional, name)),
         },
         tolerance=1e-4,

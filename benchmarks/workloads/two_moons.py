@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks import engines, peers
 from benchmarks.harness import Run, Workload
 
 SIZES = (2, 16, 16, 1)
@@ -44,7 +44,7 @@ def _loss(relu: Any, x: Any, labels: Any, parameters: list[Any]) -> Any:
     return relu(1 - labels * scores).mean() + DECAY * decay
 
 
-def _training(engine: Any, points: int, compile: Any = lambda step: step) -> Run:
+def _training(engine: Any, points: int = POINTS, compile: Any = lambda step: step) -> Run:
     inputs, targets, initial = data(points)
     x, labels = engine.tensor(inputs), engine.tensor(targets)
     parameters = [engine.tensor(p, requires_grad=True) for p in initial]
@@ -66,28 +66,7 @@ def _training(engine: Any, points: int, compile: Any = lambda step: step) -> Run
     return run
 
 
-def minigrad(points: int = POINTS) -> Run:
-    import minigrad as mg
-
-    return _training(mg, points)
-
-
-def minigrad_compiled(points: int = POINTS) -> Run:
-    import minigrad as mg
-
-    return _training(mg, points, mg.compile)
-
-
-def minigrad_fused(points: int = POINTS) -> Run:
-    import minigrad as mg
-
-    return _training(mg, points, mg.compile(fuse=True))
-
-
-def torch(points: int = POINTS) -> Run:
-    import torch as pt
-
-    return _training(pt, points)
+ENGINES = engines.training(_training)
 
 
 def functional(points: int = POINTS) -> tuple[peers.Function, list[np.ndarray], float]:
@@ -107,10 +86,7 @@ WORKLOADS = (
         ),
         unit="one step of gradient descent on the full batch",
         peers={
-            "minigrad": minigrad,
-            "minigrad compiled": minigrad_compiled,
-            "minigrad fused": minigrad_fused,
-            "torch": torch,
+            **ENGINES,
             **peers.descending(functional),
         },
         tolerance=1e-3,

@@ -268,7 +268,7 @@ def test_the_workload_of_a_series_has_the_size_that_it_claims():
     for points in (100, 1_000):
         for a, b in zip(
             found["network"].workload(points).peers["minigrad"]()(),
-            network_2_25.minigrad(points)(),
+            network_2_25.ENGINES["minigrad"](points)(),
             strict=True,
         ):
             np.testing.assert_array_equal(a, b)
@@ -478,7 +478,7 @@ def test_the_chain_has_the_operations_that_it_claims(operations):
 
 
 def test_the_network_learns():
-    epoch = network_2_25.minigrad(points=200)
+    epoch = network_2_25.ENGINES["minigrad"](points=200)
     losses = [float(epoch()[0]) for _ in range(300)]
     assert losses[-1] < 0.9 * losses[0]
 
@@ -486,7 +486,10 @@ def test_the_network_learns():
 @pytest.mark.oracle
 def test_the_network_is_the_same_in_both_engines(torch):
     """Three epochs in float64, where rounding cannot hide a difference."""
-    ours, theirs = network_2_25.minigrad(100, np.float64), network_2_25.torch(100, np.float64)
+    ours, theirs = (
+        network_2_25.ENGINES["minigrad"](100, np.float64),
+        network_2_25.ENGINES["torch"](100, np.float64),
+    )
     for _ in range(3):
         for a, b in zip(ours(), theirs(), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
@@ -572,7 +575,8 @@ def test_each_further_engine_agrees_with_minigrad(package):
             harness.check_agreement(workload, {{name: run() for name, run in runs.items()}})
 
         network = partial(network_2_25.functional, 100, np.float64)
-        both = runs(partial(network_2_25.minigrad, 100, np.float64), peers.descending(network))
+        both = runs(partial(network_2_25.ENGINES["minigrad"], 100, np.float64),
+            peers.descending(network))
         for _ in range(3):
             first, *others = [run() for run in both.values()]
             assert len(others) == 1
@@ -590,7 +594,7 @@ def test_each_further_engine_agrees_with_minigrad(package):
             if both:
                 agree(workload, both)
                 print(name)
-        small = runs(partial(large_products.minigrad, 7),
+        small = runs(partial(large_products.ENGINES["minigrad"], 7),
             peers.differentiating(partial(large_products.functional, 7)))
         agree(known["large_products"], small)
     """
