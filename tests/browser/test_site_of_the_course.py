@@ -116,7 +116,7 @@ def step(frame) -> None:
     frame.scroll_into_view_if_needed()
     inside = frame.content_frame
     inside.locator(ROOTS).first.wait_for(timeout=20_000)
-    place = inside.locator("input[type=range]").first
+    place = inside.locator(".mg-timeline input, .mt-scrub input").first  # no slider of an input
     before = place.input_value()
     at_the_end = before == place.get_attribute("max")
     names = ("Back", "Previous snapshot") if at_the_end else ("Next", "Next snapshot")
