@@ -1,6 +1,6 @@
 // Three ways to a derivative, side by side: numerical, symbolic, automatic.
 
-import { h } from "../../static/viewer/dom.js";
+import { h, tableHead } from "../../static/viewer/dom.js";
 import { short } from "../../static/viewer/numbers.js";
 import { evaluateAt, runRecorded } from "./engine.js";
 import { derivativeOf } from "./symbolic.js";
@@ -41,7 +41,7 @@ export function waysPanel() {
     h(
       "div",
       { class: "mgx-scroll", tabindex: 0, role: "region", "aria-label": "comparison" },
-      h("table", { class: "mgx-ways" }, h("thead", null, h("tr", null, heads)), body),
+      h("table", { class: "mgx-ways" }, tableHead(heads), body),
     ),
   );
   function fill() {

@@ -16,6 +16,9 @@ export const h = (tag, attributes, ...children) => build(null, tag, attributes, 
 export const s = (tag, attributes, ...children) => build("svg", tag, attributes, children);
 export const m = (tag, attributes, ...children) => build("math", tag, attributes, children);
 
+// The head of a table, a row of cells.
+export const tableHead = (...cells) => h("thead", null, h("tr", null, cells));
+
 const ICONS = {
   first: "M6 5v14M19 5l-9 7 9 7z",
   back: "M15.5 5l-8.5 7 8.5 7",

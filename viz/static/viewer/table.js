@@ -1,6 +1,6 @@
 // The table: a row for each node (or closed group) on view, a column for each pass.
 
-import { h, motion, nodeAt, setText } from "./dom.js";
+import { h, motion, nodeAt, setText, tableHead } from "./dom.js";
 import { cellsBeside, key } from "./fold.js";
 import { captionOf, columnMark, columnName, labelOf, math, nodeName } from "./formulas.js";
 import { operationsIn } from "./groups.js";
@@ -112,16 +112,10 @@ export function drawTable(trace, t, jumpTo, graph) {
       h("i", { class: "mg-reserve", "aria-hidden": "true" }, "0".repeat(widest.get(c.key))),
     ),
   );
-  const head = h(
-    "thead",
-    null,
-    h(
-      "tr",
-      null,
-      h("th", { scope: "col" }, t("node")),
-      h("th", { scope: "col", class: "mg-made" }, t("made")),
-      heads,
-    ),
+  const head = tableHead(
+    h("th", { scope: "col" }, t("node")),
+    h("th", { scope: "col", class: "mg-made" }, t("made")),
+    heads,
   );
   const table = h("table", { class: "mg-table" }, h("caption", null, t("table")), head, body);
   const box = h(

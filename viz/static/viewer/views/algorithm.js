@@ -2,7 +2,7 @@
 // the backward graph, growing together.
 
 import { curve } from "../cards.js";
-import { h, motion, s } from "../dom.js";
+import { h, motion, s, tableHead } from "../dom.js";
 import { adjointHead, labelOf, nodeName, svgRuns, symbolRuns } from "../formulas.js";
 import { solve } from "../layout.js";
 import { inLines } from "../lines.js";
@@ -10,6 +10,20 @@ import { short } from "../numbers.js";
 
 const LINES = 7; // of pseudo-code; their words stand in texts.js
 const MOST_DRAWN = 80; // nodes up to which the backward graph is drawn
+
+// The contributions to the adjoints, and their sums.
+export const dictionaryTable = (t, rows) =>
+  h(
+    "table",
+    { class: "mg-table mg-dictionary" },
+    h("caption", null, t("dictionary")),
+    tableHead(
+      h("th", { scope: "col" }, t("node")),
+      h("th", { scope: "col" }, t("partials")),
+      h("th", { scope: "col", class: "mg-num" }, t("sum")),
+    ),
+    rows,
+  );
 
 // What each step did to the dictionary: {from, parts: [[node, text]], lines}.
 function events(trace) {
@@ -61,23 +75,7 @@ export const algorithmView = {
     );
     const rows = h("tbody"),
       working = h("p", { class: "mg-sumup", role: "status" });
-    const dictionary = h(
-      "table",
-      { class: "mg-table mg-dictionary" },
-      h("caption", null, t("dictionary")),
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          h("th", { scope: "col" }, t("node")),
-          h("th", { scope: "col" }, t("partials")),
-          h("th", { scope: "col", class: "mg-num" }, t("sum")),
-        ),
-      ),
-      rows,
-    );
+    const dictionary = dictionaryTable(t, rows);
     const many = new Set(all.filter(Boolean).map((one) => one.node)).size,
       graph = many && many <= MOST_DRAWN ? backwardGraph(trace, t, all, width() - 60) : null;
     const bar = (id) => adjointHead(byId.get(id), t);

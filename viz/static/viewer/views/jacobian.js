@@ -3,7 +3,7 @@
 // multiplies with. The count goes with the steps: which mode needs fewer is for the reader to
 // guess.
 
-import { h } from "../dom.js";
+import { h, tableHead } from "../dom.js";
 import { short } from "../numbers.js";
 
 export const jacobianView = {
@@ -27,15 +27,9 @@ export const jacobianView = {
           h("td", { class: `mg-num mg-entry mg-c-${mode === "forward" ? "d" : "g"}` }),
         ),
       );
-      const head = h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          h("td"),
-          columns.map((name) => h("th", { scope: "col", class: "mg-num" }, `∂/∂${name}`)),
-        ),
+      const head = tableHead(
+        h("td"),
+        columns.map((name) => h("th", { scope: "col", class: "mg-num" }, `∂/∂${name}`)),
       );
       const body = h(
         "tbody",

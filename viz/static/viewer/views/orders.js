@@ -6,6 +6,7 @@ import { h } from "../dom.js";
 import { adjointHead, nodeName } from "../formulas.js";
 import { short } from "../numbers.js";
 import { close, flat, total } from "../sums.js";
+import { dictionaryTable } from "./algorithm.js";
 
 const MOST_PICKS = 120; // nodes to pick from
 
@@ -168,23 +169,7 @@ export const ordersView = {
             role: "group",
             "aria-label": t("dictionary"),
           },
-          h(
-            "table",
-            { class: "mg-table mg-dictionary" },
-            h("caption", null, t("dictionary")),
-            h(
-              "thead",
-              null,
-              h(
-                "tr",
-                null,
-                h("th", { scope: "col" }, t("node")),
-                h("th", { scope: "col" }, t("partials")),
-                h("th", { scope: "col", class: "mg-num" }, t("sum")),
-              ),
-            ),
-            rows,
-          ),
+          dictionaryTable(t, rows),
         ),
       ),
       update() {},
