@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor, as_values
 from ..errors import ShapeError
 from ..names import TensorLike, publish
 from ..ops import diagonals
@@ -25,7 +25,7 @@ def index_put(
     x = as_tensor(x)
     return ix.index_put(
         x,
-        as_tensor(values).to(x.dtype),
+        as_values(values).to(x.dtype),
         index=fn.plain_index(tuple(indices), x.array),
         accumulate=accumulate,
     )
@@ -94,7 +94,7 @@ def _over(x: Tensor, src: TensorLike, index: tuple[Any, ...], function: str) -> 
 
 def fill(x: TensorLike, value: Any) -> Tensor:
     """A tensor of the shape and dtype of x that holds one value (a number or a 0-d tensor)."""
-    x, value = as_tensor(x), as_tensor(value)
+    x, value = as_tensor(x), as_values(value)
     if value.ndim:
         raise ShapeError(
             f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}."

@@ -422,7 +422,8 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
                     " hold."
                 )
             wanted = _dtype_of_leaves(leaves, array.dtype)
-        array = array if wanted is None or wanted == array.dtype else array.astype(wanted)
+        if wanted is not None and wanted != array.dtype:
+            array = ignore_float_errors.run(array.astype, wanted)
     return canonical(array)
 
 

@@ -166,6 +166,18 @@ def as_tensor(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else wrap(as_payload(value))
 
 
+def as_values(data: Any) -> Tensor:
+    """As `as_tensor`, for values that are converted to the dtype of another tensor next: Python's
+    floats and complex numbers keep their double precision, whatever the default dtype is.
+    """
+    if isinstance(data, Tensor):
+        return data
+    array = as_payload(data)
+    if isinstance(data, float | complex | list | tuple) and array.dtype.kind in "fc":
+        array = as_payload(data, backend.promote_types(array.dtype, backend.float64))
+    return wrap(array)
+
+
 def make_leaf(tensor: Tensor) -> None:
     """Give a constant tensor a Leaf. Raises DTypeError for integers and booleans."""
     array = tensor.array

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..arrays.operands import floating
-from ..core.tensor import Tensor, as_tensor
+from ..core.tensor import Tensor, as_tensor, as_values
 from ..errors import DTypeError
 from ..functions.arguments import check_factor
 from ..functions.elementwise import attach_operator, binary, unary
@@ -223,7 +223,7 @@ def float_power(base: Any, exponent: Any) -> Tensor:
     """base to the exponent in double precision (float64, or complex128 if one of them is
     complex).
     """
-    operands = [v if isinstance(v, Tensor) else as_tensor(v) for v in (base, exponent)]
+    operands = [as_values(v) for v in (base, exponent)]
     wide = (
         backend.complex128
         if any(backend.is_complex(v.dtype) for v in operands)

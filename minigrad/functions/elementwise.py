@@ -168,7 +168,7 @@ def add(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
     if type(alpha) is int and alpha == 1:
         return _plus(input, other)
     check_factor("add", "alpha", alpha, input, other)
-    return _plus(input, mul(other, alpha))
+    return _plus(input, _multiple(other, alpha))
 
 
 @public(in_place=True)
@@ -182,10 +182,16 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
     if type(alpha) is int and alpha == 1:
         return _minus(input, other)
     check_factor("sub", "alpha", alpha, input, other)
-    return _minus(input, mul(other, alpha))
+    return _minus(input, _multiple(other, alpha))
 
 
 subtract = sub
+
+
+def _multiple(other: Any, alpha: Any) -> Any:
+    """alpha · other. The product of two Python numbers stays one: it has no dtype of its own."""
+    numbers = type(other) in (int, float, complex) and type(alpha) in (int, float, complex)
+    return other * alpha if numbers else mul(other, alpha)
 
 
 @public(in_place=True)
@@ -265,7 +271,7 @@ resolve_conj = resolve_neg = positive  # conjugates and signs are never left to 
 @public(method=False)
 def rsub(x: TensorLike, other: TensorLike, *, alpha: Any = 1) -> Tensor:
     """other - alpha · x."""
-    return sub(other, as_tensor(x), alpha=alpha)
+    return sub(other, x, alpha=alpha)
 
 
 # ------------------------------------------------------------------------------- Python's operators

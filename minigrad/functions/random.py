@@ -163,11 +163,14 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal random numbers with the given means and standard deviations: tensors that
-    broadcast, or numbers and a size. No history.
+    broadcast, or numbers and a size. Drawn in `dtype`, else in that of the tensors. No history.
     """
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
-        size = (as_tensor(mean) + std).shape
+        like = as_tensor(mean) + std
+        size = like.shape
+        if dtype is None and like.dtype.kind == "f":
+            dtype = like.dtype
     out = (randn(size, dtype=dtype) * std + mean).to(device=device or "cpu")
     found: Tensor = out.requires_grad_() if requires_grad else out
     return found

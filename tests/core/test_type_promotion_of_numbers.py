@@ -73,3 +73,71 @@ def test_clamp_finds_its_dtype_from_all_three_arguments_at_once(torch):
                         )
                         dtypes.append(str(lib.clamp(of_, low_, high_).dtype).removeprefix("torch."))
                     assert dtypes[0] == dtypes[1], (of, low, high, shapes)
+
+
+WRITES = {
+    "an element": lambda x, v: x.__setitem__(0, v),
+    "a slice": lambda x, v: x.__setitem__(slice(None), v),
+    "indices": lambda x, v: x.__setitem__([0, 1], v),
+    "a mask": lambda x, v: x.__setitem__(mg.tensor([True, False, False]), v),
+    "a list": lambda x, v: x.__setitem__(slice(None), [v, v, v]),
+    "fill_": lambda x, v: x.fill_(v),
+    "copy_": lambda x, v: x.copy_(v),
+    "index_put_": lambda x, v: x.index_put_((mg.tensor([0]),), v),
+    "fill_diagonal_": lambda x, v: x.reshape(3, 1).fill_diagonal_(v),
+}
+MADE = {
+    "fill": lambda x, v: mg.fill(x, v),
+    "index_put": lambda x, v: mg.index_put(x, (mg.tensor([0]),), v),
+    "add with alpha": lambda x, v: x.add(v / 2, alpha=2),
+    "sub with alpha": lambda x, v: x.sub(v / 2, alpha=-2),
+    "rsub": lambda x, v: mg.rsub(-v, x, alpha=1),
+    "float_power": lambda x, v: mg.float_power(v, x + 1),
+}
+
+
+@pytest.mark.parametrize("number", [0.1, 1e300, -1 / 3])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_number_written_into_float64_keeps_its_digits(write, number):
+    """Nothing passes through the default dtype, where 0.1 has 8 digits and 1e300 is infinite."""
+    x = mg.zeros(3, dtype=mg.float64)
+    write(x, number)
+    assert x[0].item() == number
+    leaf = mg.zeros(3, dtype=mg.float64, requires_grad=True)
+    y = leaf * 1
+    write(y, number)
+    y.sum().backward()
+    assert y[0].item() == number and leaf.grad[0].item() == 0
+    assert mg.nn.init.constant_(x, -number)[0].item() == -number
+
+
+@pytest.mark.parametrize("function", MADE.values(), ids=MADE)
+def test_a_number_beside_float64_keeps_its_digits(function):
+    for number in (0.1, 1e300, 7 / 3):
+        assert function(mg.zeros(3, dtype=mg.float64), number)[0].item() == number
+
+
+def test_numbers_written_into_other_dtypes_are_rounded_once():
+    x, z = mg.zeros(1, dtype=mg.int64), mg.zeros(1, dtype=mg.complex128)
+    x[0] = 2.0**40 + 1
+    z[0] = 0.1 + 0.2j
+    assert x.item() == 2**40 + 1 and z.item() == 0.1 + 0.2j
+    just_above = 1 + 2**-11 + 2**-30  # half a unit and a little more: float32 would drop the little
+    assert mg.zeros(1, dtype=mg.float16).fill_(just_above).item() == 1 + 2**-10
+
+
+def test_a_compiled_step_writes_numbers_in_float64_too():
+    @mg.compile
+    def step(x):
+        y = x * 2
+        y[0] = 0.1
+        return y.add(0.1, alpha=3)
+
+    for _ in range(5):
+        assert step(mg.ones(2, dtype=mg.float64)).tolist() == [0.1 + 0.1 * 3, 2 + 0.1 * 3]
+
+
+def test_normal_draws_in_the_dtype_of_its_tensors():
+    drawn = mg.normal(mg.zeros(100, dtype=mg.float64), 1.0)
+    assert drawn.dtype == mg.float64
+    assert (drawn.to(mg.float32).to(mg.float64) != drawn).sum() > 90
