@@ -54,19 +54,19 @@ def ctc_loss(
             f" {labels.dtype}."
         )
     steps, samples, _ = logs.shape
-    times, sizes = (
-        [int(n) for n in as_tensor(v).reshape(-1).tolist()] for v in (input_lengths, target_lengths)
-    )
-    if len(times) != samples or len(sizes) != samples or max(times, default=0) > steps:
+    times = _lengths("input_lengths", input_lengths, samples, steps)
+    limit = labels.shape[1] if labels.ndim == 2 else labels.shape[0]
+    sizes = _lengths("target_lengths", target_lengths, samples, limit)
+    if labels.ndim == 1 and sum(sizes) != limit:
         raise ShapeError(
-            f"ctc_loss: needs {samples} lengths, those of inputs at most {steps}; got {times} and"
-            f" {sizes}."
+            f"ctc_loss: {limit} targets one after the other do not fit target_lengths {sizes},"
+            f" whose sum is {sum(sizes)}."
         )
     places = _places(labels, sizes, blank)
     ended = _prefixes(logs, places, blank)
     each = arange(samples, device=logs.device).reshape(-1, 1)
     last = stack(ended)[
-        functions.tensor([t - 1 for t in times], dtype=backend.int64, device=logs.device),
+        functions.tensor(times, dtype=backend.int64, device=logs.device),
         arange(samples, device=logs.device),
     ]
     place = functions.tensor(sizes, dtype=backend.int64, device=logs.device).reshape(-1, 1) * 2
@@ -87,6 +87,19 @@ def ctc_loss(
     )
 
 
+def _lengths(name: str, given: Any, samples: int, most: int) -> list[int]:
+    """One length for each sample, as integers from 0 to `most`."""
+    lengths = as_tensor(given)
+    if lengths.dtype.kind not in "iu":
+        raise DTypeError(f"ctc_loss: {name} must be integers, got {lengths.dtype}.")
+    numbers: list[int] = lengths.reshape(-1).tolist()
+    if len(numbers) != samples or not all(0 <= n <= most for n in numbers):
+        raise ShapeError(
+            f"ctc_loss: {name} must be {samples} lengths from 0 to {most}, got {numbers}."
+        )
+    return numbers
+
+
 def _places(labels: Tensor, sizes: list[int], blank: int) -> Tensor:
     """Each target with a blank before, between and after its labels, filled up with blanks: (N,
     2 S + 1).
@@ -104,7 +117,7 @@ def _places(labels: Tensor, sizes: list[int], blank: int) -> Tensor:
 
 
 def _prefixes(logs: Tensor, places: Tensor, blank: int) -> list[Tensor]:
-    """ln α after each of the T draws: (N, 2 S + 1) each."""
+    """ln α after 0, 1, …, T draws: (N, 2 S + 1) each."""
     steps, samples, _ = logs.shape
     jump = cat(
         [
@@ -112,12 +125,17 @@ def _prefixes(logs: Tensor, places: Tensor, blank: int) -> list[Tensor]:
             (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2]),
         ],
         1,
-    )
+    )[:, : places.shape[1]]
     never = functions.full((samples, 2), -math.inf, dtype=logs.dtype, device=logs.device)
     each = arange(samples, device=logs.device).reshape(-1, 1)
     scores = [logs[t][each, places] for t in range(steps)]
-    alpha = where(arange(places.shape[1], device=logs.device) < 2, scores[0], -math.inf)
-    ended = [alpha]
+    number = arange(places.shape[1], device=logs.device)
+    nothing = where(number == 0, 0.0, functions.full_like(number, -math.inf, dtype=logs.dtype))
+    ended = [nothing.expand(samples, -1)]
+    if not scores:
+        return ended
+    alpha = where(number < 2, scores[0], -math.inf)
+    ended.append(alpha)
     for score in scores[1:]:
         one, two = (
             cat([never[:, :1], alpha[:, :-1]], 1),

@@ -141,6 +141,9 @@ CASES = {
         x: [F.pixel_unshuffle(x, 2), F.pixel_shuffle(F.pixel_unshuffle(x[0], 2), 2)],
         normal(2, 3, 4, 6)),
     "channels": (lambda F, x: F.channel_shuffle(x, 3), normal(2, 6, 2, 2)),
+    "channels of no image": (lambda F, x: F.channel_shuffle(x, 3), normal(0, 6, 2, 2)),
+    "cosine with integers": (lambda F, x: F.cosine_similarity((x.detach() * 5).int(), x),
+        normal(4, 3)),
     "upsample": (lambda F,
         x: [F.interpolate(x, scale_factor=2), F.interpolate(x, (5, 7), mode="area")],
         normal(1, 2, 3, 4)),
@@ -259,6 +262,21 @@ def test_connectionist_temporal_classification(torch, reduction):
         mg.zeros(2, 1, 3).log_softmax(-1), mg.tensor([[1, 1]]), mg.tensor([2]), mg.tensor([2])
     )
     assert impossible.item() == math.inf  # two equal labels need a blank between them
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("times, sizes", [([0, 0, 0], [0, 0, 0]), ([0, 2, 0], [1, 1, 0])])
+def test_no_draws_give_the_empty_target_alone(torch, times, sizes):
+    """ln 1 for the empty target, ln 0 for any other one."""
+    labels = classes(4, 3, 2) + 1
+    run = lambda F, x, t, a, b: F.ctc_loss(
+        F.log_softmax(x, -1), t, a, b, reduction="none", zero_infinity=True
+    )
+    agree(torch, run, normal(2, 3, 5), labels, np.array(times), np.array(sizes), order=1)
+    one = [mg.tensor(v) for v in (labels, times, sizes)]
+    loss = F.ctc_loss(mg.zeros(2, 3, 5).log_softmax(-1), *one, reduction="none")
+    expected = [math.inf if n and not t else 0 for t, n in zip(times, sizes, strict=True)]
+    assert [v if v in (0, math.inf) else 0 for v in loss.tolist()] == expected
 
 
 @pytest.mark.oracle
@@ -678,7 +696,22 @@ def test_drawing_a_class():
         (
             lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), mg.tensor([9]), mg.tensor([1])),
             ShapeError,
-            "at most 4",
+            "input_lengths must be 1 lengths from 0 to 4",
+        ),
+        (
+            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), [4.0], [1]),
+            DTypeError,
+            "input_lengths must be integers",
+        ),
+        (
+            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([[1]]), [4], [-1]),
+            ShapeError,
+            "target_lengths must be 1 lengths from 0 to 1",
+        ),
+        (
+            lambda x: F.ctc_loss(x.unsqueeze(1), mg.tensor([1, 2]), [4], [1]),
+            ShapeError,
+            "2 targets one after the other do not fit",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
-from ...functions import arange, clamp, in_own_memory
+from ...functions import arange, clamp, in_own_memory, result_type
 from ...ops.elementwise import in_float32
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
@@ -34,6 +34,9 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 · x2 / (max(‖x1‖, ε) max(‖x2‖, ε)) along `dim` of the shape to which both broadcast."""
     x1, x2 = as_tensor(x1), as_tensor(x2)
+    if x1.dtype != x2.dtype:
+        dtype = result_type(x1, x2)
+        x1, x2 = x1.to(dtype), x2.to(dtype)
     if x1.shape != x2.shape:
         shape = (x1.detach() + x2.detach()).shape
         x1, x2 = x1.broadcast_to(shape), x2.broadcast_to(shape)

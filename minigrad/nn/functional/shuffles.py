@@ -61,5 +61,5 @@ def channel_shuffle(input: Any, groups: int) -> Tensor:
             f"channel_shuffle: the channels of input {x.shape} cannot be divided into {groups}"
             " groups."
         )
-    dealt = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1).transpose(1, 2)
+    dealt = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2)
     return dealt.reshape(x.shape)
