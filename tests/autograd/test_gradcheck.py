@@ -464,8 +464,22 @@ def test_functions_that_return_something_else() -> None:
     with pytest.raises(ValueError, match="output 1 is float"):
         gradcheck(lambda x: (x * 2, 3.0), real(2))
     sizes = iter(range(1, 100))
-    with pytest.raises(GradcheckError, match="different number or shape"):
+    with pytest.raises(GradcheckError, match="different number, shape or dtype"):
         gradcheck(lambda x: x.sum().expand(next(sizes)), real(2), fast_mode=False)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("side", [1, -1], ids=["ahead", "behind"])
+def test_outputs_whose_shape_or_dtype_depends_on_values_are_refused(fast, side) -> None:
+    x = mg.ones(1, dtype=mg.float64, requires_grad=True)
+    moved = lambda x: x.item() * side > side
+    for f in (
+        lambda x: x.reshape(1, 1) if moved(x) else x,
+        lambda x: mg.cat([x, x]) if moved(x) else x,
+        lambda x: x.to(mg.float32) if moved(x) else x,
+    ):
+        with pytest.raises(GradcheckError, match="different number, shape or dtype"):
+            gradcheck(f, (x,), fast_mode=fast)
 
 
 def test_inputs_keep_their_values_after_an_exception() -> None:

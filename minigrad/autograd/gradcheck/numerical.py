@@ -26,16 +26,20 @@ def central_differences(
                 _moved(check, x, index, check.eps * d),
                 _moved(check, x, index, -check.eps * d),
             )
-            if len(ahead) != len(outputs) or any(
-                a.shape != o.shape for a, o in zip(ahead, outputs, strict=True)
-            ):
-                raise GradcheckError(
-                    "gradcheck: func returned outputs of different number or shape when an input"
-                    " was moved a little."
-                )
+            check_forms(outputs, ahead, behind)
             for matrices, a, b, o in zip(found, ahead, behind, outputs, strict=True):
                 matrices[d][:, column] = (wide(a, o) - wide(b, o)) / (2 * check.eps)
     return found
+
+
+def check_forms(outputs: Sequence[Tensor], *moved: Sequence[Tensor]) -> None:
+    """Raise GradcheckError where outputs at moved inputs are of another form than `outputs`."""
+    forms = [[(o.shape, o.dtype) for o in each] for each in (outputs, *moved)]
+    if any(form != forms[0] for form in forms):
+        raise GradcheckError(
+            "gradcheck: func returned outputs of different number, shape or dtype when an input was"
+            " moved a little."
+        )
 
 
 def indices(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:

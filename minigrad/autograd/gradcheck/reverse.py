@@ -31,7 +31,7 @@ from .comparison import (
     wide,
     wide_dtype,
 )
-from .numerical import central_differences, gradient_of
+from .numerical import central_differences, check_forms, gradient_of
 
 
 def pulled_rows(
@@ -126,11 +126,14 @@ def _projections_agree(
             before = x.array.copy()
             try:
                 x.array[...] = before + check.eps * v.array
-                ahead = wide(check.outputs()[place], u).copy()
+                above = check.outputs()
+                ahead = wide(above[place], u).copy()
                 x.array[...] = before - check.eps * v.array
-                behind = wide(check.outputs()[place], u).copy()
+                below = check.outputs()
+                behind = wide(below[place], u).copy()
             finally:
                 x.array[...] = before
+            check_forms(outputs, above, below)
             weights = host.conj(wide(u, u))
             numerical = float((weights * (ahead - behind)).real.sum()) / (2 * check.eps)
             analytical = float((host.conj(wide(g, x)) * wide(v, v)).real.sum())
