@@ -5,6 +5,7 @@ leaves out and put others in their places.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 Rebuild = Callable[[Sequence[Any]], Any]
@@ -27,7 +28,9 @@ def flatten(structure: Any) -> tuple[list[Any], Rebuild]:
             items.append(rebuild_part(values[start : start + n]))
             start += n
         if isinstance(structure, dict):
-            return dict(zip(structure, items, strict=True))
+            made = copy(structure)  # of its own kind: OrderedDict, defaultdict, …
+            made.update(zip(structure, items, strict=True))
+            return made
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
 
     return [leaf for leaves, _ in parts for leaf in leaves], rebuild

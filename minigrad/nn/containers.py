@@ -385,7 +385,7 @@ class ParameterDict(_Named):
     def __or__(self, other: Any) -> ParameterDict:
         if not isinstance(other, ParameterDict):
             return NotImplemented
-        return ParameterDict(dict(self.items()) | dict(other.items()))
+        return ParameterDict([*self.items(), *other.items()])
 
     def __ior__(self, other: Any) -> ParameterDict:
         if not isinstance(other, ParameterDict):

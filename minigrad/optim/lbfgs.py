@@ -299,11 +299,11 @@ def _dot(a: Vector, b: Vector) -> float:
 
 
 def _largest(a: Vector) -> float:
-    return max((float(abs(x).max()) for x in a if x.size), default=0.0)
+    return max((float(abs(part).max()) for x in a if x.size for part in _parts(x)), default=0.0)
 
 
 def _sum_of_sizes(a: Vector) -> float:
-    return sum(float(abs(x).sum()) for x in a)
+    return sum(float(abs(part).sum()) for x in a for part in _parts(x))
 
 
 def _place(params: list[Tensor], values: Vector) -> None:
@@ -313,3 +313,8 @@ def _place(params: list[Tensor], values: Vector) -> None:
         version.count += 1
         if isinstance(p.node, Leaf):
             p.node.array = p.array
+
+
+def _parts(x: Any) -> tuple[Any, ...]:
+    """Real and imaginary part: a complex parameter counts as two real ones."""
+    return (x.real, x.imag) if x.dtype.kind == "c" else (x,)

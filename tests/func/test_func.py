@@ -3,6 +3,7 @@ are tested in test_vmap.py.
 """
 
 import itertools
+from collections import OrderedDict, defaultdict
 
 import numpy as np
 import pytest
@@ -379,3 +380,16 @@ def test_the_same_as_torch_func(torch, dtype):
     )
     if not dtype.startswith("complex"):
         same(hessian(s, (0, 1))(x, y), F.hessian(s, (0, 1))(tx, ty))
+
+
+def test_results_keep_the_kind_of_their_dictionary():
+    x = mg.tensor([1.0, 2.0])
+    f = lambda t: OrderedDict(b=t * 2, a=defaultdict(list, c=t))
+    for result in (
+        vmap(f)(x),
+        vjp(f, x)[0],
+        jvp(f, (x,), (x,))[1],
+        jacrev(f)(x),
+    ):
+        assert type(result) is OrderedDict and list(result) == ["b", "a"]
+        assert type(result["a"]) is defaultdict and result["a"]["missing"] == []

@@ -103,3 +103,11 @@ def test_a_dict_of_parameters_is_taken_in_the_order_of_its_names():
     parameters.update({"d": one(), "c": one()})
     parameters.update(collections.OrderedDict(f=one(), e=one()))
     assert list(parameters) == list("abcdfe") == list(parameters.copy())
+
+
+@pytest.mark.oracle
+def test_joined_parameter_dictionaries_keep_their_order(torch):
+    for lib in (mg, torch):
+        make = lambda *names, lib=lib: lib.nn.ParameterDict([(n, lib.ones(1)) for n in names])
+        joined = make("p10", "p2") | make("p9", "p2", "p1")
+        assert [name for name, _ in joined.named_parameters()] == ["p10", "p2", "p9", "p1"]

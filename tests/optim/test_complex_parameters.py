@@ -1,5 +1,7 @@
 """Optimisers take a complex parameter as its real and imaginary parts, as PyTorch does."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -30,11 +32,17 @@ def _trained(lib, name, start, parts=False, wrap=lambda f: f):
     params = [p.clone().detach().requires_grad_() for p in (z.real, z.imag)] if parts else [z]
     optimizer = getattr(lib.optim, name)(params, lr=0.01, **SETTINGS.get(name, {}))
 
-    def step():
+    def loss():
         optimizer.zero_grad()
         w = lib.complex(*params) if parts else z
-        ((w * w * w - 1).abs() ** 2).sum().backward()
-        optimizer.step()
+        value = ((w * w * w - 1).abs() ** 2).sum()
+        value.backward()
+        return value
+
+    def step():
+        if name != "LBFGS":
+            loss()
+        optimizer.step(*[loss] * (name == "LBFGS"))
 
     step = wrap(step)
     for _ in range(8):
@@ -50,8 +58,10 @@ STARTS = {
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    "name, start",
+    [*itertools.product(NAMES, STARTS), ("LBFGS", "0-d"), ("LBFGS", "matrix")],
+)
 def test_a_complex_parameter_is_trained_as_in_pytorch(torch, name, start):
     values = STARTS[start]
     np.testing.assert_allclose(
@@ -59,7 +69,7 @@ def test_a_complex_parameter_is_trained_as_in_pytorch(torch, name, start):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "LBFGS"])
 def test_a_complex_parameter_is_trained_as_its_two_parts(name):
     values = STARTS["matrix"]
     np.testing.assert_allclose(
