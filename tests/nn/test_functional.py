@@ -1010,3 +1010,17 @@ def test_nothing_to_compute_is_no_mistake():
     image = mg.tensor(np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4))
     small = F.interpolate(image, size=2, mode="area")
     assert small.dtype == mg.uint8 and small.tolist() == [[[[3, 5], [11, 13]]]]
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["silu", "mish", "hardsigmoid", "hardswish", "softsign"])
+def test_activations_in_half_precision_are_rounded_once(name, dtype):
+    """Values and gradients are those in float32, rounded: no step between is."""
+    function = getattr(mg.nn.functional, name)
+    x = (mg.tensor(normal(40, 40)) * 3).to(dtype).requires_grad_()
+    wide = x.detach().float().requires_grad_()
+    y, z = function(x), function(wide)
+    y.backward(mg.ones_like(y))
+    z.backward(mg.ones_like(z))
+    assert y.dtype == x.grad.dtype == dtype
+    assert y.detach().equal(z.detach().to(dtype)) and x.grad.equal(wide.grad.to(dtype))

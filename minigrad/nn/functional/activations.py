@@ -134,14 +134,22 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
 
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """x σ(x), also known as swish."""
-    x = source(input, inplace)
-    return placed(x * sigmoid(x), input, inplace, "silu")
+    return placed(_silu(source(input, inplace)), input, inplace, "silu")
+
+
+@in_float32
+def _silu(x: Tensor) -> Tensor:
+    return x * sigmoid(x)
 
 
 def mish(input: Any, inplace: bool = False) -> Tensor:
     """x tanh(softplus(x))."""
-    x = source(input, inplace)
-    return placed(x * tanh(functions.softplus(x)), input, inplace, "mish")
+    return placed(_mish(source(input, inplace)), input, inplace, "mish")
+
+
+@in_float32
+def _mish(x: Tensor) -> Tensor:
+    return x * tanh(functions.softplus(x))
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -157,6 +165,7 @@ def logsigmoid(input: Any) -> Tensor:
     return -functions.softplus(-as_tensor(input))
 
 
+@in_float32
 def softsign(input: Any) -> Tensor:
     """x / (1 + |x|)."""
     x = as_tensor(input)
@@ -184,18 +193,26 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """x / 6 + 1/2 limited to [0, 1]; derivative 0 at both corners, 1/6 at NaN (PyTorch: 0, which
     hides it).
     """
-    x = source(input, inplace)
-    return placed(_between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0), input, inplace, "hardsigmoid")
+    return placed(_hardsigmoid(source(input, inplace)), input, inplace, "hardsigmoid")
+
+
+@in_float32
+def _hardsigmoid(x: Tensor) -> Tensor:
+    return _between(x, -3.0, 3.0, x / 6 + 0.5, 0.0, 1.0)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """x hardsigmoid(x)."""
-    x = source(input, inplace)
+    return placed(_hardswish(source(input, inplace)), input, inplace, "hardswish")
+
+
+@in_float32
+def _hardswish(x: Tensor) -> Tensor:
     inner = clamp(
         x, -3.0, 3.0
     )  # at infinity the branch that is not taken would be infinite, and its derivative NaN
     y = select(x, inner * (inner + 3) / 6, x, test="lt", level=3.0)
-    return placed(select(x, 0.0, y, test="le", level=-3.0), input, inplace, "hardswish")
+    return select(x, 0.0, y, test="le", level=-3.0)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
