@@ -12,6 +12,7 @@ from typing import Any
 from .. import functions as fn
 from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
+from ..functions.arguments import whole_numbers
 from ..names import TensorLike, public, publish
 from ..ops import sliding
 from .operands import along, existing_axis
@@ -26,11 +27,11 @@ def narrow(x: TensorLike, dim: int, start: Any, length: int) -> Tensor:
     x = as_tensor(x)
     axis = existing_axis(x, dim, "narrow")
     n = x.shape[axis]
-    first = int(start) + n if int(start) < 0 else int(start)
+    given = whole_numbers(start, "narrow", "start and length")
+    first = given + n if given < 0 else given
     if length < 0 or not 0 <= first <= n or first + length > n:
         raise IndexError(
-            f"narrow: start {int(start)} and length {length} do not fit dimension {dim} of size"
-            f" {n}."
+            f"narrow: start {given} and length {length} do not fit dimension {dim} of size {n}."
         )
     return x[along(axis, slice(first, first + length))]
 
@@ -72,13 +73,14 @@ def split(x: TensorLike, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     x = as_tensor(x)
     axis = existing_axis(x, dim, "split")
     n = x.shape[axis]
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
+    given = whole_numbers(split_size_or_sections, "split", "sizes")
+    if isinstance(given, int):
+        step = given
         if step < 0 or (step == 0 and n):
             raise RuntimeError(f"split: the size of a part must be positive, got {step}.")
         places = [*range(0, n, step or 1), n] if n else [0, 0]
     else:
-        sizes = [int(s) for s in split_size_or_sections]
+        sizes = given
         if sum(sizes) != n or any(s < 0 for s in sizes):
             raise RuntimeError(
                 f"split: the sizes {sizes} must add up to {n}, the size of dimension {dim} of shape"
@@ -92,6 +94,7 @@ def chunk(x: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size (the last may be smaller) along a dimension (views)."""
     x = as_tensor(x)
     axis = existing_axis(x, dim, "chunk")
+    chunks = whole_numbers(chunks, "chunk", "chunks")
     if chunks < 1:
         raise RuntimeError(f"chunk: needs at least 1 chunk, got {chunks}.")
     n = x.shape[axis]
@@ -105,11 +108,7 @@ def tensor_split(x: TensorLike, indices_or_sections: Any, dim: int = 0) -> tuple
     x = as_tensor(x)
     axis = existing_axis(x, dim, "tensor_split")
     n = x.shape[axis]
-    given = (
-        indices_or_sections.tolist()
-        if isinstance(indices_or_sections, Tensor)
-        else indices_or_sections
-    )
+    given = whole_numbers(indices_or_sections, "tensor_split", "indices or sections")
     if isinstance(given, int):
         if given < 1:
             raise RuntimeError(f"tensor_split: needs at least 1 section, got {given}.")

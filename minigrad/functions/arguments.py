@@ -25,6 +25,18 @@ def sizes_of(sizes: Sequence[Any]) -> Shape:
         ) from None
 
 
+def whole_numbers(value: Any, function: str, name: str) -> Any:
+    """A number as an int, a sequence as a list of ints. Raises TypeError for what is no whole
+    number.
+    """
+    try:
+        if hasattr(value, "__iter__") and getattr(value, "ndim", None) != 0:
+            return [operator.index(n) for n in value]
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{function}: {name} must be whole numbers, got {value!r}.") from None
+
+
 def not_negative(sizes: Shape) -> Shape:
     """`sizes` themselves. Raises ShapeError for a negative one."""
     if any(n < 0 for n in sizes):
@@ -218,7 +230,8 @@ def _stands_for_tuple(index: list[Any]) -> bool:
 def _plain_slice(index: TensorLike) -> Any:
     if not isinstance(index, slice):
         return index
-    number: Callable[[Any], Any] = lambda v: (
-        v if v is None else v.__index__() if not isinstance(v, Tensor) else int(v.array)
-    )
-    return slice(number(index.start), number(index.stop), number(index.step))
+    number: Callable[[Any], Any] = lambda v: v if v is None else operator.index(v)
+    try:
+        return slice(number(index.start), number(index.stop), number(index.step))
+    except TypeError:
+        raise TypeError(f"a slice is made of whole numbers or None, got {index!r}.") from None

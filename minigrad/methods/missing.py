@@ -43,6 +43,12 @@ class _Nearly:
         _no_such_attribute(tensor, self.name)
 
 
+def _names_of_attributes(self: Tensor) -> list[str]:
+    """What `dir` and tab completion list: the slips are not among them."""
+    return sorted(set(object.__dir__(self)) - set(_NEARLY))
+
+
+Tensor.__dir__ = _names_of_attributes  # type: ignore[assignment,method-assign]
 for _name in _NEARLY:
     _slip = _Nearly()
     _slip.__set_name__(Tensor, _name)

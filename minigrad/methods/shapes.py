@@ -62,8 +62,22 @@ attach(
         doc="The conjugate transpose of matrices: a copy if complex, else a view.",
     ),
 )
-attach("real", property(lambda self: functions.real(self), doc="Real part (a view)."))
-attach("imag", property(lambda self: functions.imag(self), doc="Imaginary part (a view)."))
+attach(
+    "real",
+    property(
+        lambda self: functions.real(self),
+        lambda self, value: functions.real(self).__setitem__(..., value),
+        doc="Real part (a view); what is assigned is written into it.",
+    ),
+)
+attach(
+    "imag",
+    property(
+        lambda self: functions.imag(self),
+        lambda self, value: functions.imag(self).__setitem__(..., value),
+        doc="Imaginary part (a view); what is assigned is written into it.",
+    ),
+)
 
 
 @attribute

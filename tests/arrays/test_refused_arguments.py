@@ -5,6 +5,13 @@ import pytest
 
 import minigrad as mg
 
+
+def attend(**masks):
+    """Attention of 3 queries and 6 keys in a batch of 5, with 2 heads."""
+    keys = mg.ones(6, 5, 4)
+    return mg.nn.MultiheadAttention(4, 2)(mg.ones(3, 5, 4), keys, keys, **masks)
+
+
 REFUSED = {
     "imag of a real tensor": (lambda: mg.ones(2).imag, "imag: needs a complex tensor"),
     "imag of integers": (lambda: mg.imag(mg.tensor([1])), "imag: needs a complex tensor"),
@@ -20,6 +27,37 @@ REFUSED = {
     "embedding in a vector": (
         lambda: mg.nn.functional.embedding(mg.tensor([0]), mg.ones(3)),
         "weight",
+    ),
+    "narrow from a fraction": (
+        lambda: mg.ones(4).narrow(0, 0.5, 1),
+        "start and length must be whole",
+    ),
+    "narrow from a floating tensor": (
+        lambda: mg.ones(4).narrow(0, mg.tensor(1.0), 1),
+        "start and length must be whole",
+    ),
+    "a slice from a letter": (lambda: mg.ones(4)["a":], "slice is made of whole numbers or None"),
+    "a slice with a fraction written": (
+        lambda: mg.ones(4).__setitem__(slice(0.5), 1),
+        "slice is made of whole numbers or None",
+    ),
+    "split into fractions": (lambda: mg.ones(4).split([1.5, 2.5]), "split: sizes must be whole"),
+    "split by a letter": (lambda: mg.ones(4).split("a"), "split: sizes must be whole"),
+    "chunk by a fraction": (lambda: mg.ones(4).chunk(1.5), "chunk: chunks must be whole"),
+    "tensor_split at letters": (lambda: mg.ones(4).tensor_split([1, "a"]), "must be whole numbers"),
+    "tensor_split by a fraction": (lambda: mg.ones(4).tensor_split(1.5), "must be whole numbers"),
+    "a mask for one query": (lambda: attend(attn_mask=mg.ones(6)), r"attn_mask .* \(3, 6\) or"),
+    "a mask of another batch": (
+        lambda: attend(attn_mask=mg.ones(5, 3, 6)),
+        r"attn_mask must have shape \(3, 6\) or \(10, 3, 6\), got \(5, 3, 6\)",
+    ),
+    "one padding for the batch": (
+        lambda: attend(key_padding_mask=mg.ones(1, 6)),
+        r"key_padding_mask must have shape \(5, 6\), got \(1, 6\)",
+    ),
+    "one_hot of -2 classes": (
+        lambda: mg.nn.functional.one_hot(mg.tensor([0]), -2),
+        "num_classes must be -1 or at least 0",
     ),
 }
 

@@ -397,3 +397,21 @@ def test_products_and_reductions_like_pytorch(torch, f) -> None:
         rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3)),
         rng.standard_normal((3, 2)) + 1j * rng.standard_normal((3, 2)),
     )
+
+
+@pytest.mark.oracle
+def test_assigning_a_part_writes_it_in_place_with_history(torch):
+    results = []
+    for lib in (mg, torch):
+        z = lib.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+        v = lib.tensor([5.0, 6.0], requires_grad=True)
+        y = z * 2
+        y.real = v * 3
+        y.imag[0] = 0.5
+        (y.real * y.imag).sum().backward()
+        x = lib.zeros(2)
+        x.real = 1.0
+        results.append([t.tolist() for t in (y, z.grad, v.grad, x)])
+    assert results[0] == results[1]
+    with pytest.raises(mg.errors.DTypeError, match="imag: needs a complex tensor"):
+        mg.zeros(2).imag = 1.0

@@ -112,6 +112,12 @@ def test_the_table_and_utils_are_not_loaded_by_the_import():
     )
 
 
+def test_dir_of_a_tensor_lists_what_it_has():
+    z = mg.ones(2, 2, dtype=mg.complex64)
+    assert [name for name in dir(z) if not hasattr(z, name)] == []
+    assert {"requires_grad", "sum", "shape"} <= set(dir(z))
+
+
 def test_pytorchs_names_of_data_and_checkpoint():
     from minigrad.utils.data import (
         ConcatDataset,

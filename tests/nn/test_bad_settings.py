@@ -92,6 +92,14 @@ REFUSED = {
     "F.mse_loss(z(2, 3), z(2, 3), weight=z(3))": "mse_loss: weight must have the shape of input",
     "F.l1_loss(z(2, 3), z(2, 3), weight=z(3))": "l1_loss: weight",
     "F.huber_loss(z(2, 3), z(2, 3), weight=z(3))": "huber_loss: weight",
+    "F.cosine_embedding_loss(z(5, 3), z(5, 3), z(5, 1))": "got inputs of shape",
+    "F.cosine_embedding_loss(z(3), z(3), z(3))": "got inputs of shape",
+    "F.cosine_embedding_loss(z(5, 3), z(5, 3), z(()))": "got inputs of shape",
+    "F.interpolate(z(1, 1, 4), size=(2.5,))": "interpolate: size must be whole numbers",
+    "F.max_pool1d(z(1, 1, 4), (2.5,))": "max_pool1d: kernel_size must be whole numbers",
+    "nn.utils.parametrizations.orthogonal(nn.Linear(3, 4)).__setattr__('weight', z(5, 5))": (
+        r"orthogonal: the weight has shape \(4, 3\)"
+    ),
     "F.fractional_max_pool3d(z(2, 6, 6, 6), 2, 3, _random_samples=z(2, 3))": (
         "_random_samples must have the shape"
     ),

@@ -90,6 +90,10 @@ LAYERS = {
     "prelu": (lambda nn: nn.PReLU(3), [single(2, 3, 4)]),
     "shapes": (lambda nn: nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, 2)), nn.Identity()),
         [single(4, 2, 3)]),
+    "upsample by the sizes' ratio": (
+        lambda nn: nn.Upsample(scale_factor=2.5, mode="linear", recompute_scale_factor=True),
+        [single(2, 2, 3)],
+    ),
     "upsample": (lambda nn: nn.Upsample(scale_factor=2), [single(2, 2, 3, 3)]),
     "dropout eval": (lambda nn: nn.Dropout(0.5).eval(), [single(4, 3)]),
     "rnn": (lambda nn: nn.RNN(3, 4), [single(5, 2, 3)]),

@@ -6,6 +6,7 @@ tables along an axis, results in place.
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any
 
@@ -20,11 +21,14 @@ from ...errors import DTypeError, ShapeError
 
 def each(value: Any, count: int, function: str, name: str, least: int = 0) -> tuple[int, ...]:
     """A number or a sequence as one int for each axis. Raises ValueError for another count, and
-    below `least`.
+    below `least`, TypeError for what is no whole number.
     """
     if isinstance(value, str):
         raise ValueError(f"{function}: {name} must be one number or {count}, got {value!r}.")
-    numbers = (value,) * count if isinstance(value, int) else tuple(int(v) for v in value)
+    try:
+        numbers = tuple(map(operator.index, value if hasattr(value, "__iter__") else (value,)))
+    except TypeError:
+        raise TypeError(f"{function}: {name} must be whole numbers, got {value!r}.") from None
     if len(numbers) == 1:
         numbers *= count
     if len(numbers) != count:

@@ -166,6 +166,7 @@ def multi_head_attention_forward(
         _heads(k, weights[1], biases[1], static_k, bias_k, zero, num_heads),
         _heads(v, weights[2], biases[2], static_v, bias_v, zero, num_heads),
     )
+    _check_masks(attn_mask, key_padding_mask, num_heads, q, k, function)
     mask = _joined_masks(attn_mask, key_padding_mask, q.shape[0], num_heads, q.dtype)
     if mask is not None:  # what was added is open to all
         mask = pad(mask, (0, heads[1].shape[2] - mask.shape[-1]))
@@ -202,6 +203,23 @@ def _check_projections(
             f"{function}: num_heads={num_heads} and maps of {[w.shape for w in weights]} do not fit"
             f" {e} features."
         )
+
+
+def _check_masks(
+    attn_mask: Any, key_padding_mask: Any, num_heads: int, q: Tensor, k: Tensor, function: str
+) -> None:
+    """Raise ShapeError unless the masks fit queries (N, L, E) and keys (N, S, E): broadcasting
+    would hide a mistake."""
+    batch, scores = q.shape[0], (q.shape[1], k.shape[1])
+    for name, mask, shapes in (
+        ("attn_mask", attn_mask, (scores, (batch * num_heads, *scores))),
+        ("key_padding_mask", key_padding_mask, ((batch, scores[1]),)),
+    ):
+        if mask is not None and as_tensor(mask).shape not in shapes:
+            raise ShapeError(
+                f"{function}: {name} must have shape {' or '.join(map(str, shapes))}, got"
+                f" {tuple(as_tensor(mask).shape)}."
+            )
 
 
 def _heads(

@@ -230,6 +230,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     index = as_tensor(tensor)
     if index.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: needs integers, got {index.dtype}.")
+    if num_classes < -1:
+        raise ValueError(f"one_hot: num_classes must be -1 or at least 0, got {num_classes}.")
     if num_classes < 0:
         if index.numel() == 0:
             raise ValueError("one_hot: give num_classes, there is no largest index among none.")

@@ -131,9 +131,15 @@ def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 − cos where t = 1, max(0, cos − margin) where t = −1, for the cosine of the angle
-    between the last axes.
+    between the rows of two inputs (N, D) with targets (N,), or between two inputs (D,) with a
+    target (). Raises ShapeError for other shapes.
     """
     a, b, t = as_tensor(input1), as_tensor(input2), as_tensor(target)
+    if t.ndim > 1 or a.ndim != t.ndim + 1 or b.ndim != a.ndim:
+        raise ShapeError(
+            "cosine_embedding_loss: needs inputs (N, D) with targets (N,), or (D,) with (); got"
+            f" inputs of shape {a.shape} and {b.shape}, targets of shape {t.shape}."
+        )
     small = 1e-12
     cosine = (a * b).sum(-1) / functions.sqrt(((a * a).sum(-1) + small) * ((b * b).sum(-1) + small))
     loss = where(t == 1, 1 - cosine, 0.0) + where(t == -1, clamp(cosine - margin, min=0.0), 0.0)

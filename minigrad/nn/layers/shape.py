@@ -73,7 +73,7 @@ def _resized(self: Any) -> str:
 class Upsample(
     FunctionLayer,
     function=F.interpolate,
-    settings="size scale_factor mode align_corners",
+    settings="size scale_factor mode align_corners recompute_scale_factor",
     shows=_resized,
 ):
     """Images resized, in one of the modes of `functional.interpolate`."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ... import functions, linalg
 from ...core.tensor import Tensor
-from ...errors import with_hints
+from ...errors import ShapeError, with_hints
 from ...grad_mode import no_grad
 from ...linalg.top_level import geqrf
 from .. import functional as F
@@ -82,8 +82,10 @@ MAPS = ("matrix_exp", "cayley", "householder")
 class _Orthogonal(Module):
     """Q(X) with orthonormal columns (rows, if they are fewer); with a base B, B Q(X)."""
 
-    def __init__(self, orthogonal_map: str, use_trivialization: bool) -> None:
-        self.orthogonal_map = orthogonal_map
+    def __init__(
+        self, shape: tuple[int, ...], orthogonal_map: str, use_trivialization: bool
+    ) -> None:
+        self.shape, self.orthogonal_map = shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
 
@@ -119,7 +121,12 @@ class _Orthogonal(Module):
 
     def right_inverse(self, weight: Tensor) -> Tensor:
         """What gives the weight, if that is orthogonal already; else the nearest that is at hand,
-        the Q of its QR factorisation. Raises NotImplementedError where the map has no inverse."""
+        the Q of its QR factorisation. Raises NotImplementedError where the map has no inverse,
+        ShapeError for a weight of another shape."""
+        if weight.shape != self.shape:
+            raise ShapeError(
+                f"orthogonal: the weight has shape {self.shape}, got one of {weight.shape}."
+            )
         rows, columns = sorted(weight.shape[-2:], reverse=True)
         wide = weight.shape[-2] < weight.shape[-1]
         q = weight.detach().mT if wide else weight.detach()
@@ -172,7 +179,7 @@ def orthogonal(
         raise ValueError(f"orthogonal: orthogonal_map is one of {MAPS}, got {orthogonal_map!r}.")
     if orthogonal_map == "householder" and weight.is_complex():
         raise ValueError("orthogonal: householder is for real matrices; use matrix_exp or cayley.")
-    made = _Orthogonal(orthogonal_map, use_trivialization)
+    made = _Orthogonal(weight.shape, orthogonal_map, use_trivialization)
     register_parametrization(module, name, made, unsafe=True)
     return module
 
