@@ -727,3 +727,16 @@ def test_unpooling_of_an_empty_batch(axes):
     whole = getattr(F, f"max_unpool{axes}d")(pooled, indices, 2)
     whole.sum().backward()
     assert whole.shape == x.grad.shape == x.shape
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_unpooling_layers_take_the_size_as_the_third_argument(torch, axes):
+    x, size = normal(2, 3, *[5] * axes), (2, 3, *[5] * axes)
+    found = []
+    for lib in (mg, torch):
+        pooled = getattr(lib.nn, f"MaxPool{axes}d")(2, return_indices=True)(lib.tensor(x))
+        layer = getattr(lib.nn, f"MaxUnpool{axes}d")(2)
+        found.append([layer(*pooled, size), layer(*pooled, output_size=size)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())

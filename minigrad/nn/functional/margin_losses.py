@@ -107,12 +107,10 @@ def multilabel_soft_margin_loss(
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, −t (x1 − x2) + margin)."""
-    return reduced(
-        clamp(-as_tensor(target) * (as_tensor(input1) - input2) + margin, min=0.0),
-        reduction,
-        "margin_ranking_loss",
-    )
+    """max(0, −t (x1 − x2) + margin). Raises ShapeError for different numbers of dimensions."""
+    a, b, t = as_tensor(input1), as_tensor(input2), as_tensor(target)
+    _check_ndim("margin_ranking_loss", input1=a, input2=b, target=t)
+    return reduced(clamp(-t * (a - b) + margin, min=0.0), reduction, "margin_ranking_loss")
 
 
 def hinge_embedding_loss(
@@ -157,8 +155,10 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, d(anchor, positive) − d(anchor, negative) + margin) for the distance ‖a − b + ε‖ₚ;
-    swap: see the next function.
+    swap: see the next function. Raises ShapeError for different numbers of dimensions.
     """
+    anchor, positive, negative = as_tensor(anchor), as_tensor(positive), as_tensor(negative)
+    _check_ndim("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     distance = lambda a, b: pairwise_distance(a, b, p, eps)
     return reduced(
         _triplets(anchor, positive, negative, distance, margin, swap),
@@ -186,6 +186,14 @@ def triplet_margin_with_distance_loss(
         reduction,
         "triplet_margin_with_distance_loss",
     )
+
+
+def _check_ndim(function: str, **tensors: Tensor) -> None:
+    """Raise ShapeError unless all have as many dimensions: broadcasting would pair each sample with
+    each."""
+    if len({t.ndim for t in tensors.values()}) > 1:
+        shapes = ", ".join(f"{name} {tuple(t.shape)}" for name, t in tensors.items())
+        raise ShapeError(f"{function}: all must have the same number of dimensions, got {shapes}.")
 
 
 def _triplets(

@@ -11,6 +11,7 @@ from ... import functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import cat, in_own_memory
+from ...functions.arguments import whole_numbers
 from ...ops.shape import pad_axis
 from .arguments import read, span
 
@@ -36,8 +37,9 @@ def pad(
         raise ValueError(
             f"pad: {tuple(pad)} must hold pairs for at most the {x.ndim} axes of input {x.shape}."
         )
+    pad = whole_numbers(pad, "pad", "the numbers of elements")
     for i in range(len(pad) // 2):
-        axis, before, after = x.ndim - 1 - i, int(pad[2 * i]), int(pad[2 * i + 1])
+        axis, before, after = x.ndim - 1 - i, pad[2 * i], pad[2 * i + 1]
         n = x.shape[axis]
         if n + before + after < 0:
             raise ShapeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -90,10 +91,20 @@ class AvgPool3d(_AvgPoolBy, function=F.avg_pool3d):
     """Mean of each window."""
 
 
+def _unpooling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the size of the result as its third argument, as the layers take it."""
+
+    @functools.wraps(function)
+    def unpool(input: Any, indices: Any, output_size: Any = None, **settings: Any) -> Any:
+        return function(input, indices, output_size=output_size, **settings)
+
+    return unpool
+
+
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
     function_layer(
         f"MaxUnpool{axes}d",
-        function,
+        _unpooling(function),
         "Elements put back to where a maximum was found.",
         settings="kernel_size stride padding",
         prepare=_tuples(axes),
