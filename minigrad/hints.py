@@ -335,7 +335,6 @@ _AUTOGRAD = {
 }
 _FUNC = {
     "functionalize": "A function that changes its arguments in place is differentiated as it is.",
-    "stack_module_state": "stack of each parameter of state_dict()",
     "jacobian": "jacrev or jacfwd",
     "gradient": "grad",
 }

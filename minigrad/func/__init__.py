@@ -7,11 +7,12 @@ jacobians.py    jacrev(f), jacfwd(f)          the whole Jacobian, all seeds in o
                 hessian(f)                    the second derivatives
 vmap.py         vmap(f)                       f for a whole batch
 modules.py      functional_call(m, parameters)    a module as a function of its parameters
+                stack_module_state(modules)       the parameters of an ensemble, to map over
 """
 
 from .gradients import grad, grad_and_value, jvp, linearize, value_and_grad, vjp
 from .jacobians import hessian, jacfwd, jacrev
-from .modules import functional_call
+from .modules import functional_call, stack_module_state
 from .vmap import vmap
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "stack_module_state",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -4,11 +4,12 @@ parameters are arguments like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Tensor, as_tensor
+from ..functions import stack
 
 if TYPE_CHECKING:  # layers are loaded by who uses them
     from ..nn.module import Module
@@ -53,6 +54,40 @@ def functional_call(
         )
     with _exchanged(module, {id(own[name]): as_tensor(value) for name, value in given.items()}):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+
+
+def stack_module_state(modules: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters and the buffers of modules of one class, each stacked along a new first axis:
+    an ensemble, whose members `vmap` computes at once.
+
+    The stacked parameters are new leaves (they require grad if those of all modules do). Raises
+    ValueError for no module, modules of several classes, and a mixture of training and evaluation.
+
+        parameters, buffers = mg.func.stack_module_state(models)
+        one = lambda p, b, x: mg.func.functional_call(models[0], (p, b), (x,))
+        mg.func.vmap(one, in_dims=(0, 0, None))(parameters, buffers, x)     # (models, batch, …)
+    """
+    modules = list(modules)
+    if not modules:
+        raise ValueError("stack_module_state: needs at least one module.")
+    if len({type(m) for m in modules}) > 1 or len({m.training for m in modules}) > 1:
+        raise ValueError(
+            "stack_module_state: the modules must be of one class, and all in training or all in"
+            " evaluation."
+        )
+    parameters = _stacked([dict(m.named_parameters()) for m in modules])
+    buffers = _stacked([dict(m.named_buffers()) for m in modules])
+    return parameters, buffers
+
+
+def _stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    stacked = {}
+    for name in states[0]:
+        parts = [state[name] for state in states]
+        stacked[name] = stack([part.detach() for part in parts])
+        if all(part.requires_grad for part in parts):
+            stacked[name].requires_grad_()
+    return stacked
 
 
 @contextmanager

@@ -108,3 +108,54 @@ def test_it_is_called_as_pytorchs_is(torch):
             ]
         )
     assert np.allclose(results[0], results[1])
+
+
+def ensemble(lib, members=3):
+    models = [lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4)) for _ in range(members)]
+    for k, model in enumerate(models):
+        for i, p in enumerate(model.parameters()):
+            p.data = lib.tensor(np.sin(np.arange(p.numel()) + i + k).astype("float32")).reshape(
+                p.shape
+            )
+    return [model.eval() for model in models]
+
+
+@pytest.mark.oracle
+def test_an_ensemble_is_computed_at_once_from_stacked_states(torch):
+    found = []
+    for lib in (mg, torch):
+        models = ensemble(lib)
+        parameters, buffers = lib.func.stack_module_state(models)
+        one = lambda p, b, x, lib=lib, m=models[0]: lib.func.functional_call(m, (p, b), (x,))
+        out = lib.func.vmap(one, in_dims=(0, 0, None))(parameters, buffers, lib.tensor(X))
+        (out * out).sum().backward()
+        each = lib.stack([model(lib.tensor(X)) for model in models])
+        np.testing.assert_allclose(out.detach().numpy(), each.detach().numpy(), rtol=1e-5)
+        assert all(p.is_leaf and p.requires_grad for p in parameters.values())
+        assert models[0][0].weight.grad is None and not any(
+            b.requires_grad for b in buffers.values()
+        )
+        found.append(
+            (
+                {n: p.grad.numpy() for n, p in parameters.items()},
+                {n: b.shape for n, b in buffers.items()},
+            )
+        )
+    (ours, shapes), (theirs, their_shapes) = found
+    assert list(ours) == list(theirs) and shapes == {n: tuple(s) for n, s in their_shapes.items()}
+    for name, gradient in ours.items():
+        np.testing.assert_allclose(gradient, theirs[name], rtol=1e-4, atol=1e-6)
+
+
+def test_an_ensemble_needs_modules_that_are_alike():
+    models = ensemble(mg)
+    models[0][0].weight.requires_grad_(False)
+    stacked = func.stack_module_state(models)[0]
+    assert [n for n, p in stacked.items() if not p.requires_grad] == ["0.weight"]
+    for wrong, words in (
+        ([], "at least one"),
+        ([nn.ReLU(), nn.Tanh()], "of one class"),
+        ([models[0], ensemble(mg)[0].train()], "training or all in evaluation"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            func.stack_module_state(wrong)
