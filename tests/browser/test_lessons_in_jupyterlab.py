@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from minigrad.lessons.edition import MARKER
-from minigrad.lessons.workshop import FILE, HEAD, MADE_IN
+from minigrad.lessons.workshop import FILE, HEAD, MILESTONE
 
 pytestmark = [pytest.mark.browser, pytest.mark.whole]
 
@@ -151,7 +151,7 @@ def test_a_students_own_engine_comes_into_lesson_11_and_trains_the_network(lab, 
         "who kept nothing is told so"
     )
 
-    kept = [written[name] for name in [*MADE_IN, "tensor", "operations"] if name in written]
+    kept = [written[name] for name in [*MILESTONE, "tensor", "operations"] if name in written]
     text = HEAD + "\n\n" + "\n\n\n".join(kept) + "\n"
     (lab.folder / FILE).write_text(text, encoding="utf-8")
     assert "This cell is now the text of" in student.runs("my-engine")
