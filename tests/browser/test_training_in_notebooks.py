@@ -159,20 +159,19 @@ def test_odd_histories_are_shown_too(view):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-def test_in_a_notebook_the_curves_grow_while_the_cell_runs_and_the_frame_shows_what_the_widget_does(
-    lab, visit, axe, app
+def test_in_notebook_7_the_curves_grow_while_the_cell_runs_and_the_frame_shows_what_the_widget_does(
+    lab, visit, axe
 ):
+    """In JupyterLab test_live_traces.py follows a cell that runs, and lesson 11 a training."""
     page = visit.page
     lab.write(
         "training.ipynb", [TRAINING, "history = train(60, 0.1)", "viz.training.iframe(history)"]
     )
-    lab.open(page, "training.ipynb", app)
-    if app == "notebook":
-        page.wait_for_timeout(1_000)
-        # Notebook 7's own, before any cell has run: it looks for settings and commands that this
-        # server does not have
-        visit.errors.clear()
+    lab.open(page, "training.ipynb", "notebook")
+    page.wait_for_timeout(1_000)
+    # Notebook 7's own, before any cell has run: it looks for settings and commands that this server
+    # does not have
+    visit.errors.clear()
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     root = page.locator(".jp-OutputArea-output .mt-root").first
     status = root.locator(".mt-status")

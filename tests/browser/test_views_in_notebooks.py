@@ -75,18 +75,6 @@ dragged = viz.sliders(f, x1=(0.5, 4, 2), x2=(0, 6, 5))
 dragged"""
     ),
 }
-OWN = {
-    "Cannot read properties of undefined (reading 'schema')",
-    "Command 'filebrowser:open-path' not registered.",
-}
-"""Errors that Notebook 7 itself writes into the console as it opens any notebook, an empty one too.
-
-Notebook 7.6.5 restores JupyterLab's file browser on a notebook's page too. Its own tree resolver
-takes every address for one that names a file (the pattern is `/(/tree/.*)?`), so, if the address is
-routed after the file browser began to listen, that asks for the command `filebrowser:open-path`;
-but the plugin with that command (`@jupyterlab/filebrowser-extension:browser`) is loaded on the page
-of the tree alone.
-"""
 NUMBER = {name: i for i, name in enumerate(CELLS)}
 
 
@@ -111,15 +99,10 @@ class Notebook:
 
 
 # Long: one notebook is opened for all views.
-@pytest.mark.parametrize("app", ["lab", pytest.param("notebook", marks=pytest.mark.whole)])
-def test_every_view_steps_in_the_notebook(lab, visit, axe, app):
+def test_every_view_steps_in_the_notebook(lab, visit, axe):
     page = visit.page
     lab.write("views.ipynb", CELLS)
-    lab.open(page, "views.ipynb", app)
-    if app == "notebook":
-        page.wait_for_timeout(1500)
-        assert set(visit.errors) <= OWN, "before any cell has run"
-        visit.errors.clear()
+    lab.open(page, "views.ipynb")
     lab.run_all(page)
     notebook = Notebook(lab, page)
 

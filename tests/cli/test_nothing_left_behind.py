@@ -385,10 +385,9 @@ def _work_is_whole(name: str, folder: Path) -> None:
 
 STOPPED = {
     "SIGTERM": ("lab", "grade cold", "release", "benchmarks", "site", "animate"),
-    "SIGINT": ("lab", "check"),
-    "SIGHUP": ("lab",),
+    "SIGINT": ("lab",),
     "terminal": ("lab", "grade"),
-    "SIGKILL": ("lab", "grade", "site"),
+    "SIGKILL": ("lab", "grade"),
 }
 """Which commands are stopped how. One handler takes the three signals of every command
 (minigrad/cli/processes.py), so SIGTERM stands for them; Jupyter has handlers of its own. SIGKILL is

@@ -97,7 +97,7 @@ def _execute(notebook: Path, edition: str, folder: Path) -> None:
     source = student_file(notebook).decode() if students else notebook.read_text(encoding="utf-8")
     book = nbformat.reads(source, as_version=4)
     options = ["--log-level=ERROR"]
-    if not students:
+    if students:
         options.append("--IPKernelApp.extra_extensions=['tests.helpers.lesson_traces']")
     with (
         tempfile.TemporaryDirectory(prefix="home-", dir=folder) as home,

@@ -23,9 +23,9 @@ __all__ = ["NOTEBOOKS", "collect"]
 @functools.cache
 def collect(notebook: Path) -> dict[str, list[dict]]:
     """{"made": Traces that the engine wrote, "shown": documents that viz was given} of one
-    notebook. Fails where a cell does.
+    notebook as students get it. Fails where a cell does.
     """
-    folder = lesson_runs.run(notebook, "instructors")
+    folder = lesson_runs.run(notebook, "students")
     return {
         kind: [
             json.loads(path.read_text(encoding="utf-8"))
