@@ -501,16 +501,11 @@ class Report:
                     f"      {self.caught[j.exercise]} of {total} classic mistakes are caught"
                 )
                 lines += [f"      your tests miss: {name}" for name in missed]
-            paid = self.paid.get(j.exercise, cheap_answers.Paid(0.0))
-            if paid.points:
+            if (paid := self.paid.get(j.exercise)) and paid.points:
                 groups = ", ".join(paid.groups)
                 lines.append(
                     f"      without work: {paid.points:g} of {j.max:g} points for {paid.answer}"
                     f" ({groups})"
-                )
-            if paid.untried:
-                lines.append(
-                    f"      {paid.untried} answers without work were not tried: the cases are large"
                 )
         if self.paid:
             cheap = sum(paid.points for paid in self.paid.values())
