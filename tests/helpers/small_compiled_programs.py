@@ -14,6 +14,7 @@ import numpy as np
 import minigrad as mg
 from minigrad import optim
 from minigrad.program import (
+    bindings,
     graph_pattern,
     outcome,
     replayed_node,
@@ -369,6 +370,30 @@ def two_passes_over_a_graph_of_which_nothing_is_freed(compile_: Any) -> Any:
         return w.grad
 
     return call
+
+
+APART = (run.Replayer, "_check_apart", "overlapping(payloads, arrays)", "False")
+ALWAYS = (variant.Variant, "_learn", "layout is None", "True")
+
+
+@program(APART, ALWAYS)
+def arguments_that_begin_to_share_memory(compile_: Any) -> Any:
+    f = compile_(lambda x, y: (x.mul_(2), x + y)[1])
+
+    def call(i: int) -> Any:
+        memory = mg.ones(8)
+        x, y = memory[:4], memory[2:6]
+        return f(x, y) if i > 4 else f(x.clone(), y.clone())
+
+    return call
+
+
+@program((bindings.UpdateNumbers, "commit", "if self.counted", "if False"))
+def steps_that_adam_counts(compile_: Any) -> Any:
+    w = leaf(1.0, 2.0)
+    o = optim.Adam([w], lr=0.1)
+    f = compile_(lambda x: (o.zero_grad(), (w * x).sum().backward(), o.step(), None)[3])
+    return lambda i: (f(mg.ones(2) * (i - 4)), w)
 
 
 # --------------------------------------------------------------- what is replayed, and would not be

@@ -12,10 +12,13 @@ import pytest
 
 from minigrad.program import (
     arguments,
-    bindings,
+    compiled,
     environment,
+    guards,
     outcome,
+    payload,
     recorder,
+    replayed_node,
     run,
     snapshot,
     variant,
@@ -42,10 +45,6 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
         (variant.Variant, "_other_than_first", "self._first is None", "True")
     ],
     # what a replay takes for granted
-    "memory that arguments share is not looked for in replays": [
-        (run.Replayer, "_check_apart", "overlapping(payloads, arrays)", "False"),
-        (variant.Variant, "_learn", "layout is None", "True"),
-    ],
     "settings of optimisers are not guarded": [
         (environment.Environment, "_optimizer", "if key not in optimizer.scheduled", "if False")
     ],
@@ -56,13 +55,35 @@ MUTATIONS: dict[str, list[tuple[Any, str, str, str]]] = {
         (environment.Environment, "difference", "gradients and self.reads_gradients", "False"),
         (variant.Variant, "_learn", "layout is None", "True"),
     ],
+    "numbers and other variables are not guarded": [
+        (guards.Guard, "difference", "not _equal(old, new)", "False"),
+        (variant.Variant, "_learn", "layout is None", "True"),
+    ],
+    "an argument may be a tensor outside": [
+        (variant.Variant, "difference", "not self.outside.isdisjoint(map(id, arguments.tensors))",
+         "False"),
+        (variant.Variant, "_learn", "layout is None", "True"),
+        (compiled.Compiled, "_record", "before.identical or (before", "(before"),
+    ],
     # what a replay does
+    "versions of results are not counted": [
+        (outcome.Outcome, "finish", "memory_version(results[i]).count = count", "pass")
+    ],
+    "saved values of results are not watched": [
+        (replayed_node.ReplayedNode, "pull", "version.count != number", "False")
+    ],
+    "second derivatives are those of the program": [
+        (replayed_node.ReplayedNode, "pull", "or live", "")
+    ],
+    "views of overwritten memory are not read again": [
+        (payload.Recorded, "write", "memory.writes += 1", "pass")
+    ],
+    "a gradient that is set to None stays": [
+        (recorder.Recorder, "finish", "gradients[number] = None", "pass")
+    ],
     "draws of a failed replay count": [(run.Replayer, "run", "random is not None", "False")],
     "overwritten memory is not counted": [
         (variant, "_extra_counts", "if count]", "if False]")
-    ],
-    "numbers of updates are not counted": [
-        (bindings.UpdateNumbers, "commit", "if self.counted", "if False")
     ],
     "a checkpoint draws again": [
         (recorder.Recorder, "apply", "draw in self.draws.numbers", "False")
