@@ -724,7 +724,7 @@ def test_the_table_of_the_lesson():
 def sum_and_product(monkeypatch):
     """An operation with two results, declared for the test alone."""
     monkeypatch.setattr(primitive, "registry", dict(primitive.registry))
-    return primitive.primitive(
+    return primitive.general(
         "sum_and_product",
         lambda xp, a, b: (a + b, a * b),
         [lambda g, b: g[0] + g[1] * b, lambda g, a: g[0] + g[1] * a],
