@@ -10,14 +10,14 @@ order:
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-A file imports those before it alone. Since rules call operations, `apply` sets `primitive.run`, and
-files fetch the few operations that they use from the registry. `minigrad.backend` has arrays,
-dtypes and devices (canonical: a payload as tensors hold it; immutable: a NumPy scalar, which a
-tensor of one element may hold; materialise: make it an array); `explain` words the errors. The core
-is complete: `minigrad.fast` does the same in fewer steps for plain operands, and
-`minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
+Within core, a file imports only files listed before it. Since rules call operations, `apply` sets
+`primitive.run`, and files fetch the operations that they use from the registry. `minigrad.backend`
+has arrays, dtypes and devices (canonical: an array as tensors hold it; immutable: a NumPy scalar,
+which a tensor of one element may hold; materialise: make it an array); `explain` words the errors.
+The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
+results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
-Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode have the names):
+Where users' calls arrive (`entry_points`, methods/, func/ and grad_mode define the public names):
 
     mg.sin(x), a + b                 Primitive.__call__, hence apply.apply
     y.backward(), autograd.grad      backward.differentiate, with leaves or given targets
@@ -30,8 +30,8 @@ An example, for x = mg.ones(3, requires_grad=True):
 
     h = x * 2           compute, then record: h.node is an OpNode, whose parents are (Leaf, None)
     v = h[1:3]          the same; mark_view gives v the Version of h and a View with base h
-    v.mul_(5)           v * 5 as any operation; assign writes it and counts the Version; h.node is
-                        now that of scatter_view(h, v * 5), and v.node is derived from it again
+    v.mul_(5)           v * 5 as any operation; assign writes it and increments Version.count;
+                        h.node is now that of scatter_view(h, v * 5), v.node is derived from it
     h.sum().backward()  a Pass visits sum, scatter_view, v * 5, h[1:3], x * 2 and the Leaf, in this
                         order: x.grad is (2, 10, 10)
 
@@ -43,8 +43,8 @@ The concepts, in the order in which they appear:
 - Tangent: the derivative of a value along a direction of the inputs, carried forward.
 - Pull, push: the rules of reverse and of forward mode, one for each input.
 - Registry: all declarations by name.
-- Plan: what a node must keep, given which inputs need a gradient.
-- Observer: sees the events (forward, tangent, backward, leaf, assign) of its thread.
+- Plan: what a node must save, given which inputs need a gradient.
+- Observer: sees the events (forward, tangent, backward, leaf, assign, region) of its thread.
 - State: the switches of a thread: recording, levels, the pass that runs.
 - Level: one derivative of forward mode; nested derivatives have different levels.
 - Version: counts how often memory was overwritten; all tensors on the memory share it.
@@ -54,10 +54,11 @@ The concepts, in the order in which they appear:
 - OpNode: the node of an operation's result, with the saved values that its rules need.
 - Pick: the node of one result of an operation with several.
 - Tensor: a handle on a payload, a node, tangents and a version.
-- Payload: an array, or a value that runs operations itself (vmap, recorded programs).
+- Payload: what `Tensor.array` holds: an array, or an instance of the class `Payload`, which runs
+  operations itself (vmap, recorded programs).
 - Leaf: the node of a tensor whose gradient the user wants.
 - View: on which tensor's memory (the base) another tensor is, and the operations that lead there.
-- Assign: a write in place: the memory is overwritten, then the target gets the values' node.
+- Assign: a write in place: the memory is overwritten, and the target's node replaced.
 - Promotion: operands of one dtype, before anything is computed.
 - Pass: one backward pass over the graph, youngest node first.
 - Differentiable pass: rules run on tensors, so the derivative can be differentiated again.

@@ -22,7 +22,7 @@ from .tensor import Payload, Tensor, as_tensor, grad_node, record, wrap
 from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
-"""Beside one dtype of tensors, Python's numbers need no promotion."""
+"""If all tensors have one dtype of FAST_DTYPES, operands of these types need no promotion."""
 
 
 def apply(prim: Primitive, args: Args, params: Params) -> Any:
@@ -38,7 +38,7 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         run: Any = apply_to_tensors if Tensor in map(type, args) else compute
         if not observe.observers:
             return run(prim, operands, params)
-        # Observers see what was given, and the casts of tensors as operations of their own.
+        # Shown: tensors after promotion (a cast is an event of its own), other operands as given.
         pairs = zip(args, operands, strict=True)
         shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
         return observe.run_observed(
@@ -77,8 +77,7 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
 
 
 def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
-    """The forward function on arrays. The first payload that runs operations itself, if there is
-    one, is asked instead."""
+    """The forward function on arrays; the first `Payload`, if there is one, is asked instead."""
     for a in arrays:
         if isinstance(a, Payload):
             return a.__minigrad_apply__(prim, arrays, params)
@@ -88,8 +87,7 @@ def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
 
 
 def promote_operands(prim: Primitive, args: Args) -> Args:
-    """Operands of one dtype, by PyTorch's rules; raw arrays beside tensors become constant
-    tensors."""
+    """Operands of one dtype, by PyTorch's rules; arrays beside tensors become constant tensors."""
     if Tensor not in map(type, args):  # a rule computes: its arrays have one dtype already
         return _floating(args) if prim.promote == "float" else args
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}

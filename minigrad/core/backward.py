@@ -89,14 +89,15 @@ class Pass:
     """One backward pass: what it was asked for, and where it stands.
 
     targets: nodes whose cotangents are wanted; None means all leaves. Work is done only on paths to
-    the targets. accumulate: add the cotangents of leaves (of the targets, if given) to their
-    `.grad`. create_graph: record the pass itself. retain_graph: keep the saved values. report: gets
-    a (tensor, gradient) pair for each stored gradient, in the order in which they become final.
+    the targets. accumulate: add the cotangents of leaves (of targets that are leaves, if targets
+    are given) to their `.grad`; `retain_grad` adds in any case. create_graph: record the pass
+    itself. retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each
+    stored gradient, in the order in which they become final.
 
     order: the nodes, youngest first; needed: those on a path to what is wanted; differentiable:
-    whether rules run on tensors, which one seed or saved value with tangents decides for the whole
-    pass, since cotangents carry tangents on from there; cotangents: what has arrived at each node
-    so far; captured: the complete cotangents of the targets.
+    whether rules run on tensors: true with create_graph, or if any seed or saved value has
+    tangents, since cotangents have tangents from there on; cotangents: what has arrived at each
+    node so far; captured: the complete cotangents of the targets.
     """
 
     roots: Sequence[Node]
@@ -168,8 +169,7 @@ class Pass:
         observe.run_observed("leaf", None, (g,), {}, run, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
-        """Run the hooks in their order of registration; each may replace the cotangent. Then keep
-        it for `retain_grad`."""
+        """Run the hooks in order; each may replace the cotangent. `retain_grad` stores it last."""
         raw = not isinstance(g, Tensor)
         shown = wrap(backend.canonical(g)) if raw else g
         for hook in list((node.hooks or {}).values()):
@@ -204,8 +204,7 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
 def pull_operation(
     node: OpNode, g: Any, needed: Any, differentiable: bool
 ) -> list[tuple[Node, Any]]:
-    """The vector-Jacobian products of one operation: (parent, contribution) for each parent in
-    `needed`."""
+    """One operation's vector-Jacobian products: (parent, contribution) for parents in `needed`."""
     prim, values = node.primitive, node.values()
     if differentiable:
         values = _as_tensors(node, values)
@@ -227,7 +226,7 @@ def pull_operation(
 
 
 def _depending_on(c: Any, read: list[Any]) -> Any:
-    """The recorded contribution c, with a node if a value that its rule has read has one.
+    """The contribution c, with a node if the rule has read one of c's shape and dtype with a node.
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
     As in PyTorch, c must require grad all the same, and its derivative with respect to x is 0. So c
@@ -255,19 +254,17 @@ def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
 
 
 def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The saved values with their nodes and tangents, so that rules that run on them are recorded
-    in turn."""
+    """The saved values with their nodes and tangents, so that rules run on them are recorded."""
     tangents = node.tangents or (None,) * len(values)
     made = tuple(map(_as_tensor, repeat(node), node.plan.sources, values, tangents))
-    if node.saved is not None:  # else hooks keep the values, in memory that is not overwritten
+    if node.saved is not None:  # None: a subclass brought them (autograd/saved_tensors, checkpoint)
         for position, version, _ in node.versions:
             _share_version(made[position], version)
     return made
 
 
 def _as_tensor(node: OpNode, source: int, value: Any, tangents: Any) -> Any:
-    """One saved value with its node and tangents: an input, or the result. Shapes and numbers stay
-    what they are."""
+    """One saved value, an input or the result, with its node and tangents; others as they are."""
     if not is_value(source) or type(value) in backend.PYTHON_SCALARS:
         return value
     if source != OUTPUT:

@@ -1,9 +1,9 @@
 """Forward mode: push tangents through an operation while it is computed.
 
 A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative
-inwards, and a rule that computes the tangent of a level sees only values and tangents of lower
-(outer) levels. Hence **a tangent of level k carries only tangents of levels below k**, and a
-derivative nested in another one can never confuse its own infinitesimal with the outer one
+inwards, and a rule that computes the tangent of a level sees only values and tangents of outer
+levels. Hence **a tangent of level k carries only tangents of outer levels, numbered below k**, and
+an inner derivative can never confuse its own infinitesimal with that of an outer one
 ("perturbation confusion").
 """
 
@@ -26,8 +26,7 @@ _level_numbers = count(1)
 
 @contextmanager
 def forward_level() -> Iterator[int]:
-    """Open a new, innermost level of forward mode. Its number is larger than those of all levels
-    that are open already."""
+    """Open a new, innermost level of forward mode, whose number is the largest of those open."""
     level = next(_level_numbers)
     outer = state.levels
     state.levels = (*outer, level)
@@ -74,7 +73,7 @@ def _tangents_of(value: Any) -> Any:
 
 
 def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result: Any) -> Any:
-    """The result's tangent at a level, None if no input contributes; a list of several results'."""
+    """The tangent at a level, None if no input contributes; for several results, their list."""
     parts = [p for p in contributions(prim, args, params, result, level) if p is not None]
     if prim.outputs == 1:
         return _sum_of(parts, result)
@@ -111,7 +110,7 @@ def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
 
 
 def lowered(value: Any, level: int) -> Any:
-    """A tensor without its tangents of `level` and of the levels inside it."""
+    """A tensor without its tangents of `level` and of inner levels."""
     if type(value) is not Tensor or not value.tangents:
         return value
     lower = {k: t for k, t in value.tangents.items() if k < level}

@@ -1,15 +1,16 @@
 """The graph that a computation leaves behind, and what its nodes keep for the backward pass.
 
-Each differentiable result has exactly one `Node`. Nodes point to the nodes of their inputs (never
-to tensors), so values that no rule needs are freed as soon as the program drops them. No input
-refers to a result, so there is no cycle, and reference counting alone frees the memory. (One
-exception, in forward mode: a node keeps its result's tangent, whose own node may have the result's
-node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node breaks that cycle.)
+Each recorded differentiable result has exactly one `Node`. Nodes point to their inputs' nodes and
+never strongly to the inputs' tensors, so values that no rule needs are freed as soon as the program
+drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
+the memory. (One exception, in forward mode: a node saves its result's tangent, whose own node may
+have the result's node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node
+breaks that cycle.)
 Nodes are numbered as they are made, hence after everything they were made from: **sorting nodes by
 sequence number, largest first, is a topological order**.
 
-An operation with several results is one `OpNode` whose results are `Pick` nodes, one each. The node
-of a tensor that the user made is a `Leaf` (tensor.py).
+An operation with several results is one `OpNode` whose results are `Pick` nodes, one each. A tensor
+whose `requires_grad` the user set has a `Leaf` (tensor.py).
 """
 
 from __future__ import annotations
@@ -53,22 +54,21 @@ state = State()
 
 @dataclass(eq=False, slots=True)
 class Version:
-    """How often a piece of memory was overwritten. All tensors that share the memory share the
-    counter."""
+    """How often a piece of memory was overwritten: one counter for all tensors that share it."""
 
     count: int = 0
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
 class Node:
-    """A differentiable value's place in the graph. Each class has a `name()`, such as SinBackward0.
+    """A differentiable value's place in the graph. Subclasses have a `name()`, as SinBackward0.
 
     parents: the inputs' nodes, None for inputs that need no gradient.
     shape, dtype: of the value (tuples of them for a node of several results).
     sequence_number: orders nodes by age.
     hooks: functions that see, and may replace, the value's complete cotangent, or None.
     retained: weak reference to the tensor that wants the cotangent as its `.grad`, or None.
-    tangents: of the values that it keeps, or None if none of them has any.
+    tangents: of the values that it saves, or None if none of them has any.
     picks: of a node of several results, weak references to the nodes of the results; extras: what
     few nodes have, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both stay unset until
     they are needed, since almost every node does without.
@@ -135,7 +135,7 @@ class OpNode(Node):
         return self.saved
 
     def release(self) -> None:
-        """Free the saved values (a node that keeps only shapes can be pulled again)."""
+        """Free the saved values (a node that saves only shapes can be pulled again)."""
         if self.plan.keeps_values:
             self.saved, self.tangents, self.versions = None, None, ()
 

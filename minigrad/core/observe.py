@@ -1,13 +1,14 @@
 """The one place from which the engine can be observed.
 
-Profiler, anomaly detection, the recorders of programs and of the Trace are all *observers*: objects
-with `begin(event)` and `end(event)`. Observers look; they never change a result (hooks on tensors
-do that). minigrad/observers.py adds an observer to the thread that asks for it, and there it sees
-every forward operation, tangent, backward pull, stored gradient and write in place.
+Profiler, anomaly detection, the recorders of programs (what `compile` runs) and of the Trace (what
+the viewer shows) are all *observers*: objects with `begin(event)` and `end(event)`. They never
+change a result (hooks on tensors do that). minigrad/observers.py adds an observer to the thread
+that asks for it, and there it sees every forward operation, tangent, backward pull, stored
+gradient, write in place and named region of the user's program.
 
 The callers all look the same: `if observers: return run_observed(phase, …, run)`, else `run()`. So
 where no thread has an observer, one truth test of an empty list is the whole cost; `run_observed`
-then asks whether this thread has one. (Building a static graph runs nothing: no events.)
+then asks whether this thread has one. (Symbolic tensors, tensor.py, run nothing: no events.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .primitive import Args, Params
 class Observation(threading.local):
     """Who observes this thread, and the innermost event under way.
 
-    listening: the observers, without those that `unobserved` hides now; added: with those.
+    added: all observers of this thread; listening: those that `unobserved` does not hide now.
     """
 
     listening: tuple[Observer, ...] = ()
@@ -45,9 +46,9 @@ class Event:
     "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
     a leaf), "assign" (an in-place operation writes a computed value into a tensor) or "region" (a
     stretch of the user's program, named in params).
-    primitive: the operation's (or Function's) declaration; None for "leaf", "assign" and "region".
+    primitive: the declaration of an operation (or a user's Function); None for the last three.
     args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's
-    arguments, its result and the level; "backward" and "leaf": the cotangent; "assign": the target
+    arguments, result and forward level; "backward" and "leaf": the cotangent; "assign": the target
     and the value.
     node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if
     nothing was recorded).

@@ -1,9 +1,9 @@
 """How an operation is declared: its forward function and its derivative rules, side by side.
 
-There are four kinds with a derivative, and the kind teaches the mathematics of y = f(x₁, …, xₙ):
+There are four kinds with a derivative, and the kind states the mathematics of y = f(x₁, …, xₙ):
 
 - `elementwise`: the Jacobian is diagonal, hence its own transpose, so one rule per input is both
-  the pullback (VJP) and the pushforward (JVP).
+  the pull (vector-Jacobian product, VJP) and the push (Jacobian-vector product, JVP).
 - `linear`: the JVP of a linear map is the map itself; only the transpose is written down.
 - `bilinear`: linear in each of two inputs; two transposes are written, the JVP is
   f(ȧ, b) + f(a, ḃ).
@@ -17,15 +17,15 @@ A `constant` operation has no derivative. Two declarations, as minigrad/ops/elem
 A rule is a plain function `rule(g, …)` of the incoming cotangent (or tangent) `g`. **Its other
 parameters say, by name, what it needs**: an input by the name it has in the forward function, `y`
 for the output, `<input>_shape` for a shape, or after a `*` a keyword parameter of the operation (or
-`index`, the input's position). Those values, and nothing else, are kept for the backward pass. So
-the graph keeps the result of exp and the input of sin. Rules are written in the library's own
-operations, so that the same line runs on raw arrays (an ordinary backward pass) and on tensors
-(when the derivative is itself to be differentiated).
+`index`, the input's position). Of its inputs and output, a node saves only what the rules of inputs
+that need a gradient name (exp saves its result, sin its input); it also holds all parameters.
+Rules are written in the library's own operations, so that the same line runs on raw arrays (an
+ordinary backward pass) and on tensors (when the derivative is itself to be differentiated).
 
-Complex numbers: a rule is written for the holomorphic derivative; the backward pass conjugates
-before and after it (PyTorch's convention: the gradient of a real loss is the conjugate Wirtinger
-derivative). Operations that are not holomorphic set `conjugates=True` and write the rule for
-complex input themselves.
+Complex numbers: a rule is written for the holomorphic derivative; for operations with one result
+the backward pass conjugates before and after it (PyTorch's convention: the gradient of a real loss
+is the conjugate Wirtinger derivative). Operations that are not holomorphic set `conjugates=True`
+and write the rule for complex input themselves.
 
 Sources: the uniform rule table of HIPS autograd; linear and bilinear declarations of JAX; rules
 that name what they save as in PyTorch's derivatives.yaml.
@@ -77,7 +77,7 @@ class Rule:
         self, function: RuleFunction, owner: str, inputs: Sequence[str], defaults: Params
     ) -> None:
         """`inputs`, `defaults`: the names of the forward function's inputs, and its keyword
-        parameters with their default values; a rule's `**params` asks for all of these. Raises
+        parameters with their default values; a rule's `**params` asks for all keywords. Raises
         TypeError if the rule asks for what does not exist, or has another default."""
         self.function = function
         sources: list[int] = []
@@ -99,8 +99,7 @@ class Rule:
         self.wants_index = "index" in keywords and "index" not in defaults
 
     def keyword_arguments(self, params: Params, index: int) -> Params:
-        """Those of the operation's parameters for which the rule asks; `index` is the position of
-        the input."""
+        """Those of the given parameters that the rule names, and `index`, the input's position."""
         if not self.keywords:
             return NO_PARAMS
         found = {k: params[k] for k in self.keywords if k in params}
@@ -110,10 +109,10 @@ class Rule:
 
 
 class Plan:
-    """What a node keeps, given which inputs need a gradient.
+    """What a node saves, given which inputs need a gradient.
 
-    sources: the values and shapes to keep, each once; keeps_values: whether anything but shapes is
-    kept; pulls: for each input that needs a gradient and has a rule (position of the input,
+    sources: the values and shapes to save, each once; keeps_values: whether anything but shapes is
+    saved; pulls: for each input that needs a gradient and has a rule (position of the input,
     position of its rule, where the rule's arguments stand among the sources).
     """
 
@@ -144,14 +143,14 @@ class Primitive(Facets):
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
     pulls, pushes: one Rule per input, None where there is no derivative.
-    plan: for a tuple that says which inputs need a gradient, the Plan of what to keep.
+    plan: for a tuple that says which inputs need a gradient, the Plan of what to save.
 
-    A declaration may set the following by keyword, and the attributes of `Facets`, which say what
-    vmap, static graphs, programs and so on ask about an operation:
+    A declaration may set the following by keyword, and the attributes of `Facets` (facets.py): what
+    vmap, static graphs, programs and so on ask about an operation.
 
     promote: "same" casts the inputs to a common dtype first, "float" to a floating one too,
     "branches" all but the first, None leaves them.
-    view: the result shares the first input's memory.
+    view: the result may share the first input's memory.
     conjugates: the rules treat complex numbers themselves.
     real_only: complex inputs are refused (for what orders or rounds numbers).
     outputs: number of results, which are a tuple if not 1.
@@ -205,11 +204,11 @@ class Primitive(Facets):
         rule: Any = lambda f: Rule(f, self.name, inputs, defaults) if callable(f) else f
         return tuple(map(rule, given))
 
-    def __call__(self, *args: Any, **params: Any) -> Tensor:
+    def __call__(self, *args: Any, **params: Any) -> Tensor:  # or an array, or a tuple of results
         return run(self, args, params)
 
     def on_one(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
-        """As `self(x, **params)`; each operation gets a fast path of its own in its place."""
+        """As `self(x, **params)`; minigrad.fast replaces this method for each operation."""
         return run(self, (x,), params)
 
     def pull_rule(self, index: int) -> Rule | None:
@@ -228,8 +227,7 @@ class Primitive(Facets):
 
 
 def keyword_defaults(forward: Callable[..., Any]) -> Params:
-    """The operation's parameters with their default values: the keywords of its forward function
-    but for `out`."""
+    """The parameters and their default values: the forward function's keywords except `out`."""
     parameters = inspect.signature(forward).parameters.values()
     keywords = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     return {p.name: p.default for p in keywords if p.name != "out"}
@@ -252,8 +250,8 @@ def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
 
 
 run: Callable[[Primitive, Args, Params], Tensor] = _not_imported
-"""Runs an operation. core/apply.py puts `apply` here: a declaration is callable, but its rules are
-made of declarations, so what runs an operation cannot be imported by the file that declares it."""
+"""Runs an operation. core/apply.py puts `apply` here: it uses declared operations and imports this
+file, so this file cannot import it."""
 
 
 def elementwise(

@@ -7,10 +7,10 @@ was overwritten and is shared with every alias; `view_of` says of which tensor t
 (views.py); `stored_grad` is what users see as `.grad`. Functions and methods of tensors are made
 elsewhere (minigrad/names.py).
 
-A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of
-`Payload`: a value that runs operations itself. That class is the protocol by which vmap and the
-recorder of programs take part in everything. (A symbolic tensor, the node of a static graph, is a
-subclass of Tensor that has no values at all.)
+A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of the
+class `Payload`: a value that runs operations itself. That class is the protocol by which vmap
+and the recorder of programs take part in everything. (A symbolic tensor stands for a value of a
+static graph; it is an instance of a subclass of Tensor and has no values at all.)
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class Payload:
     """The protocol for payloads that are not arrays: a value that stands for many (batching), or
     that writes down what is done with it (program).
 
-    Where the engine does not run an operation it treats a payload as an array, so a class has, for
-    the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`, `base`,
-    `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (sums of cotangents
-    and into `.grad`); `array` is the array inside. Below are the questions that the engine asks.
-    Only the first needs an answer; a symbolic tensor gives it too, as a static method of its class.
+    Outside operations the engine handles a payload like an array. A class must therefore provide,
+    describing the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`,
+    `base`, `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (sums of
+    cotangents and into `.grad`); `array` is the array inside. Of the methods below only the first
+    must be defined; a symbolic tensor has it too, as a static method of its class.
 
     Views: where a view operation returns a payload on the same memory (as `base` tells), both
-    tensors share one version counter. In-place writes: an operation computes the values;
-    `__minigrad_fits__` of these may refuse, `__minigrad_write__` of these is told, and
+    tensors share one version counter. In-place writes: an operation computes the new values; their
+    `__minigrad_fits__` may refuse the write, their `__minigrad_write__` is called before it, and
     `target.array[...] = values` writes.
     """
 
@@ -85,8 +85,8 @@ class Payload:
 
     @staticmethod
     def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Run the operation on payloads. The first that is no array is asked, and must know what
-        to do with others. Returns a payload, or a tuple of them for several results."""
+        """Run the operation. The first symbolic tensor among the operands is asked, or else the
+        first `Payload`, whatever the others are. Returns the result, or a tuple of several."""
         raise NotImplementedError
 
     @staticmethod
@@ -95,7 +95,7 @@ class Payload:
         return None
 
     def __minigrad_constant__(self, array: Array) -> Any:
-        """`array`, made beside this value (zeros, the seed of a backward pass), as a payload."""
+        """`array`, made by `backend.zeros` or `backend.ones` beside this value, as a payload."""
         return array
 
     def __minigrad_write__(self, tensor: Tensor) -> None:
@@ -105,12 +105,11 @@ class Payload:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
     def __minigrad_told__(self, what: str) -> None:
-        """Python is told `what` of this value, which may differ in another run."""
+        """Called by minigrad/optim: Python reads `what`, which may differ in another run."""
 
     __minigrad_update__: Any = None
-    """`(optimizer, param, group)`: a context in which an optimiser updates `param`, whose values
-    these are. It gives the settings for the step. None: updated as an array is. (The one question
-    that minigrad/optim asks, and not the core.)"""
+    """`(optimizer, param, group)`: a context in which minigrad/optim updates `param`, whose values
+    these are; it gives the settings for the step. None: updated as an array is."""
 
 
 Report = list[tuple[Tensor, Tensor]]
@@ -119,8 +118,7 @@ Report = list[tuple[Tensor, Tensor]]
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Leaf(Node):
-    """The place of a tensor that the user made and whose gradient is wanted. It refers to the
-    tensor weakly; the tensor owns it.
+    """The node of a tensor that the user made and whose gradient is wanted; refers to it weakly.
 
     stores_grad: whether a backward pass puts the gradient into `.grad`; array, version: the
     tensor's memory and its counter (None for a bare number), to make the tensor again.
@@ -146,8 +144,8 @@ class Leaf(Node):
         return tensor
 
     def store(self, g: Any, create_graph: bool, report: Report | None, owned: bool = False) -> None:
-        """Add a complete cotangent to the tensor's `.grad`, which never shares memory with anything
-        else. owned: whether g is memory that nothing else refers to (which the fast path knows)."""
+        """Add a complete cotangent to the tensor's `.grad`, which shares memory with nothing else
+        unless the user assigned it. owned: nothing else refers to g (the fast path knows)."""
         tensor = self.variable
         if tensor.node is not None:  # requires_grad was not switched off since
             add_to_grad(tensor, g, create_graph, report, owned)
@@ -167,9 +165,8 @@ def as_tensor(value: Any) -> Tensor:
 
 
 def as_values(data: Any) -> Tensor:
-    """As `as_tensor`, for values that are converted to the dtype of another tensor next: Python's
-    floats and complex numbers keep their double precision, whatever the default dtype is.
-    """
+    """As `as_tensor`, for values that are cast to another tensor's dtype next: Python's floats and
+    complex numbers keep their double precision, whatever the default dtype is."""
     if isinstance(data, Tensor):
         return data
     array = as_payload(data)
@@ -190,8 +187,8 @@ def make_leaf(tensor: Tensor) -> None:
 
 def memory_version(tensor: Tensor) -> Version:
     """The counter of the tensor's memory, made on first use; afterwards the payload is an array
-    that can be shared and overwritten. (All calls come before the second test, so that two threads
-    that hold the GIL in turns make one counter. A free-threaded Python would need a lock.)"""
+    that can be shared and overwritten. (Nothing between the second test and the assignment releases
+    the GIL, so two threads make one counter. A free-threaded Python would need a lock.)"""
     if tensor.version is None:
         made, array = Version(), backend.materialise(tensor.array)
         if tensor.version is None:
@@ -203,15 +200,15 @@ def memory_version(tensor: Tensor) -> Version:
 
 def grad_node(tensor: Tensor) -> Node | None:
     """The node that stands for the tensor's present values. `tensor.node` itself may be that of
-    older values, if the tensor is a view and the memory was written through another one."""
+    older values, if the tensor is a view and its memory was written through the base or another
+    view of it."""
     if tensor.view_of is not None:
         tensor.view_of.refresh(tensor)
     return tensor.node
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """A constant tensor on the same memory with the same version counter (what `detach`
-    returns)."""
+    """A constant tensor on the tensor's memory, with its version counter: what `detach` returns."""
     version = memory_version(tensor)
     out = wrap(tensor.array)
     out.version = version
@@ -219,7 +216,7 @@ def alias(tensor: Tensor) -> Tensor:
 
 
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
-    """Put `values` (broadcastable, castable) into the tensor's memory and count it."""
+    """Put `values` (broadcastable, castable) into the tensor's memory; increment its version."""
     if isinstance(values, Payload):
         values.__minigrad_write__(tensor)
     version = memory_version(tensor)
@@ -252,7 +249,7 @@ def record(
 
 
 def _payload_of(value: Any) -> Any:
-    """What a node saves of a value: of tensors the payloads. (A tuple is all results together.)"""
+    """What a node saves of a value: a tensor's payload. (A tuple: all results, or a shape.)"""
     if type(value) is tuple:
         return tuple(map(_payload_of, value))
     return value.array if type(value) is Tensor else value
@@ -293,8 +290,8 @@ turns. (Reentrant: an observer of such a sum may start a pass of its own.)"""
 def add_to_grad(
     tensor: Tensor, g: Any, create_graph: bool, report: Report | None, owned: bool = False
 ) -> None:
-    """Add g to `.grad`. A gradient that is to be differentiated again becomes a tensor with its
-    graph, another one memory that nothing else refers to."""
+    """Add g to `.grad`. If g is to be differentiated again, it stays a tensor with its graph;
+    otherwise its values are stored in memory that nothing else refers to."""
     with _storing:
         old = tensor.stored_grad
         if old is not None and old.array.shape != g.shape:
@@ -317,8 +314,7 @@ def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:
 
 
 def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
-    """`.grad` with g added to it: for a leaf in the memory of `.grad`, where that can be written
-    to."""
+    """The sum of `.grad` and g; for a leaf, made in place if that memory is writable."""
     if isinstance(g, Tensor):
         return old + g
     if not isinstance(tensor.node, Leaf):

@@ -1,14 +1,15 @@
 """Views and in-place writes: new values in old memory, with the right graph or a clear error.
 
-A view operation's result shares memory with its operand. It remembers the base (the tensor that
-owns the memory) and the operations that lead from there (`View`), and shares the base's version
-counter.
+A view operation's result shares memory with its operand. It remembers the base (the tensor at which
+the chain of views begins) and the operations that lead from there (`View`), and shares the base's
+version counter.
 
 For an in-place operation the values are computed out of place first (so that the operation is
-recorded like any other) and then written into the target's memory; the target takes over their
-node. So `y.add_(1)` is `assign(y, y + 1, "add_")`. If the target is a view, the base's node becomes
-"the base, with this region replaced", and every other view of that base gets its node from the base
-again when it is next used (`View.refresh`). This is PyTorch's rule, in its functional form.
+recorded like any other) and then written into the target's memory: `y.add_(1)` is `assign(y, y + 1,
+"add_")`. A target that is not a view takes over their node. For a view, the base gets the node of
+`scatter_view` ("the base, with this region replaced"), from which the target's node is derived, and
+that of every other view when it is next used (`View.refresh`). With recording off, the node of the
+target, or of the base, stays as it is. This is PyTorch's rule, in its functional form.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class View:
         return tuple(reversed(steps))
 
     def refresh(self, tensor: Tensor) -> None:
-        """Give the tensor, which is this view, its node again if its memory was modified in place
-        since: by the operations that lead to it, from the base as it is now."""
+        """If the memory was written to since, derive the node and tangents of `tensor`, the tensor
+        of this view, again: repeat the view operations on the base as it is now."""
         if tensor.version is None or self.seen == tensor.version.count:
             return  # nothing was written since
         if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
@@ -92,8 +93,8 @@ class View:
 def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
     """If the result shares memory with its source, share the version counter too, and remember how
     to get there from the base."""
-    if backend.is_immutable(source.array):  # a bare number has no memory to share: give it some,
-        memory_version(source)  # and look into that
+    if backend.is_immutable(source.array):  # make it an array, which has memory, and view that
+        memory_version(source)
         out.array = prim.forward(backend.array_module([source.array]), source.array, **params)
     if not backend.shares_memory(out.array, source.array):
         return
@@ -114,7 +115,7 @@ def _move_retained(old: Node | None, new: Node | None) -> None:
 def assign(
     target: Tensor, value: Tensor, operation: str, uniform: bool = False, checked: bool = False
 ) -> Tensor:
-    """Write `value` into the memory of `target`, which takes over its node, and return `target`.
+    """Write `value` into the memory of `target`, update the graph, and return `target`.
 
     operation: what error messages call it; uniform: whether all elements of `value` are one
     constant number; checked: whether `check_target` has been called.
@@ -156,8 +157,8 @@ def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
 
 def _assign_to_view(target: Tensor, value: Tensor) -> None:
     """The base's node becomes that of `scatter_view(base, value)`, the base with the region of
-    `value` replaced, which is recorded and not computed: the values are written into the memory
-    itself. Only tangents of the base are computed so. The target's node follows from the base's."""
+    `value` replaced. The scatter is recorded, and computed only if there are tangents: the values
+    are written into the memory itself. The target's node is then derived from the base's."""
     view = target.view_of
     assert view is not None
     base, scatter = view.base, primitive.registry["scatter_view"]
@@ -181,16 +182,13 @@ def _assign_to_view(target: Tensor, value: Tensor) -> None:
 def check_target(
     target: Tensor, operation: str, differentiable: bool = False, uniform: bool = False
 ) -> None:
-    """Raise InPlaceError if `target` may not be modified in place now.
-
-    differentiable: whether the new values require grad; uniform: whether they are one constant
-    number.
-    """
+    """Raise InPlaceError if `target` may not be modified in place now. differentiable: whether the
+    new values require grad; uniform: whether they are one constant number."""
     problem = explain.unwritable(target.array, uniform)
     if problem is None and state.recording:
         node, view = grad_node(target), target.view_of
         if isinstance(node, Leaf):
-            problem = explain.IN_PLACE["leaf" if view is None else "own leaf"]
+            problem = explain.IN_PLACE["leaf" if view is None else "own leaf"]  # a view made a leaf
         elif view is not None and isinstance(view.base.node, Leaf):
             problem = explain.IN_PLACE["leaf's view"]
         elif view is not None and (differentiable or node or view.base.node):
@@ -200,9 +198,8 @@ def check_target(
 
 
 def _keep_old_values(node: OpNode, version: Version) -> None:
-    """What is written was made by `node` (`y.exp_()`), whose rule may need values that are about to
-    be overwritten: it gets a copy of them. (Operations of several results are never written in
-    place, so tuples of results do not occur.)"""
+    """What is written was made by `node` (`y.sin_()`), whose rule may need values that are about to
+    be overwritten: it gets a copy. (Tuples of results are skipped: never written in place.)"""
     saved = list(node.saved or ())
     current = [k for k, v, number in node.versions if v is version and number == v.count]
     copied = [k for k in current if not isinstance(saved[k], tuple)]
