@@ -59,6 +59,8 @@ class Outcome:
             if tensor.stored_grad is not None:
                 self._know(tensor.stored_grad, ("gradient", tensor))
         self._check_gradients(outside)
+        if any(t.stored_grad is not None and id(t) not in recorder.known for _, t in found):
+            raise ProgramError("it sets the .grad of a new tensor that it returns: return both")
         # gradients that the call makes, and then writes to
         self.gradient_versions = [
             (t, t.stored_grad._version)

@@ -89,7 +89,8 @@ class Recorder:
         self._states: list[tuple[dict[str, Any], str, Recorded]] = []
         # By id(tensor): tensors known to have been there before; the leaf whose `.grad` it was when
         # recording began; tensors that the function made; what the function's author calls it; its
-        # `.grad` when recording began; of a leaf the leaf, its number and that `.grad`.
+        # `.grad` when recording began; of a leaf or a tensor of the environment that tensor, its
+        # number and that `.grad`.
         self._environment: dict[int, Tensor] = {}
         self._leaf_of: dict[int, Tensor] = {}
         self._inside: dict[int, weakref.ref[Tensor]] = {}
@@ -282,7 +283,8 @@ class Recorder:
             always = number in self._places and self._places[number].always
             self._places[number] = TensorBinding(owner, self._labels.get(id(tensor)))
             self._places[number].always |= always or id(tensor) in self._environment
-        if isinstance(tensor.node, Leaf) and number in self._places:
+        is_leaf = isinstance(tensor.node, Leaf)
+        if (is_leaf or id(tensor) in self._environment) and number in self._places:
             self._places[number].always = True
             if tensor.view_of is None and id(tensor) not in self._grads:
                 before, now = self._before.get(id(tensor), tensor.stored_grad), tensor.stored_grad
@@ -483,7 +485,7 @@ class Recorder:
                 f" {type(result).__name__}."
             )
         wanted = {name: t for name, t in inputs.items() if isinstance(t.node, Leaf)}
-        for tensor, number, _ in self._grads.values():
+        for tensor, number, _ in self._grads.values():  # leaves: trace has no environment
             wanted[self._captured_name(number, wanted)] = tensor
         if not wanted:
             raise NoGradientError(
@@ -511,6 +513,7 @@ class Recorder:
             self.lift(t)
         results = [*[t.array.number for t in outputs], *also]
         gradients: dict[int, int | None] = {}
+        self._check_gradients()
         for tensor, number, before in self._grads.values():
             after = tensor.stored_grad
             if after is None:
@@ -555,6 +558,21 @@ class Recorder:
             updates=updates, gradients=gradients, decisions=decisions, signature=signature,
             name=name,
         )  # fmt: skip
+
+    def _check_gradients(self) -> None:
+        """Raises ProgramError if the function has set or deleted a `.grad` that a program cannot
+        set: it identifies the tensor by the captured array, which must be that tensor's alone."""
+        for tensor, before in (self.known or {}).values():
+            if tensor.stored_grad is before.grad:
+                continue
+            number = self._grads[id(tensor)][1] if id(tensor) in self._grads else None
+            place = None if number is None else self._places[number]
+            if place is None or place.owner is not tensor:
+                raise ProgramError(
+                    f"it sets or deletes the .grad of a tensor of shape {tuple(tensor.shape)} that"
+                    " is an argument, a view or a .grad, or has its memory in common with another"
+                    " tensor"
+                )
 
     def _is_written(self, number: int) -> bool:
         """Whether what a captured value's memory holds at the end matters: a gradient's does

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..core.tensor import Leaf, Tensor, memory_version
+from ..core.tensor import Tensor, memory_version
 from ..errors import DeviceError, ProgramError
 from .arguments import Arguments
 from .bindings import GradientBinding, TensorBinding
@@ -91,7 +91,7 @@ class Variant:
         if problem is MADE_STATE:
             return problem
         if problem is None and arguments.changed():
-            problem = "it changes a list or dict that it is given"
+            problem = "it changes a list or dict that it is given, or sets the .grad of an argument"
         if problem is None:
             known = {id(c) for c in arguments.containers if type(c) is not tuple}
             problem = (
@@ -297,11 +297,7 @@ def _extra_counts(
         if tensor is not None:
             written[id(memory_version(tensor))] = tensor
     for place in program.captured.values():
-        if (
-            isinstance(place.owner, Tensor)
-            and isinstance(place.owner.node, Leaf)
-            and place.owner.stored_grad is not None
-        ):
+        if isinstance(place.owner, Tensor) and place.owner.stored_grad is not None:
             where[id(place.owner.stored_grad)] = "gradient", place.owner
     uncounted = written.keys() - {id(t.version) for t, _ in counts}
     pairs = [

@@ -661,3 +661,77 @@ def test_interrupts_at_lines_of_the_library(call: int) -> None:
     count = interrupted(None)
     for at in range(1, count, max(1, count // 7)):
         interrupted(at)
+
+
+def _sets_grad(v: Any, x: mg.Tensor) -> Any:
+    v.grad = x * 1
+    v.grad.add_(x)
+    return v.grad
+
+
+def _deletes_grad(v: Any, x: mg.Tensor) -> Any:
+    v.grad = None
+    return x + 1
+
+
+def _adds_to_grad(v: Any, x: mg.Tensor) -> Any:
+    v.grad.add_(x)
+    v.grad = v.grad
+    return x + 1
+
+
+@pytest.mark.parametrize("change", [_sets_grad, _deletes_grad, _adds_to_grad])
+def test_the_grad_of_a_tensor_that_does_not_require_grad_is_set_in_replays(change: Any) -> None:
+    """Of a tensor in a closure, of a buffer, and of a scalar."""
+    batch_norm = nn.BatchNorm1d(2)
+
+    def make(compile_: Any) -> Any:
+        tensors = [mg.ones(2), batch_norm.running_mean, mg.tensor(1.0)]
+        compiled = [compile_(lambda x, v=v: change(v, x)) for v in tensors]
+        made.extend(compiled)
+
+        def call(i: int) -> Any:
+            for v in tensors:
+                v.grad = mg.full(v.shape, 7.0)
+            results = [
+                f(mg.full(v.shape, float(i))) for f, v in zip(compiled, tensors, strict=True)
+            ]
+            return [results, [v.grad for v in tensors]]
+
+        return call
+
+    made: list[Any] = []
+    both(make, 5)
+    assert [f.statistics["replayed"] for f in made[3:]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("which", ["view", "alias", "grad", "argument", "result"])
+def test_a_grad_that_no_program_can_set_is_set_by_the_function_itself(which: str) -> None:
+    """Of a view, of two tensors on one array, of a .grad, of an argument, of a result."""
+    functions = []
+
+    def make(compile_: Any) -> Any:
+        owner, view, alias = mg.ones(2), mg.ones(3)[:2], W.detach()
+        owner.grad = mg.ones(2)
+
+        def function(x: mg.Tensor) -> mg.Tensor:
+            result = alias * x
+            W.grad = x * 2
+            found = {"view": view, "alias": alias, "grad": owner.grad, "argument": x}
+            target: Any = found.get(which, result)
+            target.grad = x * 3
+            return result
+
+        functions.append(compile_(function))
+
+        def call(i: int) -> Any:
+            W.grad = None
+            x = mg.full(2, float(i))
+            result = functions[-1](x)
+            tensors: Any = (result, x, W, owner, owner.grad, view, alias)
+            return [t.grad for t in tensors]
+
+        return call
+
+    both(make, 5)
+    assert functions[1].statistics["replayed"] == 0 and "the .grad" in functions[1].reason
