@@ -173,7 +173,9 @@ def difference(what, found, right, tolerance=1e-7):
     gap = np.abs(np.subtract(found, right)) / np.maximum(1.0, np.abs(right))
     at = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), np.shape(gap))
     place = f" at {[int(i) for i in at]}" if at else ""
-    said = f"{float(np.asarray(found)[at]):.6g}, and {float(np.asarray(right)[at]):.6g} is right"
+    a, b = float(np.asarray(found)[at]), float(np.asarray(right)[at])
+    digits = 6 if f"{a:.6g}" != f"{b:.6g}" else 16  # nearly right: show where they differ
+    said = f"{a:.{digits}g}, and {b:.{digits}g} is right"
     return f"{what}{place} is {said}."
 
 

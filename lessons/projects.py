@@ -385,7 +385,7 @@ def verdict(name: str, numbers: Numbers) -> str:
     grade = "fine" if miss <= project.fine else "good" if miss <= project.good else "not yet"
     return (
         f"{project.title}: {miss:.4g} {project.unit}: {grade}"
-        f" (good from {project.good:g}, fine from {project.fine:g})"
+        f" (good up to {project.good:g}, fine up to {project.fine:g})"
     )
 
 

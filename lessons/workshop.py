@@ -379,10 +379,9 @@ def _is_one_call(source: str) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Call)
 
 
-def _lessons(names: Iterable[str]) -> str:
-    found = list(
-        dict.fromkeys(MADE_IN[name].partition(",")[0] for name in names if name in MADE_IN)
-    )
+def _lessons(names: Sequence[str]) -> str:
+    """The lessons that make these pieces, in the order of the course."""
+    found = dict.fromkeys(at.partition(",")[0] for name, at in MADE_IN.items() if name in names)
     return _listed(found) or "the lessons"
 
 

@@ -42,8 +42,8 @@ class Written:
     def _with(self, op, other, value):
         if not isinstance(other, Written):
             raise TypeError(
-                f"a {type(other).__name__} cannot stand in this program: use x, y, and what is made"
-                " of them"
+                f"an object of the type {type(other).__name__} cannot stand in this program: use x,"
+                " y, and what is made of them"
             )
         return self._made(op, value(self.value, other.value), other)
 
@@ -65,6 +65,8 @@ class Written:
         return self._made("sum", np.sum(self.value))
 
     def __getattr__(self, name):
+        if name.startswith("__"):  # NumPy and minigrad ask for __array__
+            raise TypeError("functions of NumPy or minigrad do not work here: write u.exp()")
         raise TypeError(f"`{name}` is no operation of the zoo; it has + - * exp() and sum()")
 
     def _unknown(self, *others):

@@ -133,8 +133,8 @@ SLOPE = told_by(
         ),
         (
             "central differences",
-            "these are differences of f on both sides. They lose digits; the imaginary part loses"
-            " none.",
+            "this is a difference of f, or the imaginary step is far too large. Differences lose"
+            " digits; the imaginary part of a tiny step loses none.",
             lambda f, x, d: (f(x + 1e-5 * d) - f(x - 1e-5 * d)) / 2e-5,
         ),
         (
@@ -183,8 +183,8 @@ SUITE = told_by(
     ),
     hints=(
         "A NameError? Run the cell with unpack() twice: it brings your engine.",
-        "Mend the first group that fails, in the lesson that `mine` names for the piece, and"
-        " `keep` it. Then empty the cell of the engine and unpack again.",
+        "Mend the first group that fails, in its lesson (order and loop: 3; rules: 5, 9 and 11b;"
+        " Dual and hvp: 11b), and `keep` it. Then empty the cell of the engine and unpack again.",
         "return Tensor, topological_order, gradients, relu, Dual, hvp. The report below the check"
         " says of each trial what came and what is right.",
     ),
@@ -219,13 +219,18 @@ def greedy(caught: np.ndarray) -> list[int]:
 
 def _is_fewest(case: Case, got: Any) -> str:
     caught = np.asarray(case.args["caught"])
-    if type(got) not in (list, tuple) or any(type(i) is not int for i in got):
+    try:  # a NumPy integer in a list arrives as an array without dimensions
+        columns = np.asarray(got if type(got) in (list, tuple, np.ndarray) else None)
+    except ValueError:
+        columns = np.asarray(None)
+    if columns.ndim != 1 or (columns.size and not np.issubdtype(columns.dtype, np.integer)):
         return "`fewest` should return a list of whole numbers, the columns that are chosen."
+    got = [int(i) for i in columns]
     if any(not 0 <= i < caught.shape[1] for i in got):
-        return f"there are trials 0 to {caught.shape[1] - 1}; you chose {list(got)}."
+        return f"there are trials 0 to {caught.shape[1] - 1}; you chose {got}."
     if len(set(got)) < len(got):
         return "a trial is chosen more than once."
-    missed = int(np.sum(caught.any(axis=1) & ~caught[:, list(got)].any(axis=1)))
+    missed = int(np.sum(caught.any(axis=1) & ~caught[:, got].any(axis=1)))
     if missed:
         return f"your {len(got)} trial(s) let {missed} engine(s) pass that others catch."
     if case.group == "few trials" and len(got) > len(greedy(caught)) + 1:

@@ -121,10 +121,10 @@ PROGRAM = told_by(
     ),
     hints=(
         "Set choice = 'golf', say: the check asks for that project alone.",
-        "`numbers` is a list of Tensors without dimensions. A row or column of them is made with"
-        " constants: numbers[0] * Tensor([[1.0, 0.0]]) + numbers[1] * Tensor([[0.0, 1.0]]).",
-        "Print your value beside PROJECTS[name].loss(numbers), and halve your steps: what changes"
-        " is the steps' fault, what stays is the law's.",
+        "`numbers` is a list of Tensors without dimensions. A row of them is made with"
+        " constants: numbers[0] * Tensor([1.0, 0.0]) + numbers[1] * Tensor([0.0, 1.0]).",
+        "Print your value beside projects.PROJECTS[choice].loss(numbers), and halve your steps:"
+        " what changes is the steps' fault, what stays is the law's.",
     ),
     misconceptions=tuple(_mistakes()),
 )

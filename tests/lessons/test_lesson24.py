@@ -12,7 +12,7 @@ import pytest
 from minigrad.lessons import engine_suite
 from minigrad.lessons.exercises import broken_engines, own_engine, zoo
 from minigrad.lessons.exercises.drive24 import Written, recorded
-from minigrad.lessons.exercises.lesson24 import EXERCISES
+from minigrad.lessons.exercises.lesson24 import EXERCISES, greedy
 from minigrad.lessons.grading import check
 
 from tests.helpers.tables import in_one_test
@@ -52,6 +52,20 @@ def test_an_engine_that_is_written_in_another_way_passes():
     for source in (engine_of(OTHER), RULES, *later, grown):
         exec(compile(source, "<cell>", "exec"), scope)
     assert engine_suite.failures(scope) == []
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda i: [int(j) for j in i], lambda i: list(np.array(i)), np.array],
+    ids=["integers", "NumPy integers", "an array"],
+)  # fmt: skip
+def test_columns_may_be_integers_of_python_or_numpy(kind):
+    assert check("fewest", lambda caught: kind(greedy(caught))).points == 3
+    assert check("fewest", lambda caught: [True, False]).points == 0
+
+
+def test_two_numbers_that_differ_late_are_shown_with_all_digits():
+    said = engine_suite.difference("x", np.array(1.0), np.array(1.0 + 1e-9), 1e-13)
+    assert "1.000000001 is right" in said
 
 
 def _cells(name):
