@@ -100,6 +100,10 @@ LESSON_1 = {
             "on one side of x only",
         ),
         "a tiny step": (one(central(lambda x: 1e-11 * (abs(x) or 1))), "rounding eats the digits"),
+        "the step of a one-sided difference": (
+            one(central(lambda x: 1.5e-8 * (abs(x) or 1))),
+            "rounding eats the digits",
+        ),
         "a step of 1e-9 for all": (one(central(lambda x: 1e-9)), "the same for all x"),
         "a step of 1e-5 for all": (one(central(lambda x: 1e-5)), "the same for all x"),
         "1e-5 at least": (one(central(lambda x: 1e-5 * max(1, abs(x)))), "larger than x itself"),
