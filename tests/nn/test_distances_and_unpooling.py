@@ -29,7 +29,9 @@ CASES = {
     "multi margin weights": (lambda F, x, t,
         w: F.multi_margin_loss(x, t, weight=w.detach(), reduction="sum"), normal(4, 5),
         classes(5, 4), np.abs(normal(5))),
-    "multi margin one": (lambda F, x, t: F.multi_margin_loss(x, t), normal(5), np.array(2)),
+    "multi margin one": (lambda F, x,
+        t: [F.multi_margin_loss(x, t), F.multi_margin_loss(x, t.reshape(1), reduction="none")],
+        normal(5), np.array(2)),
     "multilabel margin": (lambda F, x,
         t: [F.multilabel_margin_loss(x, t), F.multilabel_margin_loss(x, t, reduction="none")],
         normal(4, 5), LABELS),
@@ -522,6 +524,11 @@ def test_drawing_a_class():
         (lambda x: F.pixel_unshuffle(x.unsqueeze(0), 3), ShapeError, "squares of 3"),
         (lambda x: F.channel_shuffle(x.unsqueeze(2), 2), ShapeError, "2 groups"),
         (lambda x: F.max_unpool1d(x, mg.zeros(4, 5).long() + 99, 2), IndexError, "out of range"),
+        (
+            lambda x: F.max_unpool1d(x, mg.zeros(4, 5).long(), 2, output_size=(12,)),
+            ShapeError,
+            "by less than the stride",
+        ),
         (lambda x: F.affine_grid(x, (4, 1, 2, 2)), ShapeError, "affine_grid: needs theta"),
         (
             lambda x: F.grid_sample(x[None, None], x[None, :, :, None]),

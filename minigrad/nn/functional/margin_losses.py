@@ -39,18 +39,12 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Σ max(0, margin − x[t] + x[c])ᵖ over the classes c ≠ t, divided by their number: x (N, C)
-    or (C,), t class indices (N,) or ().
+    or (C,), t class indices (N,), or () or (1,); without reduction the losses have the shape of t.
     """
     x, t = as_tensor(input), as_tensor(target)
     if x.ndim < 2:
-        return multi_margin_loss(
-            x.reshape(1, -1),
-            t.reshape(1),
-            p,
-            margin,
-            weight,
-            "mean" if reduction == "none" else reduction,
-        )
+        loss = multi_margin_loss(x.reshape(1, -1), t.reshape(1), p, margin, weight, reduction)
+        return loss.reshape(t.shape) if reduction == "none" else loss
     if x.ndim != 2 or t.shape != x.shape[:1] or t.dtype.kind not in "iu":
         raise ShapeError(
             f"multi_margin_loss: needs input (N, C) and integers (N,), got {x.shape} and {t.dtype}"

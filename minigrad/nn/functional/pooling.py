@@ -102,7 +102,15 @@ def _max_unpool(axes: int) -> Callable[..., Tensor]:
             for n, s, p, k in zip(x.shape[-axes:], steps, around, kernel, strict=True)
         ]
         if output_size is not None:
-            size = list(output_size)[-axes:]
+            asked = list(output_size)[-axes:]
+            if len(asked) != axes or any(
+                abs(n - by) >= s for n, by, s in zip(asked, size, steps, strict=False)
+            ):
+                raise ShapeError(
+                    f"{function}: output_size {tuple(output_size)} must differ from {tuple(size)}"
+                    f" by less than the stride {tuple(steps)}: no other image has these windows."
+                )
+            size = asked
         images = math.prod(x.shape[:-axes])
         check_range(index, math.prod(size), function, "index")
         flat = index.reshape(images, math.prod(x.shape[-axes:])) + arange(
