@@ -124,16 +124,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _set_workers(config: pytest.Config) -> None:
     """Without options, a run of the suite uses every core: one worker and one BLAS thread for
-    each.
+    each. The whole suite waits for browsers, kernels and limits in a quarter of its time, so it has
+    half as many workers again.
     """
     option = config.option
     alone = not config.pluginmanager.hasplugin("xdist") or option.usepdb or option.collectonly
     if alone or hasattr(config, "workerinput"):  # a worker starts no workers
         return
     if option.numprocesses is None and config.args_source is config.ArgsSource.TESTPATHS:
-        option.numprocesses = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        option.numprocesses = (cores or 1) * 3 // 2 if option.whole else cores
     if option.numprocesses:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("OMP_NUM_THREADS", "1")

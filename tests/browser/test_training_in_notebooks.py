@@ -102,9 +102,12 @@ def test_the_scrubber_goes_through_the_epochs_by_keyboard(view, visit, history):
     assert said.inner_text() == "epoch 10"
     root.get_by_label("Previous snapshot").press("Enter")
     assert said.inner_text() == "epoch 1"
+    assert root.get_by_label("Previous snapshot").is_disabled()
+    assert root.get_by_label("Next snapshot").is_enabled()
     root.get_by_label("Play through the epochs").press("Space")
     said.get_by_text("epoch 50").wait_for(timeout=10_000)
     assert surface() == last
+    assert root.get_by_label("Next snapshot").is_disabled()
     at = float(root.locator(".mt-now").first.get_attribute("x1"))
     end = re.findall(r"[ML]([\d.]+)", root.locator(".mt-curve").first.get_attribute("d"))[-1]
     assert abs(at - float(end)) < 1, "the mark stands where the curve is at the scrubber's epoch"

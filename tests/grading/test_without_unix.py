@@ -55,7 +55,7 @@ GRADE = ("sheet/sheet.py", "--out", "out")
         (("grade", "marks", *GRADE), "marks.csv"),
         (("grade", "term", "course.toml"), "1 students"),
         (("grade", "export", *GRADE, "--pages", "pages"), "pages/index.html"),
-        (("release", "handout", "sheet/sheet.py"), "wrote 1 file"),
+        (("release", "handout", "sheet/sheet.py"), "wrote 2 file"),
         (("trace", "sin(x)**2", "x=1"), "sin"),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",

@@ -17,7 +17,7 @@ SLOPES = {
     "the sign": (one(lambda f, x, d: -np.imag(f(x + 1e-30j * d)) / 1e-30), "sign is reversed"),
     "central": (
         one(lambda f, x, d: (f(x + 1e-5 * d) - f(x - 1e-5 * d)) / 2e-5),
-        "differences of f",
+        "a difference of f",
     ),
     "forward": (one(lambda f, x, d: (f(x + 1e-7 * d) - f(x)) / 1e-7), "nearly right"),
     "a large step": (one(lambda f, x, d: np.imag(f(x + 1e-3j * d)) / 1e-3), "too large"),

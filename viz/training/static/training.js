@@ -48,13 +48,15 @@ export function mount(
     parts.epoch = h("output", { class: "mt-number" });
     const button = (word, label, act) =>
       h("button", { type: "button", class: "mt-step", "aria-label": label, onclick: act }, word);
+    parts.previous = button("‹", t("previousSnapshot"), () => go(index() - 1));
     parts.play = button("▶", t("playEpochs"), () => play(!state.timer));
+    parts.next = button("›", t("nextSnapshot"), () => go(index() + 1));
     parts.scrub = h(
       "div",
       { class: "mt-scrub", role: "group", "aria-label": t("epochWord") },
-      button("‹", t("previousSnapshot"), () => go(index() - 1)),
+      parts.previous,
       parts.play,
-      button("›", t("nextSnapshot"), () => go(index() + 1)),
+      parts.next,
       parts.slider,
       parts.epoch,
     );
@@ -268,6 +270,15 @@ export function mount(
     }
     if (!snapshot) return parts.views.replaceChildren(...views);
     parts.slider.value = index();
+    const last = state.history.snapshots.length - 1;
+    for (const [button, end] of [
+      [parts.previous, 0],
+      [parts.next, last],
+    ]) {
+      // Not `disabled`: the button keeps the focus.
+      if (index() === end) button.setAttribute("aria-disabled", "true");
+      else button.removeAttribute("aria-disabled");
+    }
     parts.slider.setAttribute("aria-valuetext", t("epochAt", { epoch: text(snapshot.epoch) }));
     parts.epoch.textContent = t("epochAt", { epoch: text(snapshot.epoch) });
     const focus = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
