@@ -281,3 +281,12 @@ def test_the_paths_of_several_runs_are_compared_on_one_landscape(view):
     )
     far = [abs(x - middle[0]) for x, _ in ends]
     assert far[1] < 0.2 * far[0], "the fast one has come nearer to the least value"
+
+
+def test_a_history_of_paths_alone_names_its_last_epoch(view):
+    history = viz.History()
+    history.landscape(lambda w, b: w * w + b * b, w=(-2, 2), b=(-1, 1))
+    assert "nothing recorded yet" in view(history).inner_text()
+    for epoch in range(4):
+        history.place(epoch, 1.5 / (1 + epoch), 0.5)
+    assert "epoch 3" in view(history).inner_text()

@@ -92,6 +92,19 @@ def test_views_open_and_close_from_the_menu_and_by_name(show, visit):
     )
 
 
+@pytest.mark.parametrize("size", [(390, 844), (1280, 400)])
+def test_the_menu_of_views_is_whole_inside_the_window(show, visit, size):
+    viewer = show(trace_function(f, 2.0, 5.0), *size)
+    viewer.get_by_label("View", exact=True).click()
+    visit.page.wait_for_function(
+        """() => {
+            const box = document.querySelector(".mg-popup").getBoundingClientRect();
+            return box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight;
+        }""",
+        timeout=3000,
+    )
+
+
 AXE = {
     "numbers": ["predict", "story", "algorithm", "orders", "cut", "memory"],
     "layers": ["arrays", "memory", "algorithm"],

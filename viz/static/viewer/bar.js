@@ -98,7 +98,11 @@ export function drawControls(trace, t, id, firstOf, actions) {
   };
   const menu = h(
     "details",
-    { class: "mg-menu" },
+    {
+      class: "mg-menu",
+      // In a notebook the viewer may end below the window.
+      ontoggle: () => menu.open && menu.lastChild.scrollIntoView({ block: "nearest" }),
+    },
     h("summary", { class: "mg-btn", "aria-label": t("view"), title: t("view") }, icon("view")),
     h(
       "div",

@@ -126,12 +126,14 @@ export function mount(
     );
 
   function draw() {
-    const { measures, snapshots, title } = state.history;
+    const { measures, paths = {}, snapshots, title } = state.history;
     const names = Object.keys(measures);
-    const last = Math.max(0, ...names.map((name) => measures[name].epochs.at(-1) ?? 0));
+    const last = [...Object.values(measures), ...Object.values(paths)]
+      .flatMap(({ epochs }) => epochs.slice(-1))
+      .concat(snapshots.slice(-1).map(({ epoch }) => epoch));
     parts.title.textContent = title || t("training");
-    parts.status.textContent = names.length
-      ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(last) })
+    parts.status.textContent = last.length
+      ? t(state.running ? "epochRunning" : "epochAt", { epoch: text(Math.max(...last)) })
       : t("nothingRecorded");
     const groups = grouped(names);
     parts.curves.replaceChildren(
