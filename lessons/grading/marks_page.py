@@ -367,6 +367,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > BODY_BYTES:
             self.close_connection = True
             self._send(Reply(413, _plain("That is too long.")))
+            # A client sends all of a form before it reads the answer, and a connection that is
+            # closed with bytes unread is reset: it would see an error instead of the answer.
+            rest = min(int(length), 64 * BODY_BYTES) if length.isdecimal() else 0
+            while rest > 0 and (chunk := self.rfile.read(min(rest, 1 << 16))):
+                rest -= len(chunk)
             return
         text = self.rfile.read(int(length)).decode("utf-8", "replace")
         form = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}

@@ -195,7 +195,8 @@ def test_only_our_own_pages_may_ask(server, out):
             assert ask(server, method, "student/ada", body, Origin=other)[0] == 403
     assert ask(server, "POST", "student/unknown", form)[0] == 404
     assert ask(server, "GET", "../../etc/passwd")[0] == 404
-    assert ask(server, "POST", "student/ada", {"comment-0": "x" * (1 << 20)})[0] == 413
+    for length in (1 << 20, 1 << 24):  # the answer is read although the form is sent first
+        assert ask(server, "POST", "student/ada", {"comment-0": "x" * length})[0] == 413
     assert (out / "journal.jsonl").read_bytes() == before
 
 

@@ -116,17 +116,17 @@ def test_orthogonal_weights_are_pytorchs(torch, shape, kind, trivial):
 
 
 def test_orthogonal_weights_stay_so_and_can_be_assigned():
-    layer = nn.utils.parametrizations.orthogonal(nn.Linear(4, 4))
+    layer = nn.utils.parametrizations.orthogonal(nn.Linear(4, 4, dtype=mg.float64))
     optimizer = mg.optim.SGD(layer.parameters(), lr=0.5)
     for _ in range(5):
         optimizer.zero_grad()
-        (layer(mg.ones(2, 4)) ** 2).sum().backward()
+        (layer(mg.ones(2, 4, dtype=mg.float64)) ** 2).sum().backward()
         optimizer.step()
     np.testing.assert_allclose(
-        (layer.weight @ layer.weight.mT).detach().numpy(), np.eye(4), atol=1e-5
+        (layer.weight @ layer.weight.mT).detach().numpy(), np.eye(4), atol=1e-12
     )
-    layer.weight = 2 * mg.eye(4)
-    np.testing.assert_allclose(layer.weight.detach().numpy(), np.eye(4), atol=1e-6)
+    layer.weight = 2 * mg.eye(4, dtype=mg.float64)
+    np.testing.assert_allclose(layer.weight.detach().numpy(), np.eye(4), atol=1e-12)
     with pytest.raises(ValueError, match="has no matrix 'bias'"):
         nn.utils.parametrizations.orthogonal(layer, "bias")
     with pytest.raises(ValueError, match="orthogonal_map is one of"):
