@@ -212,15 +212,41 @@ class Variant:
         return CapturedProgram(program) if self.capture else Replayer(program)
 
     def _without(self, error: Exception) -> None:
+        """Remember why the program is replayed as it is."""
+        kind = "" if isinstance(error, ProgramError | DeviceError) else f"{type(error).__name__}: "
         self.plain = (
             f"is replayed as it is, without a {'graph' if self.capture else 'fused kernel'}:"
-            f" {error}".rstrip(".")
+            f" {kind}{error}".rstrip(".")
         )
 
     def replay(self, tensors: list[Tensor], *ready: Any) -> Any:
         """Run the program on what `prepare` or `values` found in order."""
         assert self.runner is not None
-        return self.runner.run(tensors, *ready)
+        try:
+            return self.runner.run(tensors, *ready)
+        except Exception as error:
+            if self.kept is None:
+                raise
+            failed = error
+        return self._replay_without_kernels(tensors, failed)
+
+    def _replay_without_kernels(self, tensors: list[Tensor], error: Exception) -> Any:
+        """Run the plain program after a run with kernels has failed. If it fails too, the values
+        are the cause and the kernels stay; else they are given up: a kernel that cannot be
+        compiled or stored now cannot be later."""
+        assert self.program is not None
+        special, kept = self.runner, self.kept
+        self.runner, self.kept = Replayer(self.program), None
+        self.forget()
+        try:
+            result = self.runner.run(tensors, *self.prepare(tensors))
+        except Exception:
+            self.runner, self.kept = special, kept
+            self.forget()
+            raise
+        self.program.replayer = self.runner
+        self._without(error)
+        return result
 
     def forget(self) -> None:
         """There is a problem: let the long way find it."""

@@ -416,6 +416,48 @@ def test_a_program_without_chains_says_so(in_python: None) -> None:
     assert step.reason is not None and "no chain of operations" in step.reason
 
 
+@pytest.mark.parametrize("when", ["written", "called"])
+def test_a_kernel_that_cannot_run_is_given_up(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A full disk or a failing compiler leaves the plain program, which is replayed, and says why:
+    once, and after one attempt. An error of the values is none of the kernels'."""
+    attempts = []
+
+    def full(*_: Any) -> Any:
+        attempts.append(when)
+        raise OSError(28, "No space left on device")
+
+    w = mg.ones(3, 3, requires_grad=True)
+    function = lambda x: ((x * 2 + 1) @ w).exp() * 3
+    step = mg.compile(function, fuse=True)
+    x = tensor(2, 3)
+    for _ in range(3):
+        step(x)
+    make = full if when == "written" else lambda *_: full
+    monkeypatch.setattr(numba_kernels, "compiled", make)
+    with pytest.warns(EagerWarning, match="without a fused kernel: OSError.*No space") as seen:
+        for _ in range(5):
+            np.testing.assert_allclose(step(x).detach().numpy(), function(x).detach().numpy())
+    assert step.statistics == {"eager": 1, "recorded": 2, "replayed": 5}
+    assert len(attempts) == 1 and len(seen) == 1 and step.fused_programs == []
+    assert step.reason is not None and "No space" in step.reason
+
+
+def test_an_error_of_the_values_does_not_cost_the_kernels(in_python: None) -> None:
+    function = lambda x, labels: F.nll_loss((x * 2 + 1).exp() * 3, labels)
+    step = mg.compile(function, fuse=True)
+    x, labels = tensor(2, 3), mg.tensor([0, 2])
+    for wrong in (False, False, False, False, True, False, False):
+        if wrong:
+            with pytest.raises(IndexError):
+                step(x, mg.tensor([0, 3]))
+        else:
+            np.testing.assert_allclose(step(x, labels).item(), function(x, labels).item(), 1e-6)
+    assert step.reason is None and step.statistics == {"eager": 2, "recorded": 2, "replayed": 3}
+    assert len(step.fused_programs) == 1
+
+
 def test_kernels_without_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the folder for caches cannot be made, one for the process serves."""
     (tmp_path / "file").write_text("")
