@@ -29,7 +29,7 @@ from .fused import Language, expression
 from .instructions import Instruction, Literal, Ref, map_params
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
-from .row_groups import Block, Finder, Sources, kind_of, summed
+from .row_groups import Block, Finder, Sources, kind_of, summed, with_early_sums
 
 if TYPE_CHECKING:
     from .program import Program
@@ -390,6 +390,7 @@ def with_kernels(program: Program) -> Program:
     Raises ProgramError where Numba is not installed.
     """
     need_numba()
+    program = with_early_sums(program, NUMBA)
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
     block_of = {m: last for last, b in blocks.items() for m in b.members}

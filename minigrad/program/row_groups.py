@@ -14,18 +14,21 @@ over that row once more. A sum over the axes before it (a bias's gradient), and 
 loss), is complete when the loop has ended, so no member reads it.
 
 An instruction joins the blocks whose values it reads. Any other reader ends a block, as in
-fused.py. Views that only give a value another shape (reshape, broadcast_to) are looked through.
+fused.py. So a sum comes directly behind what it sums (`with_early_sums`): behind a product that
+reads the same gradient, it would find the block ended. Views that only give a value another shape
+(reshape, broadcast_to) are looked through.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from ..backend import Shape
 from .fused import LONGEST, Language, expression
 from .instructions import Instruction
+from .passes import renumbered
 
 if TYPE_CHECKING:
     from .program import Program
@@ -149,6 +152,9 @@ class Finder:
         self.program, self.language = program, language
         self.sources = Sources(program)
         self._block_of: dict[int, Block] = {}
+        self._views_by_value: dict[Any, int] = {
+            program.instructions[at].outputs[0]: at for at in self.sources.views
+        }
 
     def blocks(self) -> list[Block]:
         """Blocks of two or more instructions."""
@@ -157,6 +163,45 @@ class Finder:
                 self._place(at, instruction)
         found = {id(b): b for b in self._block_of.values()}
         return [b for b in found.values() if len(b.members) > 1]
+
+    def order(self) -> list[int]:
+        """The places of the instructions, with each sum directly behind what it sums where it fits
+        the block of that. To be called on a new finder."""
+        sums: dict[int, list[int]] = {}
+        for at, instruction in enumerate(self.program.instructions):
+            if summed(self.program, instruction) is not None:
+                sums.setdefault(self.sources.reads(instruction)[0], []).append(at)
+        order: dict[int, None] = {}
+        waiting = list(range(len(self.program.instructions) - 1, -1, -1))
+        while waiting:
+            at = waiting.pop()
+            instruction = self.program.instructions[at]
+            if at in order:
+                continue
+            order[at] = None
+            if at in self.sources.views:
+                continue
+            self._place(at, instruction)
+            for n in instruction.outputs:
+                early = [s for s in sums.get(n, ()) if s not in order and self._joins(s)]
+                waiting += [p for s in reversed(early) for p in (s, *self._views_before(s))]
+        return list(order)
+
+    def _joins(self, at: int) -> bool:
+        """Whether an instruction fits the open block whose value it reads."""
+        instruction = self.program.instructions[at]
+        read = self._read(instruction)
+        return bool(read) and self._fits(at, instruction, read[0].shape, read) is not None
+
+    def _views_before(self, at: int) -> list[int]:
+        """The places of the views through which an instruction reads its first operand, the last
+        one first."""
+        found = []
+        number = self.program.instructions[at].operands[0]
+        while number in self._views_by_value:
+            found.append(self._views_by_value[number])
+            number = self.program.instructions[found[-1]].operands[0]
+        return found
 
     def _place(self, at: int, instruction: Instruction) -> None:
         read = self._read(instruction)
@@ -252,3 +297,10 @@ class Finder:
                 if kinds[-1] != own:
                     return False
         return None not in kinds and (made == "full" or not {"full", "column"} & {*kinds})
+
+
+def with_early_sums(program: Program, language: Language) -> Program:
+    """The program with each sum directly behind what it sums, where both fit one block."""
+    order = Finder(program, language).order()
+    instructions = [program.instructions[at] for at in order]
+    return renumbered(program, instructions, {}, None, program.constants)

@@ -130,6 +130,26 @@ def test_what_ends_a_block() -> None:
     )
 
 
+def test_a_sum_comes_before_the_product_that_would_end_its_block(in_python: None) -> None:
+    """A bias's gradient is summed where the gradient is made, also through a reshape, whatever
+    reads the gradient in between; a sum that fits no block stays where it was."""
+
+    def names(function: Any, *inputs: Any) -> list[str]:
+        program = trace(function, *inputs)
+        agree(program, *inputs)
+        return [i.primitive.name for i in with_kernels(program).instructions]
+
+    x, w = tensor(6, 3), tensor(3, 3)
+    late = lambda x, w: ((g := x * 2 + 1) @ w, g.sum(0))
+    assert names(late, x, w) == ["fused_mul_add_sum", "matmul"]
+    late = lambda x, w: ((g := x * 2 + 1) @ w, g.reshape(3, 6).sum(0))
+    assert names(late, x, w) == ["fused_mul_add", "matmul", "reshape", "sum"]
+    late = lambda x, w: ((g := x * 2 + 1) @ w, g.reshape(2, 3, 3).reshape(6, 3).sum(0).exp() * 2)
+    assert names(late, x, w) == ["fused_mul_add_sum", "matmul", "fused_exp_mul"]
+    middle = lambda x: ((g := x * 2), g.exp() + 1, g.sum(1))
+    assert names(middle, tensor(2, 3, 4)) == ["fused_mul_exp_add", "sum"]
+
+
 def test_neighbours_are_one_kernel(in_python: None) -> None:
     """Three updates of three shapes; what is read in between is written before."""
     ws, gs = ([tensor(2, 3), tensor(3), tensor(1)] for _ in range(2))
