@@ -23,8 +23,9 @@ class Function(NamedTuple):
 
 
 _OF_ONE = (
-    "abs acos acosh arccos arcsin arctan asin asinh atan atanh cos cosh erf exp expm1 log log10"
-    " log1p log2 mean reciprocal relu sigmoid sin sinh softplus sqrt square sum tan tanh"
+    "abs acos acosh arccos arcsin arctan asin asinh atan atanh ceil cos cosh erf exp exp2 expm1"
+    " floor log log10 log1p log2 mean reciprocal relu rsqrt sigmoid sign sin sinh softplus sqrt"
+    " square sum tan tanh trunc"
 )
 _OF_TWO = "atan2 logaddexp maximum minimum"
 

@@ -43,6 +43,8 @@ def test_a_formula_wants_one_value_for_each_variable():
 
 
 PYTHON = {
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sign": lambda x: (x > 0) - (x < 0),
     "abs": abs,
     "arccos": math.acos,
     "arcsin": math.asin,

@@ -42,12 +42,44 @@ def test_typing_sliding_sharing_and_reopening(opened, visit):
     tab.select_option("[aria-label='mode']", "reverse")
     tab.keyboard.press("Escape")
     tab.click(".mg-btn-last")
-    assert "step=8" in tab.url and "mode=reverse" in tab.url
+    tab.wait_for_url(re.compile("mode=reverse.*step=8"))
     shared = tab.url.partition("#")[2]
     again = opened(f"#{shared}")
     assert title(again) == "exp(a)*b, a = pi/2, b = -3.5"
     assert again.inner_text(".mg-root .mg-counter, .mg-bar output").startswith("8")
     visit.assert_clean()
+
+
+@pytest.mark.parametrize("name", ["toString", "constructor", "hasOwnProperty"])
+def test_a_variable_may_be_named_like_a_member_of_an_object(opened, visit, name):
+    tab = opened()
+    tab.fill(".mgx-formula", f"{name}*x + {name}")
+    assert title(tab) == f"{name}*x + {name}, {name} = 2, x = 5"
+    tab.fill(f"[aria-label='seed: the tangent of {name}']", "3")
+    tab.click(".mg-btn-last")
+    tab.wait_for_url(re.compile(r"d\.x=0&step=\d"))
+    again = opened(f"#{tab.url.partition('#')[2]}")
+    assert title(again) == f"{name}*x + {name}, {name} = 2, x = 5"
+    assert "18" in again.inner_text(".mgx-picture")  # the tangent: 3 * 5 + 3
+    visit.assert_clean()
+
+
+def test_a_dragged_slider_sets_few_addresses_and_the_last_one(opened):
+    tab = opened("#f=x*x&x=2")
+    tab.evaluate(
+        """() => {
+            window.calls = 0;
+            const set = history.replaceState.bind(history);
+            history.replaceState = (...parts) => { window.calls += 1; set(...parts); };
+            const slider = document.querySelector("[aria-label='x by hand']");
+            for (let k = 0; k < 60; k++) {
+                slider.value = String(k / 10);
+                slider.dispatchEvent(new Event("input", { bubbles: true }));
+            }
+        }"""
+    )
+    tab.wait_for_url(re.compile("x=5.9"))
+    assert tab.evaluate("() => window.calls") < 20
 
 
 def test_an_error_stands_under_its_place_and_the_last_picture_stays(opened, visit):

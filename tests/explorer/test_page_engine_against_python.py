@@ -3,16 +3,19 @@ programs, at kinks, ties and poles, in long chains; and it refuses what minigrad
 same words.
 """
 
+import math
 import random
 
+import numpy as np
 import pytest
 from minigrad.viz.explorer import bundle
 
-from minigrad.expression import ExpressionError, compile
+import minigrad as mg
+from minigrad.expression import FUNCTIONS, ExpressionError, compile
 from minigrad.trace.replay import check_laws
 from minigrad.trace.schema import validate
 from tests.cli.test_formulas import REFUSED, WORDS
-from tests.helpers.page_engine import EDGE, differences
+from tests.helpers.page_engine import EDGE, ULPS, differences, ulps
 from tests.helpers.random_formulas import cases
 
 
@@ -84,9 +87,38 @@ def test_kinks_ties_poles_and_statements_give_equal_answers(answers):
 
 @pytest.mark.whole
 def test_long_chains_and_deep_formulas_give_equal_traces(answers):
-    chain = at("for i in range(500): x = sin(x)*y + 0.1\nx", x=0.5, y=0.9)
+    chain = at("for i in range(660): x = sin(x)*y + 0.1\nx", x=0.5, y=0.9)
     deep = at("sin(" * 150 + "x" + ")" * 150, x=0.5)
     assert compared(answers, [chain, deep]) == 2
+
+
+def test_each_function_agrees_within_the_stated_units_in_the_last_place(answers):
+    """At sizes from 1e-8 to 300, of both signs, where the function has a finite value."""
+    random_numbers = random.Random(11)
+
+    def point():
+        size = random_numbers.choice((1.0, 3.0, 10 ** random_numbers.uniform(-8, 2.5)))
+        return random_numbers.uniform(-size, size)
+
+    wrong = {}
+    for name, function in FUNCTIONS.items():
+        of = ["x", "y"][: function.arity]
+        text = f"{name}({', '.join(of)})"
+        points = [{one: point() for one in of} for _ in range(400)]
+        [numbers] = answers([{"text": text, "points": points}])
+        call, worst, compared = getattr(mg.functions, function.target), 0.0, 0
+        for at, number in zip(points, numbers, strict=True):
+            with np.errstate(all="ignore"):
+                wanted = float(call(*(mg.tensor(at[one], dtype=mg.float64) for one in of)))
+            if number is not None and math.isfinite(wanted):  # JSON has null for what is not finite
+                compared += 1
+                worst = max(worst, ulps(number, wanted))
+            else:
+                assert number is None and not math.isfinite(wanted)
+        assert compared > 40, name
+        if worst > ULPS.get(function.target, 1):
+            wrong[name] = worst
+    assert not wrong
 
 
 def test_the_documents_obey_the_schema_and_the_laws_of_replay(answers):

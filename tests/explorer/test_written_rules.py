@@ -28,6 +28,23 @@ def test_each_operation_that_the_grammar_reaches_has_a_forward_and_its_rules():
         assert part.count("rule: (") + part.count("      null,") == expected
 
 
+NO_FUNCTION_OF_A_FORMULA = {
+    **dict.fromkeys("bitwise_not bitwise_xor".split(), "of integers"),
+    **dict.fromkeys("logical_and logical_not logical_or logical_xor".split(), "of truth values"),
+    **dict.fromkeys("isfinite isinf isnan".split(), "no number of a formula is anything else"),
+    **dict.fromkeys("cast clone overwrite ones_like".split(), "of dtypes and memory"),
+    **dict.fromkeys("fmod trunc_divide".split(), "formulas have no remainder"),
+    **dict.fromkeys("binary_cross_entropy scale_shift".split(), "parts of losses and layers"),
+}
+"""Operations with a scalar expression that the grammar does not reach, and why."""
+
+
+def test_each_operation_with_a_scalar_expression_is_in_the_page_or_has_a_reason():
+    written = set(re.findall(r"^  (\w+): \{$", javascript.rules(), re.M))
+    scalar = {name for name, declared in registry.items() if isinstance(declared.scalar, str)}
+    assert scalar - written == set(NO_FUNCTION_OF_A_FORMULA)
+
+
 def test_each_word_of_a_forward_function_is_defined():
     called = set(re.findall(r"\bF\.(\w+)\(", javascript.rules()))
     own = (bundle.STATIC / "functions.js").read_text(encoding="utf-8")

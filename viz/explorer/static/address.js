@@ -14,6 +14,9 @@ function unescaped(text) {
   }
 }
 
+// Texts by the names of variables. It inherits nothing: `toString` is a name, too.
+export const byName = (pairs) => Object.assign(Object.create(null), Object.fromEntries(pairs));
+
 // state: {f, values, mode, seeds, step, views}; values and seeds by name, as they are typed.
 export function toAddress({ f, values, mode, seeds, step, views }) {
   const parts = [`f=${escaped(f)}`];
@@ -29,7 +32,7 @@ export function toAddress({ f, values, mode, seeds, step, views }) {
 
 // The state that an address says; null where it names no function.
 export function fromAddress(hash) {
-  const found = { values: {}, seeds: null, mode: "both", step: 0, views: [] };
+  const found = { values: byName([]), seeds: null, mode: "both", step: 0, views: [] };
   for (const part of hash.replace(/^#/, "").split("&")) {
     const [key, ...rest] = part.split("="),
       name = unescaped(key),
@@ -38,7 +41,7 @@ export function fromAddress(hash) {
     else if (name === "mode") found.mode = text;
     else if (name === "views") found.views = text.split(",").filter((one) => /^\w+$/.test(one));
     else if (name === "step") found.step = Math.max(0, Math.trunc(Number(text)) || 0);
-    else if (name.startsWith("d.")) (found.seeds ??= {})[name.slice(2)] = text;
+    else if (name.startsWith("d.")) (found.seeds ??= byName([]))[name.slice(2)] = text;
     else if (name) found.values[name.replace(/^\./, "")] = text;
   }
   if (!["primal", "forward", "reverse", "both"].includes(found.mode)) found.mode = "both";

@@ -2,7 +2,7 @@
 
 import { h } from "../../static/viewer/dom.js";
 import { mountTrace } from "../../static/viewer/viewer.js";
-import { fromAddress, toAddress } from "./address.js";
+import { byName, fromAddress, toAddress } from "./address.js";
 import { compileFormula, differentiate, FormulaError, numberFrom } from "./engine.js";
 import { EXAMPLES, exampleMenu } from "./examples.js";
 import { fieldsOf } from "./fields.js";
@@ -11,6 +11,7 @@ import { GRAMMAR } from "./rules.js";
 import { shareButtons } from "./sharing.js";
 
 const WAIT = 600; // milliseconds for a new name that may become a function
+const ADDRESS_WAIT = 400; // milliseconds between two addresses: Safari accepts 100 in 30 s
 const MODES = {
   both: "forward and reverse",
   forward: "forward mode",
@@ -19,8 +20,11 @@ const MODES = {
 };
 const DEFAULTS = ["2", "5", "3", "0.5", "1.5", "-1"];
 
-const completed = ({ f, values, ...rest }) =>
-  structuredClone({ seeds: null, mode: "both", views: [], step: 0, ...rest, f, values });
+const completed = ({ f, values, seeds, ...rest }) => ({
+  ...structuredClone({ mode: "both", views: [], step: 0, ...rest, f }),
+  values: byName(Object.entries(values)),
+  seeds: seeds ? byName(Object.entries(seeds)) : null,
+});
 
 // Shows the page in an element. panels: functions (state) => {element, show(found)} for what stands
 // below the viewer.
@@ -30,8 +34,10 @@ export function explore(place, { panels = [] } = {}) {
   let viewer = null,
     shown = null, // the compiled text of the picture
     newest = null, // what the panels are about to show
-    waiting = 0;
-  const remembered = { ...state.values }; // of names that were there before, too
+    waiting = 0,
+    addressing = 0, // the timer until the next address may be set
+    told = null; // the address that was set last
+  const remembered = new Map(Object.entries(state.values)); // of names that were there before, too
 
   const formula = h("textarea", {
     ...{ class: "mgx-formula", rows: "1", spellcheck: "false", autocomplete: "off" },
@@ -64,6 +70,7 @@ export function explore(place, { panels = [] } = {}) {
   place.replaceChildren(head, picture, ...extra.map(({ element }) => element));
 
   formula.addEventListener("input", typed);
+  window.addEventListener("pagehide", setAddress);
   window.addEventListener("hashchange", () => {
     const found = fromAddress(location.hash);
     if (found && toAddress(found) !== toAddress(state)) choose(found);
@@ -77,7 +84,7 @@ export function explore(place, { panels = [] } = {}) {
   }
   function choose(found) {
     state = completed(found);
-    Object.assign(remembered, state.values);
+    for (const [name, text] of Object.entries(state.values)) remembered.set(name, text);
     viewer?.destroy();
     viewer = null;
     write();
@@ -92,13 +99,14 @@ export function explore(place, { panels = [] } = {}) {
     formula.rows = state.f.split("\n").length;
   }
   function valueChanged(name, text) {
-    remembered[name] = state.values[name] = text;
+    state.values[name] = text;
+    remembered.set(name, text);
     update();
   }
   function seeded(name, text) {
     const { names } = shown,
-      now = state.seeds ?? Object.fromEntries(names.map((one, i) => [one, i ? "0" : "1"]));
-    change({ seeds: { ...now, [name]: text } });
+      now = state.seeds ?? byName(names.map((one, i) => [one, i ? "0" : "1"]));
+    change({ seeds: byName([...Object.entries(now), [name, text]]) });
   }
   // Predict mode: the reader says what a step computes before it is shown.
   function predicting() {
@@ -118,7 +126,7 @@ export function explore(place, { panels = [] } = {}) {
   function mayBecomeFunction() {
     const before = state.f.slice(0, formula.selectionStart),
       word = /[\p{L}_][\p{L}\p{N}_]*$/u.exec(before)?.[0];
-    if (!word || word in remembered || shown?.names.includes(word)) return false;
+    if (!word || remembered.has(word) || shown?.names.includes(word)) return false;
     return Object.keys(GRAMMAR.functions).some((name) => name.startsWith(word));
   }
 
@@ -159,15 +167,16 @@ export function explore(place, { panels = [] } = {}) {
   function adopt(compiled) {
     shown = compiled;
     const { names } = compiled;
-    state.values = Object.fromEntries(
-      names.map((name, i) => [name, (remembered[name] ??= DEFAULTS[i % DEFAULTS.length])]),
-    );
+    names.forEach((name, i) => {
+      if (!remembered.has(name)) remembered.set(name, DEFAULTS[i % DEFAULTS.length]);
+    });
+    state.values = byName(names.map((name) => [name, remembered.get(name)]));
     if (state.seeds)
-      state.seeds = Object.fromEntries(names.map((name) => [name, state.seeds[name] ?? "0"]));
+      state.seeds = byName(names.map((name) => [name, state.seeds[name] ?? "0"]));
     fields.show(names, state);
   }
   function numbers(texts, names, what) {
-    return Object.fromEntries(names.map((name) => [name, numberFrom(name, texts[name], what)]));
+    return byName(names.map((name) => [name, numberFrom(name, texts[name], what)]));
   }
   function titleOf({ source, names }) {
     const point = names.map((name) => `${name} = ${state.values[name]}`).join(", "),
@@ -211,8 +220,18 @@ export function explore(place, { panels = [] } = {}) {
     formula.setAttribute("aria-invalid", "true");
     picture.classList.add("mgx-old");
   }
+  // The first change is in the address at once, what follows soon after it, and all of it when the
+  // page is left.
   function keepAddress() {
-    history.replaceState(null, "", toAddress(state));
+    if (addressing) return;
+    setAddress();
+    addressing = setTimeout(() => {
+      addressing = 0;
+      if (told !== toAddress(state)) keepAddress();
+    }, ADDRESS_WAIT);
+  }
+  function setAddress() {
+    history.replaceState(null, "", (told = toAddress(state)));
   }
 
   write();

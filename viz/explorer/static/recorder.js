@@ -1,5 +1,5 @@
 // Runs operations on numbers and writes the Trace of what it does: the nodes, edges and steps that
-// minigrad/watch/recorder.py writes for minigrad's own engine. Every number comes from a forward
+// minigrad/watch/trace_recorder.py writes for minigrad's own engine. Every number comes from a forward
 // function or a derivative rule of rules.js.
 
 import {
@@ -112,7 +112,7 @@ export class Recorder {
     this.inputs.push(name);
     this.given(value, "input");
     if (tangent !== undefined) {
-      (this.seeds.tangents ??= {})[name] = valueOf(tangent);
+      (this.seeds.tangents ??= Object.create(null))[name] = valueOf(tangent);
       const write = [name, "d", valueOf(tangent)];
       this.step("seed", name, [], [], write, seedStep(name, "dot", tangent));
     }

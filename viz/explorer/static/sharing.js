@@ -2,7 +2,9 @@
 
 import { h } from "../../static/viewer/dom.js";
 import { pictureOf, savePicture } from "../../static/viewer/picture.js";
+import { toAddress } from "./address.js";
 
+const linkTo = (state) => location.href.replace(/#.*$/s, "") + toAddress(state);
 const quoted = (text) => `'${text.replace(/'/g, "'\\''")}'`;
 
 // The command that prints what the page shows.
@@ -43,7 +45,7 @@ export function shareButtons({ state, viewer }) {
     );
     return made;
   };
-  const link = button("Copy link", (own) => copied(location.href, own, field)),
+  const link = button("Copy link", (own) => copied(linkTo(state()), own, field)),
     command = button("Copy command", (own) => copied(commandOf(state()), own, field));
   const svg = button("Save SVG", () => {
     const graph = viewer()?.root.querySelector(".mg-left svg");
