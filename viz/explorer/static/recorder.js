@@ -1,6 +1,6 @@
 // Runs operations on numbers and writes the Trace of what it does: the nodes, edges and steps that
-// minigrad/watch/trace_recorder.py writes for minigrad's own engine. Every number comes from a forward
-// function or a derivative rule of rules.js.
+// minigrad/watch/trace_recorder.py writes for minigrad's own engine. Every number comes from a
+// forward function or a derivative rule of rules.js.
 
 import {
   expressionOf,
