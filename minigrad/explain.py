@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from .backend import IMMUTABLE, device_of, is_expanded, is_writable, overlaps_itself, result_type
+from .backend import (
+    IMMUTABLE,
+    device_of,
+    in_range,
+    integer_of,
+    is_expanded,
+    is_writable,
+    modulo,
+    overlaps_itself,
+)
 from .errors import (
     AutogradError,
     DeviceError,
@@ -169,21 +178,30 @@ def refuse_complex(prim: Any, operands: Sequence[Any]) -> None:
             )
 
 
-def integers_in_range(args: tuple[Any, ...], error: OverflowError) -> tuple[Any, ...] | None:
-    """After NumPy refused a Python integer with `error`: the arguments with Python integers reduced
-    modulo 2ⁿ to the range of the tensors' integer dtype, as in PyTorch; None if none is out of
-    range."""
-    if hasattr(error, "observer"):
-        return None
-    payloads = [getattr(a, "array", a) for a in args if hasattr(a, "dtype")]
-    dtype = result_type(payloads) if payloads else None
-    if dtype is None or dtype.kind not in "iu":
-        return None
-    bits = 8 * dtype.itemsize
-    least = -(1 << bits - 1) if dtype.kind == "i" else 0
-    wrapped = tuple((a - least) % (1 << bits) + least if type(a) is int else a for a in args)
-    changed = any(type(a) is int and a != b for a, b in zip(args, wrapped, strict=True))
-    return wrapped if changed else None
+def check_integer(operation: str, operand: Any) -> None:
+    """Raise OverflowError for a Python integer that has more than 64 bits, as PyTorch does where it
+    stands beside tensors of integers."""
+    if type(operand) is int and not -(1 << 63) <= operand < 1 << 64:
+        raise OverflowError(
+            f"{operation}: a Python integer beside tensors of integers must fit in 64 bits, got one"
+            f" of {operand.bit_length()} bits. To compute in floating point, convert the tensor"
+            " first: x.double()."
+        )
+
+
+def integer_operand(prim: Any, operand: Any, dtype: Any) -> Any:
+    """An operand of integers that are combined in `dtype`: a Python integer as the operation takes
+    it (`prim.integers`), anything else unchanged. Raises OverflowError for those out of range."""
+    if type(operand) is not int:
+        return operand
+    check_integer(prim.name, operand)
+    if prim.integers == "modulo":
+        return modulo(operand, dtype)
+    if prim.integers == "written":
+        return integer_of(operand, dtype, prim.name)
+    if prim.integers == "any" or prim.promote == "float":
+        return operand
+    return in_range(operand, dtype, prim.name)
 
 
 def freed(node: Any) -> GraphFreedError:

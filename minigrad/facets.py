@@ -85,6 +85,12 @@ class Facets:
     """What PyTorch calls its node in the graph, or a function of the node that says so. None: the
     name with capitals in the place of underscores (PyTorch's own rule), and Backward0."""
 
+    integers: str | None = None
+    """What it does with a Python integer that the dtype of its integer tensors cannot hold:
+    "modulo" (reduces it modulo 2ⁿ, as the arithmetic of integers does), "written" (takes negative
+    ones for unsigned dtypes only, as a write into memory does) or "any" (takes it exactly, as
+    comparisons do). None: it refuses it."""
+
     random: bool = False
     """It reads the random generator: two runs on the same operands give different results."""
 

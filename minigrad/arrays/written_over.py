@@ -25,7 +25,7 @@ def index_put(
     x = as_tensor(x)
     return ix.index_put(
         x,
-        as_values(values).to(x.dtype),
+        as_values(values, x.dtype).to(x.dtype),
         index=fn.plain_index(tuple(indices), x.array),
         accumulate=accumulate,
     )
@@ -94,7 +94,8 @@ def _over(x: Tensor, src: TensorLike, index: tuple[Any, ...], function: str) -> 
 
 def fill(x: TensorLike, value: Any) -> Tensor:
     """A tensor of the shape and dtype of x that holds one value (a number or a 0-d tensor)."""
-    x, value = as_tensor(x), as_values(value)
+    x = as_tensor(x)
+    value = as_values(value, x.dtype)
     if value.ndim:
         raise ShapeError(
             f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}."

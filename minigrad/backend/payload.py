@@ -209,9 +209,38 @@ def complex_of(dtype: DType) -> DType:
     return complex128 if dtype == float64 else complex64
 
 
+def modulo(number: int, dtype: DType) -> int:
+    """The number of an integer dtype that equals a Python integer modulo 2ⁿ."""
+    bits, least = 8 * dtype.itemsize, int(np.iinfo(dtype).min)
+    return (number - least) % (1 << bits) + least
+
+
+def in_range(number: int, dtype: DType, operation: str) -> int:
+    """A Python integer that an integer dtype can hold. Raises OverflowError for others."""
+    if modulo(number, dtype) != number:
+        limits = np.iinfo(dtype)
+        raise OverflowError(
+            f"{operation}: {describe(number)} is out of the range of {dtype}, {limits.min} to"
+            f" {limits.max}. Use a wider dtype, or x.double() to compute in floating point."
+        )
+    return number
+
+
+def integer_of(number: int, dtype: DType, operation: str) -> int:
+    """A Python integer as it is written into memory of an integer dtype: as in PyTorch, unsigned
+    dtypes take a negative one that is greater than -2ⁿ modulo 2ⁿ. Raises OverflowError if it is out
+    of range."""
+    if dtype.kind == "u" and -(1 << 8 * dtype.itemsize) < number < 0:
+        return modulo(number, dtype)
+    return in_range(number, dtype, operation)
+
+
 def describe(data: Any) -> str:
     """A value as text for error messages, shortened to 60 characters."""
-    text = repr(data)
+    try:
+        text = repr(data)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -389,7 +418,13 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
         elif copy or (wanted is not None and wanted != data.dtype):
             array = ignore_float_errors.run(array.astype, wanted or data.dtype)
     elif kind in PYTHON_SCALARS:
-        array = ignore_float_errors.run(np.asarray, data, wanted or DTYPE_OF_NUMBER[kind])
+        number_dtype = wanted or DTYPE_OF_NUMBER[kind]
+        try:
+            array = ignore_float_errors.run(np.asarray, data, number_dtype)
+        except OverflowError:
+            if number_dtype.kind not in "iu":
+                raise
+            array = np.asarray(integer_of(data, number_dtype, "tensor"), number_dtype)
     elif kind.__module__.partition(".")[0] == "cupy":
         load_cupy()
         return as_payload(data, dtype, copy)
@@ -410,21 +445,37 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
                 f"cannot make a tensor of {describe(data)}: its rows differ in length. Pad them to"
                 " one length first."
             ) from None
-        if array.dtype == object or array.dtype.kind in "SUMm":
+        if leaves <= PYTHON_SCALARS and array.dtype == object:  # an integer of more than 64 bits
+            array = _with_huge_integers(data, leaves, wanted)
+        elif array.dtype == object or array.dtype.kind in "SUMm":
             raise DTypeError(
                 f"cannot make a tensor of {describe(data)}: use numbers, nested lists of equal"
                 " length, or arrays."
             )
         if wanted is None:
             if array.dtype == np.uint64:
-                raise OverflowError(
-                    f"cannot make a tensor of {describe(data)}: a number is larger than int64 can"
-                    " hold."
-                )
+                raise _too_large(data, int64)
             wanted = _dtype_of_leaves(leaves, array.dtype)
         if wanted is not None and wanted != array.dtype:
+            if leaves <= {bool, int} and wanted.kind in "iu" and array.size:
+                for extreme in (array.min(), array.max()):
+                    integer_of(int(extreme), wanted, "tensor")
             array = ignore_float_errors.run(array.astype, wanted)
     return canonical(array)
+
+
+def _with_huge_integers(data: Any, leaves: set[Any], wanted: DType | None) -> Array:
+    """An array of nested lists with integers of more than 64 bits, where the dtype is floating or
+    complex. Raises OverflowError for others."""
+    if not (is_differentiable(wanted) if wanted is not None else leaves & {float, complex}):
+        raise _too_large(data, wanted or int64)
+    return np.array(data, dtype=complex128 if complex in leaves else float64)
+
+
+def _too_large(data: Any, dtype: DType) -> OverflowError:
+    return OverflowError(
+        f"cannot make a tensor of {describe(data)}: a number is larger than {dtype} can hold."
+    )
 
 
 def _kinds_of_leaves(data: Any) -> set[Any]:

@@ -49,11 +49,6 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         if reason is not None:
             raise reason from None
         raise
-    except OverflowError as error:  # NumPy refuses Python integers that the dtype cannot hold
-        wrapped = explain.integers_in_range(args, error)
-        if wrapped is None:
-            raise
-        return apply(prim, wrapped, params)
 
 
 def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
@@ -100,6 +95,8 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
         return tuple(operands)
     first = 1 if prim.promote == "branches" else 0
     dtype = backend.result_type([o.array if type(o) is Tensor else o for o in operands[first:]])
+    if int in map(type, operands) and dtype.kind in "iu":
+        operands = [explain.integer_operand(prim, o, dtype) for o in operands]
     if prim.promote == "float" and not is_differentiable(dtype):
         dtype = backend.default_dtype()
     return (*operands[:first], *map(_cast, operands[first:], args[first:], repeat(dtype)))

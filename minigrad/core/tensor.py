@@ -164,14 +164,16 @@ def as_tensor(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else wrap(as_payload(value))
 
 
-def as_values(data: Any) -> Tensor:
-    """As `as_tensor`, for values that are cast to another tensor's dtype next: Python's floats and
-    complex numbers keep their double precision, whatever the default dtype is."""
+def as_values(data: Any, dtype: DType) -> Tensor:
+    """As `as_tensor`, for values that are cast to `dtype` next. Python's floats keep their double
+    precision, whatever the default dtype is; integers must be in the range of `dtype`."""
     if isinstance(data, Tensor):
         return data
-    array = as_payload(data)
+    array = as_payload(data, dtype if type(data) is int else None)
     if isinstance(data, float | complex | list | tuple) and array.dtype.kind in "fc":
         array = as_payload(data, backend.promote_types(array.dtype, backend.float64))
+    elif isinstance(data, list | tuple) and dtype.kind in "iu":
+        array = as_payload(data, dtype)
     return wrap(array)
 
 

@@ -223,7 +223,7 @@ def float_power(base: Any, exponent: Any) -> Tensor:
     """base to the exponent in double precision (float64, or complex128 if one of them is
     complex).
     """
-    operands = [as_values(v) for v in (base, exponent)]
+    operands = [as_values(v, backend.float64) for v in (base, exponent)]
     wide = (
         backend.complex128
         if any(backend.is_complex(v.dtype) for v in operands)

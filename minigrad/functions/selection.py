@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from .. import backend
+from .. import backend, explain
 from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike, attach, in_place, public, publish
@@ -79,6 +79,8 @@ def clamp(x: TensorLike, min: Any = None, max: Any = None) -> Tensor:
         x = x.to(
             backend.result_type([x.array, *(bound for bound in (min, max) if bound is not None)])
         )
+        for bound in (min, max):
+            explain.check_integer("clamp", bound)
     return ew.clamp(x, low=min, high=max)
 
 

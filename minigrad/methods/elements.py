@@ -93,7 +93,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def _on_device_of(value: Any, target: Tensor) -> Tensor:
     """`value` as a tensor on the device of `target`, ready to be written there."""
-    value = as_values(value)
+    value = as_values(value, target.dtype)
     out: Tensor = (
         value
         if backend.same_device(value.array, target.array)

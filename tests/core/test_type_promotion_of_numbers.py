@@ -1,7 +1,8 @@
-"""Python integers beside integer tensors wrap around; empty and 0-d tensors have their part in
-the dtype.
+"""Python integers beside integer tensors wrap around, or are refused where no value could be right;
+empty and 0-d tensors have their part in the dtype.
 """
 
+import contextlib
 import operator
 
 import numpy as np
@@ -45,6 +46,112 @@ def test_in_place_arithmetic_wraps_around_too():
     x.add_(300)
     x *= -1
     assert x.tolist() == [211, 210] and x.dtype == mg.uint8 and x._version == 2
+
+
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+OF_TWO = [
+    *OPERATORS,
+    *(getattr(operator, f) for f in "truediv floordiv mod pow lt le gt ge eq ne".split()),
+]
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "bool"])
+@pytest.mark.parametrize("function", OF_TWO, ids=lambda f: f.__name__)
+@pytest.mark.oracle
+def test_an_integer_of_more_than_64_bits_is_refused_beside_integers(torch, name, function):
+    for number in (2**64, 2**70, 10**400, -(2**63) - 1):
+        ours, theirs = (lib.tensor([[1, 1]], dtype=getattr(lib, name)) for lib in (mg, torch))
+        for left in (True, False):
+            for x, errors in ((theirs, OverflowError), (ours, OverflowError)):
+                if function is operator.pow and left and number < 0:
+                    errors = OverflowError, RuntimeError  # a negative power of an integer
+                with pytest.raises(errors):
+                    function(x, number) if left else function(number, x)
+    assert (mg.tensor([1.0]) * 2**70).item() == 2.0**70, "a floating dtype can hold it"
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_comparisons_with_python_integers_are_exact(name):
+    limits = np.iinfo(name)
+    x = mg.tensor([0, 1], dtype=name)
+    for number in (limits.min - 1, limits.max + 1):
+        if -(2**63) <= number < 2**64:
+            assert (x < number).tolist() == [number > 0] * 2
+            assert (x == number).tolist() == [False] * 2
+
+
+def _set(x, index, value):
+    x[index] = value
+    return x
+
+
+OF_ONE_NUMBER = {
+    "fill_": lambda lib, x, n: x.clone().fill_(n),
+    "where": lambda lib, x, n: lib.where(x > 1, x, n),
+    "where, the other": lambda lib, x, n: lib.where(x > 1, n, x),
+    "masked_fill": lambda lib, x, n: x.masked_fill(x > 1, n),
+    "full": lambda lib, x, n: lib.full((2,), n, dtype=x.dtype),
+    "full_like": lambda lib, x, n: lib.full_like(x, n),
+    "an item": lambda lib, x, n: _set(x.clone(), 0, n),
+    "a slice": lambda lib, x, n: _set(x.clone(), slice(1), n),
+    "a mask": lambda lib, x, n: _set(x.clone(), x > 1, n),
+    "tensor": lambda lib, x, n: lib.tensor(n, dtype=x.dtype),
+    "tensor of a list": lambda lib, x, n: lib.tensor([[n, 1]], dtype=x.dtype),
+    "scatter": lambda lib, x, n: x.scatter(0, lib.tensor([0]), n),
+    "index_fill": lambda lib, x, n: x.index_fill(0, lib.tensor([0]), n),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("write", OF_ONE_NUMBER)
+@pytest.mark.oracle
+def test_a_write_refuses_what_the_dtype_cannot_hold(torch, name, write):
+    refused = 0
+    edges = [2**k + d for k in (7, 8, 15, 16, 31, 32, 63, 64, 70) for d in (-1, 0)]
+    for number in [*edges, *(-n for n in edges), 10**400, 5]:
+        results = []
+        for lib in (torch, mg):
+            x = lib.tensor([1, 2], dtype=getattr(lib, name))
+            try:
+                results.append(OF_ONE_NUMBER[write](lib, x, number).tolist())
+            except (OverflowError, RuntimeError, ValueError) as error:
+                results.append("refused")
+                refused += lib is mg
+                assert lib is torch or type(error) is OverflowError
+        assert results[0] == results[1], (number, results)
+    assert refused >= 9
+
+
+def test_a_floating_tensor_takes_an_integer_of_any_size():
+    x = mg.zeros(2)
+    x[0] = 2**70
+    x[1:] = [2**63 - 1]
+    assert x.tolist() == [2.0**70, 2.0**63]
+    assert mg.tensor([1.5, 2**70], dtype=mg.float64).tolist() == [1.5, 2.0**70]
+    assert mg.tensor([1.5, -(2**70)]).dtype == mg.float32
+    with pytest.raises(OverflowError, match="larger than int64"):
+        mg.tensor([2**70])
+    with pytest.raises(OverflowError, match="thousands of digits"):
+        mg.tensor(10**5000)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda x: x + 2**70, "add: .* 71 bits"),
+        (lambda x: mg.maximum(x, 300), "maximum: 300 is out of the range of uint8, 0 to 255"),
+        (lambda x: x.clamp(max=2**70), "clamp: .* 71 bits"),
+        (lambda x: x.clamp(min=300), "300"),
+        (lambda x: mg.func.vmap(lambda a: a * 2**70)(x), "mul: .* 71 bits"),
+        (lambda x: mg.compile(lambda a: a - 2**70)(x), "sub: .* 71 bits"),
+        (lambda x: x.add_(2**70), "add: .* 71 bits"),
+    ],
+)
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_refusal_names_the_operation_and_the_range(call, says, fast):
+    paths = contextlib.nullcontext() if fast else mg.fast.disabled()
+    with paths, pytest.raises(OverflowError, match=says):
+        call(mg.tensor([1, 2], dtype=mg.uint8))
 
 
 def test_cat_promotes_with_the_dtype_of_empty_tensors():

@@ -38,7 +38,9 @@ def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primit
     )
 
 
-add = elementwise("add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, scalar="a + b")
+add = elementwise(
+    "add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, integers="modulo", scalar="a + b"
+)
 
 
 def _minus(xp: Any, a: Any, b: Any) -> Any:
@@ -60,9 +62,14 @@ def _opposite(xp: Any, x: Any) -> Any:
         ) from None
 
 
-sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b")
+sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, integers="modulo", scalar="a - b")
 mul = elementwise(
-    "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b"
+    "mul",
+    lambda xp, a, b: a * b,
+    lambda g, b: g * b,
+    lambda g, a: g * a,
+    integers="modulo",
+    scalar="a * b",
 )
 _DIVISION = "a division by zero has no value"
 div = function(

@@ -23,7 +23,7 @@ def _of_bits(operation: Any, symbol: str, *operands: Any) -> Any:
 
 def predicate(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
     """Declare an element-wise question, answered by booleans."""
-    return constant(name, forward, pointwise=True, dtype="bool", **options)
+    return constant(name, forward, pointwise=True, dtype="bool", integers="any", **options)
 
 
 eq = predicate("eq", lambda xp, a, b: a == b, promote="same", scalar="a == b")
@@ -44,6 +44,7 @@ bitwise_and = constant(
     lambda xp, a, b: _of_bits(operator.and_, "&", a, b),
     promote="same",
     pointwise=True,
+    integers="modulo",
     scalar="a & b",
 )
 bitwise_or = constant(
@@ -51,6 +52,7 @@ bitwise_or = constant(
     lambda xp, a, b: _of_bits(operator.or_, "|", a, b),
     promote="same",
     pointwise=True,
+    integers="modulo",
     scalar="a | b",
 )
 bitwise_xor = constant(
@@ -58,6 +60,7 @@ bitwise_xor = constant(
     lambda xp, a, b: _of_bits(operator.xor, "^", a, b),
     promote="same",
     pointwise=True,
+    integers="modulo",
     scalar="a ^ b",
 )
 bitwise_not = constant(

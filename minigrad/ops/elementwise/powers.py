@@ -84,6 +84,7 @@ pow_ = elementwise(
     _pow_tensor,
     lambda g, a, b: where(b == 0, 0.0, g * (b * a ** (b - 1))),
     _pull_exponent,
+    integers="modulo",
     scalar="a ** b",
     domain=_POWER,
     graph_name="PowBackward1",

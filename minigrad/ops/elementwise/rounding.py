@@ -84,6 +84,7 @@ floor_divide = elementwise(
     lambda g: zeros_like(g),
     lambda g: zeros_like(g),
     real_only=True,
+    integers="modulo",
     cost=(1, 0, 1),
     notation="a // b",
 )
@@ -93,6 +94,7 @@ remainder = elementwise(
     lambda g: g,
     lambda g, a, b: -g * floor_divide(a, b),
     real_only=True,
+    integers="modulo",
     cost=(2, 1, 1),
     notation="a % b",
 )
@@ -102,6 +104,7 @@ fmod = elementwise(
     lambda g: g,
     lambda g, a, b: -g * trunc_divide(a, b),
     real_only=True,
+    integers="modulo",
     cost=(2, 1, 1),
 )
 trunc_divide = elementwise(
@@ -110,6 +113,7 @@ trunc_divide = elementwise(
     lambda g: zeros_like(g),
     lambda g: zeros_like(g),
     real_only=True,
+    integers="modulo",
     scalar="trunc(a / b)",
 )
 """a / b without its fraction; of integers an integer, exactly."""

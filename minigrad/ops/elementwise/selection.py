@@ -74,6 +74,7 @@ where = elementwise(
     lambda g, condition: where(condition, g, 0.0),
     lambda g, condition: where(condition, 0.0, g),
     promote="branches",
+    integers="written",
     kernel=where_kernel,
 )
 """Elements of a where the condition holds, of b elsewhere; a derivative of the branch not taken is
@@ -88,6 +89,7 @@ select = elementwise(
     lambda g, x, *, test, level: where(_TESTS[test](x, level), g, 0.0),
     lambda g, x, *, test, level: where(_TESTS[test](x, level), 0.0, g),
     promote="branches",
+    integers="written",
     real_only=True,
     scalar=lambda *, test, level: f"where(x {_SIGNS[test]} level, a, b)",
 )
