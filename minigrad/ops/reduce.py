@@ -19,7 +19,7 @@ from ..backend import (
 from ..core.primitive import constant, general, linear
 from .batch import shift_axes, shift_axis_or_all
 from .costs import additions, comparisons, mean_cost
-from .elementwise import ones_like, where
+from .elementwise import in_float32, ones_like, where
 from .kernels import mean_kernel, sum_kernel
 from .node_names import reduction_name
 from .shape import broadcast_to, reshape
@@ -117,8 +117,14 @@ def mean_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
     return sum_forward(xp, x, axes=axes, keepdims=keepdims) / count
 
 
+@in_float32
+def _divided(g: Any, count: int) -> Any:
+    """g / count. Float16 has no count over 65,504, bfloat16 none over 256 that is exact."""
+    return g / count
+
+
 def _mean_transpose(g: Any, x_shape: tuple[int, ...], *, axes: Axes) -> Any:
-    return spread(g / max(1, math.prod(x_shape[i] for i in axes)), x_shape, axes)
+    return spread(_divided(g, max(1, math.prod(x_shape[i] for i in axes))), x_shape, axes)
 
 
 mean = linear(
