@@ -1,5 +1,5 @@
 """The course as a static site: every lesson run once, its pictures playable without a kernel, and
-not one request to another server.
+not one request to another server. The page that differentiates is its front (front_page.py).
 
 Sphinx with myst-nb runs the students' edition (so the site gives no solution away), `viz` is told
 that there will be no kernel and puts pages instead of widgets into the outputs, and MathJax is
@@ -24,8 +24,13 @@ from typing import Any
 from minigrad.cli import processes
 
 from .edition import student_file
+from .front_page import LIVE, first_page
 
 LESSONS = Path(__file__).parent
+GUIDE = LESSONS / "instructors_guide.md"
+STATIC = LESSONS / "static"
+EXTRA = "extra"
+"""The folder whose files are put beside the pages as they are."""
 NEEDED = {
     "sphinx": "sphinx",
     "myst_nb": "myst-nb",
@@ -33,69 +38,6 @@ NEEDED = {
     "sphinx-mathjax-offline": "sphinx-mathjax-offline",
 }
 """What builds the site: modules, and the names by which pip knows them."""
-
-INDEX = """\
-# {title}
-
-Learn automatic differentiation by watching it run, and by building it yourself. \
-Each lesson takes between half an hour and an hour and a half. The pages are
-notebooks that were run when this site was built, \
-and you can step through their pictures right here. The exercises
-are left to you, so their checks say “not started”. \
-To work on a lesson and have your answers checked, open the
-course in JupyterLab: `minigrad lab`.
-
-{start}"""
-
-START = """\
-**Where to begin?** [Lesson 2](02_forward_and_reverse_mode.ipynb) is the heart of the course: one \
-formula, by hand and in the viewer, in both directions. \
-Lesson 1 says why other ways to get a derivative do not scale. \
-Lessons 3, 5, 9 and 11 build an engine, and Part II puts it to use. \
-What it does in the end is in the [gallery](gallery.md).
-
-![A formula as a graph: tangents forward, adjoints back](figures/02_forward_and_reverse_mode.svg)
-
-"""
-"""What the course itself says on its first page; a site of other lessons does without it."""
-
-
-LESSON_PAGES = """
-```{{toctree}}
-:caption: Lessons
-:maxdepth: 1
-
-{pages}
-```
-"""
-
-PART_TWO = """
-```{{toctree}}
-:caption: "Part II: what derivatives are for"
-:maxdepth: 1
-
-{pages}
-```
-"""
-FIRST_OF_PART_TWO = "16"
-
-DOCUMENTS = """
-```{{toctree}}
-:caption: The documents, example by example
-:maxdepth: 1
-
-{pages}
-```
-"""
-
-BESIDE = """
-```{{toctree}}
-:caption: Beside the lessons
-:maxdepth: 1
-
-{pages}
-```
-"""
 
 
 class SiteError(RuntimeError):
@@ -110,15 +52,17 @@ def missing() -> list[str]:
 
 
 def pages_of(lessons: Path) -> tuple[list[Path], list[Path]]:
-    """What the site shows: the lessons in their order, and the pages beside them (nothing that
-    is for instructors).
+    """What the site shows: the lessons in their order, and the pages beside them. Of what is for
+    instructors it shows the course's own guide, which holds no solution.
     """
     notebooks = sorted(lessons.glob("[0-9]*.ipynb"))
     others = [
         p for p in sorted(lessons.glob("*")) if p.suffix in (".md", ".ipynb") and p not in notebooks
     ]
     return notebooks, [
-        p for p in others if not p.name.startswith(("instructors_", "README", "_", "."))
+        p
+        for p in others
+        if p == GUIDE or not p.name.startswith(("instructors_", "README", "_", "."))
     ]
 
 
@@ -146,20 +90,37 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="minigrad-site-") as place:
         source = Path(place, "source")
-        (source / "_static").mkdir(parents=True)
+        source.mkdir()
         for path in [*notebooks, *others]:
             (source / path.name).write_bytes(student_file(path))
         (source / "index.md").write_text(first_page(title, notebooks, others), encoding="utf-8")
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
+        shutil.copytree(STATIC, source / "_static")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
-        for name, text in {"course.css": STYLE, "course.js": THEME, "icon.svg": ICON}.items():
-            (source / "_static" / name).write_text(text, encoding="utf-8")
+        (source / EXTRA).mkdir()
+        (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
         count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
         with _followed(Path(place, "out", "jupyter_execute"), count, told):
             _run_sphinx(source, Path(place), title, verbose)
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
+
+
+def live_page() -> str:
+    """The page that differentiates. As a frame of another page of the site it tells its height,
+    and takes the theme of that page.
+    """
+    from minigrad.viz.explorer import bundle, page, squeeze
+    from minigrad.viz.html_document import html_document
+
+    program = bundle.script() + "\n" + (STATIC / "framed.js").read_text(encoding="utf-8")
+    return html_document(
+        page.TITLE,
+        squeeze.squeezed_style(bundle.stylesheet()),
+        squeeze.squeezed(program),
+        "This page differentiates a function that you type, and needs JavaScript for it.",
+    )
 
 
 @contextmanager
@@ -186,19 +147,6 @@ def _followed(folder: Path, count: int, told: Callable[[int, int], None] | None)
         told(count, count)
 
 
-def first_page(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:
-    """The first page, as Markdown: a list of links under each caption."""
-    lists: dict[str, list[str]] = {LESSON_PAGES: [], PART_TWO: [], DOCUMENTS: [], BESIDE: []}
-    for path in notebooks:
-        lists[PART_TWO if path.stem >= FIRST_OF_PART_TWO else LESSON_PAGES].append(path.stem)
-    for path in others:
-        lists[DOCUMENTS if path.stem.startswith("documents") else BESIDE].append(path.stem)
-    start = START if "02_forward_and_reverse_mode" in lists[LESSON_PAGES] else ""
-    return INDEX.format(title=title, start=start) + "".join(
-        caption.format(pages="\n".join(pages)) for caption, pages in lists.items() if pages
-    )
-
-
 def _publish(site: Path, folder: Path) -> None:
     """Copies the site beside its place first, so that what was there stays whole if this is
     interrupted or the disk is full; then each file takes its place in one step.
@@ -213,57 +161,6 @@ def _publish(site: Path, folder: Path) -> None:
                 os.replace(beside / path, folder / path)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-STYLE = """\
-/* Nothing is cut: long lines are broken, as JupyterLab breaks those of an output. */
-.highlight pre, .cell_output pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-.cell_output iframe { border: 0; width: 100%; }
-.cell_output table { font-size: 0.9em; }
-div.math { overflow: auto hidden; }
-@media (max-width: 46em) {
-  /* A wide figure is scrolled sideways instead of shrunk; rows of wide tables become blocks. */
-  section > p:has(> img[src$=".svg"]) { overflow-x: auto; }
-  section > p > img[src$=".svg"] { max-width: none; width: 36rem; }
-  section > p:has(> img[src$=".svg"])::after {
-    content: "↔ scroll to see the whole picture"; display: block; position: sticky; left: 0;
-    width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
-  }
-  .table-wrapper:has(th:nth-child(5))::after {
-    content: "↔ scroll to see the whole table"; display: block; position: sticky; left: 0;
-    width: max-content; font-size: 0.8rem; color: var(--color-foreground-muted);
-  }
-  table.docutils:is(:has(img[src$=".svg"]), :has(a[href*="documents_"])) {
-    thead { display: none; }
-    :is(tbody, tr, td) { display: block; border: 0; }
-    tr { padding: 0.5rem 0; border-bottom: 1px solid var(--color-table-border); }
-    td { padding: 0.1rem 0.5rem; }
-  }
-}
-"""
-
-THEME = """\
-// The reader's choice of light or dark, told to the pictures by the attributes
-// that JupyterLab sets.
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const tell = () => {
-  const { theme } = document.body.dataset;
-  const light = theme === "light" || (theme !== "dark" && !dark.matches);
-  document.body.dataset.jpThemeLight = String(light);
-};
-const attributeFilter = ["data-theme"];
-new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter });
-dark.addEventListener("change", tell);
-tell();
-"""
-
-ICON = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">\
-<rect width="32" height="32" rx="7" fill="#0072b2"/>
-<path d="M9 23c7 0 7-14 14-14" fill="none" stroke="#fff" stroke-width="3"/>\
-<circle cx="9" cy="23" r="4" fill="#fff"/>
-<circle cx="23" cy="9" r="4" fill="#fff"/></svg>
-"""
 
 
 def _mathjax() -> Path:
@@ -283,6 +180,7 @@ def settings(title: str) -> dict[str, Any]:
         "exclude_patterns": [],
         "html_theme": "furo",
         "html_static_path": ["_static"],
+        "html_extra_path": [EXTRA],
         "html_css_files": ["course.css"],
         "html_js_files": [("course.js", {"defer": "defer"})],
         "html_favicon": "_static/icon.svg",

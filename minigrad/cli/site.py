@@ -8,9 +8,9 @@ from minigrad.cli.course import LESSONS
 from minigrad.cli.progress import progress_line
 
 EXAMPLES = """\
-Every lesson is run once, in the students' edition, and its outputs become the pages. They open \
-from the disk as they are; a web server
-may serve them, and they ask no other.
+Every lesson is run once, in the students' edition, and its outputs become the pages. The first \
+page differentiates what is typed into it.
+All open from the disk as they are; a web server may serve them, and they ask no other.
 
 examples:
   minigrad site public/

@@ -21,9 +21,7 @@ pytestmark = [
 ]
 
 NOTEBOOKS = sorted(path.stem for path in site.LESSONS.glob("*.ipynb"))
-OTHERS = sorted(
-    path.stem for path in site.LESSONS.glob("*.md") if not path.name.startswith("instructors_")
-)
+OTHERS = sorted(path.stem for path in site.LESSONS.glob("*.md"))
 PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
 """How a cell shows a picture, whatever the student has written."""
 FROM_THE_DISK = ("03_the_algorithm", "04_cost_of_the_two_modes", "11_training")
@@ -69,7 +67,6 @@ def test_no_link_is_dead_and_no_page_names_another_server(course_site):
         assert not re.findall(
             r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page
         ), name
-        assert "instructors_guide" not in page
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

@@ -1,5 +1,5 @@
-"""The site in a browser, from the disk and from a plain web server: it steps, sets its formulas,
-and sends no request to any other host.
+"""The site in a browser, from the disk and from a plain web server: its first page differentiates
+what is typed, its lessons step and set their formulas, and it sends no request to any other host.
 """
 
 import functools
@@ -33,6 +33,12 @@ def made(tmp_path_factory):
         nbformat.v4.new_code_cell(SHOW, id="code"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), place / "lessons" / "01_sum.ipynb")
+    (place / "lessons" / "figures").mkdir()
+    for name in ("02_forward_and_reverse_mode", "bug_zoo"):
+        figure = site.LESSONS / "figures" / f"{name}.svg"
+        (place / "lessons" / "figures" / figure.name).write_bytes(figure.read_bytes())
+        text = f"# A page about {name}\n\n![A figure](figures/{figure.name})\n"
+        (place / "lessons" / f"{name}.md").write_text(text)
     site.build(place / "out", place / "lessons")
     return place / "out"
 
@@ -40,7 +46,7 @@ def made(tmp_path_factory):
 @pytest.fixture(params=["disk", "server"])
 def address(request, made):
     if request.param == "disk":
-        yield (made / "01_sum.html").as_uri()
+        yield made.as_uri()
         return
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -51,14 +57,14 @@ def address(request, made):
         ("127.0.0.1", 0), functools.partial(Quiet, directory=made)
     )
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/01_sum.html"
+    yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 
 
 def test_a_lesson_of_the_site_steps(visit, address):
     page = visit.page
-    page.goto(address)
+    page.goto(f"{address}/01_sum.html")
     page.wait_for_selector("mjx-container svg")  # the formula is set
     frame = page.frame_locator("iframe.minigrad-frame")
     place = frame.locator("input[type=range]").first
@@ -71,6 +77,66 @@ def test_a_lesson_of_the_site_steps(visit, address):
 
 
 def test_a_lesson_of_the_site_is_accessible(visit, address, axe):
-    visit.page.goto(address)
+    visit.page.goto(f"{address}/01_sum.html")
     visit.page.wait_for_selector("mjx-container svg")
+    axe(visit.page, "article")
+
+
+def live(page):
+    """What is in the frame of the first page, as soon as it shows a picture."""
+    frame = page.frame_locator("iframe.course-live")
+    frame.locator(".mg-root .mg-counter").wait_for()
+    return frame
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=str)
+def test_the_first_page_differentiates_what_is_typed_and_scrolls_in_one_piece(visit, address, size):
+    page = visit.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{address}/index.html")
+    frame = live(page)
+    frame.get_by_role("textbox", name="function").fill("x*y + exp(y)")
+    frame.get_by_text("x*y + exp(y),  x = 2, y = 5", exact=True).wait_for()
+    frame.get_by_role("button", name="Next", exact=True).click()
+    inside = page.frames[1]
+    inside.wait_for_function(
+        "Math.abs(document.documentElement.getBoundingClientRect().height - innerHeight) < 2"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert inside.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    visit.assert_clean()
+
+
+def test_the_first_page_follows_the_switch_for_light_and_dark(visit, address):
+    page = visit.page
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{address}/index.html")
+    root = live(page).locator(".mg-root").first
+    for theme, bright in (("dark", False), ("light", True)):
+        page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
+        page.frames[1].wait_for_function(
+            "bright => (Number(/\\d+/.exec(getComputedStyle(document.querySelector("
+            "'.mg-root')).backgroundColor)[0]) > 128) === bright",
+            arg=bright,
+        )
+        assert root.is_visible()
+
+
+def test_a_card_of_the_first_page_has_its_picture_and_leads_to_its_page(visit, address):
+    page = visit.page
+    page.goto(f"{address}/index.html")
+    card = page.locator(".course-cards a", has_text="A page about bug_zoo")
+    picture = card.locator("img")
+    picture.scroll_into_view_if_needed()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 640
+    card.click()
+    assert page.get_by_role("heading", name="A page about bug_zoo").is_visible()
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_page_is_accessible(visit, address, axe, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
+    visit.page.goto(f"{address}/index.html")
+    live(visit.page)
     axe(visit.page, "article")

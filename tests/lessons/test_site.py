@@ -6,7 +6,7 @@ import shutil
 
 import nbformat
 import pytest
-from minigrad.lessons import site
+from minigrad.lessons import front_page, site
 
 pytestmark = pytest.mark.skipif(
     bool(site.missing()), reason=f"pip install {' '.join(site.missing())}"
@@ -60,7 +60,7 @@ def test_the_pages_hold_what_the_cells_gave_and_no_solution(made):
     assert "your code here" in page
     assert "2 * x" not in page
     assert "A sum" in (made / "index.html").read_text()
-    assert not list(made.rglob("*instructors*"))
+    assert not list(made.rglob("*instructors*")), "a guide of another author may hold answers"
 
 
 def test_no_page_loads_anything_from_elsewhere_and_no_link_is_dead(made):
@@ -71,19 +71,46 @@ def test_no_page_loads_anything_from_elsewhere_and_no_link_is_dead(made):
     assert site.dead_links(made) == []
 
 
-def test_the_first_page_lists_the_two_parts_of_the_course_and_says_where_to_begin():
+def test_the_first_page_has_a_card_for_each_page_and_says_where_to_begin():
     notebooks, others = site.pages_of(site.LESSONS)
-    page = site.first_page("a course", notebooks, others)
-    lists = re.findall(r":caption: (.+)\n:maxdepth: 1\n\n((?:\w+\n)+)", page)
+    page = front_page.first_page("a course", notebooks, others)
+    lists = re.findall(r':caption: "(.+)"\n:maxdepth: 1\n:hidden:\n\n((?:\w+\n)+)', page)
     found = {caption: pages.split() for caption, pages in lists}
     stems = [path.stem for path in notebooks]
     assert found["Lessons"] == stems[: stems.index("16_matrix_calculus")]
-    assert found['"Part II: what derivatives are for"'] == stems[len(found["Lessons"]) :]
+    assert found["Part II: what derivatives are for"] == stems[len(found["Lessons"]) :]
     every = [page for pages in found.values() for page in pages]
     assert sorted(every) == sorted(path.stem for path in [*notebooks, *others])
-    for link in re.findall(r"\]\(([^)]+)\)", page):
+    cards = re.findall(r"^- \[(?:!\[\]\((.+)\))? (.+)\]\((.+)\)$", page, re.MULTILINE)
+    assert [file for *_, file in cards] == [path.name for path in [*notebooks, *in_groups(others)]]
+    assert ("figures/11_training.svg", "11_training.ipynb") in [(p, f) for p, _, f in cards]
+    assert all(picture for picture, _, file in cards if file.endswith(".ipynb"))
+    for link in re.findall(r"\]\(([^)#]+)\)", page):
         assert (site.LESSONS / link).is_file()
-    assert "Where to begin" not in site.first_page("mine", notebooks[:1], [])
+    assert "Where to begin" not in front_page.first_page("mine", notebooks[:1], [])
+
+
+def in_groups(others):
+    """The pages beside the lessons as the first page has them: the documents before the rest."""
+    return sorted(others, key=lambda path: not path.stem.startswith("documents"))
+
+
+def test_a_card_of_a_page_without_picture_and_title_has_the_name_of_its_file(tmp_path):
+    (tmp_path / "notes.md").write_text("Some text.\n")
+    assert front_page.card_of(tmp_path / "notes.md") == ("notes.md", "notes", "")
+
+
+def test_the_guide_that_the_site_shows_holds_no_solution():
+    assert site.GUIDE in site.pages_of(site.LESSONS)[1]
+    guide = re.sub(r"\s+", " ", site.GUIDE.read_text(encoding="utf-8"))
+    solutions = [
+        re.sub(r"\s+", " ", found).strip()
+        for path in site.LESSONS.glob("*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+        for found in re.findall(r"### BEGIN SOLUTION\n(.*?)### END", cell.source, re.DOTALL)
+    ]
+    assert len(solutions) > 100
+    assert [text for text in solutions if len(text) > 20 and text in guide] == []
 
 
 def test_a_dead_link_is_found(tmp_path):

@@ -1,0 +1,28 @@
+// The frame of the first page, in which a function can be typed: it says how tall it is.
+const live = document.querySelector("iframe.course-live");
+const tellLive = (theme) => {
+  if (!live) return;
+  live.style.colorScheme = theme; // as inside, or the browser paints its margin white
+  live.contentWindow.postMessage({ minigrad: "theme", theme }, "*");
+};
+window.addEventListener("message", ({ source, data }) => {
+  if (!live || source !== live.contentWindow || data?.minigrad !== "height") return;
+  if (Number.isFinite(data.height)) live.style.height = `${Math.min(data.height, 20000)}px`;
+  if (live.dataset.alive) return;
+  live.dataset.alive = "true";
+  tell();
+});
+
+// The reader's choice of light or dark, told to the pictures by the attributes
+// that JupyterLab sets.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const tell = () => {
+  const { theme } = document.body.dataset;
+  const light = theme === "light" || (theme !== "dark" && !dark.matches);
+  document.body.dataset.jpThemeLight = String(light);
+  tellLive(light ? "light" : "dark");
+};
+const attributeFilter = ["data-theme"];
+new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter });
+dark.addEventListener("change", tell);
+tell();
