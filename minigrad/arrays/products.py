@@ -19,7 +19,7 @@ from ..functions.arguments import check_factor
 from ..names import TensorLike, public, publish
 from ..ops import diagonals
 from ..ops import shape as sh
-from ..ops.elementwise import in_float32
+from ..ops.elementwise import in_float32, overwrite
 from .norms import vector_norm
 
 Label = str | int
@@ -269,23 +269,28 @@ def _added(function: str, x: TensorLike, product: Tensor, beta: Any, alpha: Any)
             check_factor(function, name, factor, x, product)
     product = product if type(alpha) in (int, float) and alpha == 1 else product * alpha
     if type(beta) in (int, float) and beta == 0:
-        return product
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            return product
+        return overwrite(fn.broadcast_to(x, product.shape), product)  # the gradient of x is 0
     return (x if type(beta) in (int, float) and beta == 1 else x * beta) + product
 
 
 @public(in_place=True, theirs="input mat1 mat2")
+@in_float32
 def addmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of matrices; x broadcasts."""
     return _added("addmm", as_tensor(x), mm(a, b), beta, alpha)
 
 
 @public(in_place=True, theirs="input mat vec")
+@in_float32
 def addmv(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha (a @ b) of a matrix and a vector; x broadcasts."""
     return _added("addmv", as_tensor(x), mv(a, b), beta, alpha)
 
 
 @public(in_place=True, theirs="input batch1 batch2")
+@in_float32
 def baddbmm(
     x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
@@ -294,6 +299,7 @@ def baddbmm(
 
 
 @public(in_place=True, theirs="input batch1 batch2")
+@in_float32
 def addbmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha Σ (a[i] @ b[i]) over the batch; x broadcasts."""
     products = bmm(a, b)
@@ -301,6 +307,7 @@ def addbmm(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha:
 
 
 @public(in_place=True, theirs="input vec1 vec2")
+@in_float32
 def addr(x: TensorLike, a: TensorLike, b: TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta x + alpha outer(a, b); x broadcasts."""
     return _added("addr", as_tensor(x), outer(a, b), beta, alpha)

@@ -110,3 +110,46 @@ def test_gradients_of_means_in_other_modes(dtype: str) -> None:
         layer.bias.zero_()
     ((layer(mg.ones(MANY, 1, dtype=getattr(mg, dtype))) - 1) ** 2).mean().backward()
     agree(layer.weight.grad, mg.tensor([[-2.0]], dtype=mg.float64), dtype, 4, "weight")
+
+
+# ------------------------------------------------------------------ products with factors and sums
+
+LONG = 5000
+"""40 times so many ones overflow in float16, a hundred-thousandth of it does not."""
+PRODUCTS: dict[str, tuple[Any, Any, Any]] = {
+    "addmm": ((1, 1), (1, LONG), (LONG, 1)),
+    "addmv": ((1,), (1, LONG), (LONG,)),
+    "baddbmm": ((2, 1, 1), (2, 1, LONG), (2, LONG, 1)),
+    "addbmm": ((1, 1), (2, 1, LONG), (2, LONG, 1)),
+    "addr": ((2, 3), (2,), (3,)),
+}
+
+
+def added_product(m: Any, name: str, dtype: Any, in_place: bool, **factors: Any) -> list[Any]:
+    """The result, and its gradients; those of the product's large operand are beyond float16."""
+    shapes, size = PRODUCTS[name], 600.0 if name == "addr" else 40.0
+    x, a, b = (m.full(s, v, dtype=dtype) for s, v in zip(shapes, (3.0, size, size), strict=True))
+    if in_place:
+        return [getattr(x, name + "_")(a, b, **factors)]
+    for leaf in (x, a, b):
+        leaf.requires_grad_()
+    result = getattr(m, name)(x, a, b, **factors)
+    result.sum().backward()
+    return [result.detach(), x.grad, a.grad, b.grad]
+
+
+@in_one_test
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_factors_of_products_are_applied_before_the_result_is_rounded(
+    torch: Any, name: str, dtype: str, in_place: bool
+) -> None:
+    for factors in ({"alpha": 1e-5}, {"alpha": 1e-5, "beta": 0.3334}, {"alpha": 1e-4, "beta": 0}):
+        what = f"{name} with {factors}"
+        got = added_product(mg, name, getattr(mg, dtype), in_place, **factors)
+        exact = added_product(mg, name, mg.float64, in_place, **factors)
+        for ours, wanted in zip(got, exact, strict=True):
+            agree(ours, wanted, dtype, 2, what)
+        theirs = added_product(torch, name, getattr(torch, dtype), in_place, **factors)
+        agree(got[0], theirs[0], dtype, 4, f"{what}, beside PyTorch")
