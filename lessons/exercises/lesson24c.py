@@ -133,15 +133,26 @@ PROGRAM = told_by(
 
 
 def _number_cases(rng: np.random.Generator) -> Iterator[Case]:
-    yield Case("good")
-    yield Case("fine")
+    starts = {name: list(project.start) for name, project in PROJECTS.items()}
+    sizes = {name: [len(start)] for name, start in starts.items()}
+    sizes["renderer"] = list(range(6, len(starts["renderer"]) + 1, 6))
+    for group in ("good", "fine"):
+        yield Case(group, starts=starts, sizes=sizes)
 
 
 def _is_reached(case: Case, got: Any) -> str:
-    if type(got) is not dict or not {"name", "numbers"} <= set(got):
-        return "`project` should be {'name': one of the four, 'numbers': [your numbers]}."
     if problem := problem_with(got["name"], got["numbers"]):
         return problem
+    if got["choice"] != got["name"]:
+        return (
+            f"these are numbers for {got['name']}, but your program is for another project:"
+            f" `choice` is {got['choice']!r}."
+        )
+    if not got["found"] < got["start"]:
+        return (
+            "by your own `residuals` these numbers are no better than those to start with: the"
+            f" sums of the squares are {got['found']:.4g} and {got['start']:.4g}."
+        )
     project, miss = PROJECTS[got["name"]], missed(got["name"], got["numbers"])
     if not np.isfinite(miss):
         return f"{project.never}."
@@ -154,10 +165,17 @@ REACHED = told_by(
     "project",
     {"good": 2, "fine": 2},
     _number_cases,
-    is_value=True,
-    checked="The referee computed the physics from your numbers, with small steps of its own.",
+    answers=("project", "residuals", "choice"),
+    drive=f"{ENGINE}:ranked",
+    forbid=(DERIVATIVES,),
+    limit_s=30.0,
+    present=lambda case: "your numbers",
+    checked=(
+        "Your own program prefers these numbers to those to start with, and the referee computed"
+        " the physics from them, with small steps of its own."
+    ),
     hints=(
-        "The numbers must be plain: [float(n) for n in …].",
+        "The numbers must be plain: [float(n) for n in …], and belong to the project of `choice`.",
         "Stuck? Print the loss of each step. If it rises, the step is too long; if it stays, the"
         " search sits in a valley of its own: begin elsewhere.",
         "python -m minigrad.lessons.projects NAME NUMBERS says what the referee finds.",

@@ -598,6 +598,34 @@ def missed(answers, call, project, points):
     return {"name": name, "values": values, "slopes": slopes}
 
 
+def ranked(answers, call, starts, sizes):
+    """A project's name and numbers, the student's choice, and what the student's own program makes
+    of these numbers and of those to start with: the sums of the squared residuals. Numbers that do
+    not fit the project are not tried; the judge says what is wrong with them.
+    """
+    project, choice = answers[call], answers.get("choice")
+    choice = choice if isinstance(choice, str) else ""
+    if not isinstance(project, dict) or not {"name", "numbers"} <= set(project):
+        raise TypeError(f"`{call}` should be {{'name': choice, 'numbers': [your numbers]}}")
+    found = {"name": project["name"], "numbers": project["numbers"], "choice": choice}
+    if choice != found["name"] or choice not in starts:
+        return found
+    try:
+        numbers = [float(x) for x in found["numbers"]]
+    except (TypeError, ValueError):
+        return found
+    if len(numbers) in sizes[choice] and np.all(np.isfinite(numbers)):
+        found["found"] = _squared(answers, numbers)
+        found["start"] = _squared(answers, starts[choice][: len(numbers)])
+    return found
+
+
+def _squared(answers, numbers):
+    tensor = lent(answers)["Tensor"]
+    residuals = answers["residuals"]([tensor(x) for x in numbers])
+    return float(np.sum(array(residuals) ** 2))
+
+
 # ------------------------------------------------------------------------------ sparse Jacobians
 
 

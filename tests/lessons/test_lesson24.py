@@ -31,7 +31,9 @@ class TestSheet(SheetTests):
 
 
 def pieces_of(scope):
-    """What the exercise asks for, from a namespace."""
+    """What the exercise asks for, from a namespace, as if a student had written it."""
+    for name in engine_suite.PIECES:
+        scope[name].__module__ = "__main__"
     return lambda: tuple(scope[name] for name in engine_suite.PIECES)
 
 
@@ -140,6 +142,13 @@ def test_a_broken_engine_loses_the_points_of_the_group_that_finds_it():
     feedback = check("engine_suite", pieces_of(BROKEN["`gradients`: adds in place"]()))
     assert feedback.points == 5
     assert "`gradients`, one array for two operands" in str(feedback)
+
+
+@pytest.mark.parametrize("engine", [broken_engines.engine(), vars(own_engine)])
+def test_an_engine_of_the_course_is_no_students(engine):
+    feedback = check("engine_suite", lambda: tuple(engine[n] for n in engine_suite.PIECES))
+    assert not feedback.points
+    assert "the course's own" in str(feedback)
 
 
 @pytest.mark.parametrize("wrong", [lambda: None, lambda: (1, 2), lambda: 1 / 0, lambda: [0] * 6])

@@ -26,10 +26,9 @@ class TestSheet(SheetTests):
 @pytest.mark.parametrize("name", PROJECTS)
 def test_the_start_fails_and_the_gallerys_numbers_are_fine(name):
     project = PROJECTS[name]
+    numbers = list(static_figures.FOUND[name])
     assert project.fine < project.good < projects.missed(name, project.start)
-    found = {"name": name, "numbers": list(static_figures.FOUND[name])}
-    assert check("project", found).points == 4
-    assert projects.verdict(name, found["numbers"]).partition(": fine")[1]
+    assert projects.verdict(name, numbers).partition(": fine")[1]
 
 
 def test_energy_on_the_green_is_lost_by_rolling_alone():
@@ -81,7 +80,12 @@ def test_the_law_in_the_lesson_is_the_referees(scope):
     assert np.array_equal(scope["HEIGHTS"].ravel(), projects.HEIGHTS)
     assert np.array_equal(scope["WIDTHS"].ravel(), projects.WIDTHS)
     assert check("program", scope["residuals"], scope["choice"]).points == 4
-    assert check("project", scope["project"]).points == 4
+    assert check("project", *answers_of(scope)).points == 4
+
+
+def answers_of(scope):
+    """What the exercise on the numbers asks for, from a namespace."""
+    return scope["project"], scope["residuals"], scope["choice"]
 
 
 LENS = capstone_answers.LENS
@@ -151,7 +155,31 @@ choice = "renderer"
 )  # fmt: skip
 def test_a_right_program_of_each_project_passes(source):
     scope = names_of(f"from minigrad.lessons.projects import scene\nSCENE = scene()\n{source}")
-    assert check("program", scope["residuals"], scope["choice"]).points == 4
+    choice = scope["choice"]
+    assert check("program", scope["residuals"], choice).points == 4
+    scope["project"] = {"name": choice, "numbers": list(static_figures.FOUND[choice])}
+    assert check("project", *answers_of(scope)).points == 4
+
+
+def test_a_picture_of_fewer_discs_is_ranked_as_well():
+    scope = names_of(f"from minigrad.lessons.projects import scene\nSCENE = scene()\n{RENDERER}")
+    feedback = check("project", {"name": "renderer", "numbers": list(
+        static_figures.FOUND["renderer"][:30])}, scope["residuals"], "renderer")  # fmt: skip
+    assert "root mean squared difference; 0.1 passes" in str(feedback)
+
+
+@pytest.mark.parametrize("program", [lambda numbers: ..., lambda numbers: None])
+def test_numbers_without_a_program_get_no_points(program):
+    numbers = {"name": "lens", "numbers": list(static_figures.FOUND["lens"])}
+    feedback = check("project", numbers, program, "lens")
+    assert not feedback.points
+    assert "check itself failed" not in str(feedback)
+
+
+def test_the_gallerys_command_draws_numbers_that_are_not_found_yet():
+    page = (LESSONS / "gallery.md").read_text(encoding="utf-8")
+    ((name, numbers),) = re.findall(r"lessons\.projects (\w+) ([-\d. ]+) -o", page)
+    assert projects.missed(name, [float(n) for n in numbers.split()]) > PROJECTS[name].good
 
 
 def test_the_command_measures_and_draws(tmp_path, capsys):
