@@ -72,6 +72,11 @@ class Facets:
     template for a view of {0} ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None:
     by the forward function."""
 
+    parts: Callable[..., Any] | None = None
+    """What it is made of: a function of its operands and parameters, written in operations that
+    generated kernels can hold, and products of matrices. It gives the same within rounding. None:
+    kernels end where it begins, and begin where it ends."""
+
     cost: Callable[..., tuple[int, int, int]] | tuple[int, int, int] | None = None
     """How many multiplications, additions and other operations it takes: for each element of the
     (first) result, or a formula of the shapes as in ops/costs.py. Views cost nothing, and a

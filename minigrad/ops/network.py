@@ -24,9 +24,9 @@ from .costs import (
     standardize_cost,
     standardize_jvp_cost,
 )
-from .elementwise import exp, in_float32, log, log1p, maximum, real_function, rsqrt
+from .elementwise import exp, in_float32, log, log1p, maximum, real_function, rsqrt, sqrt
 from .linalg import affine_kernel, matmul, swapped
-from .reduce import kept_shape, mean, sum_, sum_forward
+from .reduce import amax, kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
 from .sums import FEW_TERMS, has_rows
 
@@ -86,6 +86,23 @@ def _softmax_rule(g: Any, y: Any, *, axis: int) -> Any:
     return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)
 
 
+def _exponentials_in_parts(x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """As `_exponentials`, in operations."""
+    lowered = x - amax(x, axes=_over(axis, x), keepdims=True)
+    powers = exp(lowered)
+    return lowered, powers, sum_(powers, axes=_over(axis, x), keepdims=True)
+
+
+def _softmax_parts(x: Any, *, axis: int) -> Any:
+    _, powers, total = _exponentials_in_parts(x, axis)
+    return powers / total
+
+
+def _log_softmax_parts(x: Any, *, axis: int) -> Any:
+    lowered, _, total = _exponentials_in_parts(x, axis)
+    return lowered - log(total)
+
+
 softmax = general(
     "softmax",
     _softmax,
@@ -96,6 +113,7 @@ softmax = general(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    parts=_softmax_parts,
     cost=softmax_cost,
 )
 """e^x / Σ e^x along an axis."""
@@ -109,6 +127,7 @@ log_softmax = general(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    parts=_log_softmax_parts,
     cost=log_softmax_cost,
 )
 """x − ln Σ e^x along an axis."""
@@ -238,6 +257,20 @@ def _part_of(length: int) -> int:
     return next((n for n in range(FEW_TERMS, 63, -1) if length % n == 0), 0)
 
 
+def _standardized(x: Any, axes: Axes, eps: float) -> tuple[Any, Any]:
+    """(x − mean) · scale and scale = 1 / √(variance + ε), in operations."""
+    centred = x - mean(x, axes=axes, keepdims=True)
+    scale = 1 / sqrt(mean(centred * centred, axes=axes, keepdims=True) + eps)
+    return centred * scale, scale
+
+
+def _standardize_jvp_parts(t: Any, x: Any, *, axes: Axes, eps: float) -> Any:
+    """(t − mean t − y · mean(y · t)) · scale, with y the standardised x."""
+    y, scale = _standardized(x, axes, eps)
+    along = mean(y * t, axes=axes, keepdims=True)
+    return (t - mean(t, axes=axes, keepdims=True) - y * along) * scale
+
+
 def _standardize_rule(g: Any, x: Any, *, axes: Axes, eps: float) -> Any:
     return standardize_jvp(g, x, axes=axes, eps=eps)
 
@@ -252,6 +285,7 @@ standardize = general(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    parts=lambda x, *, axes, eps: _standardized(x, axes, eps)[0],
     cost=standardize_cost,
 )
 """(x − mean) / √(variance + ε) over axes, with the biased variance."""
@@ -265,6 +299,7 @@ standardize_jvp = general(
     accumulates=True,
     batch=shift_axes,
     shape="first",
+    parts=_standardize_jvp_parts,
     cost=standardize_jvp_cost,
 )
 """J t for the Jacobian of `standardize` at x. With σ² = variance + ε and y the standardised x, J =
@@ -331,6 +366,11 @@ def rows_of(a: Any) -> Any:
     return a if a.ndim == 2 else reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
 
 
+def _affine_parts(x: Any, w: Any, b: Any) -> Any:
+    product = matmul(rows_of(x), swapped(w))
+    return (product if x.ndim == 2 else reshape(product, shape=(*x.shape[:-1], w.shape[0]))) + b
+
+
 def _layer_shape(x: Axes | None, w: Axes | None, b: Axes | None) -> Axes | None:
     fits = x and w and len(w) == 2 and x[-1] == w[1] and b == w[:1]
     return (*x[:-1], w[0]) if fits and x and w else None
@@ -354,6 +394,7 @@ affine = general(
     batch=join_layer,
     shape=_layer_shape,
     kernel=affine_kernel,
+    parts=_affine_parts,
     cost=layer_cost,
     graph_name="AddmmBackward0",
 )

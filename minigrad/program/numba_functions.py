@@ -75,6 +75,52 @@ def _any_order(typingctx: Any, total: Any, term: Any) -> Any:
 any_order: Any = intrinsic(_any_order)
 
 
+# The largest float32 of many is found among integers that are ordered as the numbers are, because
+# LLVM makes vector instructions of that maximum whatever it is told of NaN.
+
+LEAST = numba.int32(-(2**31))
+"""Less than what `order32` gives of any number."""
+A_NAN = 0x7FC00000
+
+
+def _in_order(builder: ir.IRBuilder, bits: Any) -> Any:
+    """The bits of a float32 as an integer that is ordered as the numbers are; and back."""
+    sign = builder.ashr(bits, ir.Constant(bits.type, 31))
+    return builder.xor(bits, builder.lshr(sign, ir.Constant(bits.type, 1)))
+
+
+def _order32(typingctx: Any, x: Any) -> Any:
+    """The place of a float32 in the order of all: -inf, …, -0, 0, …, inf, NaN."""
+    if x != types.float32:
+        return None
+
+    def generated(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        place = _in_order(builder, builder.bitcast(args[0], ir.IntType(32)))
+        is_nan = builder.fcmp_unordered("uno", args[0], args[0])
+        return builder.select(is_nan, ir.Constant(place.type, A_NAN), place)
+
+    return types.int32(types.float32), generated
+
+
+def _number32(typingctx: Any, place: Any) -> Any:
+    """The float32 with this place in the order."""
+
+    def generated(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return builder.bitcast(_in_order(builder, args[0]), ir.FloatType())
+
+    return types.float32(types.int32), generated
+
+
+order32: Any = intrinsic(_order32)
+number32: Any = intrinsic(_number32)
+
+
+@numba.njit
+def most(a: Any, b: Any) -> Any:
+    """The larger one of two integers."""
+    return a if a > b else b
+
+
 @numba.njit
 def larger(a: Any, b: Any) -> Any:
     """NumPy's maximum: of equal numbers the second, NaN where one is NaN."""

@@ -9,7 +9,8 @@
 `row_groups.py` finds the blocks; here each is written as a loop. The scalar expressions are those
 from which CUDA C is written (fused.py), spelt in Python. Neighbouring blocks are one function. In a
 row there is one pass over its elements for each level of sums; element-wise values are computed
-again in each pass and not stored. Rows of few elements are written out, element by element.
+again in each pass and not stored, but for exponentials, which a scratch row keeps. Rows of few
+elements are written out, element by element.
 
 What is not exact is the same as everywhere in the library: sums are taken in another order
 (float32 in float64), and `exp` of float32 has an error of 1.5 units of the last place. All other
@@ -25,11 +26,12 @@ from typing import TYPE_CHECKING, Any
 from ..backend import is_immutable
 from ..core.apply import compute
 from ..core.primitive import Primitive
+from .composites import taken_apart
 from .fused import Language, expression
 from .instructions import Instruction, Literal, Ref, map_params
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
-from .row_groups import Block, Finder, Sources, kind_of, summed, with_early_sums
+from .row_groups import LARGEST, Block, Finder, Sources, kind_of, summed, with_early_sums
 
 if TYPE_CHECKING:
     from .program import Program
@@ -38,6 +40,8 @@ ARGUMENTS = 40
 """Arrays that one function reads and writes at most."""
 WRITTEN_OUT = 8
 """Rows of up to so many elements are written out where they are summed."""
+SCRATCH = 32_768
+"""Elements of a row up to which its exponentials are stored: 128 KiB, which a cache holds."""
 WORDS = """
     + - * / neg sqrt abs maximum minimum where == != < <= > >= and or not xor isnan floor ceil trunc
     """
@@ -48,14 +52,16 @@ NUMBA = Language(
         "sqrt": "sqrt({})", "exp": "exp32({})", "maximum": "larger({}, {})",
         "minimum": "smaller({}, {})", "where": "{1} if {0} else {2}", "isnan": "isnan({})",
         "xor": "({} != 0) != ({} != 0)", "not": "not {}", "and": "{} and {}", "or": "{} or {}",
-        "floor": "floor({})", "ceil": "ceil({})", "trunc": "trunc({})",
+        "floor": "floor({})", "ceil": "ceil({})", "trunc": "trunc({})", "log": "log({})",
     },
     ("nan", "inf"),
-    frozenset([*WORDS.split(), "exp"]),
+    frozenset([*WORDS.split(), "exp", "log"]),
 )  # fmt: skip
 HEAD = """from numba import njit, float32 as f32, float64 as f64, uint64
-from numpy import ceil, empty, floor, inf, isnan, nan, sqrt, trunc, zeros
-from minigrad.program.numba_functions import any_order, exp32, larger, smaller, truth
+from numpy import ceil, empty, floor, inf, isnan, log, nan, sqrt, trunc, zeros
+from minigrad.program.numba_functions import (
+    LEAST, any_order, exp32, larger, most, number32, order32, smaller, truth
+)
 """
 
 
@@ -164,7 +170,7 @@ class _BlockText:
         makes: Sequence[int],
     ) -> None:
         self.program, self.sources, self.block, self.arrays = program, sources, block, arrays
-        self.split, self.shape, self.sums = block.split, block.shape, block.sums
+        self.split, self.shape, self.sums = block.split, block.shape, block.kinds
         self.members = [program.instructions[m] for m in block.members]
         self.made = {i.outputs[0]: i for i in self.members}
         self.places = {n: k for k, n in enumerate(self.made)}
@@ -182,6 +188,22 @@ class _BlockText:
         row_sums = any(kind == "row" for kind in self.sums.values())
         self._loaded: set[str] = set()  # variables of a row that is written out
         self.written_out = row_sums and self.split > 0 and block.columns <= WRITTEN_OUT
+        self._in_scratch: set[int] = set()  # values of this row that an earlier pass has stored
+        fits = not self.written_out and block.columns <= SCRATCH
+        self.scratched = self._exponentials() if fits else []
+
+    def _exponentials(self) -> list[int]:
+        """The exponentials for which a scratch row pays: those that two passes need, and those
+        that are summed. LLVM computes half as many at once in a loop that adds float64 numbers."""
+        found: list[int] = []
+        for level in self._levels():
+            needed = self._needed(self._ends(level))
+            found += needed * (2 if self._sums_after(level) else 1)
+        return [
+            n
+            for n in dict.fromkeys(found)
+            if found.count(n) > 1 and "exp32(" in self._expression(self.made[n], "")
+        ]
 
     def lines(self) -> list[str]:
         """The loop, with what comes before and after it."""
@@ -217,11 +239,13 @@ class _BlockText:
 
     def _row(self) -> list[str]:
         lines: list[str] = []
-        levels = range(max(self.level.values(), default=0) + 1)
-        for level in levels:
+        for level in self._levels():
             lines += self._row_values(level)
             lines += self._pass(level)
         return lines
+
+    def _levels(self) -> range:
+        return range(max(self.level.values(), default=0) + 1)
 
     def _row_values(self, level: int) -> list[str]:
         """What is one number for the row, once the sums of this level are known."""
@@ -239,26 +263,49 @@ class _BlockText:
 
     def _pass(self, level: int) -> list[str]:
         """One pass over the elements of the row, for the sums of the next level and the results."""
-        goals = [n for n in self.stored if self.kinds[n] == "full" and self.level[n] == level]
-        sums = [n for n, i in self.made.items() if n in self.sums and self.level[n] == level + 1]
-        sources = [self.sources.reads(self.made[n])[0] for n in sums]
+        goals, sums = self._goals(level), self._sums_after(level)
         if not goals and not sums:
             return []
-        needed = self._needed([*goals, *sources])
-        lines = [f"{self._sum(n)} = f64(0.0)" for n in sums if self.sums[n] == "row"]
+        needed = self._needed(self._ends(level))
+        first: list[str] = []
+        new = [n for n in needed if n in self.scratched and n not in self._in_scratch]
+        if new and sums:
+            first.append("for j in range(columns):")
+            first += ["    " + line for line in self._element(self._needed(new), [], [], "j")]
+            self._in_scratch.update(new)
+            needed = self._needed(self._ends(level))
+        rows = [n for n in sums if self.sums[n] == "row"]
+        start = {n: "LEAST" if self._is_largest(n) else "f64(0.0)" for n in rows}
+        lines = first + [f"{self._sum(n)} = {start[n]}" for n in rows]
         if self.written_out:
             lines = []
             for k in range(self.block.columns):
                 lines += self._element(needed, goals, sums, str(k))
             return lines
         lines.append("for j in range(columns):")
-        return lines + ["    " + line for line in self._element(needed, goals, sums, "j")]
+        lines += ["    " + line for line in self._element(needed, goals, sums, "j")]
+        self._in_scratch.update(new)
+        return lines
+
+    def _goals(self, level: int) -> list[int]:
+        """The results with a number for each element that the pass at a level stores."""
+        return [n for n in self.stored if self.kinds[n] == "full" and self.level[n] == level]
+
+    def _sums_after(self, level: int) -> list[int]:
+        """The sums that the pass at a level takes."""
+        return [n for n in self.made if n in self.sums and self.level[n] == level + 1]
+
+    def _ends(self, level: int) -> list[int]:
+        """The values for which the pass at a level is made."""
+        sources = [self.sources.reads(self.made[n])[0] for n in self._sums_after(level)]
+        return [*self._goals(level), *sources]
 
     def _needed(self, goals: Sequence[int]) -> list[int]:
-        """The element-wise values that these depend on, in order."""
+        """The element-wise values that these depend on, in order; what an earlier pass has stored
+        depends on nothing."""
         wanted = {n for n in goals}
         for n in reversed(list(self.made)):
-            if n in wanted and n not in self.sums:
+            if n in wanted and n not in self.sums and n not in self._in_scratch:
                 wanted.update(self.sources.reads(self.made[n]))
         return [n for n in self.made if n in wanted and self.kinds[n] == "full"]
 
@@ -274,15 +321,25 @@ class _BlockText:
             if value in loaded:
                 continue
             loaded.add(value)
+            if n in self._in_scratch:
+                lines.append(f"{value} = {self._scratch(n)}[{at}]")
+                continue
             lines += self._loads(self.made[n], at, loaded)
             lines.append(f"{value} = {self._expression(self.made[n], suffix)}")
+            if n in self.scratched:
+                lines.append(f"{self._scratch(n)}[{at}] = {value}")
         index = f"b + uint64({at})" if self.written_out else f"b + {at}"
         lines += [f"{self.arrays[n]}[{index}] = {self._value(n)}{suffix}" for n in goals]
         for n in sums:
             lines += self._loads(self.made[n], at, loaded)
-            term = f"f64({self._local(self.made[n].reads()[0], suffix)})"
-            kind, total = self.sums[n], self._sum(n)
-            if kind == "column":
+            value = self._local(self.made[n].reads()[0], suffix)
+            term, kind, total = f"f64({value})", self.sums[n], self._sum(n)
+            if self._is_largest(n):
+                if not self.written_out:
+                    lines.append(f"{total} = most({total}, order32({value}))")
+                else:
+                    lines.append(f"{total} = {value if at == '0' else f'larger({total}, {value})'}")
+            elif kind == "column":
                 lines.append(f"{total}[{f'uint64({at})' if self.written_out else at}] += {term}")
             elif kind == "row" and self.written_out and at == "0":
                 lines.append(f"{total} = {term}")
@@ -347,6 +404,10 @@ class _BlockText:
 
     # ------------------------------------------------------------------------------------ sums
 
+    def _is_largest(self, number: int) -> bool:
+        """Whether a sum is none, but the largest element of a row."""
+        return self.made[number].primitive.name == LARGEST
+
     def _is_exact(self, number: int) -> bool:
         """Whether a sum is of float64 numbers, whose order is that of the text."""
         return self.program.types[number].dtype.name == "float64"
@@ -355,17 +416,23 @@ class _BlockText:
         """The variable for a sum as it grows."""
         return f"{'s' if self.sums[number] == 'column' else 't'}{self.places[number]}"
 
+    def _scratch(self, number: int) -> str:
+        """The row in which a value is stored for a later pass."""
+        return f"w{self.places[number]}"
+
     def _finished(self, instruction: Instruction, total: str) -> str:
         """A sum, or a mean, in its dtype."""
         kind = NUMBA.types[self.program.types[instruction.outputs[0]].dtype.name]
         about = summed(self.program, instruction)
+        if instruction.primitive.name == LARGEST and not self.written_out:
+            return f"number32({total})"
         if instruction.primitive.name != "mean" or about is None:
             return f"{kind}({total})"
         return f"{kind}({total}) / {kind}({math.prod(about[0][axis] for axis in about[1])})"
 
     def _accumulators(self) -> tuple[list[str], list[str]]:
         """What is made before the loop, and stored after it, for sums over its rows."""
-        before: list[str] = []
+        before = [f"{self._scratch(n)} = empty(columns, f32)" for n in self.scratched]
         after: list[str] = []
         for n, i in self.made.items():
             kind, out = self.sums.get(n), self.arrays.get(n)
@@ -390,7 +457,7 @@ def with_kernels(program: Program) -> Program:
     Raises ProgramError where Numba is not installed.
     """
     need_numba()
-    program = with_early_sums(program, NUMBA)
+    program = with_early_sums(taken_apart(program, NUMBA), NUMBA)
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
     block_of = {m: last for last, b in blocks.items() for m in b.members}

@@ -10,8 +10,9 @@ behind it the elements of a row. Every value of a block is one of these, as its 
     one      a single number
 
 A sum over the axes behind the split makes a `row`, which other members may read: the loop then goes
-over that row once more. A sum over the axes before it (a bias's gradient), and one over all axes (a
-loss), is complete when the loop has ended, so no member reads it.
+over that row once more. So does the largest element of a row. A sum over the axes before the split
+(a bias's gradient), and one over all axes (a loss), is complete when the loop has ended, so no
+member reads it.
 
 An instruction joins the blocks whose values it reads. Any other reader ends a block, as in
 fused.py. So a sum comes directly behind what it sums (`with_early_sums`): behind a product that
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from .program import Program
 
 SUMS = ("sum", "mean", "sum_to")
+LARGEST = "amax"
+"""It makes one number of many, as a sum does."""
 IN_TURN = 64
 """So many float64 numbers are added one after another at most (ops/sums.py says why)."""
 
@@ -90,15 +93,15 @@ class Sources:
 @final
 class Block:
     """Instructions (their places) that may become one loop. splits: where the shape can be cut;
-    sums: "row", "column" or "total" for each value that is a sum; open: no instruction outside has
-    read one of their results yet."""
+    sums: for each value that is a sum, and each split, "row", "column" or "total"; open: no
+    instruction outside has read one of their results yet."""
 
     def __init__(
         self,
         members: list[int],
         shape: Shape,
         splits: frozenset[int],
-        sums: dict[int, str] | None = None,
+        sums: dict[int, dict[int, str]] | None = None,
     ) -> None:
         self.members, self.shape, self.splits, self.open = members, shape, splits, True
         self.sums = sums or {}
@@ -107,6 +110,11 @@ class Block:
     def split(self) -> int:
         """Where the shape is cut."""
         return min(self.splits)
+
+    @property
+    def kinds(self) -> dict[int, str]:
+        """The kind of each value that is a sum, where the shape is cut."""
+        return {n: kinds[self.split] for n, kinds in self.sums.items()}
 
     @property
     def rows(self) -> int:
@@ -122,7 +130,7 @@ class Block:
 def summed(program: Program, instruction: Instruction) -> tuple[Shape, frozenset[int]] | None:
     """The shape that is summed, and its axes longer than 1 that are; None for another operation."""
     name, operands = instruction.primitive.name, instruction.operands
-    if name not in SUMS or type(operands[0]) is not int:
+    if name not in (*SUMS, LARGEST) or type(operands[0]) is not int:
         return None
     shape = program.types[operands[0]].shape
     if name == "sum_to":
@@ -205,8 +213,9 @@ class Finder:
 
     def _place(self, at: int, instruction: Instruction) -> None:
         read = self._read(instruction)
+        shapes = dict.fromkeys([*(b.shape for b in read), *self._own_shape(instruction)])
         fits = None
-        for shape in dict.fromkeys([*(b.shape for b in read), *self._own_shape(instruction)]):
+        for shape in shapes:
             joined = [b for b in read if b.shape == shape]
             fits = self._fits(at, instruction, shape, joined)
             if fits is not None:
@@ -214,6 +223,9 @@ class Finder:
         for block in read:
             if fits is None or block.shape != fits.shape:
                 block.open = False
+        if fits is None and read:  # it begins another block
+            for shape in self._own_shape(instruction):
+                fits = self._fits(at, instruction, shape, [])
         if fits is None:
             return
         for m in fits.members:
@@ -239,34 +251,48 @@ class Finder:
         if len(instruction.outputs) != 1 or math.prod(shape) == 0 or instruction.checks:
             return None
         made, reads = instruction.outputs[0], self.sources.reads(instruction)
-        sums = {n: kind for b in joined for n, kind in b.sums.items()}
-        if any(sums.get(n, "row") != "row" for n in reads):
-            return None  # complete only when the loop has ended
+        sums = {n: kinds for b in joined for n, kinds in b.sums.items()}
         splits = frozenset(range(max(len(shape), 1))).intersection(*(b.splits for b in joined))
+        for n in reads:
+            if n in sums:  # others are complete only when the loop has ended
+                splits = frozenset(s for s in splits if sums[n].get(s) == "row")
         members = sorted({at, *(m for b in joined for m in b.members)})
         if len(members) > LONGEST:
             return None
         about = summed(self.program, instruction)
         if about is None:
             inside = {self.program.instructions[m].outputs[0] for m in members if m != at}
-            known = {n: sums.get(n) for n in inside}
-            splits = frozenset(s for s in splits if self._is_member(instruction, shape, s, known))
+            splits = frozenset(
+                s
+                for s in splits
+                if self._is_member(
+                    instruction,
+                    shape,
+                    s,
+                    {n: sums[n].get(s) if n in sums else None for n in inside},
+                )
+            )
             return Block(members, shape, splits, sums) if splits else None
         source, axes = about
         root, seen = self.sources.of(instruction.operands[0])  # type: ignore[arg-type]
         if source != shape or seen != shape or not axes:
             return None
-        kinds = {s: self._sum_kind(made, shape, axes, s) for s in splits}
-        for kind in ("row", "column", "total"):
-            some = frozenset(s for s, k in kinds.items() if k == kind)
-            if some and self._is_real(root) and self._is_real(made):
-                return Block(members, shape, some, {**sums, made: kind})
+        found = {s: self._sum_kind(instruction, shape, axes, s) for s in splits}
+        kinds = {s: kind for s, kind in found.items() if kind is not None}
+        if kinds and self._is_real(root) and self._is_real(made):
+            return Block(members, shape, frozenset(kinds), {**sums, made: kinds})
         return None
 
-    def _sum_kind(self, made: int, shape: Shape, axes: frozenset[int], split: int) -> str | None:
-        """As `sum_kind`; None for a sum of float64 numbers that is too long for a plain loop."""
+    def _sum_kind(
+        self, instruction: Instruction, shape: Shape, axes: frozenset[int], split: int
+    ) -> str | None:
+        """As `sum_kind`; None for a sum of float64 numbers that is too long for a plain loop, and
+        for a largest element other than that of a row in float32."""
         kind = sum_kind(shape, axes, split)
-        if self.program.types[made].dtype.name != "float64":
+        wide = self.program.types[instruction.outputs[0]].dtype.name == "float64"
+        if instruction.primitive.name == LARGEST:
+            return kind if kind == "row" and not wide else None
+        if not wide:
             return kind
         rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
         most = {"row": columns, "column": rows, "total": IN_TURN + 1}
@@ -282,9 +308,12 @@ class Finder:
         that the block makes, and which of them are sums: they must be read as what they are."""
         text = expression(self.program, instruction, None, self.language)
         types = self.program.types
-        if text is None or ("exp32(" in text and types[instruction.outputs[0]].dtype.itemsize != 4):
+        narrow = types[instruction.outputs[0]].dtype.itemsize == 4
+        if text is None or (not narrow and ("exp32(" in text or "log(" in text)):
             return False
         made = kind_of(types[instruction.outputs[0]].shape, shape, split)
+        if "log(" in text and made == "full":  # once a row it costs little
+            return False
         if made not in ("full", "row") and not (made == "one" and split == 0):
             return False
         kinds = []

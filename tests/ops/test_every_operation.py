@@ -85,6 +85,14 @@ def test_the_complex_value_is_that_of_the_definition(case: Case, dtype: str) -> 
     compare_value(case, dtype)
 
 
+@in_one_test
+@each(*[c for c in REAL if registry[c.primitive].parts])
+def test_the_parts_give_what_the_operation_gives(case: Case) -> None:
+    operation, arrays = registry[case.primitive], case.inputs("float64")
+    found = operation.parts(*arrays, **case.params)
+    checking.close(np.asarray(found), case.expected(*arrays), PRECISION["float64"], case.id)
+
+
 # -------------------------------------------------------------------------------------- derivatives
 
 

@@ -49,6 +49,16 @@ def chains(function: Any, *examples: Any) -> list[list[str]]:
     ]
 
 
+def order32(x: Any) -> int:
+    """The place of a float32 in the order of all, NaN behind the largest."""
+    bits = int(np.float32(np.nan if x != x else x).view(np.int32))
+    return bits if bits >= 0 else bits ^ 0x7FFFFFFF
+
+
+def number32(place: int) -> Any:
+    return np.int32(place if place >= 0 else place ^ 0x7FFFFFFF).view(np.float32)
+
+
 def as_python(head: str, source: str, name: str) -> Any:
     """The kernel as Python runs it, with NumPy's scalars."""
     space: dict[str, Any] = {
@@ -56,8 +66,10 @@ def as_python(head: str, source: str, name: str) -> Any:
         "any_order": lambda a, b: a + b, "truth": lambda x: np.bool_(x != 0),
         "larger": lambda a, b: a if a > b or a != a else b,
         "smaller": lambda a, b: a if a < b or a != a else b,
+        "LEAST": -(2**31), "most": max, "order32": order32, "number32": number32,
     }  # fmt: skip
-    space.update({n: getattr(np, n) for n in "ceil empty floor inf isnan nan trunc zeros".split()})
+    names = "ceil empty floor inf isnan log nan trunc zeros".split()
+    space.update({name: getattr(np, name) for name in names})
     exec(source, space)
     kernel = space["kernel"]
 
@@ -361,6 +373,140 @@ def test_training_with_kernels(name: str, own_folder: Path) -> None:
         "fused_" in str(step.fused_programs[0]) and "def kernel(" in step.fused_programs[0].source()
     )
     assert [*own_folder.glob("k*.py")] and [*own_folder.glob("__pycache__/*.nbc")]
+
+
+# ------------------------------------------------------------------------------------ composites
+
+HARD_ROWS = np.array(
+    [
+        [np.nan, 0, 1], [np.inf, 0, 1], [-np.inf, 0, -np.inf], [-np.inf] * 3, [np.inf] * 3,
+        [3e38, -3e38, 3e38], [1e-40, -1e-40, 0], [-0.0, 0.0, -0.0], [5, 5, 5], [-np.nan, -1, -2],
+        [88, -88, 0], [1e4, -1e4, 0],
+    ],
+    "float32",
+)  # fmt: skip
+
+
+def composites() -> list[tuple[str, Any, list[Any]]]:
+    """Name, function and inputs of composite operations that kernels take apart."""
+    found: list[tuple[str, Any, list[Any]]] = []
+    for shape in ((5, 3), (4, 12), (2, 3, 9), (7,), (2, 1, 3, 1)):
+        axis = max(a for a, n in enumerate(shape) if n > 1)
+        x = tensor(*shape)
+        for f in (F.softmax, F.log_softmax):
+            found.append((f"{f.__name__}{shape}", functools.partial(f, dim=axis), [x]))
+    for shape, last in (((5, 3), 1), ((2, 3, 9), 1), ((2, 3, 12), 2), ((2, 40), 1), ((6,), 1)):
+        own = shape[-last:]
+        norm = lambda x, w, b, own=own: F.layer_norm(x, own, w, b)
+        found.append((f"layer_norm{shape}", norm, [tensor(*shape), tensor(*own), tensor(*own)]))
+    for before in ((4,), (2, 3), (2, 1, 3)):
+        layer = lambda x, w, b: F.relu(F.linear(x, w, b))
+        found.append((f"linear{before}", layer, [tensor(*before, 5), tensor(2, 5), tensor(2)]))
+    return found
+
+
+@in_one_test
+@pytest.mark.parametrize("number", range(len(composites())))
+def test_composites_are_taken_apart(in_python: None, number: int) -> None:
+    """What they give, and their gradients; no part is left outside the kernels but products and
+    views, and the plain program is as it was."""
+    name, function, inputs = composites()[number]
+    cotangent = function(*inputs) * 0 + tensor(*function(*inputs).shape)
+    for x in inputs:
+        x.requires_grad_()
+
+    def step(cotangent: Any, *inputs: Any) -> Any:
+        y = function(*inputs)
+        return [y, *mg.autograd.grad((y * cotangent).sum(), inputs)]
+
+    program = trace(step, cotangent, *inputs)
+    names = [i.primitive.name for i in program.instructions]
+    fused = with_kernels(program)
+    left = {i.primitive.name for i in fused.instructions if not isinstance(i.primitive, Kernel)}
+    assert left <= {"matmul", "permute", "reshape", "sum", "sum_to", "broadcast_to"}, name
+    assert [i.primitive.name for i in program.instructions] == names
+    agree(program, cotangent, *inputs)
+
+
+def test_what_is_not_taken_apart(in_python: None) -> None:
+    """Rows that are no rows of memory, other dtypes, arrays without elements or axes, and a layer
+    whose bias nothing follows: these stay one operation, and give what they gave."""
+
+    def left(function: Any, *inputs: Any) -> list[str]:
+        program = trace(function, *inputs)
+        agree(program, *inputs)
+        return [i.primitive.name for i in with_kernels(program).instructions]
+
+    for dim, x in ((0, tensor(4, 3)), (1, tensor(2, 3, 4)), (0, mg.ones(())), (1, mg.ones(3, 0))):
+        assert left(lambda x, dim=dim: F.softmax(x, dim), x) == ["softmax"]
+    for dtype in ("float16", "float64"):
+        assert left(lambda x: F.log_softmax(x, 1), mg.ones(2, 3, dtype=dtype)) == ["log_softmax"]
+    x = tensor(4, 65, dtype="float64")
+    assert "standardize" in left(lambda x: F.layer_norm(x, (65,)) * 2, x)
+    x, w, b = tensor(4, 5), tensor(3, 5), tensor(3)
+    assert left(F.linear, x, w, b) == ["affine"]
+    assert left(lambda x, w, b: F.linear(x, w, b).tanh(), x, w, b) == ["affine", "tanh"]
+    x = tensor(2, 3, 4, 4)
+    assert "standardize" in left(lambda x: F.batch_norm(x, None, None, training=True) * 2, x)
+
+
+def check_hard_rows(columns: int) -> None:
+    """Softmax and the largest element of rows with NaN, infinities, ties and zeros."""
+    x = mg.tensor(np.concatenate([HARD_ROWS] * (columns // 3), axis=1))
+    for function in (
+        lambda x: F.softmax(x, 1),
+        lambda x: F.log_softmax(x, 1),
+        lambda x: x * 1 - x.amax(1, keepdim=True),
+        lambda x: x.amax(1, keepdim=True) * 1 + x * 0,
+    ):
+        with np.errstate(all="ignore"):
+            program = trace(function, x)
+        fused = with_kernels(program)
+        assert len(kernels_of(fused)) == len(fused.instructions) == 1
+        for _ in range(2):
+            found, expected = fused(x).numpy(), program(x).numpy()
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
+
+
+def test_hard_rows(in_python: None) -> None:
+    check_hard_rows(3)
+    check_hard_rows(12)
+
+
+@needs_numba
+def test_hard_rows_compiled(own_folder: Path) -> None:
+    check_hard_rows(3)
+    check_hard_rows(60)
+
+
+@needs_numba
+def test_layers_with_kernels(own_folder: Path) -> None:
+    """A network of layers with normalisation is trained as the plain step trains it, and nothing
+    of it but products and views is left to NumPy."""
+    x, labels = tensor(40, 3), tensor(40, 2)
+    runs = []
+    for options in ({}, {"fuse": True}):
+        mg.manual_seed(0)
+        model = nn.Sequential(
+            nn.Linear(3, 9), nn.LayerNorm(9), nn.ReLU(), nn.Linear(9, 2), nn.Softmax(1)
+        )
+        optimizer = optim.SGD(model.parameters(), 0.5)
+
+        @mg.compile(**options)
+        def step(x: Any, labels: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), labels)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        seen = [step(x, labels).item() for _ in range(8)]
+        runs.append([seen, *(t.detach().numpy() for p in model.parameters() for t in (p, p.grad))])
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    (fused,) = step.fused_programs
+    left = [i.primitive.name for i in fused.instructions if not isinstance(i.primitive, Kernel)]
+    assert {*left} <= {"matmul", "permute"} and step.reason is None
 
 
 @needs_numba
