@@ -106,8 +106,9 @@ def compile(
 class Compiled:
     """Calls like the function that it was made of.
 
-    reason: why the latest call was not a replay, or not the replay that was asked for (None: it
-    was); programs: those recorded and kept;
+    reason: why the latest call was not a replay, or not the replay that was asked for; of a replay
+    with kernels, what they hold (None: it was a replay as asked for); programs: those recorded and
+    kept;
     statistics: how many calls were "eager", "recorded" and "replayed".
     """
 
@@ -122,6 +123,7 @@ class Compiled:
         self.function, self.limit, self.capture, self.fuse = function, limit, capture, fuse
         self.reason: str | None = None
         self.statistics = {"eager": 0, "recorded": 0, "replayed": 0}
+        self.ran_eagerly = False  # the latest call
         self.given_up: str | None = None
         self._variants: dict[Any, list[Variant]] = {}
         self._warned: set[str] = set()
@@ -147,9 +149,9 @@ class Compiled:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {how}" for how, n in self.statistics.items())
-        return f"<compiled {name_of(self.function)}: {counts}" + (
-            f"; eager because {self.reason}>" if self.reason else ">"
-        )
+        how = "eager because " if self.ran_eagerly else ""
+        said = f"; {how}{self.reason}" if self.reason else ""
+        return f"<compiled {name_of(self.function)}: {counts}{said}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if observe.observation.listening and any(
@@ -198,9 +200,9 @@ class Compiled:
                 arguments.kwargs,
                 warn=False,
             )
-        self.reason = variant.plain
-        if self.reason is not None:
-            self._warn(self.reason, stacklevel=4)
+        self.reason, self.ran_eagerly = variant.plain or variant.fused, False
+        if variant.plain is not None:
+            self._warn(variant.plain, stacklevel=4)
         self.statistics["replayed"] += 1
         variant.replays += 1
         return result
@@ -209,7 +211,7 @@ class Compiled:
 
     def _eager(self, reason: str, args: Any, kwargs: Any, warn: bool = True) -> Any:
         """The function itself."""
-        self.reason = reason
+        self.reason, self.ran_eagerly = reason, True
         self.statistics["eager"] += 1
         if warn:
             self._warn(f"runs as itself: {reason}", stacklevel=4)

@@ -192,7 +192,7 @@ class Fused(Primitive):
     without derivatives.
 
     inputs: numbers of the values that it reads, outputs: of those that it makes; operation: its
-    body in C.
+    body in C; operations: how many operations of the program it holds.
     """
 
     def __init__(
@@ -217,6 +217,7 @@ class Fused(Primitive):
         self.in_params = ", ".join(f"{dtype} a{i}" for i, dtype in enumerate(dtypes))
         self.out_params = ", ".join(f"{program.types[n].dtype.name} {results[n]}" for n in makes)
         self.operation = "\n".join(lines)
+        self.operations = len(members)
         self.launcher: Any = None
         self.name = "_".join(["fused", *dict.fromkeys(i.primitive.name for i in members)][:6])
         self.kind, self.inputs, self.keywords, self.outputs = (

@@ -67,7 +67,7 @@ from minigrad.program.numba_functions import (
 
 class Kernel(Primitive):
     """Blocks of a program as one operation of a program of its own: no entry of the registry, and
-    without derivatives. text: its function in Python."""
+    without derivatives. text: its function in Python; operations: how many it holds."""
 
     def __init__(self, program: Program, blocks: Sequence[Block], makes: set[int]) -> None:
         sources = Sources(program)
@@ -79,6 +79,7 @@ class Kernel(Primitive):
         self.makes = [n for n in made if n in makes]
         self.steps = _steps(program, members, sources, {*self.reads, *made})
         self.types = program.types
+        self.operations = len(members)
         names = dict.fromkeys(i.primitive.name for i in members)
         self.name = "_".join(["fused", *names][:6])
         arrays = {n: f"a{k}" for k, n in enumerate((*self.reads, *self.makes))}

@@ -182,7 +182,8 @@ class Program:
 
     def source(self) -> str:
         """The Python text that replays run (after a first run: it depends on how the inputs lie in
-        memory); of a fused program its kernels in C.
+        memory). Of a fused program its kernels: on a CUDA device their C, on the CPU their Python,
+        and after a first run the text that calls them.
         """
         made = kernels(self)
         if made:

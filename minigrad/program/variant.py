@@ -4,7 +4,8 @@ outside; and why there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.tensor import Tensor, memory_version
@@ -56,6 +57,7 @@ class Variant:
         self.plain: str | None = (
             None  # why it is replayed without the graph or the kernels that were asked for
         )
+        self.fused: str | None = None  # what its kernels hold, in words
         self.runner: Replayer | None = None
         self.kept: Program | None = None  # the program with kernels, if there is one
         self._ready: Ready | None = None  # asks in one function whether nothing has changed
@@ -207,12 +209,16 @@ class Variant:
         """What replays it as a graph, or with chains as one kernel each."""
         if self.fuse:
             program = self.kept = program.fused()
-            if not (kernels(program) or kernels_of(program)):
+            made = [*kernels(program), *kernels_of(program)]
+            if made:
+                self.fused = _in_words(made)
+            else:
                 self.plain = "is replayed as it is: it has no chain of operations for a kernel"
         return CapturedProgram(program) if self.capture else Replayer(program)
 
     def _without(self, error: Exception) -> None:
         """Remember why the program is replayed as it is."""
+        self.fused = None
         kind = "" if isinstance(error, ProgramError | DeviceError) else f"{type(error).__name__}: "
         self.plain = (
             f"is replayed as it is, without a {'graph' if self.capture else 'fused kernel'}:"
@@ -292,6 +298,14 @@ def _unusual(result: Any, seen: set[int], holds: Callable[[Any], bool]) -> str |
         ),
         None,
     )
+
+
+def _in_words(made: Sequence[Any]) -> str:
+    """What kernels hold, by the names that they have in the text of their program."""
+    counts = Counter(kernel.name for kernel in made)
+    names = ", ".join(name + (f" ({n} times)" if n > 1 else "") for name, n in counts.items())
+    operations = sum(kernel.operations for kernel in made)
+    return f"is replayed with kernels for {operations} operations: {names}"
 
 
 def _hidden(tensor: Tensor) -> str:
