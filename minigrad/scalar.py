@@ -38,6 +38,13 @@ BITS = frozenset("& | ^ ~".split())
 LOGIC = BITS | frozenset("== != and or not xor where".split())
 """Words that booleans have."""
 
+THREE = frozenset({"where"})
+TWO = frozenset(
+    """
+    + - * / ** == != < <= > >= and or & | ^ maximum minimum atan2 hypot fmod copysign logaddexp xor
+    """.split()
+)
+
 _BINARY: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.BitAnd: "&",
     ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==",
@@ -147,6 +154,11 @@ def words(term: Term) -> Iterator[str]:
         yield term[0]
         for part in term[1:]:
             yield from words(part)
+
+
+def arity(word: str) -> int:
+    """How many terms a word of scalar expressions has."""
+    return 3 if word in THREE else 2 if word in TWO else 1
 
 
 def is_question(term: Term) -> bool:

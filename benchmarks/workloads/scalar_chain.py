@@ -47,12 +47,12 @@ def minigrad(operations: int = OPERATIONS) -> Run:
     return run
 
 
-def minigrad_compiled(operations: int = OPERATIONS) -> Run:
+def minigrad_compiled(operations: int = OPERATIONS, fuse: bool = False) -> Run:
     import minigrad as mg
 
     x = mg.tensor(START, dtype=mg.float64, requires_grad=True)
 
-    @mg.compile
+    @(mg.compile(fuse=True) if fuse else mg.compile)
     def step() -> Any:
         x.grad = None
         y = _chain(mg.sin, x, operations)
@@ -92,7 +92,7 @@ def jax_loop(operations: int) -> Run:
 
 def workload(operations: int, rounds: int | None = None) -> Workload:
     """The chain with so many operations. The further engines are there at `OPERATIONS`, the
-    compiled one up to `LONGEST_COMPILED`.
+    compiled ones up to `LONGEST_COMPILED`.
     """
     others = {
         name: build
@@ -110,7 +110,10 @@ def workload(operations: int, rounds: int | None = None) -> Workload:
         peers={
             "minigrad": partial(minigrad, operations),
             **(
-                {"minigrad compiled": partial(minigrad_compiled, operations)}
+                {
+                    "minigrad compiled": partial(minigrad_compiled, operations),
+                    "minigrad fused": partial(minigrad_compiled, operations, fuse=True),
+                }
                 if operations <= LONGEST_COMPILED
                 else {}
             ),

@@ -103,14 +103,28 @@ class Language:
 C = Language(C_TYPES, "({}){}", SPELT, ("NAN", "INFINITY"))
 
 
-def expression(
-    program: Program,
-    instruction: Instruction,
-    names: Mapping[int, str] | None = None,
-    language: Language = C,
-) -> str | None:
-    """An instruction as an expression in C, or another language; None for what cannot be in a
-    kernel. names: of the values (default: v0, v1, …).
+@final
+class Scalar:
+    """An instruction as a scalar expression: term, the dtype in which it is computed; given: the
+    operands by the names that the term has for them; arrays: the dtypes of those that are arrays.
+    """
+
+    def __init__(
+        self, term: scalar.Term, dtype: DType, given: dict[str, Any], arrays: dict[str, DType]
+    ) -> None:
+        self.term, self.dtype, self.given, self.arrays = term, dtype, given, arrays
+
+    def operand(self, part: str | int | float) -> Any:
+        """What a name or a number in the term stands for: the number of a value, or a Literal."""
+        return self.given[part] if isinstance(part, str) else Literal(part)
+
+    def converts(self, part: str | int | float) -> bool:
+        """Whether a part is not yet of the dtype: a Python number, or what `cast` is given."""
+        return part not in self.arrays or isinstance(self.term, str)
+
+
+def scalar_of(program: Program, instruction: Instruction, language: Language) -> Scalar | None:
+    """An instruction as a scalar expression; None for what cannot be in a kernel.
 
     Operands that are arrays have one dtype (the branches of `where` too), so nothing is converted
     but by a bare name, as in `cast`. Python numbers, and those that each run reads again, take the
@@ -143,20 +157,30 @@ def expression(
         return None
     if language.words is not None and not language.words.issuperset(scalar.words(term)):
         return None
-    kind = language.types[dtype.name]
+    return Scalar(term, dtype, given, arrays)
+
+
+def expression(
+    program: Program,
+    instruction: Instruction,
+    names: Mapping[int, str] | None = None,
+    language: Language = C,
+) -> str | None:
+    """An instruction as an expression in C, or another language; None for what cannot be in a
+    kernel. names: of the values (default: v0, v1, …)."""
+    found = scalar_of(program, instruction, language)
+    if found is None:
+        return None
+    kind = language.types[found.dtype.name]
 
     def leaf(part: str | int | float) -> str:
-        operand = given[part] if isinstance(part, str) else Literal(part)
+        operand = found.operand(part)
         if type(operand) is Literal:
             return language.cast.format(kind, language.number(operand.value))
         text = names[operand] if names is not None else f"v{operand}"
-        return (
-            text
-            if part in arrays and not isinstance(term, str)
-            else language.cast.format(kind, text)
-        )
+        return language.cast.format(kind, text) if found.converts(part) else text
 
-    return scalar.written(term, language.spelt, leaf)
+    return scalar.written(found.term, language.spelt, leaf)
 
 
 def _dtype_of(

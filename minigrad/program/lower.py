@@ -18,10 +18,10 @@ from ..errors import ProgramError
 from ..ops.kernels import Line, row_major
 from ..ops.sums import FEW_TERMS
 from .generated_code import GeneratedCode
+from .generated_kernel import Generated
 from .instructions import Instruction, Literal, Ref, Type, map_params
 from .kernels import lines_of, on_numbers
 from .memory import Facts, Piece, deaths, last_uses
-from .numba_kernels import Kernel
 from .passes import SMALL
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Lowered(GeneratedCode):
             self.literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
         ]
         name, out = instruction.primitive.name, f"v{number}"
-        if isinstance(instruction.primitive, Kernel):
+        if isinstance(instruction.primitive, Generated):
             return self._by_numba(at, instruction, operands, dying)
         if len(instruction.outputs) == 1:
             if facts.root[number] not in self._escaping and self._once(
@@ -192,7 +192,7 @@ class Lowered(GeneratedCode):
     ) -> list[str]:
         """The call of a generated kernel, which writes its results into memory that is there."""
         program, facts, kernel = self.program, self.facts, instruction.primitive
-        assert isinstance(kernel, Kernel)
+        assert isinstance(kernel, Generated)
         name, before, after = f"{kernel.name}_{at}", [], []
         texts = list(operands)
         for k, n in enumerate(instruction.reads()):

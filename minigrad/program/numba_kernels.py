@@ -6,7 +6,8 @@
             for j in range(columns):
                 v5 = a0[b + j] + a1[j]
 
-`row_groups.py` finds the blocks; here each is written as a loop. The scalar expressions are those
+`row_groups.py` finds the blocks; here each is written as a loop. (Long runs of operations on single
+numbers are taken out before: scalar_code.py.) The scalar expressions are those
 from which CUDA C is written (fused.py), spelt in Python. Neighbouring blocks are one function. In a
 row there is one pass over its elements for each level of sums; element-wise values are computed
 again in each pass and not stored, but for exponentials, which a scratch row keeps. Rows of few
@@ -23,15 +24,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backend import is_immutable
-from ..core.apply import compute
-from ..core.primitive import Primitive
 from .composites import taken_apart
 from .fused import Language, expression
-from .instructions import Instruction, Literal, Ref, map_params
+from .generated_kernel import Generated
+from .instructions import Instruction
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
 from .row_groups import LARGEST, Block, Finder, Sources, kind_of, summed, with_early_sums
+from .scalar_code import with_scalar_runs
 
 if TYPE_CHECKING:
     from .program import Program
@@ -65,47 +65,18 @@ from minigrad.program.numba_functions import (
 """
 
 
-class Kernel(Primitive):
-    """Blocks of a program as one operation of a program of its own: no entry of the registry, and
-    without derivatives. text: its function in Python; operations: how many it holds."""
+class Kernel(Generated):
+    """Blocks of a program as one function."""
 
     def __init__(self, program: Program, blocks: Sequence[Block], makes: set[int]) -> None:
         sources = Sources(program)
         members = [program.instructions[m] for b in blocks for m in b.members]
-        made = [i.outputs[0] for i in members]
-        self.reads = list(
-            dict.fromkeys(n for i in members for n in sources.reads(i) if n not in made)
-        )
-        self.makes = [n for n in made if n in makes]
-        self.steps = _steps(program, members, sources, {*self.reads, *made})
-        self.types = program.types
-        self.operations = len(members)
-        names = dict.fromkeys(i.primitive.name for i in members)
-        self.name = "_".join(["fused", *names][:6])
-        arrays = {n: f"a{k}" for k, n in enumerate((*self.reads, *self.makes))}
+        super().__init__(program, sources, members, makes)
         lines: list[str] = []
         for block in blocks:
-            lines += _BlockText(program, sources, block, arrays, self.makes).lines()
+            lines += _BlockText(program, sources, block, self.arrays, self.makes).lines()
         self.body = lines
-        self.parameters = list(arrays.values())
-        self.kind, self.inputs, self.keywords = "fused", tuple(arrays[n] for n in self.reads), ()
-        self.outputs = len(self.makes)
-        self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
-        self.forward = self.direct = self._interpreted
-        self.promote, self.differentiable = None, (False,) * self.outputs
-        self.accumulates = False
-
-    def _interpreted(self, xp: Any, *operands: Any) -> Any:
-        """The operations one after another, as the engine computes them: what a kernel means.
-        Results are row-major and have memory of their own."""
-        values: dict[int, Any] = dict(zip(self.reads, operands, strict=True))
-        for step in self.steps:
-            given = [o.value if type(o) is Literal else values[o] for o in step.operands]
-            params = map_params(step.params, Ref, lambda ref: values[ref.number])
-            values[step.outputs[0]] = compute(step.primitive, given, params)
-        results = [values[n] for n in self.makes]
-        results = [r if is_immutable(r) else _row_major(xp, r) for r in results]
-        return tuple(results) if self.outputs != 1 else results[0]
+        self.parameters = list(self.arrays.values())
 
     def source(self, scalars: frozenset[int]) -> str:
         """The function's text. scalars: the positions of operands that are numbers, no arrays."""
@@ -120,43 +91,11 @@ class Kernel(Primitive):
 
     @property
     def text(self) -> str:
-        """The function as it is when all operands but Python's numbers are arrays."""
         numbers = frozenset(k for k, n in enumerate(self.reads) if self.types[n].number)
         return f"# {self.name}\n{self.source(numbers)}"
 
     def function(self, scalars: frozenset[int]) -> Any:
-        """The compiled function: it reads `reads` and writes into arrays for `makes`."""
         return compiled(HEAD, self.source(scalars), self.name)
-
-
-def _row_major(xp: Any, array: Any) -> Any:
-    """A copy whose rows lie one after another."""
-    out = xp.empty(array.shape, array.dtype)
-    out[...] = array
-    return out
-
-
-def _steps(
-    program: Program, members: Sequence[Instruction], sources: Sources, known: set[int]
-) -> list[Instruction]:
-    """The members, and before each the views through which it reads."""
-    places = {program.instructions[at].outputs[0]: at for at in sources.views}
-    steps: list[Instruction] = []
-    done = set(known)
-
-    def reach(number: int) -> None:
-        chain = []
-        while number not in done:
-            chain.append(program.instructions[places[number]])
-            done.add(number)
-            (number,) = chain[-1].reads()
-        steps.extend(reversed(chain))
-
-    for member in members:
-        for n in member.reads():
-            reach(n)
-        steps.append(member)
-    return steps
 
 
 class _BlockText:
@@ -458,6 +397,7 @@ def with_kernels(program: Program) -> Program:
     Raises ProgramError where Numba is not installed.
     """
     need_numba()
+    program = with_scalar_runs(program)
     program = with_early_sums(taken_apart(program, NUMBA), NUMBA)
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
@@ -516,6 +456,6 @@ def _live(program: Program, sources: Sources, block_of: dict[int, int]) -> set[i
     return live
 
 
-def kernels_of(program: Program) -> list[Kernel]:
+def kernels_of(program: Program) -> list[Generated]:
     """The kernels of a program that `with_kernels` made, in order."""
-    return [i.primitive for i in program.instructions if isinstance(i.primitive, Kernel)]
+    return [i.primitive for i in program.instructions if isinstance(i.primitive, Generated)]

@@ -7,6 +7,7 @@ Numba is not needed for them. What its compiler makes of the text is tested wher
 
 import functools
 import importlib.util
+import math
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.errors import ProgramError
 from minigrad.nn import functional as F
-from minigrad.program import EagerWarning, kernel_files, numba_kernels, trace
+from minigrad.program import EagerWarning, kernel_files, numba_kernels, scalar_code, trace
 from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder
@@ -68,8 +69,9 @@ def as_python(head: str, source: str, name: str) -> Any:
         "smaller": lambda a, b: a if a < b or a != a else b,
         "LEAST": -(2**31), "most": max, "order32": order32, "number32": number32,
     }  # fmt: skip
-    names = "ceil empty floor inf isnan log nan trunc zeros".split()
+    names = "ceil empty floor inf isnan log nan trunc zeros".split() + scalar_code.FROM_NUMPY
     space.update({name: getattr(np, name) for name in names})
+    space.update(erf=math.erf, erfc=math.erfc)
     exec(source, space)
     kernel = space["kernel"]
 
@@ -82,7 +84,8 @@ def as_python(head: str, source: str, name: str) -> Any:
 
 @pytest.fixture
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba_kernels, "compiled", as_python)
+    for module in (numba_kernels, scalar_code):
+        monkeypatch.setattr(module, "compiled", as_python)
     for module in (numba_kernels, sys.modules["minigrad.program.compiled"]):
         monkeypatch.setattr(module, "need_numba", lambda: None)
 

@@ -1,0 +1,104 @@
+"""Instructions of a program as one operation, for which a function is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..backend import is_immutable
+from ..core.apply import compute
+from ..core.primitive import Primitive
+from .instructions import Instruction, Literal, Ref, map_params
+from .row_groups import Sources
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Generated(Primitive):
+    """Instructions of a program as one operation of a program of its own: no entry of the registry,
+    and without derivatives.
+
+    reads, makes: numbers of the values that it reads, and of those that it makes; arrays: their
+    names in the generated text; operations: how many it holds.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        sources: Sources,
+        members: Sequence[Instruction],
+        makes: Collection[int],
+    ) -> None:
+        made = [i.outputs[0] for i in members]
+        inside = {*made}
+        self.reads = list(
+            dict.fromkeys(n for i in members for n in sources.reads(i) if n not in inside)
+        )
+        self.makes = [n for n in made if n in makes]
+        self.steps = _steps(program, members, sources, {*self.reads, *made})
+        self.types = program.types
+        self.operations = len(members)
+        names = dict.fromkeys(i.primitive.name for i in members)
+        self.name = "_".join(["fused", *names][:6])
+        self.arrays = {n: f"a{k}" for k, n in enumerate((*self.reads, *self.makes))}
+        self.kind, self.keywords = "fused", ()
+        self.inputs = tuple(self.arrays[n] for n in self.reads)
+        self.outputs = len(self.makes)
+        self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
+        self.forward = self.direct = self._interpreted
+        self.promote, self.differentiable = None, (False,) * self.outputs
+        self.accumulates = False
+
+    def _interpreted(self, xp: Any, *operands: Any) -> Any:
+        """The operations one after another, as the engine computes them: what a kernel means.
+        Results are row-major and have memory of their own."""
+        values: dict[int, Any] = dict(zip(self.reads, operands, strict=True))
+        for step in self.steps:
+            given = [o.value if type(o) is Literal else values[o] for o in step.operands]
+            params = map_params(step.params, Ref, lambda ref: values[ref.number])
+            values[step.outputs[0]] = compute(step.primitive, given, params)
+        results = [values[n] for n in self.makes]
+        results = [r if is_immutable(r) else _row_major(xp, r) for r in results]
+        return tuple(results) if self.outputs != 1 else results[0]
+
+    @property
+    def text(self) -> str:
+        """What it does, as Python: the function as it is when all operands but Python's numbers
+        are arrays."""
+        raise NotImplementedError
+
+    def function(self, scalars: frozenset[int]) -> Any:
+        """The compiled function: it reads `reads` and writes into arrays for `makes`. scalars: the
+        positions of operands that are numbers, no arrays."""
+        raise NotImplementedError
+
+
+def _row_major(xp: Any, array: Any) -> Any:
+    """A copy whose rows lie one after another."""
+    out = xp.empty(array.shape, array.dtype)
+    out[...] = array
+    return out
+
+
+def _steps(
+    program: Program, members: Sequence[Instruction], sources: Sources, known: set[int]
+) -> list[Instruction]:
+    """The members, and before each the views through which it reads."""
+    places = {program.instructions[at].outputs[0]: at for at in sources.views}
+    steps: list[Instruction] = []
+    done = set(known)
+
+    def reach(number: int) -> None:
+        chain = []
+        while number not in done:
+            chain.append(program.instructions[places[number]])
+            done.add(number)
+            (number,) = chain[-1].reads()
+        steps.extend(reversed(chain))
+
+    for member in members:
+        for n in member.reads():
+            reach(n)
+        steps.append(member)
+    return steps
