@@ -21,6 +21,10 @@ SHOW = (
     " 2.0, 5.0, mode='primal')"
 )
 
+BOTH = """def f(x1, x2):
+    return mg.log(x1) + x1 * x2 - mg.sin(x2)
+viz.show(f, 2.0, 5.0)"""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -31,6 +35,8 @@ def made(tmp_path_factory):
             "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$", id="text"
         ),
         nbformat.v4.new_code_cell(SHOW, id="code"),
+        nbformat.v4.new_markdown_cell("## Both modes", id="more"),
+        nbformat.v4.new_code_cell(BOTH, id="both"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), place / "lessons" / "01_sum.ipynb")
     (place / "lessons" / "figures").mkdir()
@@ -66,7 +72,7 @@ def test_a_lesson_of_the_site_steps(visit, address):
     page = visit.page
     page.goto(f"{address}/01_sum.html")
     page.wait_for_selector("mjx-container svg")  # the formula is set
-    frame = page.frame_locator("iframe.minigrad-frame")
+    frame = page.locator("iframe.minigrad-frame").first.content_frame
     place = frame.locator("input[type=range]").first
     assert place.input_value() == "0"
     for number in ("1", "2", "3"):
@@ -74,6 +80,31 @@ def test_a_lesson_of_the_site_steps(visit, address):
         assert place.input_value() == number
     assert frame.locator("table").get_by_text("0.6931").first.is_visible()
     assert (visit.outside, visit.errors) == ([], [])
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)], ids=str)
+def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(visit, address, size):
+    page = visit.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{address}/01_sum.html")
+    frame = page.locator("iframe.minigrad-frame").last
+    frame.scroll_into_view_if_needed()
+    frame.content_frame.locator(".mg-root .mg-counter").wait_for()
+    frame.evaluate("frame => frame.scrollIntoView({ block: 'start' })")
+    graph, source, table = (
+        frame.content_frame.locator(part).bounding_box()
+        for part in (".mg-graph", ".mg-source", ".mg-tablebox")
+    )
+    assert graph["x"] + graph["width"] < table["x"], "side by side"
+    for box in (graph, source, table):
+        assert box["y"] >= 0 and box["y"] + box["height"] <= size[1]
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    outside = frame.bounding_box()
+    for drawer in page.locator(".sidebar-drawer, .toc-drawer").all():
+        other = drawer.bounding_box()
+        left = max(other["x"], outside["x"])
+        right = min(other["x"] + other["width"], outside["x"] + outside["width"])
+        assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
 
 
 def test_a_lesson_of_the_site_is_accessible(visit, address, axe):
