@@ -15,7 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..backend import Array, ignore_float_errors, is_immutable, materialise, to_device_of, zeros
+from ..backend import (
+    Array,
+    float32,
+    ignore_float_errors,
+    is_immutable,
+    is_narrow,
+    materialise,
+    to_device_of,
+    zeros,
+)
 from ..core.tensor import Leaf, Payload, Tensor, memory_version
 from ..grad_mode import enable_grad
 from ..ops.elementwise import view_as_real
@@ -48,6 +57,10 @@ class Optimizer:
     linear = False
     """Whether `rule` is linear in gradient and state, so that complex numbers need no separation
     into parts. Squares and signs are those of each part, as in PyTorch."""
+
+    in_float32 = False
+    """Whether `rule` is given float16 and bfloat16 in float32. The square of a gradient over 256
+    is infinite in float16."""
 
     def __init__(self, params: Any, defaults: Group) -> None:
         self.defaults = defaults
@@ -168,16 +181,31 @@ class Optimizer:
         version = memory_version(param)
         if _records(param.array):  # the state's arrays are values of the program too
             with param.array.__minigrad_update__(self, param, group) as settings:
-                self.rule(self._parts(param.array), self._parts(grad), state, settings)
+                self._run_rule(self._parts(param.array), self._parts(grad), state, settings)
         else:
             grad = materialise(grad) if is_immutable(grad) else grad
             settings = {**group, **self.numbers(state, group)}
-            self.rule(self._parts(param.array), self._parts(grad), state, settings)
+            self._run_rule(self._parts(param.array), self._parts(grad), state, settings)
         if not state:
             self.state.pop(id(param), None)  # as in PyTorch: a rule without a state leaves no entry
         version.count += 1
         if isinstance(param.node, Leaf):
             param.node.array = param.array
+
+    def _run_rule(self, array: Array, grad: Array, state: dict[str, Any], group: Group) -> None:
+        """`rule`; for a parameter in float16 or bfloat16, if the class is `in_float32`, on copies
+        in float32, from which the parameter and its state are rounded once."""
+        if not (self.in_float32 and is_narrow(array.dtype)):
+            return self.rule(array, grad, state, group)
+        wide = array.astype(float32)
+        wide_state = {name: _widened(value) for name, value in state.items()}
+        self.rule(wide, _widened(grad), wide_state, group)
+        array[...] = wide.astype(array.dtype)
+        for name, value in wide_state.items():
+            if name not in state:
+                state[name] = value.astype(array.dtype) if hasattr(value, "dtype") else value
+            elif value is not state[name]:
+                state[name][...] = value.astype(state[name].dtype)
 
     def _parts(self, array: Array) -> Array:
         if self.linear or array.dtype.kind != "c":
@@ -273,6 +301,11 @@ def _copied(value: Any, like: Array | None = None) -> Any:
     if not hasattr(value, "dtype"):
         return value
     return materialise((value if like is None else to_device_of(value, like)).copy())
+
+
+def _widened(value: Any) -> Any:
+    """A copy in float32 of an array of float16 or bfloat16; any other value as it is."""
+    return value.astype(float32) if is_narrow(getattr(value, "dtype", None)) else value
 
 
 def buffer(state: dict[str, Any], name: str, like: Array) -> Array:

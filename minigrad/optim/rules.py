@@ -42,6 +42,7 @@ class UpdateRule(Optimizer):
     rate = 1e-3
     settings: ClassVar[dict[str, Any]] = {}
     scheduled = ("lr",)
+    in_float32 = True
     __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls) -> None:

@@ -431,3 +431,59 @@ def test_the_mean_of_the_parameters(torch) -> None:
         mean = mine.state_dict()["state"][0]["ax"]
         np.testing.assert_allclose(mean, other.state[theirs]["ax"].numpy(), rtol=1e-5, atol=1e-7)
         assert np.array_equal(mean, ours.detach().numpy()) == (k < 6)
+
+
+# ---------------------------------------------------------------------------------- half precision
+
+LARGE = (300.0, -600.0, 1e-4, 0.0)
+"""Gradients. In float16 the squares of the first two are infinite and that of the third is 0."""
+
+
+def steps_in(library, name, settings, dtype, count=2, wrap=lambda step: step):
+    """The parameters, from 0, after some steps with falling gradients of LARGE; the optimiser."""
+    dtype = getattr(library, dtype)
+    param = library.nn.Parameter(library.zeros(len(LARGE), dtype=dtype))
+    optimiser = getattr(library.optim, name)([param], **settings)
+
+    def step(grad):
+        param.grad = grad.clone()
+        optimiser.step()
+
+    step = wrap(step)
+    for k in range(1, count + 1):
+        step(library.tensor([g / k for g in LARGE], dtype=dtype))
+    return param.detach().double().numpy(), optimiser
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name, settings", OPTIMISERS)
+def test_steps_in_half_precision_are_rounded_once(torch, name, settings, dtype):
+    """Beside the same steps in double precision; where PyTorch moves a parameter, so do we. A sum
+    of squares that float16 does not hold is infinite in the state, as in PyTorch: later steps of
+    Adagrad and Adadelta are 0 then.
+    """
+    count = 1 if name in ("Adagrad", "Adadelta") else 2
+    got, optimiser = steps_in(mg, name, settings, dtype, count)
+    want, _ = steps_in(mg, name, settings, "float64", count)
+    theirs, _ = steps_in(torch, name, settings, dtype, count)
+    state = optimiser.state_dict()["state"].get(0, {})
+    assert {str(v.dtype) for v in state.values() if hasattr(v, "dtype")} <= {dtype}
+    assert np.isfinite(got).all(), got
+    assert np.all((got != 0) | (theirs == 0) | ~np.isfinite(theirs)), (got, theirs)
+    unit = 2.0**-10 if dtype == "float16" else 2.0**-7
+    np.testing.assert_allclose(got[:2], want[:2], rtol=8 * unit)
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name, settings", OPTIMISERS)
+def test_compiled_steps_in_half_precision_are_those_of_plain_calls(name, settings, dtype):
+    plain, optimiser = steps_in(mg, name, settings, dtype, 6)
+    got, compiled = steps_in(mg, name, settings, dtype, 6, mg.compile)
+    np.testing.assert_array_equal(got, plain)
+    state = compiled.state_dict()["state"].get(0, {})
+    for key, value in optimiser.state_dict()["state"].get(0, {}).items():
+        np.testing.assert_array_equal(
+            np.asarray(value, "float64"), np.asarray(state[key], "float64")
+        )
