@@ -2,12 +2,16 @@
 what is said of inference tensors.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import nn
 from minigrad.errors import AutogradError
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_questions_take_tensors_and_dtypes():
@@ -49,6 +53,9 @@ def test_dtypes_are_numpys_and_take_no_further_attributes():
     assert mg.float32.itemsize == 4 and mg.complex64.itemsize == 8
     for place in (mg, mg.is_floating_point, mg.is_complex):
         assert "dtype" in place.__doc__ and "NumPy's" in place.__doc__
+    for page in ("README.md", "lessons/cheat_sheet.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert "mg.is_floating_point(x.dtype)" in text and "NumPy's" in text, page
 
 
 X, Y = mg.tensor([[1.0, 2.0], [3.0, 4.0]]), mg.tensor([[5.0, 6.0], [7.0, 8.0]])
