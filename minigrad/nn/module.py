@@ -35,7 +35,8 @@ M = TypeVar("M", bound="Module")
 
 class Module:
     """Base class of layers and models: define `__init__` (parameters as attributes) and
-    `forward`.
+    `forward`. Unlike PyTorch's, it takes parameters and modules as attributes before, or without,
+    `super().__init__()`, and registers them.
     """
 
     training: bool = True

@@ -133,7 +133,18 @@ def test_a_constructor_need_not_call_that_of_module():
                 [nn.Linear(1, 1)],
             )
 
-    assert list(Plain().state_dict()) == ["w", "inner.weight", "inner.bias"]
+    class Late(Plain):
+        def __init__(self):
+            Plain.__init__(self)
+            nn.Module.__init__(self)
+            self.last = nn.Buffer(mg.ones(1))
+
+    inner = ["inner.weight", "inner.bias"]
+    assert list(Plain().state_dict()) == ["w", *inner]
+    late = Late()
+    assert list(late.state_dict()) == ["w", "last", *inner]
+    assert [id(p) for p in late.parameters()] == [id(late.w), *map(id, late.inner.parameters())]
+    assert "before, or without" in " ".join(nn.Module.__doc__.split())
 
 
 @pytest.mark.parametrize("change", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
