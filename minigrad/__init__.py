@@ -128,6 +128,7 @@ else:
         """All names, for completion and for hints."""
         return sorted({*globals(), *__all__, *on_demand.FUNCTIONS, *on_demand.MODULES})
 
-    for _module in (func, sys.modules[f"{__name__}.core"]):
-        errors.with_hints(_module)
+    for _module in "core cuda func autograd.forward_ad autograd.functional autograd.graph".split():
+        errors.with_hints(sys.modules[f"{__name__}.{_module}"])
+    errors.with_hints(sys.modules[f"{__name__}.autograd.profiler"])
     sys.meta_path.append(errors.MissingModules())

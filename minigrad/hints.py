@@ -83,13 +83,15 @@ _TOP = {
     "jit": "compile",
     "fx": "graph.trace",
     "export": "graph.trace",
-    "onnx": "graph.trace",
+    "onnx": "There is no export to ONNX: mg.save keeps weights, mg.graph.trace shows the graph.",
+    "library": "autograd.Function",
+    "vjp": "Write mg.func.vjp.",
     "hub": "nn.Sequential, and load_state_dict of weights that you have",
     "backends": "cuda.is_available",
     "mps": "cuda",
     "xpu": "cuda",
     "cpu": "x.cpu(), or device='cpu'",
-    "compiler": "compile",
+    "compiler": "There is one compiler, and one function for it: mg.compile.",
     "lstm": "nn.LSTM",
     "gru": "nn.GRU",
     "Variable": "mg.tensor(…, requires_grad=True)",
@@ -164,6 +166,8 @@ _TOP = {
     **dict.fromkeys("fori_loop while_loop scan switch".split(), _PYTHONS_LOOPS),
     "numpy": "The functions are those of mg: mg.sin, mg.matmul, …; x.numpy() gives a NumPy array.",
     "jnp": "mg",
+    "np": "The functions are those of mg: mg.sin, mg.matmul, …; x.numpy() gives a NumPy array.",
+    "einops": "mg.einsum, x.reshape, x.permute and x.flatten",
     "random": _NO_RANDOM_MODULE,
     "tree_util": "func.tree",
     "custom_jvp": "autograd.Function",
@@ -263,8 +267,10 @@ _TOP = {
 }
 _LAYERS = {
     "AdaptiveLogSoftmaxWithLoss": "Linear with CrossEntropyLoss",
-    "SyncBatchNorm": "BatchNorm2d",
+    "SyncBatchNorm": "There is one process here: BatchNorm1d, BatchNorm2d or BatchNorm3d.",
     "DataParallel": _ONE_DEVICE,
+    "parallel": _ONE_DEVICE,
+    "quantized": _NO_QUANTISED,
     "CrossMapLRN2d": "LocalResponseNorm",
     "NLLLoss2d": "NLLLoss",
     "LazyLinear": _NO_LAZY,
@@ -445,10 +451,20 @@ _TENSOR = {
     "store_grad": "stores_grad",
 }
 
+_CUDA = {
+    "amp": _NO_AMP,
+    "nccl": _ONE_DEVICE,
+    "comm": _ONE_DEVICE,
+    "graphs": "mg.compile",
+    "CUDAGraph": "mg.compile",
+    "nvtx": "profiler",
+}
+
 TABLE: dict[str, dict[str, str]] = {
     "Tensor": _TENSOR,
     "minigrad": _TOP,
     "minigrad.autograd": _AUTOGRAD,
+    "minigrad.cuda": _CUDA,
     "minigrad.data": _DATA,
     "minigrad.core": {"Value": "mg.tensor(…, requires_grad=True)"},
     "minigrad.func": _FUNC,

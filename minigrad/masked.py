@@ -12,6 +12,7 @@ dim: one dimension or several; None or () means all. dtype: of the result, by de
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from . import arrays, backend
 from . import functions as fn
 from .arrays.norms import vector_norm
 from .core.tensor import Tensor, as_tensor
-from .errors import DTypeError, ShapeError
+from .errors import DTypeError, ShapeError, with_hints
 from .names import TensorLike
 
 
@@ -332,3 +333,5 @@ __all__ = [
     "logsumexp", "mean", "median", "norm", "normalize",
     "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+with_hints(sys.modules[__name__])

@@ -8,9 +8,11 @@ made of others, or listen to the loss, in combined.py.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+from ..errors import with_hints
 from .combined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
@@ -209,3 +211,6 @@ def _between(schedule: LRScheduler, name: str, value: float, lowest: float) -> N
         raise ValueError(
             f"{type(schedule).__name__}: {name} must be between {lowest} and 1, got {value}."
         )
+
+
+with_hints(sys.modules[__name__])

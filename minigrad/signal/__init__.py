@@ -2,7 +2,12 @@
 changes with time.
 """
 
+import sys
+
+from ..errors import with_hints
 from . import spectrum, windows
 from .spectrum import istft, stft
 
 __all__ = ["istft", "spectrum", "stft", "windows"]
+
+with_hints(sys.modules[__name__])

@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import backend
 from .. import functions as fn
 from ..core.tensor import Tensor
-from ..errors import DTypeError
+from ..errors import DTypeError, with_hints
 from ..special.functions import i0
 
 
@@ -160,3 +161,5 @@ __all__ = [
     "general_hamming", "hamming", "hann", "kaiser",
     "nuttall",
 ]  # fmt: skip
+
+with_hints(sys.modules[__name__])

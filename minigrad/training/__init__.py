@@ -10,8 +10,13 @@ What is saved of a model, an optimiser, a list (state.py) and how it gets into o
 whole at every moment (../serialization.py) can be read apart from each other.
 """
 
+import sys
+
+from ..errors import with_hints
 from ..serialization import CheckpointError
 from .loop import epochs
 from .progress import progress
 
 __all__ = ["CheckpointError", "epochs", "progress"]
+
+with_hints(sys.modules[__name__])

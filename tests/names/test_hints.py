@@ -33,6 +33,17 @@ PROGRAMS = [
     ("import minigrad.numpy as jnp", ModuleNotFoundError, r"mg\.sin"),
     ("import minigrad.nothing", ModuleNotFoundError, r"^No module named 'minigrad\.nothing'$"),
     ("mg.linalg.eigvalz", AttributeError, "eigvals"),
+    ("mg.np", AttributeError, r"functions are those of mg"),
+    ("mg.cuda.amp", AttributeError, r"no automatic mixed precision"),
+    ("mg.nn.parallel", AttributeError, "one process"),
+    ("mg.nn.SyncBatchNorm", AttributeError, "one process here: BatchNorm1d"),
+    ("mg.library", AttributeError, r"autograd\.Function\?"),
+    ("mg.einops", AttributeError, r"mg\.einsum"),
+    ("mg.compiler", AttributeError, r"one function for it: mg\.compile\.$"),
+    ("mg.vjp", AttributeError, r"Write mg\.func\.vjp\.$"),
+    ("mg.onnx", AttributeError, "no export to ONNX"),
+    ("mg.optim.lr_scheduler.StepLr", AttributeError, r"StepLR\?"),
+    ("mg.masked.summ", AttributeError, r"sum\?"),
     # names that the library has in another place
     ("mg.StepLR", AttributeError, r"mg\.optim\.lr_scheduler\.StepLR\?"),
     ("mg.optim.StepLR", AttributeError, r"mg\.optim\.lr_scheduler\.StepLR\?"),
@@ -89,6 +100,13 @@ def test_names_of_other_places_are_found_where_the_hint_says():
         assert name == path.removesuffix("()").rpartition(".")[2], path
         assert path.startswith("x.") or thing is not None or name == "newaxis", path
     assert found["Adam"] == "mg.optim.Adam" and found["sin"] == "mg.sin"  # the nearest place
+
+
+def test_every_public_module_answers_with_hints():
+    without = [
+        name for name in hints.PLACES if "__getattr__" not in vars(place_of(f"minigrad.{name}"))
+    ]
+    assert without == []
 
 
 def reaches(root, path):

@@ -10,12 +10,14 @@ pickled.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 from ...core.tensor import Tensor
+from ...errors import with_hints
 from ...grad_mode import no_grad
 from ...roles import role_of
 from ..containers import ModuleDict, ModuleList
@@ -270,3 +272,6 @@ def remove_parametrizations(
     if not len(module.parametrizations):
         delattr(module, "parametrizations")
     return module
+
+
+with_hints(sys.modules[__name__])

@@ -8,13 +8,14 @@ an element at each step, says all. Interface: PyTorch's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor, wrap
-from ...errors import ShapeError
+from ...errors import ShapeError, with_hints
 from .. import functional as F
 
 
@@ -219,3 +220,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The packed sequences, each in its length."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+with_hints(sys.modules[__name__])
