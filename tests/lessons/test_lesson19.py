@@ -1,11 +1,15 @@
 """Lesson 19: its exercises judge as they should, and its operation differentiates a fixed point."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from minigrad.lessons.exercises import own_engine
 from minigrad.lessons.exercises.lesson19 import EXERCISES, solved_kepler, unrolled_slope
 from minigrad.lessons.grading import check
+
+import minigrad as mg
 
 from .sheet_tests import SheetTests
 from .wrong.fixed_point_answers import FIXED, SETTLE
@@ -68,6 +72,28 @@ def fixed_point(step, z, *inputs):
 """
     assert check("fixed_point", names_of(own_loop)["fixed_point"]).passed
     assert check("fixed_point", names_of(SETTLE, FIXED)["fixed_point"]).passed
+
+
+STEPS = {
+    "alternates": lambda z, a: a - z,
+    "grows": lambda z, a: 2 * z + a,
+    "is not a number": lambda z, a: z + a * float("nan"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_search_that_does_not_settle_ends_with_an_error(name):
+    """The lesson's two searches: that of the engine, and the Function of its last section."""
+    cells = {c["id"]: "".join(c["source"]) for c in json.loads(LESSON.read_text("utf-8"))["cells"]}
+    scope = {"np": np, "mg": mg, "Function": mg.autograd.Function}
+    exec(cells["search"].partition("\n\n\nprint")[0], scope)
+    exec(cells["implicit"], scope)
+    step, a = STEPS[name], mg.tensor([1.0, 2.0], dtype=mg.float64, requires_grad=True)
+    with np.errstate(all="ignore"):
+        with pytest.raises(RuntimeError, match="does not settle"):
+            scope["search"](lambda z: step(z, np.ones(2)), np.zeros(2))
+        with pytest.raises(RuntimeError, match="does not settle"):
+            scope["FixedPoint"].apply(step, mg.zeros(2, dtype=mg.float64), a)
 
 
 def test_unrolled_slopes_are_the_sums_of_a_series_that_ends_at_the_rule():
