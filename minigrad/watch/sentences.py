@@ -128,7 +128,7 @@ def pulled(
         ]
     formula += [op("="), num(c, "g")]
     sender = " and ".join(name for name, _ in upstream)
-    what = number(value(c)) if rule is None else f"{text_of(rule)} = {number(value(c))}"
+    what = number(value(c)) if rule is None else f"{text_of(total(rule))} = {number(value(c))}"
     say = f"{sender} {'sends' if len(upstream) == 1 else 'send'} {what} back to {target}"
     if summed:
         say += " (summed over the elements that used it)"

@@ -32,6 +32,37 @@ def trace():
     return trace_function(program, 0.5, 1.5, mode="reverse")
 
 
+def test_the_number_of_a_line_runs_to_it_and_with_shift_back(show, trace):
+    """Each press comes to the line's next round, in the reverse pass as well."""
+    viewer = show(trace, 1280, 800)
+    first = trace["source"].get("first_line", 1)
+    scaled = next(i for i, text in enumerate(trace["source"]["code"].split("\n")) if "0.5" in text)
+    line = viewer.get_by_role("button", name=f"Run to line {first + scaled};")
+    spans = {node["id"]: node.get("span") for node in trace["nodes"]}
+    own = {name for name, span in spans.items() if span and span[0] == scaled + 1}
+    counter = viewer.locator(".mg-counter")
+
+    def step():
+        k = int(counter.text_content().split("/")[0])
+        return k, trace["steps"][k - 1]
+
+    seen = []
+    for _ in range(51):
+        line.click()
+        seen.append(step())
+    assert [one["phase"] for _, one in seen] == ["primal"] * 50 + ["adjoint"]
+    assert all(one["node"] in own for _, one in seen[:50])
+    assert [k for k, _ in seen] == sorted({k for k, _ in seen})
+    line.click(modifiers=["Shift"])
+    assert step() == seen[49]
+    line.focus()
+    viewer.page.keyboard.press("Enter")
+    assert step() == seen[50]
+    viewer.page.keyboard.press("Shift+Enter")
+    assert step() == seen[49]
+    assert viewer.get_by_role("button", name=re.compile("^Run to line")).count() < 9
+
+
 NODE_IN_SIGHT = """root => {
     const now = root.querySelector(".mg-node.mg-write");
     const box = now.getBoundingClientRect(),

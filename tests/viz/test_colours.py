@@ -2,6 +2,7 @@
 (lines and marks, 3).
 """
 
+import colorsys
 import re
 
 import pytest
@@ -105,3 +106,14 @@ def test_hue_never_stands_alone():
         "outline: 2px solid" in re.search(r"td\.mg-write \{[^}]*\}", sheet)[0]
         and "font-weight: 700" in sheet
     )
+
+
+def test_the_ends_of_a_heat_map_have_hues_that_no_pass_has():
+    def hue(colour):
+        return 360 * colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]
+
+    for side in SIDES.values():
+        for end in ("minus", "plus"):
+            for pass_ in "vdg":
+                apart = abs(hue(palette()[end][side]) - hue(palette()[pass_][side])) % 360
+                assert min(apart, 360 - apart) > 35, (end, pass_, side)

@@ -1,4 +1,4 @@
-// The source text, with the piece that is at work lit.
+// The source text, with the piece that is at work lit. The number of a line runs to it.
 
 import { h } from "./dom.js";
 
@@ -20,7 +20,8 @@ function rangesIn(lines) {
   };
 }
 
-export function drawSource(trace, t) {
+// move(k): goes to a step; at(): the present one.
+export function drawSource(trace, t, { move, at }) {
   if (typeof trace.source?.code !== "string" || !trace.source.code.trim()) return null;
   const code = trace.source.code.replace(/\n+$/, ""),
     lines = code.split("\n"),
@@ -31,11 +32,13 @@ export function drawSource(trace, t) {
   const range = rangesIn(lines);
   const missed = { class: "mg-skipped", title: t("skipped") };
   const file = trace.source.filename ? h("small", null, String(trace.source.filename)) : null;
-  const gutter = h(
-    "pre",
-    { class: "mg-gutter", "aria-hidden": "true" },
-    lines.map((_, i) => first + i).join("\n"),
-  );
+  // The node whose code a step is about: of a contribution to an input the operation that sends.
+  function about(step) {
+    const sender = senders.get(step?.edges?.[0]);
+    return spans.get(step?.node) || !sender ? step?.node : sender;
+  }
+  const entered = entries(trace.steps, (step) => spans.get(about(step))?.[0] ?? step.line),
+    gutter = drawGutter(lines.length, first, entered, t, { move, at });
   const scroll = h(
     "div",
     { class: "mg-scroll", tabindex: "0", role: "group", "aria-label": t("source") },
@@ -51,11 +54,7 @@ export function drawSource(trace, t) {
       h("figcaption", null, h("span", null, t("source")), file),
       scroll,
     ),
-    // The node whose code a step is about: of a contribution to an input the operation that sends.
-    about(step) {
-      const sender = senders.get(step?.edges?.[0]);
-      return spans.get(step?.node) || !sender ? step?.node : sender;
-    },
+    about,
     // k: the step; the branches that were not taken up to there are crossed out.
     light(id, line, k = 0) {
       const span = spans.get(id) ?? (line ? [line, 0, line, Infinity] : null),
@@ -75,6 +74,40 @@ export function drawSource(trace, t) {
       text.replaceChildren(...pieces, code.slice(at));
     },
   };
+}
+
+// The numbers of the steps with which the program, or its reverse pass, comes to each line.
+function entries(steps, lineOf) {
+  const found = new Map();
+  let last = null;
+  steps.forEach((step, i) => {
+    const line = lineOf(step) ?? last;
+    if (line !== null && line !== last) found.set(line, [...(found.get(line) ?? []), i + 1]);
+    last = line;
+  });
+  return found;
+}
+
+// The numbers of the lines. That of a line with steps is a button: it goes on to the next step that
+// comes to the line, with Shift back to the last one, and from the end on to the beginning.
+function drawGutter(count, first, entered, t, { move, at }) {
+  const run = (line, back) => {
+    const found = entered.get(line),
+      next = back ? found.findLast((k) => k < at()) : found.find((k) => k > at());
+    move(next ?? found.at(back ? -1 : 0));
+  };
+  const number = (line) => {
+    const text = String(first + line - 1);
+    if (!entered.has(line)) return h("span", { "aria-hidden": "true" }, text);
+    const title = t("runTo", { line: text });
+    return h(
+      "button",
+      ...[{ type: "button", title, "aria-label": title, onclick: (e) => run(line, e.shiftKey) }],
+      text,
+    );
+  };
+  const numbers = Array.from({ length: count }, (_, i) => [i ? "\n" : "", number(i + 1)]);
+  return h("pre", { class: "mg-gutter" }, numbers.flat());
 }
 
 // The spans of the branches that the conditions of the first k steps left out.

@@ -106,7 +106,7 @@ function show(el, trace, options, t) {
     if (settled) arrange();
   });
   const table = drawTable(trace, t, jumpTo, graph),
-    source = drawSource(trace, t),
+    source = drawSource(trace, t, clock),
     panel = drawPanel(trace, t, stateAt, options.inputs);
   const controls = drawControls(trace, t, `mg-help-${++count}`, firstOf, actions());
   const title = String(trace.title || t("untitled"));
