@@ -5,7 +5,8 @@
 const TWO_COLUMNS = 820,
   SIDE_WIDTH = 230,
   VIEW_WIDTH = 340,
-  BETWEEN = 16;
+  BETWEEN = 16,
+  LOWEST_GRAPH = 320; // pixels of the graph's height, in however low a window
 
 // Two columns, where the graph can be read beside the table: the table gives way first. Null: one
 // column.
@@ -29,6 +30,14 @@ function columnsFor(across, graph, table, viewsOpen, tableShown) {
   return long || table.width() > side ? null : { level: 0, side };
 }
 
+// Pixels for the graph that end with the window where the viewer begins with it: controls, rule and
+// the node of the step are seen at once.
+function roomBelow(root) {
+  const graph = root.querySelector(".mg-graph"),
+    above = graph ? graph.getBoundingClientRect().top - root.getBoundingClientRect().top : 0;
+  return Math.max(LOWEST_GRAPH, window.innerHeight - Math.round(above) - BETWEEN);
+}
+
 // Arranges a viewer at its present width. The source stands below the graph where the table's
 // column is too narrow for it. Returns whether boxes of the graph have moved.
 export function arrangeParts(root, main, { graph, table, source, viewsOpen, tableShown, stage }) {
@@ -41,6 +50,7 @@ export function arrangeParts(root, main, { graph, table, source, viewsOpen, tabl
   main.classList.toggle("mg-under", Boolean(found && source && source.width > found.side));
   main.style.setProperty("--mg-side", `${found?.side ?? 0}px`);
   table.fit(found?.level);
+  root.style.setProperty("--mg-room", own ? `${roomBelow(root)}px` : "9999px");
   const moved = graph?.rearranged();
   if (stage) graph?.fill();
   else graph?.fit();
