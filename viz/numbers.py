@@ -48,11 +48,6 @@ def _complex(value: dict[str, Any]) -> str:
     return f"{short(value['re'])}{joint}{imaginary.removeprefix('−')}i"
 
 
-def shape_text(shape: Sequence[int]) -> str:
-    """``[2, 3]`` as "2×3"; the empty shape of a scalar as the empty string."""
-    return "×".join(str(n) for n in shape)
-
-
 def _nested(sample: Sequence[Any], shape: Sequence[int]) -> str:
     """Row-major numbers with the brackets of their shape: [1, 2, 3, 4] of shape (2, 2) is "[[1,
     2], [3, 4]]".
@@ -78,9 +73,9 @@ def inline(value: dict[str, Any], most: int = WHOLE) -> str:
     shape, sample = value.get("shape", []), value.get("sample", [])
     size = math.prod(shape)
     if size == len(sample) and size <= most:
-        return _nested(sample, shape) if size else f"[ ] {shape_text(shape)}".strip()
+        return _nested(sample, shape) if size else f"[] {tuple(shape)}"
     head = ", ".join(short(v) for v in sample[:3])
-    return f"{shape_text(shape)} [{head}, …]"
+    return f"[{head}, …] {tuple(shape)}"
 
 
 def grid(value: Any) -> list[str]:
@@ -140,4 +135,4 @@ def brief(value: Any, most: int = 18, whole: int = WHOLE) -> str:
         return text
     if "min" in value and "max" in value:
         return f"{short(value['min'])} … {short(value['max'])}"
-    return text if len(text) <= most else shape_text(shape)
+    return text if len(text) <= most else str(tuple(shape))

@@ -48,7 +48,7 @@ def number(value: Any) -> str:
             if len(value["shape"]) == 1 and size <= 4:
                 # all of a vector: its shape is plain to see, and "[1, 2] 2" reads like a product
                 return f"[{shown}]"
-            return f"[{shown}{', …' if size > 4 else ''}] {'×'.join(map(str, value['shape']))}"
+            return f"[{shown}{', …' if size > 4 else ''}] {tuple(value['shape'])}"
         imaginary = number(value["im"])
         return f"{number(value['re'])}{'' if imaginary.startswith('−') else '+'}{imaginary}i"
     if isinstance(value, bool):

@@ -130,7 +130,7 @@ class Counts:
                 (
                     line.phase,
                     line.operation,
-                    "×".join(map(str, line.shape)) or "1",
+                    str(line.shape).replace(" ", ""),
                     *_figures(line.cost),
                 )
             )

@@ -119,9 +119,7 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
                 op(","),
                 {
                     "t": "text",
-                    "text": (
-                        f"{key} {_plain(given_value) if key == 'shape' else _listed(given_value)}"
-                    ),
+                    "text": (f"{key} {given_value if key == 'shape' else _listed(given_value)}"),
                 },
             ]
     return _called(prim.symbol, inner), ATOM
@@ -179,14 +177,8 @@ def _index(part: Any) -> str:
         return "None" if part is None else "…"
     shape = getattr(part, "shape", ())
     return (
-        f"{'mask' if part.dtype.kind == 'b' else 'indices'} {_plain(tuple(shape))}"
-        if shape
-        else str(part)
+        f"{'mask' if part.dtype.kind == 'b' else 'indices'} {tuple(shape)}" if shape else str(part)
     )
-
-
-def _plain(given: Any) -> str:
-    return "×".join(map(str, given)) if isinstance(given, tuple) else str(given)
 
 
 def _listed(given: Any) -> str:

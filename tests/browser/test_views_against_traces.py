@@ -329,7 +329,7 @@ def hold(trace, visit, path):
 
 def one_of_each_sort(traces):
     """Of the Traces whose columns, phases, passes and other parts are alike, the longest of at most
-    120 steps, or else the shortest. A view reads nothing else of a Trace but its numbers, which
+    60 steps, or else the shortest. A view reads nothing else of a Trace but its numbers, which
     tests/viz/test_lesson_traces.py checks in all of them.
     """
     found = {}
@@ -342,7 +342,7 @@ def one_of_each_sort(traces):
             min(len(trace.get("passes") or []), 2),
             "jacobian" in trace,
         )
-        if sort not in found or len(trace["steps"]) <= 120:
+        if sort not in found or len(trace["steps"]) <= 60:
             found[sort] = trace
     return found.values()
 

@@ -41,7 +41,13 @@ NO_FUNCTION_OF_A_FORMULA = {
 
 def test_each_operation_with_a_scalar_expression_is_in_the_page_or_has_a_reason():
     written = set(re.findall(r"^  (\w+): \{$", javascript.rules(), re.M))
-    scalar = {name for name, declared in registry.items() if isinstance(declared.scalar, str)}
+    scalar = {
+        name
+        for name, declared in registry.items()
+        # extras and special functions, which are loaded on demand, are no part of the grammar
+        if isinstance(declared.scalar, str)
+        and declared.forward.__module__.startswith("minigrad.ops")
+    }
     assert scalar - written == set(NO_FUNCTION_OF_A_FORMULA)
 
 

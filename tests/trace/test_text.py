@@ -21,8 +21,8 @@ from minigrad.watch import trace_function
         ({"re": 0.0, "im": -0.0}, "0+0i"), ({"re": "nan", "im": "-inf"}, "NaN−∞i"),
         ({"shape": [3], "dtype": "float64", "sample": [1.0, "nan", -3.0]}, "[1, NaN, −3]"),
         ({"shape": [2, 3], "dtype": "float64", "sample": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
-            "[1, 2, 3, 4, …] 2×3"),
-        ({"shape": [0, 3], "dtype": "float64", "sample": []}, "[] 0×3"),
+            "[1, 2, 3, 4, …] (2, 3)"),
+        ({"shape": [0, 3], "dtype": "float64", "sample": []}, "[] (0, 3)"),
         ({"shape": [1], "dtype": "complex128", "sample": [{"re": 0.5, "im": 0.25}]}, "[0.5+0.25i]"),
     ],
 )  # fmt: skip
@@ -121,7 +121,7 @@ def test_labels_and_indices():
         [1.0, 2.0, 3.0],
     )
     text = table(trace)
-    for shown in ("x[1]", "x[-1]", "x[0:2]", "x[indices 2]", "x[…, None]"):
+    for shown in ("x[1]", "x[-1]", "x[0:2]", "x[indices (2,)]", "x[…, None]"):
         assert shown in text
 
 

@@ -39,10 +39,10 @@ from tests.helpers.trace_samples import all_samples
         ({"re": 1.5, "im": -2}, "1.5 − 2i"),
         ({"shape": [2, 2], "sample": [1, 2, 3, 4]}, "[[1, 2], [3, 4]]"),
         ({"shape": [3], "sample": [1, "nan", -0.5]}, "[1, NaN, −0.5]"),
-        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "2×3 [1, 2, 3, …]"),
-        ({"shape": [0, 3], "sample": []}, "[ ] 0×3"),
+        ({"shape": [2, 3], "sample": [1, 2, 3, 4, 5, 6]}, "[1, 2, 3, …] (2, 3)"),
+        ({"shape": [0, 3], "sample": []}, "[] (0, 3)"),
         ({"shape": [], "sample": [7]}, "7"),
-        ({"shape": [100], "sample": [0.5] * 16}, "100 [0.5, 0.5, 0.5, …]"),
+        ({"shape": [100], "sample": [0.5] * 16}, "[0.5, 0.5, 0.5, …] (100,)"),
     ],
 )  # fmt: skip
 def test_numbers_as_text(value, text):
@@ -58,8 +58,8 @@ def test_a_shown_number_is_near_the_number(value):
 
 def test_a_card_shows_the_range_of_an_array_that_is_too_long_for_it():
     long = {"shape": [2, 3], "sample": [0.123, -4.567, 8.9, 1, 2, 3], "min": -4.567, "max": 8.9}
-    assert short(long) == "2×3 [0.123, −4.567, 8.9, …]" and brief(long) == "−4.567 … 8.9"
-    assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "2×3"
+    assert short(long) == "[0.123, −4.567, 8.9, …] (2, 3)" and brief(long) == "−4.567 … 8.9"
+    assert brief({"shape": [2, 3], "sample": [0.1234, -4.567, 8.901, 1, 2, 3]}) == "(2, 3)"
     small = {
         "shape": [2, 2],
         "sample": [-1, -3.7182, 0.63212, -1.1487],

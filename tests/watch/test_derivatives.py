@@ -61,9 +61,9 @@ X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
             0,
             [A],
             {"axes": (0,), "keepdims": False},
-            "expand(v, shape 2×3)",
+            "expand(v, shape (2, 3))",
         ),
-        ("slice", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape 2×3)"),
+        ("slice", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape (2, 3))"),
         ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
         ("where", 0, [A > 0, A, A], {}, None),
     ],
@@ -174,7 +174,7 @@ def test_each_step_of_arrays_names_its_rule() -> None:
     assert said(trace, "adjoint", "w").startswith("w = x^T @ v1 = ")
     assert said(trace, "adjoint", "x").startswith("x = v1 @ w^T = ")
     assert said(trace, "adjoint", "b").startswith("b = sum(v2 · ∂v2/∂b) = sum(v2) = ")
-    assert said(trace, "adjoint", "v3").startswith("v3 = expand(v4, shape 2×4) = ")
+    assert said(trace, "adjoint", "v3").startswith("v3 = expand(v4, shape (2, 4)) = ")
     assert said(trace, "adjoint", "v2").startswith("v2 = v3 · ∂v3/∂v2 = v3 · (1 − v3^2) = ")
     assert said(trace, "tangent", "v1").startswith("v′1 = x′ @ w + x @ w′ = ")
 

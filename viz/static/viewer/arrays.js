@@ -3,7 +3,7 @@
 
 import constants from "./constants.json" with { type: "json" };
 import { s } from "./dom.js";
-import { brief, short } from "./numbers.js";
+import { brief, shapeText, short } from "./numbers.js";
 
 export const { row: ROW, line: LINE, heat: HEAT } = constants.card;
 export const LEVELS = "0123456789abcdefg";
@@ -19,8 +19,6 @@ export function rowHeight(shape) {
   const kind = kindOf(shape ?? []);
   return kind === "line" ? ROW : kind === "grid" ? shape[0] * LINE + 5 : ROW + HEAT;
 }
-
-export const shapeText = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 
 // A small matrix as one line for each row, its columns aligned.
 function grid({ shape, sample }) {

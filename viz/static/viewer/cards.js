@@ -10,10 +10,9 @@ import {
   kindOf,
   linesOf,
   rowHeight,
-  shapeText,
 } from "./arrays.js";
 import { s, setText } from "./dom.js";
-import { brief } from "./numbers.js";
+import { brief, shapeText } from "./numbers.js";
 import { captionOf, columnGlyph, headingRuns, svgRuns } from "./formulas.js";
 
 const { head: HEAD, caption: CAPTION, side: SIDE } = constants.card;

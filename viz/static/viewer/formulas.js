@@ -3,8 +3,7 @@
 import constants from "./constants.json" with { type: "json" };
 import { h, m, s } from "./dom.js";
 import { columnOf, key } from "./fold.js";
-import { shapeText } from "./arrays.js";
-import { short } from "./numbers.js";
+import { shapeText, short } from "./numbers.js";
 
 const ACCENT = { dot: "˙", bar: "¯" },
   COMBINING = { dot: "\u0307", bar: "\u0304" };

@@ -32,6 +32,9 @@ function complex(value) {
   return `${short(value.re)}${im.startsWith("−") ? " − " : " + "}${im.replace("−", "")}i`;
 }
 
+// [2, 3] as "(2, 3)", [3] as "(3,)".
+export const shapeText = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+
 function nested(sample, shape) {
   if (!shape.length) return short(sample[0]);
   if (shape.length === 1) return "[" + sample.map(short).join(", ") + "]";
@@ -49,8 +52,8 @@ function inline(value, most = WHOLE) {
     sample = value.sample ?? [],
     size = shape.reduce((a, b) => a * b, 1);
   if (size === sample.length && size <= most)
-    return size ? nested(sample, shape) : `[ ] ${shape.join("×")}`;
-  return `${shape.join("×")} [${sample.slice(0, 3).map(short).join(", ")}, …]`;
+    return size ? nested(sample, shape) : `[] ${shapeText(shape)}`;
+  return `[${sample.slice(0, 3).map(short).join(", ")}, …] ${shapeText(shape)}`;
 }
 
 // Where there is little room: a small array in full, whatever its numbers; a larger one by its
@@ -66,7 +69,7 @@ export function brief(value, most = 18, whole = WHOLE) {
   )
     return text;
   if ("min" in value && "max" in value) return `${short(value.min)} … ${short(value.max)}`;
-  return text.length <= most ? text : (value.shape ?? []).join("×");
+  return text.length <= most ? text : shapeText(value.shape ?? []);
 }
 
 export function full(value) {
@@ -78,7 +81,7 @@ export function full(value) {
   const size = (value.shape ?? []).reduce((a, b) => a * b, 1),
     sample = value.sample ?? [];
   return (
-    `${(value.shape ?? []).join("×")} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}` +
+    `${shapeText(value.shape ?? [])} ${value.dtype ?? ""}: ${sample.map(short).join(", ")}` +
     (size > sample.length ? ", …" : "") +
     (facts.length ? ` (${facts.join(", ")})` : "")
   );

@@ -1,10 +1,10 @@
 // Arrays large: what this step reads and writes, every element where the Trace holds them, else a
 // heat map with its scale and summary.
 
-import { heatMap, heatOf, kindOf, LEVELS, shapeText } from "../arrays.js";
+import { heatMap, heatOf, kindOf, LEVELS } from "../arrays.js";
 import { h, s } from "../dom.js";
 import { columnMark, columnName, nodeName } from "../formulas.js";
-import { full, short } from "../numbers.js";
+import { full, shapeText, short } from "../numbers.js";
 import { lightProduct } from "./products.js";
 
 const MOST_WRITTEN = 64; // elements written out

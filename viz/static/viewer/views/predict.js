@@ -4,11 +4,10 @@
 // {step, node, column, answer, correct, tries, asked?, pass?}; step counts the Trace's steps from
 // 0, pass its passes, where it has several; asked is "shape" or an element's index.
 
-import { shapeText } from "../arrays.js";
 import { h } from "../dom.js";
 import { readNumber, readShape } from "../expressions.js";
 import { columnName, math, nodeName, ruleOf } from "../formulas.js";
-import { short } from "../numbers.js";
+import { shapeText, short } from "../numbers.js";
 import { passText } from "../speech.js";
 import { asked, misconception, near } from "./questions.js";
 
