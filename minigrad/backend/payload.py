@@ -211,7 +211,8 @@ def complex_of(dtype: DType) -> DType:
 
 def modulo(number: int, dtype: DType) -> int:
     """The number of an integer dtype that equals a Python integer modulo 2ⁿ."""
-    bits, least = 8 * dtype.itemsize, int(np.iinfo(dtype).min)
+    bits = 8 * dtype.itemsize
+    least = -(1 << bits - 1) if dtype.kind == "i" else 0
     return (number - least) % (1 << bits) + least
 
 
@@ -411,20 +412,16 @@ def as_payload(data: Any, dtype: Any = None, copy: bool = True) -> Array:
     """
     wanted = None if dtype is None else as_dtype(dtype)
     kind = type(data)
-    if kind in MODULES and MODULES[kind] is not None:
+    if kind is int and (wanted or int64).kind in "iu":
+        array = np.asarray(integer_of(data, wanted or int64, "tensor"), wanted or int64)
+    elif kind in PYTHON_SCALARS:
+        array = ignore_float_errors.run(np.asarray, data, wanted or DTYPE_OF_NUMBER[kind])
+    elif kind in MODULES and MODULES[kind] is not None:
         array = data
         if kind is np.memmap:
             array = np.array(data)
         elif copy or (wanted is not None and wanted != data.dtype):
             array = ignore_float_errors.run(array.astype, wanted or data.dtype)
-    elif kind in PYTHON_SCALARS:
-        number_dtype = wanted or DTYPE_OF_NUMBER[kind]
-        try:
-            array = ignore_float_errors.run(np.asarray, data, number_dtype)
-        except OverflowError:
-            if number_dtype.kind not in "iu":
-                raise
-            array = np.asarray(integer_of(data, number_dtype, "tensor"), number_dtype)
     elif kind.__module__.partition(".")[0] == "cupy":
         load_cupy()
         return as_payload(data, dtype, copy)

@@ -1,5 +1,4 @@
-"""The engine: how an operation is declared, run, recorded and differentiated. To be read in this
-order:
+"""The engine: how an operation is declared, run, recorded and differentiated. Read in this order:
 
 1. `primitive`: how an operation is declared.
 2. `observe`: how the engine can be observed.
@@ -11,9 +10,9 @@ order:
 8. `backward`: reverse mode.
 
 Within core, a file imports only files listed before it. Since rules call operations, `apply` sets
-`primitive.run`, and files fetch the operations that they use from the registry. `minigrad.backend`
-has arrays, dtypes and devices (canonical: an array as tensors hold it; immutable: a NumPy scalar,
-which a tensor of one element may hold; materialise: make it an array); `explain` words the errors.
+`primitive.run`, and files fetch the operations that they use from the registry. Outside of core,
+`minigrad.backend` has arrays, dtypes and devices, `explain` makes the errors with their texts, and
+`facets` has what a declaration may say to vmap, programs and so on.
 The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
 results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
@@ -45,7 +44,7 @@ The concepts, in the order in which they appear:
 - Registry: all declarations by name.
 - Plan: what a node must save, given which inputs need a gradient.
 - Observer: sees the events (forward, tangent, backward, leaf, assign, region) of its thread.
-- State: the switches of a thread: recording, levels, the pass that runs.
+- State: of one thread: whether it records, its open levels, the pass that is running.
 - Level: one derivative of forward mode; nested derivatives have different levels.
 - Version: counts how often memory was overwritten; all tensors on the memory share it.
 - Node: a differentiable value's place in the graph; it refers to its inputs' nodes.
@@ -56,9 +55,11 @@ The concepts, in the order in which they appear:
 - Tensor: a handle on a payload, a node, tangents and a version.
 - Payload: what `Tensor.array` holds: an array, or an instance of the class `Payload`, which runs
   operations itself (vmap, recorded programs).
+- Scalar payload: a NumPy scalar as the payload of a 0-d tensor. It is immutable; `materialise`
+  makes an array of it, `canonical` makes it of a 0-d result.
 - Leaf: the node of a tensor whose gradient the user wants.
-- View: on which tensor's memory (the base) another tensor is, and the operations that lead there.
-- Assign: a write in place: the memory is overwritten, and the target's node replaced.
+- View: whose memory a tensor shares (the base's), and the view operations that lead there.
+- Assign: a write in place: it overwrites the target's memory and replaces its node.
 - Promotion: operands of one dtype, before anything is computed.
 - Pass: one backward pass over the graph, youngest node first.
 - Differentiable pass: rules run on tensors, so the derivative can be differentiated again.

@@ -3,7 +3,7 @@
 With a Tensor among the operands the result is a Tensor. If an operand has a node and recording is
 on, the result gets a node, which saves exactly the values that the derivative rules name. If an
 operand has tangents, the result gets tangents. With arrays alone the result is an array and nothing
-is recorded: so rules compute in an ordinary backward pass.
+is recorded: this is how rules compute in an ordinary backward pass.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .tensor import Payload, Tensor, as_tensor, grad_node, record, wrap
 from .views import mark_view
 
 _PLAIN = frozenset((Tensor, float, int))
-"""If all tensors have one dtype of FAST_DTYPES, operands of these types need no promotion."""
+"""Operands of these types need no promotion if all tensors are float32, or all are float64."""
 
 
 def apply(prim: Primitive, args: Args, params: Params) -> Any:
-    """Run an operation on tensors, arrays and numbers; observers see it.
+    """Run an operation on tensors, arrays and numbers; observers see the event "forward".
 
     Raises ShapeError, DTypeError, DeviceError, or what the array library raises.
     """
@@ -38,7 +38,7 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
         run: Any = apply_to_tensors if Tensor in map(type, args) else compute
         if not observe.observers:
             return run(prim, operands, params)
-        # Shown: tensors after promotion (a cast is an event of its own), other operands as given.
+        # Observers see tensors after promotion (a cast is its own event), other operands as given.
         pairs = zip(args, operands, strict=True)
         shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
         return observe.run_observed(
@@ -62,7 +62,7 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
             return rewritten
     result = compute(prim, arrays, params)
     outs = tuple(map(wrap, (result,) if prim.outputs == 1 else result))
-    if prim.view:  # before the node: it may save the result, whose version counter this sets
+    if prim.view:  # before `record`, which may save the result with its version counter
         mark_view(prim, args[0], params, outs[0])
     if recorded:
         record(prim, args, parents, params, outs)
@@ -72,7 +72,7 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
 
 
 def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
-    """The forward function on arrays; the first `Payload`, if there is one, is asked instead."""
+    """The result of the forward function on arrays, or of the first `Payload`, if there is one."""
     for a in arrays:
         if isinstance(a, Payload):
             return a.__minigrad_apply__(prim, arrays, params)
@@ -83,7 +83,7 @@ def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
 
 def promote_operands(prim: Primitive, args: Args) -> Args:
     """Operands of one dtype, by PyTorch's rules; arrays beside tensors become constant tensors."""
-    if Tensor not in map(type, args):  # a rule computes: its arrays have one dtype already
+    if Tensor not in map(type, args):  # called by a rule, whose arrays have one dtype
         return _floating(args) if prim.promote == "float" else args
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}
     if len(dtypes) == 1 and dtypes <= FAST_DTYPES and _PLAIN.issuperset(map(type, args)):
@@ -102,20 +102,8 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     return (*operands[:first], *map(_cast, operands[first:], args[first:], repeat(dtype)))
 
 
-def _cast(operand: Any, given: Any, dtype: Any) -> Any:
-    """A promoted operand, in the dtype that was decided. given: what it was made of."""
-    cast = primitive.registry["cast"]
-    if type(operand) is Tensor and operand.array.dtype != dtype:
-        if operand is given:
-            return cast(operand, dtype=dtype)
-        return wrap(compute(cast, [operand.array], {"dtype": dtype}))  # not recorded
-    if type(operand) in PYTHON_SCALARS and dtype.name == "bfloat16":
-        return wrap(backend.as_payload(operand, dtype))  # NumPy would widen it
-    return operand
-
-
 def _floating(arrays: Args) -> Args:
-    """Integers as floating numbers, where a rule gives nothing but integers."""
+    """A rule's operands: integers and booleans as floating numbers, if there is nothing else."""
     if any(is_differentiable(a.dtype) for a in arrays if hasattr(a, "dtype")):
         return arrays
     as_float: Any = lambda a: float(a) if isinstance(a, bool | int) else a
@@ -124,7 +112,7 @@ def _floating(arrays: Args) -> Args:
 
 
 def _operand(value: Any) -> Any:
-    """A NumPy scalar counts as a Python number, as in PyTorch; an array or a list as a tensor."""
+    """An array or a list as a tensor, a NumPy scalar as a Python number (as in PyTorch)."""
     if type(value) is Tensor or type(value) in PYTHON_SCALARS:
         return value
     if isinstance(value, backend.numpy.generic):
@@ -132,6 +120,18 @@ def _operand(value: Any) -> Any:
     known = MODULES.get(type(value)) is not None
     is_array = known or hasattr(value, "__array__") or isinstance(value, list | tuple)
     return as_tensor(value) if is_array else value
+
+
+def _cast(operand: Any, given: Any, dtype: Any) -> Any:
+    """An operand in the common dtype. given: what the call was given for it."""
+    cast = primitive.registry["cast"]
+    if type(operand) is Tensor and operand.array.dtype != dtype:
+        if operand is given:
+            return cast(operand, dtype=dtype)
+        return wrap(compute(cast, [operand.array], {"dtype": dtype}))  # not recorded
+    if type(operand) in PYTHON_SCALARS and dtype.name == "bfloat16":
+        return wrap(backend.as_payload(operand, dtype))  # NumPy would widen it
+    return operand
 
 
 primitive.run = apply

@@ -1,13 +1,13 @@
 """Reverse mode: carry cotangents from the outputs back to the inputs.
 
-For y = f(x₁, …, xₙ) with operations vᵢ, the adjoint of a value is v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all
-operations j that used it. So a value may be processed only when all its users have been: the nodes
-are visited from the youngest to the oldest. One loop, no recursion; each node runs once, however
-many paths lead to it. (Nor does freeing a long chain of nodes recurse: CPython defers it.)
+Let y = f(x₁, …, xₙ) be computed by operations with results vᵢ. The cotangent of a value is
+v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all operations j that used it, so it is complete when all these have been
+visited. Therefore the nodes are visited from the youngest to the oldest: one loop, no recursion,
+each node once, however many paths lead to it. (CPython frees long chains without recursion too.)
 
-An ordinary pass computes on raw arrays. When the derivative must itself be differentiable
-(`create_graph`, or forward mode through the backward pass) the same rules run on tensors: the pass
-is then `differentiable`.
+An ordinary pass computes on raw arrays. If the derivative must itself be differentiable
+(`create_graph`, or forward mode through the backward pass), the same rules run on tensors, so they
+are recorded like any operations, and a second pass can go through the first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
 ) -> None:
-    """Add the gradient of a tensor with respect to each leaf to the leaf's `.grad`.
+    """Add the gradient of a tensor with respect to each leaf to that leaf's `.grad`.
 
     cotangent: of the tensor's shape (None for a tensor of one element: 1); retain_graph: keep the
     saved values for another pass (default: as create_graph); create_graph: record the pass itself.
@@ -67,37 +67,36 @@ def start(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node
 def differentiate(
     roots: Sequence[Node], seeds: Sequence[Tensor], **options: Any
 ) -> dict[Node, Tensor]:
-    """One pass from `roots` with cotangents `seeds`, with the options of `Pass`. Returns
-    the cotangents of the targets that were reached."""
-    this = Pass(roots, seeds, **options)
+    """One pass (options: those of `Pass`). Returns the cotangents of the targets it has reached."""
+    graph_pass = Pass(roots, seeds, **options)
     recording, outer = state.recording, state.running_pass
-    state.recording, state.running_pass = this.create_graph, this
+    state.recording, state.running_pass = graph_pass.create_graph, graph_pass
     try:
         with backend.ignore_float_errors():
             if outer is None:
-                run_pass(this)
-            else:  # a hook or a Function of another pass has called
+                run_pass(graph_pass)
+            else:  # called by a hook or a Function within another pass
                 with deeper_stack("backward"):
-                    run_pass(this)
+                    run_pass(graph_pass)
     finally:
         state.recording, state.running_pass = recording, outer
-    return this.captured
+    return graph_pass.captured
 
 
 @dataclass(eq=False)
 class Pass:
-    """One backward pass: what it was asked for, and where it stands.
+    """One backward pass: its options and its state.
 
-    targets: nodes whose cotangents are wanted; None means all leaves. Work is done only on paths to
-    the targets. accumulate: add the cotangents of leaves (of targets that are leaves, if targets
-    are given) to their `.grad`; `retain_grad` adds in any case. create_graph: record the pass
-    itself. retain_graph: keep the saved values. report: gets a (tensor, gradient) pair for each
-    stored gradient, in the order in which they become final.
+    roots, seeds: the nodes where it begins, and their cotangents. targets: nodes whose cotangents
+    are wanted; None means all leaves. Only nodes on paths to the targets are visited. accumulate:
+    add the cotangents of leaves (of targets that are leaves, if targets are given) to their
+    `.grad`; `retain_grad` adds in any case. create_graph: record the pass itself. retain_graph:
+    keep the saved values. report: gets a (tensor, gradient) pair for each stored gradient.
 
-    order: the nodes, youngest first; needed: those on a path to what is wanted; differentiable:
-    whether rules run on tensors: true with create_graph, or if any seed or saved value has
-    tangents, since cotangents have tangents from there on; cotangents: what has arrived at each
-    node so far; captured: the complete cotangents of the targets.
+    Its state: order, the nodes, youngest first; needed, those on a path to a target;
+    differentiable, whether rules run on tensors: with create_graph, or if any seed or saved value
+    has tangents, since cotangents then have tangents too; cotangents, the sum of the contributions
+    that have arrived at each node; captured, the complete cotangents of the targets.
     """
 
     roots: Sequence[Node]
@@ -121,38 +120,38 @@ class Pass:
                 self.add(root, seed if self.differentiable else seed.array)
 
     def visit(self, node: Node, g: Any) -> None:
-        """A node's cotangent g is complete: hooks see it, targets keep it, leaves store it, and
-        operations pull it back to their inputs."""
+        """Handle a node's complete cotangent g: hooks see it, it is captured for a target, stored
+        for a leaf, and pulled back to the inputs of an operation."""
         if node.hooks or node.retained is not None:
             g = self._show_to_hooks(node, g)
         if self.targets is not None and node in self.targets:
             self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
-            goes_on = any(parent in self.needed for parent in node.parents)
-            if not (goes_on or isinstance(node, Leaf)):
-                if self.accumulate and node.has_hooks:  # its rule is not needed, but its hooks are
-                    self.pull(node, g)
+            inputs_needed = any(parent in self.needed for parent in node.parents)
+            if not (inputs_needed or isinstance(node, Leaf)):
+                if self.accumulate and node.has_hooks:  # not for its rule, but for its hooks
+                    self.pull_node(node, g)
                 return
         if isinstance(node, Leaf):
             if self.accumulate and node.stores_grad:
                 self._store(node, g)
-        elif type(node) is Pick:  # its cotangent takes its place among those of the operation
+        elif type(node) is Pick:  # one of the cotangents of the operation's results
             number_of_results = len(node.source.shape)
             slots = self.cotangents.setdefault(node.source, [None] * number_of_results)
             slots[node.index] = g if slots[node.index] is None else slots[node.index] + g
         else:
-            for parent, part in self.pull(node, g):
+            for parent, part in self.pull_node(node, g):
                 self.add(parent, part)
             if not self.retain_graph:
                 node.release()
 
     def add(self, parent: Node, part: Any) -> None:
-        """Add a contribution to a cotangent. The first one is kept as it is: others may refer to
-        it (a rule may return g itself), so no sum is ever made in its memory."""
+        """Add a contribution to a cotangent. Sums are never made in place: a contribution may share
+        memory with others (a rule may return g itself)."""
         known = self.cotangents
         known[parent] = known[parent] + part if parent in known else part
 
-    def pull(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
-        """One operation's contributions to its inputs; observers see the event "backward"."""
+    def pull_node(self, node: Any, g: Any) -> list[tuple[Node, Any]]:
+        """An operation's contributions to its inputs; observers see the event "backward"."""
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
         if not observe.observers:
             return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
@@ -169,7 +168,7 @@ class Pass:
         observe.run_observed("leaf", None, (g,), {}, run, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
-        """Run the hooks in order; each may replace the cotangent. `retain_grad` stores it last."""
+        """Run the hooks in order; each may replace the cotangent. `retain_grad` stores the last."""
         raw = not isinstance(g, Tensor)
         shown = wrap(backend.canonical(g)) if raw else g
         for hook in list((node.hooks or {}).values()):
@@ -184,16 +183,15 @@ class Pass:
         return g
 
 
-def run_pass(this: Pass) -> None:
-    """Visit the nodes that a cotangent has reached, youngest first. (The fast path puts a longer
-    loop here, which does the same for the usual node without a call.)"""
-    for node in this.order:
-        if this.cotangents.get(node) is not None:
-            this.visit(node, this.cotangents.pop(node))
+def run_pass(graph_pass: Pass) -> None:
+    """Visit the nodes that a cotangent has reached, youngest first. minigrad.fast replaces this."""
+    for node in graph_pass.order:
+        if graph_pass.cotangents.get(node) is not None:
+            graph_pass.visit(node, graph_pass.cotangents.pop(node))
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
-    """The reached nodes on a path to a wanted one (themselves included)."""
+    """The nodes of `order` on a path to a wanted one, and the wanted ones."""
     needed: set[Node] = set()
     for node in reversed(order):
         if node in wanted or any(parent in needed for parent in node.parents):
@@ -204,7 +202,7 @@ def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
 def pull_operation(
     node: OpNode, g: Any, needed: Any, differentiable: bool
 ) -> list[tuple[Node, Any]]:
-    """One operation's vector-Jacobian products: (parent, contribution) for parents in `needed`."""
+    """An operation's vector-Jacobian products: (parent, contribution) for parents in `needed`."""
     prim, values = node.primitive, node.values()
     if differentiable:
         values = _as_tensors(node, values)
@@ -226,11 +224,11 @@ def pull_operation(
 
 
 def _depending_on(c: Any, read: list[Any]) -> Any:
-    """The contribution c, with a node if the rule has read one of c's shape and dtype with a node.
+    """The contribution c of a rule that has read the values `read`, with a node if one of them has.
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
-    As in PyTorch, c must require grad all the same, and its derivative with respect to x is 0. So c
-    becomes `overwrite(x, c)`, whose values are c's and whose graph leads to x.
+    In PyTorch c requires grad all the same, and its derivative with respect to x is 0. So c becomes
+    `overwrite(x, c)`, whose values are c's and whose graph leads to x (of c's shape and dtype).
     """
     if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
         return c
@@ -242,8 +240,8 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
 
 
 def check_contribution(node: OpNode, index: int, parent: Node, c: Any) -> Any:
-    """What a rule gave for an input, summed to the input's shape and in its dtype. Raises
-    NotDifferentiableError, ShapeError where that is nothing, or of another shape."""
+    """The contribution c of a rule to an input, summed to the input's shape and cast to its dtype.
+    Raises NotDifferentiableError if it is None, ShapeError if it has another shape."""
     if c is not None and node.unbroadcast is not None and node.unbroadcast[index] is not None:
         c = primitive.registry["sum_to"](c, shape=node.unbroadcast[index])
     if getattr(c, "shape", None) != parent.shape:
@@ -257,14 +255,14 @@ def _as_tensors(node: OpNode, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The saved values with their nodes and tangents, so that rules run on them are recorded."""
     tangents = node.tangents or (None,) * len(values)
     made = tuple(map(_as_tensor, repeat(node), node.plan.sources, values, tangents))
-    if node.saved is not None:  # None: a subclass brought them (autograd/saved_tensors, checkpoint)
+    if node.saved is not None:  # it is None if a subclass provides them (autograd/saved_tensors)
         for position, version, _ in node.versions:
             _share_version(made[position], version)
     return made
 
 
 def _as_tensor(node: OpNode, source: int, value: Any, tangents: Any) -> Any:
-    """One saved value, an input or the result, with its node and tangents; others as they are."""
+    """A saved input or result as a tensor with its node and tangents; else the value itself."""
     if not is_value(source) or type(value) in backend.PYTHON_SCALARS:
         return value
     if source != OUTPUT:
@@ -277,8 +275,8 @@ def _as_tensor(node: OpNode, source: int, value: Any, tangents: Any) -> Any:
 
 
 def _share_version(value: Any, version: Version) -> None:
-    """Give a saved tensor the counter of its memory; of several results the first that has none
-    yet, since `versions` lists them in their order."""
+    """Give a saved tensor its version counter; of several results the first that has none yet,
+    since `versions` lists them in order."""
     for tensor in value if isinstance(value, tuple) else (value,):
         if tensor.version is None and not backend.is_immutable(tensor.array):
             tensor.version = version

@@ -1,10 +1,14 @@
 """Forward mode: push tangents through an operation while it is computed.
 
-A tensor carries a dictionary level -> tangent. Levels are numbered from the outermost derivative
-inwards, and a rule that computes the tangent of a level sees only values and tangents of outer
-levels. Hence **a tangent of level k carries only tangents of outer levels, numbered below k**, and
-an inner derivative can never confuse its own infinitesimal with that of an outer one
+A tensor has a dictionary of tangents by level. Levels are numbered from the outermost derivative
+inwards, and a rule that computes the tangent of level k gets operands without their tangents of
+level k and above. Hence **a tangent of level k has only tangents of outer levels, numbered below
+k**, and an inner derivative can never confuse its own infinitesimal with that of an outer one
 ("perturbation confusion").
+
+Example: d/dx (x · d/dy (x + y)) opens level 1 for x and level 2 for y. x + y has tangent 1 at level
+1 and tangent 1 at level 2. The inner derivative returns the tangent of level 2, a constant 1; the
+product x · 1 has at level 1 the tangent 1, not 2.
 """
 
 from __future__ import annotations
@@ -37,8 +41,8 @@ def forward_level() -> Iterator[int]:
 
 
 def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
-    """Give the results their tangents at all open levels at which some input has one. The outer
-    levels come first: the rule of an inner level may read a result with its outer tangents."""
+    """Compute the results' tangents at all open levels at which some input has one. Outer levels
+    are computed first: the rule of an inner level may read a result with its outer tangents."""
     result: Any = outs[0] if prim.outputs == 1 else outs
     levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
     for level in sorted(levels.intersection(state.levels)):
@@ -57,15 +61,14 @@ def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) 
 
 
 def _keep_tangents(node: Any, args: Args, result: Any) -> None:
-    """Keep the tangents of the values that a recorded node has saved: a later backward pass may
-    push through them."""
+    """Keep the tangents of the values that a node has saved: a backward pass may push them."""
     kept = [read_source(s, args, result) if is_value(s) else None for s in node.plan.sources]
     tangents = tuple(map(_tangents_of, kept))
     node.tangents = tangents if any(tangents) else None
 
 
 def _tangents_of(value: Any) -> Any:
-    """A value's tangents by level, or None; of all results of an operation, a tuple of these."""
+    """A value's tangents by level, or None; for the tuple of several results, a tuple of these."""
     if isinstance(value, tuple):
         found = tuple(map(_tangents_of, value))
         return found if any(found) else None
@@ -73,7 +76,7 @@ def _tangents_of(value: Any) -> Any:
 
 
 def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result: Any) -> Any:
-    """The tangent at a level, None if no input contributes; for several results, their list."""
+    """The result's tangent at a level, None if no input contributes; for several results a list."""
     parts = [p for p in contributions(prim, args, params, result, level) if p is not None]
     if prim.outputs == 1:
         return _sum_of(parts, result)
@@ -82,10 +85,14 @@ def _tangent_at(level: int, prim: Primitive, args: Args, params: Params, result:
 
 
 def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: int) -> list[Any]:
-    """What each input's tangent adds to the output's tangent at `level`; None for inputs without a
-    tangent. `out`: the result, or the tuple of several."""
-    below, several = [lowered(a, level) for a in args], isinstance(out, tuple)
-    out_below = tuple([lowered(o, level) for o in out]) if several else lowered(out, level)
+    """What each input's tangent contributes to the output's tangent at `level`; None for inputs
+    without a tangent. `out`: the result, or the tuple of several."""
+    below, several = [with_outer_tangents(a, level) for a in args], isinstance(out, tuple)
+    out_below = (
+        tuple([with_outer_tangents(o, level) for o in out])
+        if several
+        else with_outer_tangents(out, level)
+    )
     parts: list[Any] = [None] * len(args)
     for index, a in enumerate(args):
         tangent = a.tangents.get(level) if type(a) is Tensor and a.tangents else None
@@ -97,7 +104,7 @@ def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: 
 
 
 def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
-    """The sum of contributions, as a tensor of the shape and dtype of its value; None of none."""
+    """The sum of contributions, in the shape and dtype of `out`; None if there are none."""
     present = [term for term in terms if term is not None]
     if not present:
         return None
@@ -109,7 +116,7 @@ def _sum_of(terms: Iterable[Any], out: Tensor) -> Tensor | None:
     return tangent
 
 
-def lowered(value: Any, level: int) -> Any:
+def with_outer_tangents(value: Any, level: int) -> Any:
     """A tensor without its tangents of `level` and of inner levels."""
     if type(value) is not Tensor or not value.tangents:
         return value

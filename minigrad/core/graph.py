@@ -1,13 +1,12 @@
 """The graph that a computation leaves behind, and what its nodes keep for the backward pass.
 
-Each recorded differentiable result has exactly one `Node`. Nodes point to their inputs' nodes and
-never strongly to the inputs' tensors, so values that no rule needs are freed as soon as the program
-drops them. No input refers to a result, so there is no cycle, and reference counting alone frees
-the memory. (One exception, in forward mode: a node saves its result's tangent, whose own node may
-have the result's node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node
-breaks that cycle.)
-Nodes are numbered as they are made, hence after everything they were made from: **sorting nodes by
-sequence number, largest first, is a topological order**.
+Each recorded differentiable result has exactly one `Node`. A node refers to its inputs' nodes, and
+to tensors only weakly, so values that no rule needs are freed as soon as the program drops them. No
+input refers to a result, so there is no cycle, and reference counting alone frees the memory. (One
+exception, in forward mode: a node saves its result's tangent, whose own node may have the result's
+node as a parent: y = exp(x) has the tangent ẋ·y. A pass that frees the node breaks that cycle.)
+Nodes are numbered as they are made, so a node has a larger number than the nodes of its inputs:
+**nodes in the order of their sequence numbers, largest first, are in topological order**.
 
 An operation with several results is one `OpNode` whose results are `Pick` nodes, one each. A tensor
 whose `requires_grad` the user set has a `Leaf` (tensor.py).
@@ -28,10 +27,10 @@ from ..backend import Shape
 from .primitive import Plan, Primitive
 
 next_sequence_number = count(1).__next__
-"""A running number, one count for all threads."""
+"""The next sequence number: 1, 2, 3, …, counted over all threads."""
 
 Parents = Sequence["Node | None"]
-"""The nodes of an operation's inputs, None for those that need no gradient."""
+"""The nodes of an operation's inputs, None for inputs that need no gradient."""
 
 
 class State(threading.local):
@@ -61,24 +60,25 @@ class Version:
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True, kw_only=True)
 class Node:
-    """A differentiable value's place in the graph. Subclasses have a `name()`, as SinBackward0.
+    """A differentiable value's place in the graph. Subclasses have a `name()`, as "SinBackward0".
 
     parents: the inputs' nodes, None for inputs that need no gradient.
     shape, dtype: of the value (tuples of them for a node of several results).
     sequence_number: orders nodes by age.
     hooks: functions that see, and may replace, the value's complete cotangent, or None.
-    retained: weak reference to the tensor that wants the cotangent as its `.grad`, or None.
-    tangents: of the values that it saves, or None if none of them has any.
-    picks: of a node of several results, weak references to the nodes of the results; extras: what
-    few nodes have, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both stay unset until
-    they are needed, since almost every node does without.
+    retained: weak reference to the tensor that `retain_grad` was called on, which gets the
+    cotangent as its `.grad`, or None.
+    tangents: those of the values that it saves, or None if no value has any.
+    picks: of a node of several results, weak references to the nodes of the results; extras:
+    attributes that few nodes need, such as PyTorch's hooks on nodes (autograd/node_hooks.py). Both
+    are set on first use only, since almost no node needs them.
 
-    OpNode, Pick and Leaf are what backward.py knows. Other subclasses (a user's Function, say)
-    bring a `primitive`, which observers are shown, and their own rule: `pull(g, needed,
+    backward.py handles OpNode, Pick and Leaf. Other subclasses (a user's Function, say) bring a
+    `primitive`, which observers are shown, and a rule of their own: `pull(g, needed,
     differentiable)` returns (parent, contribution) for each parent in `needed`, as
-    `backward.pull_operation` does, and `release()` frees what they saved. Hooks on nodes are such
-    subclasses: a node that gets one changes its class to one whose `pull` calls the hooks before
-    and after the rule, or whose `store`, of a leaf, calls them after the sum into `.grad`.
+    `backward.pull_operation` does, and `release()` frees the saved values. A hook on a node works
+    so: the node's class is replaced by a subclass whose `pull` calls the hooks before and after the
+    rule, or whose `store`, for a leaf, calls them after the sum into `.grad`.
     """
 
     parents: tuple[Node | None, ...] = ()
@@ -90,10 +90,10 @@ class Node:
     tangents: Any = None
     picks: dict[int, weakref.ref[Any]] = field(init=False)
     extras: Any = field(init=False)
-    has_hooks = False  # whether hooks run before or after its rule: subclasses say so
-    has_post_hooks = False  # whether hooks wait for a leaf's gradient to be stored
+    has_hooks = False  # True in subclasses that call hooks before or after the rule
+    has_post_hooks = False  # True in those that call hooks after a leaf's gradient was stored
 
-    if TYPE_CHECKING:  # what subclasses and autograd/node_hooks.py bring
+    if TYPE_CHECKING:  # defined in subclasses and in autograd/node_hooks.py
         pull: ClassVar[Any]
         release: ClassVar[Any]
 
@@ -108,10 +108,10 @@ class OpNode(Node):
     """The node of a primitive operation's result.
 
     saved: the values that the rules name (arrays, shapes), or None once they are freed;
-    versions: (position among the saved values, counter, number at the time of saving) for each
-    saved array that can be overwritten; unbroadcast: for each input the shape to which its
-    contribution must be summed, or None where nothing was broadcast; tangents: for each saved value
-    its tangents by level.
+    versions: (position among the saved values, counter, count when it was saved) for each saved
+    array that can be overwritten; unbroadcast: for each input that was broadcast the shape to which
+    its contribution must be summed, None for others (None alone if there is no such input);
+    tangents: for each saved value its tangents by level.
     """
 
     primitive: Primitive
@@ -125,8 +125,7 @@ class OpNode(Node):
         return self.primitive.node_name(self)
 
     def values(self) -> tuple[Any, ...]:
-        """The saved values, after checking that they are still there and were not overwritten.
-        Raises GraphFreedError, InPlaceError."""
+        """The saved values. Raises GraphFreedError (freed), InPlaceError (one was overwritten)."""
         if self.saved is None:
             raise explain.freed(self)
         for position, version, number in self.versions:
@@ -158,11 +157,11 @@ class Pick(Node):
 
 
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
-    """All nodes from which `roots` were computed, in the order of a pass (each after all
-    that were computed from it), and as a set. A loop, not a recursion: graphs are millions deep."""
+    """The roots and all nodes they were computed from, as a list in the order of a pass and as a
+    set. A loop and no recursion: a graph may be millions of nodes deep."""
     reached = set(roots)
     order = list(reached)
-    for node in order:  # which grows meanwhile
+    for node in order:  # which the loop extends
         for parent in node.parents:
             if parent is not None and parent not in reached:
                 reached.add(parent)

@@ -1,4 +1,4 @@
-"""The one place from which the engine can be observed.
+"""Observers: how other parts of minigrad learn what the engine does.
 
 Profiler, anomaly detection, the recorders of programs (what `compile` runs) and of the Trace (what
 the viewer shows) are all *observers*: objects with `begin(event)` and `end(event)`. They never
@@ -6,9 +6,9 @@ change a result (hooks on tensors do that). minigrad/observers.py adds an observ
 that asks for it, and there it sees every forward operation, tangent, backward pull, stored
 gradient, write in place and named region of the user's program.
 
-The callers all look the same: `if observers: return run_observed(phase, …, run)`, else `run()`. So
-where no thread has an observer, one truth test of an empty list is the whole cost; `run_observed`
-then asks whether this thread has one. (Symbolic tensors, tensor.py, run nothing: no events.)
+All callers have one form: `if observers: return run_observed(phase, …, run)`, else `run()`. So
+where no thread has an observer, the cost is one truth test of an empty list; `run_observed` then
+asks whether this thread has one. (Operations on symbolic tensors, tensor.py, cause no events.)
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .primitive import Args, Params
 
 
 class Observation(threading.local):
-    """Who observes this thread, and the innermost event under way.
+    """The observers of one thread, and the innermost event that has begun and not ended.
 
-    added: all observers of this thread; listening: those that `unobserved` does not hide now.
+    added: all its observers; listening: those that see events now (`unobserved` hides events).
     """
 
     listening: tuple[Observer, ...] = ()
@@ -35,12 +35,12 @@ class Observation(threading.local):
 
 observation = Observation()
 observers: list[Observer] = []
-"""The observers of all threads."""
+"""The observers of all threads, together."""
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Event:
-    """One thing that the engine did. Observers see its beginning and its end.
+    """One action of the engine. Observers see its beginning and its end.
 
     phase: "forward" (an operation computes), "tangent" (forward mode pushes a tangent through it),
     "backward" (reverse mode pulls a cotangent through it), "leaf" (a complete gradient is stored in
@@ -50,11 +50,10 @@ class Event:
     args, params: what it was called with (tensors, arrays, numbers). "tangent": the operation's
     arguments, result and forward level; "backward" and "leaf": the cotangent; "assign": the target
     and the value.
-    node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended; None if
-    nothing was recorded).
+    node: the graph node pulled (backward), stored into (leaf) or made (forward, once ended).
     result: what came out, once ended; error: the exception instead, if one was raised.
     parent: the event during which this one began, or None; thread: in which it happened.
-    listening: who observes it; begun: those of them that saw the beginning and not yet the end.
+    listening: its observers; begun: those of them that saw the beginning and not yet the end.
     """
 
     phase: str
@@ -77,18 +76,18 @@ class Event:
             self.begun = (*self.begun, observer)
 
     def end(self) -> None:
-        """Call `end` of all that saw the beginning, the last one first, even if one raises."""
+        """Call `end` of those that saw the beginning, the last one first, even if one raises."""
         observation.event = self.parent
         try:
             while self.begun:
                 observer, self.begun = self.begun[-1], self.begun[:-1]
                 self._call(observer, observer.end)
         finally:
-            if self.begun:  # one has raised: the others still see the end
+            if self.begun:  # an observer has raised: the others still see the end
                 self.end()
 
     def _call(self, observer: Observer, method: Callable[[Event], None]) -> None:
-        """An error of an observer gets the attribute `observer`: it is none of the operation's."""
+        """Mark an observer's error by the attribute `observer`: the operation did not raise it."""
         try:
             method(self)
         except BaseException as error:
@@ -100,9 +99,9 @@ class Event:
 
 
 class Observer(Protocol):
-    """What an observer has. Three more methods are optional: `tensor_made(tensor)` hears of
-    each tensor made of data and not by an operation, `read(tensor, kind)` of each one turned into
-    a Python number of this kind ("float"), `decided(tensor)` of each one whose truth is asked."""
+    """What an observer has. Three more methods are optional. `tensor_made(tensor)` is called for
+    each tensor made of data and not by an operation, `read(tensor, kind)` for each one converted to
+    a Python number of this kind ("float"), `decided(tensor)` for each one whose truth is tested."""
 
     def begin(self, event: Event) -> None: ...
 
@@ -117,8 +116,8 @@ def run_observed(
     run: Callable[[], Any],
     node: Any = None,
 ) -> Any:
-    """Call `run()` between `begin` and `end` of every observer of this thread, which get an Event
-    of the other arguments; `end` always comes, innermost first."""
+    """Call `run()` between `begin` and `end` of every observer of this thread. They get an Event
+    made of the other arguments; `end` is called even if `run` raises."""
     if not observation.listening:
         return run()
     event = Event(phase, primitive, args, params, node)
@@ -144,7 +143,7 @@ def _node_of(result: Any) -> Any:
 
 
 def tell(method: str, *details: Any) -> None:
-    """Call this method of those of this thread's observers that have it."""
+    """Call an optional method of this thread's observers, where they have it."""
     for observer in observation.listening:
         if hasattr(observer, method):
             getattr(observer, method)(*details)
@@ -152,12 +151,12 @@ def tell(method: str, *details: Any) -> None:
 
 @contextmanager
 def unobserved() -> Iterator[None]:
-    """Hide what happens inside from this thread's observers (for observers that run operations
-    themselves). Those that are added inside see it, and stay."""
+    """Hide the events inside the block from this thread's observers (for observers that run
+    operations themselves). Observers that are added inside see them, and stay."""
     before, observation.listening = observation.listening, ()
     try:
         yield
     finally:
-        # Inside, observers may have been added, or removed: then they are not in `added` any more.
-        seeing = {id(o) for o in (*before, *observation.listening)}
-        observation.listening = tuple([o for o in observation.added if id(o) in seeing])
+        # Observers that were removed inside are not in `added` any more.
+        known = {id(o) for o in (*before, *observation.listening)}
+        observation.listening = tuple([o for o in observation.added if id(o) in known])

@@ -9,7 +9,8 @@ There are four kinds with a derivative, and the kind states the mathematics of y
   f(ȧ, b) + f(a, ḃ).
 - `general`: any other, with a pull and a push rule for each input.
 
-A `constant` operation has no derivative. Two declarations, as minigrad/ops/elementwise has them:
+A `constant` operation has no derivative. Two declarations, written in full (`function` in
+ops/elementwise/arithmetic.py shortens such):
 
     exp = elementwise("exp", lambda xp, x: xp.exp(x), lambda g, y: g * y)
     sin = elementwise("sin", lambda xp, x: xp.sin(x), lambda g, x: g * cos(x))
@@ -52,8 +53,8 @@ Params = dict[str, Any]
 
 OUTPUT = -1
 SHAPES = -2
-"""What a rule reads has a number, its source: i is input i, OUTPUT the output, SHAPES - i the shape
-of input i."""
+"""A source is the number of a value that a rule reads: i is input i, OUTPUT is the output, and
+SHAPES - i is the shape of input i."""
 
 registry: dict[str, Primitive] = {}
 """Every declared operation by name. The tests' table of cases must name exactly these."""
@@ -62,13 +63,14 @@ on_declaration: list[Callable[[Primitive], None]] = []
 """Called with each operation that is declared from now on."""
 
 NO_PARAMS: Params = {}
+"""The parameters of a call without any; never changed."""
 
 
 class Rule:
     """One derivative rule and where its arguments come from.
 
-    sources: those of its positional arguments after g; keywords: the parameters of the operation
-    that it asks for; wants_index: whether it asks for the input's position as `index`.
+    sources: of its positional arguments after g; keywords: the operation's parameters that it asks
+    for; wants_index: whether it asks for the input's position as `index`.
     """
 
     __slots__ = ("function", "keywords", "sources", "wants_index")
@@ -132,29 +134,29 @@ class Plan:
 
 
 class Primitive(Facets):
-    """A differentiable (or not) operation. Calling it runs it: on raw arrays it returns an array,
-    with a Tensor among the arguments a Tensor.
+    """An operation, with or without a derivative. A call runs it: on raw arrays it returns an
+    array, with a Tensor among the arguments a Tensor.
 
     name: unique.
     kind: "elementwise", "linear", "bilinear", "general" or "constant".
     forward(xp, *arrays, **params): the computation, in terms of the array library `xp`.
-    fills: whether it has one more keyword `out`, which is not a parameter of the operation: a
+    fills: whether `forward` also takes the keyword `out`, which calls of the operation do not: a
     row-major array of the result's shape and dtype to write into (None: make one).
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
     pulls, pushes: one Rule per input, None where there is no derivative.
     plan: for a tuple that says which inputs need a gradient, the Plan of what to save.
 
-    A declaration may set the following by keyword, and the attributes of `Facets` (facets.py): what
-    vmap, static graphs, programs and so on ask about an operation.
+    A declaration may set the following by keyword, and the attributes of the base class `Facets`:
+    what vmap, static graphs, programs and so on ask about an operation.
 
-    promote: "same" casts the inputs to a common dtype first, "float" to a floating one too,
-    "branches" all but the first, None leaves them.
+    promote: "same" casts the inputs to a common dtype first, "float" to a common floating one,
+    "branches" all but the first (as in where(condition, a, b)), None leaves them.
     view: the result may share the first input's memory.
     conjugates: the rules treat complex numbers themselves.
-    real_only: complex inputs are refused (for what orders or rounds numbers).
-    outputs: number of results, which are a tuple if not 1.
-    differentiable: which of them have a derivative (by default all, or none of a constant).
+    real_only: complex inputs are refused, since it orders or rounds numbers.
+    outputs: the number of results, which are a tuple if it is not 1.
+    differentiable: which results have a derivative (by default all, or none of a constant).
     """
 
     promote: str | None = None
@@ -234,12 +236,12 @@ def keyword_defaults(forward: Callable[..., Any]) -> Params:
 
 
 def is_value(source: int) -> bool:
-    """Whether a source is an input or the output, and not only a shape."""
+    """Whether a source is an input or the output, not a shape."""
     return source >= OUTPUT
 
 
 def read_source(source: int, inputs: Sequence[Any], output: Any) -> Any:
-    """What a source stands for: an input, the output, or a shape."""
+    """The value that a source stands for: an input, the output, or a shape."""
     if source <= SHAPES:
         return tuple(inputs[SHAPES - source].shape)
     return output if source == OUTPUT else inputs[source]
@@ -250,8 +252,7 @@ def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
 
 
 run: Callable[[Primitive, Args, Params], Tensor] = _not_imported
-"""Runs an operation. core/apply.py puts `apply` here: it uses declared operations and imports this
-file, so this file cannot import it."""
+"""Runs an operation: core/apply.py, which imports this file, assigns its function `apply`."""
 
 
 def elementwise(
@@ -265,8 +266,7 @@ def elementwise(
 def linear(
     name: str, forward: Callable[..., Any], transpose: RuleFunction, **options: Any
 ) -> Primitive:
-    """Declare a map linear in its one input (keyword parameters fixed): the push is the map itself,
-    the pull its transpose."""
+    """Declare a map linear in its one input: the push is the map itself, the pull its transpose."""
     push = lambda t, **params: registry[name](t, **params)
     return Primitive(name, "linear", forward, (transpose,), (push,), **options)
 
@@ -274,8 +274,7 @@ def linear(
 def bilinear(
     name: str, forward: Callable[..., Any], left: RuleFunction, right: RuleFunction, **options: Any
 ) -> Primitive:
-    """Declare a map linear in each of its two inputs: two transposes give the pulls, the map itself
-    the pushes."""
+    """Declare a map linear in each input: its transposes are the pulls, the map is the pushes."""
     options = {"promote": "same", **options}
     of_left = lambda t, b, **params: registry[name](t, b, **params)
     of_right = lambda t, a, **params: registry[name](a, t, **params)
@@ -296,6 +295,5 @@ def general(
 
 
 def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:
-    """Declare an operation without a derivative (comparisons, rounding to indices): its result
-    never requires grad."""
+    """Declare an operation without a derivative, such as a comparison."""
     return Primitive(name, "constant", forward, **options)

@@ -1,11 +1,10 @@
-"""The Tensor: an array, its place in the graph, and its memory; how it gets a node, and a gradient.
+"""The Tensor: an array, its node in the graph, and its memory; how it gets a node and a gradient.
 
-A tensor is a thin handle with six attributes. `array` is the payload; `node` its place in the graph
+A tensor is a handle with six attributes. `array` is the payload; `node` is its place in the graph
 (a Leaf if the user asked for a gradient, the node of the operation that made it otherwise, None for
-a constant); `tangents` its forward-mode derivatives by level; `version` counts how often the memory
-was overwritten and is shared with every alias; `view_of` says of which tensor this one is a view
-(views.py); `stored_grad` is what users see as `.grad`. Functions and methods of tensors are made
-elsewhere (minigrad/names.py).
+a constant); `tangents` are its forward-mode derivatives by level; `version` counts how often the
+memory was overwritten, and all tensors on that memory share it; `view_of` says of which tensor this
+one is a view (views.py); `stored_grad` is users' `.grad`. Methods are attached by names.py.
 
 A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of the
 class `Payload`: a value that runs operations itself. That class is the protocol by which vmap
@@ -44,8 +43,7 @@ class Tensor(Methods):
     tangents: dict[int, Any] | None
     stored_grad: Tensor | None
 
-    __array_priority__ = 1000
-    __array_ufunc__ = None  # `numpy_array * tensor` must come to us
+    __array_priority__ = 1000  # an array on the left leaves the operation to the tensor
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a subclass that does not say how operations treat it, as a symbolic tensor does.
@@ -66,14 +64,19 @@ class Tensor(Methods):
 
 
 class Payload:
-    """The protocol for payloads that are not arrays: a value that stands for many (batching), or
-    that writes down what is done with it (program).
+    """The protocol for payloads that are not arrays: one value for all examples of a batch
+    (batching/), or a value that records what is done with it (program/).
 
     Outside operations the engine handles a payload like an array. A class must therefore provide,
-    describing the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`,
-    `base`, `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (sums of
-    cotangents and into `.grad`); `array` is the array inside. Of the methods below only the first
-    must be defined; a symbolic tensor has it too, as a static method of its class.
+    for the value that the user sees, `shape`, `ndim`, `dtype`, `size`, `strides`, `flags`, `base`,
+    `copy()`, `astype(dtype)`, `payload[...] = values`, and `a + b` and `a += b` (for sums of
+    cotangents); `array` is the array inside. Of the methods below it must define the first; a
+    symbolic tensor has that one too, as a static method of its class.
+
+    Example: within `vmap(f)(x)`, f gets a Tensor whose array is a batched payload, x with a hidden
+    axis. `mg.sin` of it calls `apply`, which calls the payload's `__minigrad_apply__`: it computes
+    on the whole array and returns a batched payload. The engine wraps it in a Tensor and records
+    one node, as for an array.
 
     Views: where a view operation returns a payload on the same memory (as `base` tells), both
     tensors share one version counter. In-place writes: an operation computes the new values; their
@@ -85,31 +88,32 @@ class Payload:
 
     @staticmethod
     def __minigrad_apply__(prim: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Run the operation. The first symbolic tensor among the operands is asked, or else the
-        first `Payload`, whatever the others are. Returns the result, or a tuple of several."""
+        """Run the operation. The engine calls this of the first symbolic tensor among the operands,
+        or else of the first `Payload`. Returns the result, or a tuple of several."""
         raise NotImplementedError
 
     @staticmethod
     def __minigrad_rewrite__(prim: Primitive, args: Args, params: Params) -> Any:
-        """Before an operation on these tensors is recorded: its result if it is known, or None."""
+        """Called before an operation on tensors is recorded: returns its result, or None."""
         return None
 
     def __minigrad_constant__(self, array: Array) -> Any:
-        """`array`, made by `backend.zeros` or `backend.ones` beside this value, as a payload."""
+        """Convert `array`, which `backend.zeros` or `backend.ones` has made for use with this
+        value, into a payload of its kind."""
         return array
 
     def __minigrad_write__(self, tensor: Tensor) -> None:
-        """This value is about to be written into the memory of `tensor`."""
+        """Called before this value is written into the memory of `tensor`."""
 
     def __minigrad_fits__(self, target: Any, operation: str) -> None:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
     def __minigrad_told__(self, what: str) -> None:
-        """Called by minigrad/optim: Python reads `what`, which may differ in another run."""
+        """Called by minigrad/optim when Python reads `what`, which may differ in another run."""
 
     __minigrad_update__: Any = None
-    """`(optimizer, param, group)`: a context in which minigrad/optim updates `param`, whose values
-    these are; it gives the settings for the step. None: updated as an array is."""
+    """`(optimizer, param, group)` returns a context in which minigrad/optim updates `param`, whose
+    payload this is; the context gives the settings of the step. None: updated as an array is."""
 
 
 Report = list[tuple[Tensor, Tensor]]
@@ -118,10 +122,11 @@ Report = list[tuple[Tensor, Tensor]]
 
 @dataclass(eq=False, repr=False, slots=True, kw_only=True)
 class Leaf(Node):
-    """The node of a tensor that the user made and whose gradient is wanted; refers to it weakly.
+    """The node of a tensor that the user made and whose gradient is wanted.
 
-    stores_grad: whether a backward pass puts the gradient into `.grad`; array, version: the
-    tensor's memory and its counter (None for a bare number), to make the tensor again.
+    tensor: a weak reference to it; stores_grad: whether a backward pass adds the gradient to
+    `.grad`; array, version: the tensor's payload, and counter if that has memory, from which the
+    tensor is made again if the program has dropped it.
     """
 
     array: Array
@@ -134,8 +139,7 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Tensor:
-        """The leaf tensor. If the program dropped it, it is made again: hooks and reports still get
-        one with the same memory."""
+        """The leaf tensor; if the program has dropped it, another one on its memory, for hooks."""
         tensor = self.tensor()
         if tensor is None:
             tensor = wrap(self.array, self)
@@ -144,8 +148,8 @@ class Leaf(Node):
         return tensor
 
     def store(self, g: Any, create_graph: bool, report: Report | None, owned: bool = False) -> None:
-        """Add a complete cotangent to the tensor's `.grad`, which shares memory with nothing else
-        unless the user assigned it. owned: nothing else refers to g (the fast path knows)."""
+        """Add a complete cotangent to the tensor's `.grad`. owned: nothing else refers to the
+        memory of g, so `.grad` may take it without a copy (minigrad.fast determines that)."""
         tensor = self.variable
         if tensor.node is not None:  # requires_grad was not switched off since
             add_to_grad(tensor, g, create_graph, report, owned)
@@ -183,14 +187,14 @@ def make_leaf(tensor: Tensor) -> None:
     if not is_differentiable(array.dtype):
         raise explain.no_gradient_of(array.dtype)
     version = None if is_immutable(array) else memory_version(tensor)
-    facts = {"shape": array.shape, "dtype": array.dtype, "version": version}
-    tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **facts)
+    fields: Any = {"shape": array.shape, "dtype": array.dtype, "version": version}
+    tensor.node = Leaf(array=array, tensor=weakref.ref(tensor), **fields)
 
 
 def memory_version(tensor: Tensor) -> Version:
-    """The counter of the tensor's memory, made on first use; afterwards the payload is an array
-    that can be shared and overwritten. (Nothing between the second test and the assignment releases
-    the GIL, so two threads make one counter. A free-threaded Python would need a lock.)"""
+    """The version counter of the tensor's memory, made on first use; afterwards the payload is an
+    array, which can be shared and overwritten. (Nothing between the second test and the assignment
+    releases the GIL, so two threads make one counter. A free-threaded Python would need a lock.)"""
     if tensor.version is None:
         made, array = Version(), backend.materialise(tensor.array)
         if tensor.version is None:
@@ -201,9 +205,8 @@ def memory_version(tensor: Tensor) -> Version:
 
 
 def grad_node(tensor: Tensor) -> Node | None:
-    """The node that stands for the tensor's present values. `tensor.node` itself may be that of
-    older values, if the tensor is a view and its memory was written through the base or another
-    view of it."""
+    """The node of the tensor's present values. `tensor.node` may be that of older values: if the
+    tensor is a view, and its memory was written through the base or another view."""
     if tensor.view_of is not None:
         tensor.view_of.refresh(tensor)
     return tensor.node
@@ -218,7 +221,7 @@ def alias(tensor: Tensor) -> Tensor:
 
 
 def overwrite_payload(tensor: Tensor, values: Array) -> None:
-    """Put `values` (broadcastable, castable) into the tensor's memory; increment its version."""
+    """Write `values` into the tensor's memory, broadcast and cast, and increment its version."""
     if isinstance(values, Payload):
         values.__minigrad_write__(tensor)
     version = memory_version(tensor)
@@ -229,16 +232,16 @@ def overwrite_payload(tensor: Tensor, values: Array) -> None:
 def record(
     prim: Primitive, args: Args, parents: Parents, params: Params, outs: tuple[Tensor, ...]
 ) -> None:
-    """Make the node of an operation's results and give it to them: edges to the inputs that need a
-    gradient (`parents`, one for each of `args`), and the values that their rules name."""
+    """Make the node of an operation and assign it to the results. `parents`: for each of `args` its
+    node, None if it needs no gradient. The node saves the values that the rules name."""
     plan = prim.plan(tuple([parent is not None for parent in parents]))
     node = OpNode(primitive=prim, params=params, plan=plan, parents=tuple(parents))
     result: Any = outs[0] if prim.outputs == 1 else outs
     if prim.outputs == 1:
         node.shape, node.dtype = result.array.shape, result.array.dtype
     else:
-        facts: Any = [(o.shape, o.dtype) for o in outs]
-        node.shape, node.dtype = zip(*facts, strict=True)
+        described: Any = [(out.shape, out.dtype) for out in outs]
+        node.shape, node.dtype = zip(*described, strict=True)
     if prim.elementwise and node.shape:  # which has one result
         pairs = zip(args, parents, strict=True)
         shapes: Any = [None if parent is None else a.array.shape for a, parent in pairs]
@@ -251,29 +254,28 @@ def record(
 
 
 def _payload_of(value: Any) -> Any:
-    """What a node saves of a value: a tensor's payload. (A tuple: all results, or a shape.)"""
+    """What a node saves of a value: a tensor's payload (of all results, or of a shape: a tuple)."""
     if type(value) is tuple:
         return tuple(map(_payload_of, value))
     return value.array if type(value) is Tensor else value
 
 
 def _versions_of(value: Any) -> list[Version]:
-    """The counters of a saved value's memory, which may be overwritten later."""
+    """The version counters of a saved value: of a tuple, those of its tensors."""
     owners = [x for x in (value if type(value) is tuple else (value,)) if type(x) is Tensor]
     return [memory_version(x) for x in owners if not is_immutable(x.array)]
 
 
 def give_node(node: OpNode, outs: tuple[Tensor, ...]) -> None:
-    """Let `node` stand for the result of its operation, or a Pick of it for each of several
-    results, where those have a derivative."""
+    """Assign `node` to the result of its operation, or a Pick of it to each of several results.
+    Results without a derivative get none."""
     for index, (out, has_rule) in enumerate(zip(outs, node.primitive.differentiable, strict=True)):
         if has_rule and is_differentiable(out.array.dtype):
             out.node = node if len(outs) == 1 else make_pick(node, index)
 
 
 def make_pick(node: Node, index: int) -> Pick:
-    """The node of result number `index` of an operation with several, whose node is `node`: the
-    one that is in use, or a new one if none is."""
+    """The Pick of result number `index` of `node`: the one in use, or a new one."""
     if not hasattr(node, "picks"):
         node.picks = {}
     pick: Pick | None = node.picks[index]() if index in node.picks else None
@@ -285,15 +287,15 @@ def make_pick(node: Node, index: int) -> Pick:
 
 
 _storing = threading.RLock()
-"""Two threads may run passes over graphs of the same parameters at once: sums into `.grad` take
-turns. (Reentrant: an observer of such a sum may start a pass of its own.)"""
+"""Held for each sum into `.grad`, since two threads may run passes over graphs of the same
+parameters. (Reentrant: an observer of such a sum may start a pass of its own.)"""
 
 
 def add_to_grad(
     tensor: Tensor, g: Any, create_graph: bool, report: Report | None, owned: bool = False
 ) -> None:
-    """Add g to `.grad`. If g is to be differentiated again, it stays a tensor with its graph;
-    otherwise its values are stored in memory that nothing else refers to."""
+    """Add g to `.grad`. With `create_graph`, or tangents, the sum keeps its graph; otherwise it is
+    stored in memory that nothing else refers to."""
     with _storing:
         old = tensor.stored_grad
         if old is not None and old.array.shape != g.shape:
@@ -306,7 +308,7 @@ def add_to_grad(
 
 
 def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:
-    """A gradient as a new tensor, laid out as the tensor that it belongs to."""
+    """A gradient as a new tensor, with the strides of the tensor that it belongs to."""
     if isinstance(g, Tensor):
         return registry["clone"](g)
     array = backend.canonical(g)
@@ -316,7 +318,7 @@ def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:
 
 
 def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
-    """The sum of `.grad` and g; for a leaf, made in place if that memory is writable."""
+    """The sum of `.grad` and g. For a leaf it is made in place, if that memory is writable."""
     if isinstance(g, Tensor):
         return old + g
     if not isinstance(tensor.node, Leaf):
@@ -327,7 +329,7 @@ def _sum(tensor: Tensor, old: Tensor, g: Any) -> Tensor:
     version = memory_version(old)
     try:
         old.array += g
-    except ValueError:  # the user put something there that may only be read, an expanded tensor
+    except ValueError:  # the user assigned memory that is read-only, such as an expanded tensor
         return wrap(old.array + g)
     version.count += 1
     return old

@@ -1,15 +1,14 @@
 """Views and in-place writes: new values in old memory, with the right graph or a clear error.
 
-A view operation's result shares memory with its operand. It remembers the base (the tensor at which
-the chain of views begins) and the operations that lead from there (`View`), and shares the base's
-version counter.
+The result of a view operation shares memory and version counter with its operand. Its `View` holds
+the base (the tensor at which the chain of views begins) and the operations that lead from there.
 
-For an in-place operation the values are computed out of place first (so that the operation is
-recorded like any other) and then written into the target's memory: `y.add_(1)` is `assign(y, y + 1,
-"add_")`. A target that is not a view takes over their node. For a view, the base gets the node of
-`scatter_view` ("the base, with this region replaced"), from which the target's node is derived, and
-that of every other view when it is next used (`View.refresh`). With recording off, the node of the
-target, or of the base, stays as it is. This is PyTorch's rule, in its functional form.
+An in-place operation computes the new values out of place (so it is recorded like any other) and
+then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. A target that
+is not a view gets their node. If the target is a view, the base gets the node of `scatter_view`
+("the base, with this region replaced"). The node of the target is then derived from the base's, and
+so is that of every other view when it is next used (`View.refresh`). With recording off, nodes stay
+as they are. This is PyTorch's rule, in its functional form.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from .tensor import (
 
 @dataclass(eq=False, slots=True)
 class View:
-    """How a tensor looks into another one's memory.
+    """That a tensor is a view, and of what.
 
-    base: the tensor on whose memory it is: not a view itself, or a view that was made a leaf; op:
-    the view operation that made this one, with its parameters; parent_view: the view of which it
-    was made, None where that is the base; seen: the count of the memory's version when the tensor's
+    base: the tensor whose memory it shares: not a view itself, or a view that was made a leaf; op:
+    the view operation that made it, with its parameters; parent_view: the view that this operation
+    was applied to, None if that was the base; derived_at: the version's count when the tensor's
     node was last derived from the base's; why_not: why no gradient may flow through an in-place
     change of this view, or None. It was made under no_grad ("no_grad"), with others by one
     operation ("several": arrays/splitting.py), or by a Function ("function": autograd/function).
@@ -50,12 +49,12 @@ class View:
     base: Tensor
     parent_view: View | None
     op: tuple[Primitive, Params]
-    seen: int
+    derived_at: int
     why_not: str | None = None
 
     @property
     def steps(self) -> tuple[tuple[Primitive, Params], ...]:
-        """The view operations that lead from the base here."""
+        """The view operations that lead from the base to this view."""
         steps, view = [self.op], self.parent_view
         while view is not None:
             steps.append(view.op)
@@ -63,20 +62,20 @@ class View:
         return tuple(reversed(steps))
 
     def refresh(self, tensor: Tensor) -> None:
-        """If the memory was written to since, derive the node and tangents of `tensor`, the tensor
-        of this view, again: repeat the view operations on the base as it is now."""
-        if tensor.version is None or self.seen == tensor.version.count:
-            return  # nothing was written since
+        """Derive the node and tangents of `tensor`, whose `view_of` this is, from those of the base
+        as they are now, if the memory was written to since they were last derived."""
+        if tensor.version is None or self.derived_at == tensor.version.count:
+            return
         if isinstance(tensor.node, Leaf):  # the user asked for gradients of this very view
             if grad_node(self.base) is not None:
                 raise explain.view_and_leaf(tensor)
-            self.seen = tensor.version.count
-            return  # the base is a constant, so the leaf stands for the values as they are now
+            self.derived_at = tensor.version.count
+            return  # the base is a constant, so the leaf is right for the present values
         if self.why_not == "no_grad" and grad_node(self.base) is not None:
             if not state.recording:
-                return  # nothing will ask for its node; later it is asked again
+                return  # its node is not needed now
             raise explain.ambiguous_view(tensor)
-        number = tensor.version.count
+        count = tensor.version.count
         with observe.unobserved():
             current = self.base
             before, state.recording = state.recording, True
@@ -87,13 +86,12 @@ class View:
                 state.recording = before
         _move_retained(tensor.node, current.node)
         tensor.node, tensor.tangents = current.node, current.tangents
-        self.seen = number  # last: an interrupt before leaves the view to be refreshed
+        self.derived_at = count  # set last: after an interrupt the view is refreshed again
 
 
 def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> None:
-    """If the result shares memory with its source, share the version counter too, and remember how
-    to get there from the base."""
-    if backend.is_immutable(source.array):  # make it an array, which has memory, and view that
+    """If the result shares memory with its source, give it the source's version, and a View."""
+    if backend.is_immutable(source.array):  # compute again on an array, whose memory can be shared
         memory_version(source)
         out.array = prim.forward(backend.array_module([source.array]), source.array, **params)
     if not backend.shares_memory(out.array, source.array):
@@ -106,8 +104,8 @@ def mark_view(prim: Primitive, source: Tensor, params: Params, out: Tensor) -> N
 
 
 def _move_retained(old: Node | None, new: Node | None) -> None:
-    """`retain_grad` asks for the gradient of the tensor as it is now, so the request moves on to
-    the new node; hooks stay with the old one."""
+    """Move a request of `retain_grad` from a tensor's old node to its new one: the gradient is that
+    of the present values. Hooks stay at the old node."""
     if old is not None and new is not None and old is not new and old.retained is not None:
         new.retained, old.retained = old.retained, None
 
@@ -117,7 +115,7 @@ def assign(
 ) -> Tensor:
     """Write `value` into the memory of `target`, update the graph, and return `target`.
 
-    operation: what error messages call it; uniform: whether all elements of `value` are one
+    operation: its name in error messages; uniform: whether all elements of `value` are one
     constant number; checked: whether `check_target` has been called.
     Raises InPlaceError where no right gradient could follow, ShapeError if the target would have to
     grow, RuntimeError if the dtype does not fit.
@@ -149,16 +147,16 @@ def assign(
 def _assign_to_tensor(target: Tensor, value: Tensor) -> None:
     old = grad_node(target)
     overwrite_payload(target, value.array)
-    if state.recording:  # and then `old` is no leaf: check_target
+    if state.recording:  # then `old` is not a leaf: `check_target` has refused that
         _move_retained(old, value.node)
         target.node = value.node
     target.tangents = value.tangents
 
 
 def _assign_to_view(target: Tensor, value: Tensor) -> None:
-    """The base's node becomes that of `scatter_view(base, value)`, the base with the region of
-    `value` replaced. The scatter is recorded, and computed only if there are tangents: the values
-    are written into the memory itself. The target's node is then derived from the base's."""
+    """The base gets the node of `scatter_view(base, value)`: the base, with the region of the view
+    replaced. This operation is recorded, but computed only if there are tangents, since the values
+    are written into the memory. The target's node is then derived from the base's."""
     view = target.view_of
     assert view is not None
     base, scatter = view.base, primitive.registry["scatter_view"]
@@ -198,8 +196,9 @@ def check_target(
 
 
 def _keep_old_values(node: OpNode, version: Version) -> None:
-    """What is written was made by `node` (`y.sin_()`), whose rule may need values that are about to
-    be overwritten: it gets a copy. (Tuples of results are skipped: never written in place.)"""
+    """Copy the saved values of `node`, which made the values to be written, as far as the write
+    overwrites them: the rule of `y.sin_()` needs the old y. (Tuples of results are skipped: no
+    operation with several results works in place.)"""
     saved = list(node.saved or ())
     current = [k for k, v, number in node.versions if v is version and number == v.count]
     copied = [k for k in current if not isinstance(saved[k], tuple)]

@@ -18,14 +18,14 @@ from ..core.observe import observers
 from ..core.tensor import Leaf
 
 
-def run_pass(this: Pass) -> None:
+def run_pass(graph_pass: Pass) -> None:
     """What `core.backward.run_pass` does. (Long: a call for each node is what it saves.)"""
-    cotangents, needed, targets = this.cotangents, this.needed, this.targets
+    cotangents, needed, targets = graph_pass.cotangents, graph_pass.needed, graph_pass.targets
     owned: set[Node] = set()
-    general = this.differentiable
+    general = graph_pass.differentiable
     sum_to = primitive.registry["sum_to"]
     node: Any
-    for node in this.order:
+    for node in graph_pass.order:
         g = cotangents.pop(node, None)
         if g is None:
             continue
@@ -36,16 +36,16 @@ def run_pass(this: Pass) -> None:
             or observers
             or (targets is not None and node in targets)
         ):
-            this.visit(node, g)
+            graph_pass.visit(node, g)
             continue
         if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
             if type(node) is Leaf:
-                if this.accumulate and node.stores_grad:
-                    node.store(g, False, this.report, node in owned)
+                if graph_pass.accumulate and node.stores_grad:
+                    node.store(g, False, graph_pass.report, node in owned)
             elif type(node) is Pick or isinstance(node, Leaf):
-                this.visit(node, g)
+                graph_pass.visit(node, g)
             else:
-                _pull(this, node, g, owned)
+                _pull(graph_pass, node, g, owned)
             continue
         values = node.saved
         if values is None:
@@ -91,26 +91,26 @@ def run_pass(this: Pass) -> None:
                 total = cotangents[parent] = cotangents[parent] + c
                 if type(total) is NumpyArray:
                     owned.add(parent)
-        if not this.retain_graph and node.plan.keeps_values:
+        if not graph_pass.retain_graph and node.plan.keeps_values:
             node.saved, node.versions = None, ()
         values = c = g = None  # nothing but the graph keeps memory while the next node runs
 
 
-def _pull(this: Pass, node: Any, g: Any, owned: set[Node]) -> None:
+def _pull(graph_pass: Pass, node: Any, g: Any, owned: set[Node]) -> None:
     """Carry the cotangent of an unusual node to its inputs."""
-    cotangents = this.cotangents
+    cotangents = graph_pass.cotangents
     fresh = (
         node.primitive.outputs == 1 if type(node) is OpNode else getattr(node, "gives_fresh", False)
     )
-    parts = this.pull(node, g)
-    if not this.retain_graph:
+    parts = graph_pass.pull_node(node, g)
+    if not graph_pass.retain_graph:
         node.release()
     for parent, part in parts:
         if parent in owned and type(part) is NumpyArray:
             cotangents[parent] += part
             continue
         first = parent not in cotangents
-        this.add(parent, part)
+        graph_pass.add(parent, part)
         own = cotangents[parent]
         if type(own) is NumpyArray and (not first or (fresh and own is not g and own.base is None)):
             owned.add(parent)

@@ -40,11 +40,11 @@ class _Slots:
     __slots__ = (
         "array",
         "count",
+        "derived_at",
         "grad",
         "leaf_array",
         "leaf_version",
         "node",
-        "seen",
         "tangents",
         "version",
         "view_of",
@@ -58,7 +58,7 @@ class _Slots:
             tensor.version,
         )
         self.view_of, self.grad, self.count = tensor.view_of, tensor.stored_grad, tensor._version
-        self.seen = None if self.view_of is None else self.view_of.seen
+        self.derived_at = None if self.view_of is None else self.view_of.derived_at
         if isinstance(self.node, Leaf):
             self.leaf_array, self.leaf_version = self.node.array, self.node.version
 
@@ -230,7 +230,7 @@ class Snapshot:
                 view = tensor.view_of
                 tensor.array, tensor.view_of = (
                     array,
-                    View(view.base, view.parent_view, view.op, slots.seen or 0, view.why_not),
+                    View(view.base, view.parent_view, view.op, slots.derived_at or 0, view.why_not),
                 )
             if isinstance(tensor.node, Leaf):
                 tensor.node.array, tensor.node.version = tensor.array, tensor.version

@@ -414,7 +414,7 @@ def replayed(*place: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     return declare
 
 
-@replayed(snapshot.Snapshot, "_enter", "slots.seen or 0", "0")
+@replayed(snapshot.Snapshot, "_enter", "slots.derived_at or 0", "0")
 def a_constant_view_of_a_parameter_that_was_overwritten() -> Any:
     w = leaf(1.0, 2.0)
     with mg.no_grad():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend import is_complex, is_differentiable, zeros
 from ...core import observe, primitive
-from ...core.forward import lowered
+from ...core.forward import with_outer_tangents
 from ...core.graph import state
 from ...core.tensor import Tensor, wrap
 from ...errors import AutogradError, DTypeError, InPlaceError, ShapeError
@@ -122,7 +122,7 @@ def _checked_tangent(name: str, index: int, tangent: Any, out: Any, level: int) 
                 f" {out.dtype}; the tangent of a real tensor is real."
             )
         tangent = primitive.registry["cast"](tangent, dtype=out.dtype)
-    found: Tensor | None = lowered(tangent, level)
+    found: Tensor | None = with_outer_tangents(tangent, level)
     return found
 
 

@@ -38,8 +38,9 @@ def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primit
     )
 
 
+modular = {"integers": "modulo"}  # as facets.py says
 add = elementwise(
-    "add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, integers="modulo", scalar="a + b"
+    "add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, scalar="a + b", **modular
 )
 
 
@@ -62,14 +63,9 @@ def _opposite(xp: Any, x: Any) -> Any:
         ) from None
 
 
-sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, integers="modulo", scalar="a - b")
+sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b", **modular)
 mul = elementwise(
-    "mul",
-    lambda xp, a, b: a * b,
-    lambda g, b: g * b,
-    lambda g, a: g * a,
-    integers="modulo",
-    scalar="a * b",
+    "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b", **modular
 )
 _DIVISION = "a division by zero has no value"
 div = function(
