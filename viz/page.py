@@ -14,12 +14,11 @@ import gzip
 import hashlib
 import html
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minigrad.viz import scale
-from minigrad.viz.bundle import STATIC, compact, script, stylesheet
+from minigrad.viz import scale, texts
+from minigrad.viz.bundle import compact, script, stylesheet
 from minigrad.viz.html_document import html_document, source_hash
 from minigrad.viz.layout import with_layout
 from minigrad.viz.numbers import short
@@ -163,14 +162,8 @@ def kept(document: Any) -> tuple[str, str]:
     return "application/gzip", base64.b64encode(packed(text)).decode()
 
 
-VIEWS = tuple(
-    re.findall(
-        r"^  (\w+)View,$", (STATIC / "viewer" / "views.js").read_text(encoding="utf-8"), re.M
-    )
-)
-"""The views beside graph and table, as ``views=`` names them: those that static/viewer/views.js
-lists.
-"""
+VIEWS = tuple(texts.views())
+"""The views beside graph and table, as ``views=`` names them."""
 
 
 def options_of(step: int = 0, lang: str = "en", views: Sequence[str] = ()) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import sys
 import textwrap
 import unicodedata
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -181,8 +181,8 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
         "--views",
         metavar="NAMES",
         help=(
-            "further views that are open in an .html page, with commas between: predict, story,"
-            " algorithm, orders, jacobian, cut, memory, arrays"
+            "further views that are open in an .html page, with commas between: "
+            + ", ".join(_view_names())
         ),
     )
     parser.add_argument(
@@ -195,6 +195,15 @@ def formula_parser(command: str, description: str, examples: str) -> argparse.Ar
         ),
     )
     return parser
+
+
+def _view_names() -> Iterable[str]:
+    """The names of the viewer's further views; none where viz is not installed."""
+    try:
+        found: Iterable[str] = import_module("minigrad.viz.texts").views()
+    except ModuleNotFoundError:
+        return ()
+    return found
 
 
 def language_option(parser: argparse.ArgumentParser, what: str) -> None:

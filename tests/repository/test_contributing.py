@@ -13,11 +13,14 @@ from tests.helpers.source_tree import ROOT, tracked
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (Add .*)\n((?:(?!^## ).*\n?)*)", TEXT, re.MULTILINE))
-BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|js|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(
-    r"# (?:at the end of (?P<end>\S+)|in (?P<file>\S+), before (?P<anchor>.+)|a new file"
-    r" (?P<new>\S+))\n"
+    r"(?:#|//) (?:at the end of (?P<end>\S+)|in (?P<file>\S+), (?P<side>before|after)"
+    r" (?P<anchor>.+)|a new file (?P<new>\S+))\n"
 )
+
+
+IN_EVERY_RUN = ("Add a primitive", "Add a view of the viewer", "Add an exercise")
 
 
 @pytest.fixture
@@ -40,15 +43,19 @@ def write(tree: Path, block: str) -> None:
     text = path.read_text(encoding="utf-8")
     if place["anchor"]:
         assert text.count(place["anchor"]) == 1
-        path.write_text(text.replace(place["anchor"], code + place["anchor"]), encoding="utf-8")
+        anchor = place["anchor"]
+        before = place["side"] == "before"
+        whole = f"{code}{anchor}" if before else f"{anchor}\n{code.rstrip()}"
+        path.write_text(text.replace(anchor, whole), encoding="utf-8")
     else:
         path.write_text(f"{text}\n\n{code}", encoding="utf-8")
 
 
-def test_all_five_are_there():
+def test_all_six_are_there():
     assert list(SECTIONS) == [
         "Add a primitive",
-        "Add a view",
+        "Add a view operation",
+        "Add a view of the viewer",
         "Add a lesson",
         "Add an exercise",
         "Add a target for generated code",
@@ -57,12 +64,7 @@ def test_all_five_are_there():
 
 @pytest.mark.parametrize(
     "title",
-    [
-        pytest.param(
-            t, marks=[] if t in ("Add a primitive", "Add an exercise") else pytest.mark.whole
-        )
-        for t in SECTIONS
-    ],
+    [pytest.param(t, marks=[] if t in IN_EVERY_RUN else pytest.mark.whole) for t in SECTIONS],
 )
 def test_a_worked_example_works_as_it_stands(tree, title):
     search = os.pathsep.join([str(tree), str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -70,7 +72,7 @@ def test_a_worked_example_works_as_it_stands(tree, title):
     blocks = BLOCK.findall(SECTIONS[title])
     assert blocks and blocks[-1][0] == "sh"
     for language, block in blocks:
-        if language == "python":
+        if language != "sh":
             write(tree, block)
             continue
         run = subprocess.run(

@@ -10,9 +10,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from minigrad.viz import drawing, scale, training
+from minigrad.viz import texts as viewer_texts
 from minigrad.viz.bundle import STATIC
 from minigrad.viz.export.frame import Scene
 from minigrad.viz.jacobian import jacobian_trace
+from minigrad.viz.page import VIEWS
 from minigrad.viz.picture import fonts, mathtext
 from minigrad.viz.picture.fonts import text_width, wrap
 from minigrad.viz.picture.legend import legend_of
@@ -91,6 +93,29 @@ def test_nothing_of_the_viewers_table_is_overlooked():
     assert set(found["en"]) <= set(found["zh"]) | {"counter"}, (
         "what is missing in Chinese would be said in English"
     )
+
+
+def test_each_view_has_a_title_in_every_language():
+    found = viewer_texts.views()
+    assert found == {name: found[name] for name in VIEWS} and len(found) >= 8
+    for titles in found.values():
+        assert tuple(titles) == LANGUAGES and all(titles.values())
+    assert words("zh")("view_jacobian") == found["jacobian"]["zh"] == "雅可比矩阵"
+
+
+def test_the_help_of_the_command_lists_the_views(capsys):
+    assert command(["trace", "--help"]) == 0
+    assert ", ".join(VIEWS) in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_view_without_a_title_is_refused_by_name(monkeypatch, tmp_path):
+    folder = tmp_path / "viewer"
+    (folder / "views").mkdir(parents=True)
+    (folder / "views.js").write_text("export const VIEWS = [\n  tallyView,\n];\n")
+    (folder / "views" / "tally.js").write_text('const tallyView = {\n  name: "tally",\n};\n')
+    monkeypatch.setattr(viewer_texts, "STATIC", tmp_path)
+    with pytest.raises(ValueError, match=r"views/tally.js: tallyView must begin with its name and"):
+        viewer_texts.views.__wrapped__()
 
 
 def test_blanks_are_filled_and_unknown_names_stay():

@@ -3,6 +3,7 @@
 import { h, icon, iconButton, s } from "./dom.js";
 import { columnOf } from "./fold.js";
 import { columnMark, columnName } from "./formulas.js";
+import { inLanguage } from "./texts.js";
 
 const HELP = [
   ["← →", "keyStep"],
@@ -73,9 +74,9 @@ export function drawControls(trace, t, id, firstOf, actions) {
   };
   const { views } = actions,
     boxes = new Map(
-      views.ready.map(({ name }) => [
+      views.ready.map(({ name, title }) => [
         name,
-        check(t(`view_${name}`), (on) => views.set(name, on), false),
+        check(inLanguage(title, t), (on) => views.set(name, on), false),
       ]),
     );
   views.onChange((name, on) => {

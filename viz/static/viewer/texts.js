@@ -108,14 +108,6 @@ export const TEXTS = {
     views: "Further views",
     shut: "Close",
     closeView: "Close: {name}",
-    view_story: "Every step so far",
-    view_algorithm: "The reverse-mode algorithm",
-    view_orders: "Choose the order yourself",
-    view_jacobian: "Jacobian matrix",
-    view_cut: "Cut lens",
-    view_memory: "Memory lens",
-    view_arrays: "Arrays of this step",
-    view_predict: "Predict the next value",
     line: "line {i}",
     dictionary: "grad: from each node to its partial adjoints",
     partials: "partial adjoints",
@@ -435,14 +427,6 @@ export const TEXTS = {
     views: "更多视图",
     shut: "关闭",
     closeView: "关闭：{name}",
-    view_story: "至今的每一步",
-    view_algorithm: "反向模式算法",
-    view_orders: "自己选择顺序",
-    view_jacobian: "雅可比矩阵",
-    view_cut: "切割透镜",
-    view_memory: "内存透镜",
-    view_arrays: "这一步的数组",
-    view_predict: "预测下一个值",
     line: "第 {i} 行",
     dictionary: "grad：从每个节点到它的部分伴随",
     partials: "部分伴随",
@@ -651,6 +635,9 @@ export const TEXTS = {
     say_update: "{node} 被更新为 {value}。",
   },
 };
+
+// Of texts that stand where they are used, { en, zh }, the one in the language of t.
+export const inLanguage = (texts, t) => texts[t.lang] ?? texts.en;
 
 // t(name, values): a text with its blanks filled in. t.foreign: whether the Trace's own English
 // sentences must be rebuilt.

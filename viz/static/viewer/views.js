@@ -1,7 +1,8 @@
-// The further views, each a small file of its own. A view is {name, ready(trace), asked?(trace),
-// make(host)}: `ready` says whether a Trace has what the view needs, `asked` whether it opens by
-// itself, `beside` whether it stands beside the controls and not in the table's place; `make` gives
-// {box, update(k, step, state)}, called at every move of the clock.
+// The further views. nameView is in views/name.js: {name, title, ready(trace), asked?(trace),
+// beside?, make(host)}. `title` is what readers see, in each language; `ready` says whether a Trace
+// has what the view needs, `asked` whether it opens by itself, `beside` whether it stands beside
+// the controls and not in the table's place. `make` gives {box, update(k, step, state)}, which is
+// called at every move of the clock.
 
 import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
@@ -13,6 +14,7 @@ import { ordersView } from "./views/orders.js";
 import { predictView } from "./views/predict.js";
 import { storyView } from "./views/story.js";
 import { h, iconButton } from "./dom.js";
+import { inLanguage } from "./texts.js";
 
 export const VIEWS = [
   predictView,
@@ -41,15 +43,16 @@ export function viewShelf(host, wanted = [], before = null) {
     if (on === open.has(view.name)) return;
     if (on) {
       const made = view.make(host),
+        name = inLanguage(view.title, t),
         close = iconButton("shut", t, () => {
           set(view, false);
           host.focus();
         });
-      close.setAttribute("aria-label", t("closeView", { name: t(`view_${view.name}`) }));
+      close.setAttribute("aria-label", t("closeView", { name }));
       const caption = h(
         "figcaption",
         null,
-        h("span", null, t(`view_${view.name}`)),
+        h("span", null, name),
         h("span", { class: "mg-shut" }, close),
       );
       const figure = h(

@@ -60,6 +60,7 @@ function events(trace) {
 
 export const algorithmView = {
   name: "algorithm",
+  title: { en: "The reverse-mode algorithm", zh: "反向模式算法" },
   ready: (trace) => trace.columns.some((c) => c.key === "g") && !trace.passes?.length,
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t, stateAt, width }) {

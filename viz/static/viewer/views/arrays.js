@@ -11,6 +11,7 @@ const MOST_WRITTEN = 64; // elements written out
 
 export const arraysView = {
   name: "arrays",
+  title: { en: "Arrays of this step", zh: "这一步的数组" },
   ready: (trace) => trace.nodes.some((node) => node.shape?.length),
   // Long: a closure, whose functions share these elements and the state.
   make({ trace, t }) {

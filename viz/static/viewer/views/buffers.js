@@ -204,6 +204,7 @@ function buffersPicture({ trace, t, move }) {
 // In the memory lens's place: a Program keeps nothing for a reverse pass, and has buffers.
 export const buffersView = {
   name: "memory",
+  title: { en: "Memory lens", zh: "内存透镜" },
   ready: (trace) => trace.nodes.some((node) => node.memory),
   make: buffersPicture,
 };

@@ -11,6 +11,7 @@ const MOST_TERMS = 12; // terms written out
 
 export const cutView = {
   name: "cut",
+  title: { en: "Cut lens", zh: "切割透镜" },
   ready: (trace) =>
     ["d", "g"].every((key) => trace.columns.some((c) => c.key === key)) && !trace.passes?.length,
   // Long: a closure, whose functions share these elements and the state.

@@ -8,6 +8,7 @@ import { short } from "../numbers.js";
 
 export const jacobianView = {
   name: "jacobian",
+  title: { en: "Jacobian matrix", zh: "雅可比矩阵" },
   ready: (trace) => Boolean(trace.jacobian),
   asked: () => true,
   // Long: a closure, whose functions share these elements and the state.

@@ -85,6 +85,7 @@ export function heldOver(lanes, n) {
 
 export const memoryView = {
   name: "memory",
+  title: { en: "Memory lens", zh: "内存透镜" },
   ready: (trace) =>
     keeps(trace) && !trace.passes?.length && !trace.nodes.some((node) => node.memory),
   // Long: a closure, whose functions share these elements and the state.

@@ -29,6 +29,7 @@ function recorded(trace) {
 
 export const ordersView = {
   name: "orders",
+  title: { en: "Choose the order yourself", zh: "自己选择顺序" },
   ready: (trace) =>
     trace.columns.some((c) => c.key === "g") &&
     trace.nodes.length <= MOST_PICKS &&

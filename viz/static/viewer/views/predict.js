@@ -13,6 +13,7 @@ import { asked, misconception, near } from "./questions.js";
 
 export const predictView = {
   name: "predict",
+  title: { en: "Predict the next value", zh: "预测下一个值" },
   beside: true,
   ready: (trace) =>
     trace.steps.some((step, k) =>

@@ -4,11 +4,13 @@ import { h } from "../dom.js";
 import { columnOf } from "../fold.js";
 import { equation } from "../formulas.js";
 import { namesOf, sentence } from "../speech.js";
+import { inLanguage } from "../texts.js";
 
 const MOST_TOLD = 200; // steps listed: those before the present one
 
 export const storyView = {
   name: "story",
+  title: { en: "Every step so far", zh: "至今的每一步" },
   ready: (trace) => trace.steps.length > 0,
   make({ trace, t, move }) {
     const list = h("ol", { class: "mg-story" }),
@@ -18,7 +20,7 @@ export const storyView = {
           class: "mg-scroll mg-storybox",
           tabindex: "0",
           role: "group",
-          "aria-label": t("view_story"),
+          "aria-label": inLanguage(storyView.title, t),
         },
         list,
       );
