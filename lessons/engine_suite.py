@@ -251,11 +251,23 @@ def drawn_rule(op, shapes):
 
 
 def measured_rule(engine, data):
-    """The value of an operation, and what its rule sends back to each operand ("" for nothing)."""
+    """The value of an operation, what its rule sends back to each operand ("" for nothing), and
+    what it changed in place.
+    """
     leaves = {name: engine["Tensor"](np.array(x)) for name, x in data["operands"].items()}
     y = built(engine, leaves, [["y", data["op"], list(leaves)]])
-    sent = sent_back(y, np.array(data["g"]), leaves.values())
-    return {"value": array(y), "sent": ["" if s is None else array(s) for s in sent]}
+    g, value = np.array(data["g"]), np.array(array(y))
+    sent = ["" if s is None else np.array(array(s)) for s in sent_back(y, g, leaves.values())]
+    changed = [
+        what
+        for what, now, before in (
+            ("the adjoint g that it is given", g, data["g"]),
+            ("its own result", array(y), value),
+            *(("an operand", array(x), data["operands"][name]) for name, x in leaves.items()),
+        )
+        if not np.array_equal(now, before)
+    ]
+    return {"value": value, "sent": sent, "changed": changed}
 
 
 PLACES = ("its first operand", "its second operand")
@@ -267,6 +279,8 @@ def judged_rule(data, got):
     run = lambda x: IN_NUMPY[op](*x.values())
     if said := difference(f"the result of {written(op)}", got["value"], run(given)):
         return said
+    if got["changed"]:
+        return f"{written(op)} changes {got['changed'][0]} in place; others may still need it."
     right = list(gradients_of(lambda x: np.sum(g * run(x)), given).values())
     for i, (found, wanted) in enumerate(zip(got["sent"], right, strict=True)):
         place = PLACES[i] if len(right) > 1 else "its operand"

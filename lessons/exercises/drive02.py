@@ -19,7 +19,8 @@ def carried(answers, call, inputs, rows):
     found = {}
     for name, op, operands in rows:
         run = OPERATORS.get(op) or answers.get(op)
-        made = run and run(*(nodes[o] if isinstance(o, str) else o for o in operands))
+        given = [nodes[o] if isinstance(o, str) else o for o in operands]
+        made = run and answers.computed(run, given, op)
         if made is None:
             return None
         if not (hasattr(made, "value") and hasattr(made, "tangent")):

@@ -42,7 +42,7 @@ def own_function(answers, call, part, x, g):
     x = mg.tensor(x, requires_grad=True)
     if answers[call].forward(_Listener(), x) is None:
         return None
-    y = answers[call].apply(x)
+    y = answers.watched_function(answers[call]).apply(x)
     if part == "value":
         return y
     (gradient,) = mg.autograd.grad(

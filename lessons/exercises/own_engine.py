@@ -4,8 +4,9 @@ side when that engine is put to use.
 It stands in for a student's own where the lessons before have not been done (`lent`). While a
 hand-in is graded it always does, for my_engine.py is not there: what is graded is what the lesson
 asks for. A drive gets (answers, call, *arguments), as told in lessons/grading/harness.py, and
-returns plain values. The file imports NumPy alone, for its source is all that the student's side
-gets.
+returns plain values. While a drive differentiates, the rules of all nodes are watched: a rule must
+not change what it is given. The file imports NumPy alone, for its source is all that the student's
+side gets.
 """
 
 from types import FunctionType
@@ -171,8 +172,9 @@ def lent(answers, **more):
             for name, piece in pieces.items():
                 if not own or not isinstance(scope.get(name), FunctionType | type):
                     scope[name] = piece
-            return {name: scope[name] for name in pieces}
-    return pieces
+            pieces = {name: scope[name] for name in pieces}
+            break
+    return pieces | {"gradients": answers.watching(pieces["gradients"])}
 
 
 OPERATIONS = {
@@ -191,13 +193,18 @@ OPERATIONS = {
 }
 
 
-def built(nodes, rows, operations=OPERATIONS):
+def run(operation, operands, op):
+    """What an operation gives. `Answers.computed` also looks whether it changed an operand."""
+    return operation(*operands)
+
+
+def built(nodes, rows, operations=OPERATIONS, run=run):
     """The nodes of some rows, by name, put to those that are there already; None where an
     operation gives nothing.
     """
     nodes = dict(nodes)
     for name, op, operands in rows:
-        nodes[name] = operations[op](*(nodes[o] for o in operands))
+        nodes[name] = run(operations[op], [nodes[o] for o in operands], op)
         if nodes[name] is None:
             return None
     return nodes
@@ -257,9 +264,9 @@ def grown(answers, call, what, *given):
     inputs, rows, before, passes = given
     leaves = leaves_of(engine, inputs)
     if before:
-        earlier = built(leaves, before, operations)
+        earlier = built(leaves, before, operations, answers.computed)
         differentiate(earlier[before[-1][0]], list(earlier.values()))
-    nodes = built(leaves, rows, operations)
+    nodes = built(leaves, rows, operations, answers.computed)
     for _ in range(passes):
         found = differentiate(nodes[rows[-1][0]], list(nodes.values()))
     return {name: array(g) for name, g in zip(nodes, found, strict=True)}
@@ -273,7 +280,7 @@ def forward(answers, call, inputs, tangents, rows):
     engine = lent(answers)
     tensor = lambda value: engine["Tensor"](np.array(value))
     duals = {name: answers[call](tensor(x), tensor(tangents[name])) for name, x in inputs.items()}
-    nodes = built(duals, rows)
+    nodes = built(duals, rows, run=answers.computed)
     if nodes is None:
         return None
     found = {}

@@ -30,6 +30,7 @@ from types import FrameType
 from typing import Any
 
 from .absent import Absent
+from .arguments import Changed, Unchanging
 from .forbidden import watched
 from .stubs import is_blank, is_stub, methods, unwritten
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL, a_kind, counted, cure, without_stop
@@ -45,7 +46,8 @@ KEPT_OUTPUT = 600
 class StudentProblem(Exception):
     """The student's function gave nothing that can be judged.
 
-    kind: "unfinished", "time", "error", "forbidden" or "type"; say: the text for the student.
+    kind: "unfinished", "time", "error", "forbidden", "changed" or "type"; say: the text
+    for the student.
     """
 
     def __init__(self, kind: str, say: str) -> None:
@@ -74,10 +76,10 @@ class Caller:
         """function(*args); shown: the call as text, such as "adjoint_sin(a=1, g=2)". Raises
         StudentProblem.
         """
-        used = spending()
+        used, run = spending(), Unchanging(function, shown.partition("(")[0])
         try:
             with redirect_stdout(self._printed):
-                return run_limited(function, args, max(self._left, 0.05))
+                return run_limited(run, args, max(self._left, 0.05))
         except TimeUp:
             limit = f"all calls of one check get {SECONDS:g} seconds together"
             raise StudentProblem(
@@ -89,6 +91,8 @@ class Caller:
             raise StudentProblem(
                 "forbidden", f"`{shown}` called what it may not. {error}"
             ) from None
+        except Changed as error:
+            raise StudentProblem("changed", str(error)) from None
         except NotImplementedError:
             raise unfinished(shown) from None
         except KeyboardInterrupt:

@@ -116,7 +116,7 @@ def feedback_of(
     for group in judgement.groups:
         worth = f"{group.points:g} of {group.max:g}"
         right = group.right == group.total
-        mark = "right" if right else "trouble" if group.kind else "wrong"
+        mark = "right" if right else "trouble" if group.kind not in ("", "changed") else "wrong"
         say = (
             (f"all {group.total} cases agree." if group.total > 1 else "right.")
             if right

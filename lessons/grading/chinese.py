@@ -104,6 +104,11 @@ def _kind(text: str) -> str:
     return text
 
 
+def _argument(text: str) -> str:
+    """An argument: its name, or its place."""
+    return f"参数 {text}" if text.startswith("`") else f"第 {text.removeprefix('number ')} 个参数"
+
+
 def _rest(text: str | None) -> str:
     return said(text.strip()) if text else ""
 
@@ -146,6 +151,14 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     (
         r"(`.+?`) raises NotImplementedError: put your code in its place\.",
         lambda m: f"{m[1]} 抛出了 NotImplementedError：请换成你的代码。",
+    ),
+    (
+        r"(`.+?`) changed its argument (`.+?`|number \d+) in place\. Other code may still need it:"
+        r" make a new (.+), or change a copy of it\.",
+        lambda m: (
+            f"{m[1]} 原地修改了{_argument(m[2])}，其他代码可能还要用它："
+            "请新建一个对象，或修改它的副本。"
+        ),
     ),
     (r"(`.+?`) ran out of memory(.*)\.", lambda m: f"{m[1]} 内存不足{m[2]}。"),
     (r"(`.+?`) raised (.+)", lambda m: f"{m[1]} 抛出了异常 {m[2]}"),

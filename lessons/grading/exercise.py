@@ -39,10 +39,13 @@ REAL_KINDS = "biuf"
 
 SIMPLE = frozenset((bool, int, float, str, type(None)))
 
-FAILURES = ("missing", "unfinished", "raised", "time", "memory", "died", "type", "forbidden")
+FAILURES = (
+    *("missing", "unfinished", "raised", "time", "memory", "died", "type", "forbidden"),
+    "changed",
+)
 """Why a call has no value: the name is not there; it is still the stub; it raised; it ran out of
 time or memory; its process ended; what it returned is not plain; it called what the exercise
-forbids.
+forbids; it changed its arguments.
 """
 
 

@@ -445,12 +445,14 @@ def first_wrong(graph: Graph, got: Mapping[str, Any], right: Values | None = Non
         f"the adjoint of {_about(graph, at_fault)} should be {_text(right[at_fault])}, but is"
         f" {_text(got[at_fault])}."
     )
+    arrays = any(np.ndim(value) for value in got.values())  # numbers are not changed in place
     if at_fault == output(graph):
         say += " It is the output: everything starts there."
+        say += " Is its array changed later?" if arrays else ""
     elif users and len(set(users)) == 1 and len(users) == 1:
         say += (
             f" It is used once, by {_about(graph, users[0])}, whose adjoint is right: look at how"
-            " that one is passed on."
+            f" that one is passed on{', and whether the array is changed later' * arrays}."
         )
     elif users:
         by, one = " and ".join(dict.fromkeys(users)), len(set(users)) == 1

@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any
 
 from .absent import Absent
+from .arguments import Answers, Changed, Unchanging
 from .calls import (
     StudentProblem,
     TimeUp,
@@ -92,9 +93,9 @@ def _run(
     elif drive is not None and is_no_code(given):
         return Returned(error=not_a_function(name, given, "a function or a class"), kind="type")
     elif drive is not None:
-        function, arguments = drive, [dict(answers), name, *arguments]
+        function, arguments = drive, [Answers(answers), name, *arguments]
     elif callable(given):
-        function = given
+        function = Unchanging(given, name)
     else:
         return Returned(error=not_a_function(name, given), kind="type")
     cpu, wall = time.thread_time(), time.monotonic()
@@ -149,6 +150,8 @@ def _guarded(
         return Returned(error=empty(), kind="unfinished")
     except Absent as error:
         return Returned(error=str(error), kind="forbidden")
+    except Changed as error:
+        return Returned(error=str(error), kind="changed")
     except NotImplementedError:
         return Returned(error=f"`{name}` {SAYS_SO}", kind="unfinished")
     except StudentProblem as problem:

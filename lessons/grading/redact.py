@@ -48,6 +48,7 @@ UNTRUSTED = (
     "worker",
     "fork_server",
     "absent",
+    "arguments",
     "child_processes",
     "jupyter_cells",
     "library_stubs",

@@ -44,6 +44,7 @@ import minigrad as mg
 
 from . import child_processes, library_stubs, protocol, words
 from .absent import Absent, tell_of_the_first
+from .arguments import Answers, Changed, Unchanging
 from .jupyter_cells import FUTURES, SHELL, Shell, compile_cell, names_in, rest_of
 from .library_stubs import nothing
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
@@ -238,10 +239,10 @@ class Student:
         the student's code raises.
         """
         if not request.get("drive"):
-            return attempt(lambda: function(*args), function)
+            return attempt(lambda: Unchanging(function, name)(*args), function)
         answers = self._answers(request)
-        use = self.drives[request["drive"]]
-        return attempt(lambda: use(answers, name, *args), function, answers.values())
+        use, given = self.drives[request["drive"]], Answers(answers)
+        return attempt(lambda: use(given, name, *args), function, answers.values())
 
     def _answers(self, request: dict[str, Any]) -> dict[str, Any]:
         """What an exercise's drive may use: all of its answers that there are. None for a plain
@@ -273,7 +274,9 @@ class Student:
         kind, place = kind_of(error), _place_of(error)
         said = _said(error, kind)
         library_stubs.tell_if_named(said)
-        if kind == "forbidden":
+        if kind == "changed":
+            say = f"{said}."
+        elif kind == "forbidden":
             say = f"{said}{place}."
         elif kind == "unfinished":
             say = f"`{name}` {SAYS_SO}"
@@ -295,7 +298,12 @@ class Student:
 
 def kind_of(error: BaseException) -> str:
     """Which of the failures an exception is."""
-    kinds = ((Absent, "forbidden"), (NotImplementedError, "unfinished"), (MemoryError, "memory"))
+    kinds = (
+        (Absent, "forbidden"),
+        (Changed, "changed"),
+        (NotImplementedError, "unfinished"),
+        (MemoryError, "memory"),
+    )
     return next((kind for base, kind in kinds if isinstance(error, base)), "raised")
 
 
@@ -306,7 +314,8 @@ def _said(error: BaseException, kind: str) -> str:
     except BaseException:
         text = ""
     name = type(error).__name__
-    return text if kind == "forbidden" else f"{name}: {text}" if text else name
+    own = kind in ("forbidden", "changed")
+    return text if own else f"{name}: {text}" if text else name
 
 
 def _place_of(error: BaseException) -> str:

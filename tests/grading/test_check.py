@@ -12,11 +12,12 @@ from contextlib import redirect_stdout
 import numpy as np
 import pytest
 from minigrad.lessons import grading
-from minigrad.lessons.grading import check, hint
+from minigrad.lessons.grading import check, hint, protocol
 from minigrad.lessons.grading.checking import check_exercise
 from minigrad.lessons.grading.exercise import Case, Exercise, Returned
 from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.kinds import Backward, Trains, Vjp
+from minigrad.lessons.grading.local import run_cases
 
 import minigrad as mg
 from minigrad.trace import validate
@@ -236,14 +237,19 @@ def test_every_answer_gets_a_sentence(answer):
     assert "Traceback" not in html
 
 
-def test_a_function_that_changes_its_arguments_does_not_change_the_cases():
+def test_a_function_that_changes_its_arguments_is_not_right_and_does_not_change_the_cases():
     def spoils(x, g):
         result = g * np.cos(x)
         x *= 0
         g *= 0
         return result
 
-    assert check_exercise(VJP, [spoils]).passed
+    cases = VJP.cases(1)
+    before = [case.sent for case in VJP.cases(1)]
+    returned = run_cases(VJP, cases, {VJP.name: spoils}, 60)
+    assert {"changed"} <= {back.kind for back in returned} <= {"", "changed"}  # "": empty arrays
+    assert [protocol.text(protocol.encode_all(case.args.values())) for case in cases] == before
+    assert "changed its argument `x` in place" in str(check_exercise(VJP, [spoils]))
 
 
 def test_a_loop_is_stopped_with_a_message(monkeypatch):

@@ -150,11 +150,6 @@ def momentum(p, g, state):
     return p - 0.1 * state["v"]
 
 
-def momentum_in_place(p, g, state):
-    state["v"] = 0.9 * state.get("v", 0.0) + g
-    p -= 0.1 * state["v"]
-
-
 def adam(p, g, state):
     t = state["t"] = state.get("t", 0) + 1
     m = state["m"] = 0.9 * state.get("m", 0.0) + 0.1 * g
@@ -194,7 +189,6 @@ KINDS = {
     ),
     "Unbroadcast": (Unbroadcast("f"), sum_to),
     "Optimiser": (Optimiser("f", make_momentum), momentum),
-    "Optimiser in place": (Optimiser("f", make_momentum), momentum_in_place),
     "Optimiser Adam": (Optimiser("f", make_adam), adam),
     "Cost": (Cost("f", n=2000), sweep),
     "Cost of an order": (Cost("f", form="order", n=2000), order),

@@ -211,7 +211,7 @@ HABITS = {
     "defined twice": {"f": "def f(x, y):\n    return None", "more": ["f(1, 2)", F, "f(3, 4)"]},
     "async": {"f": "import asyncio\nasync def h(): return 1\nn = await h()\n" + F + " * n"},
     "an error that is caught": {"f": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    pass\n" + F},
-    "arguments changed in place": {"g": "def g(x):\n    x *= 2\n    return x"},
+    "a copy changed in place": {"g": "def g(x):\n    x = x.copy()\n    x *= 2\n    return x"},
     "memory of earlier calls": {
         "f": "cache = {}\ndef f(x, y):\n    key = (np.asarray(x).tobytes(), y)\n"
         "    return cache.setdefault(key, x * y)"

@@ -295,6 +295,9 @@ SAID = {
     "It did not come back: the process ended with status 3.":
         "它没有返回：the process ended with status 3。",
     "X1 is 2, which is not right.": "X1 是 2，不正确。",
+    "`f` changed its argument `g` in place. Other code may still need it: make a new array, or"
+    " change a copy of it.":
+        "`f` 原地修改了参数 `g`，其他代码可能还要用它：请新建一个对象，或修改它的副本。",
     "a sentence of the sheet's own": "a sentence of the sheet's own",
 }  # fmt: skip
 

@@ -27,6 +27,10 @@ from tests.helpers.small_class import hand_in, notebook, write_sheet
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 YET = "`g` returns nothing yet: put your code in place of `...`."
 MISSING = "`g` returned nothing (None). Is a `return` missing?"
+CHANGED = (
+    "`g` changed its argument `x` in place. Other code may still need it: make a new array, or"
+    " change a copy of it."
+)
 
 ANSWERS = {
     "an ellipsis": ("def g(x):\n    ...  # your code here", YET),
@@ -45,7 +49,7 @@ ANSWERS = {
         "def g(x):\n    if x.size > 100:\n        return 2 * x",
         MISSING,
     ),
-    "in place": ("def g(x):\n    x *= 2", MISSING),
+    "in place": ("def g(x):\n    x *= 2", CHANGED),
     "right, and the stub still there": (
         "def g(x):\n    ...  # your code here\n    return 2 * x",
         "",
@@ -81,7 +85,7 @@ def test_in_the_batch(tmp_path, shared_libraries):
         g = next(j for j in result.judgements if j.exercise == "g")
         expected = ANSWERS[result.student][1]
         assert g.points == (0 if expected else 2)
-        assert g.started == (expected in ("", MISSING)), result.student
+        assert g.started == (expected in ("", MISSING, CHANGED)), result.student
         assert not expected or told(g.items[0].say, expected), (result.student, g.items[0].say)
 
 
@@ -95,10 +99,10 @@ def test_in_the_notebook(name, tmp_path):
     judgement = judge(
         exercise, exercise.cases(1), run_cases(exercise, exercise.cases(1), defined(source), 5)
     )
-    assert judgement.started == (expected in ("", MISSING))
+    assert judgement.started == (expected in ("", MISSING, CHANGED))
     feedback = check_exercise(exercise, [defined(source)["g"]])
     assert feedback.passed == (not expected)
-    assert (feedback.status == "unfinished") == (expected not in ("", MISSING))
+    assert (feedback.status == "unfinished") == (expected not in ("", MISSING, CHANGED))
     assert not expected or told(str(feedback), expected), str(feedback)
 
 

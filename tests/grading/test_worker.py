@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import redact, sandbox, supervisor
+from minigrad.lessons.grading import known, redact, sandbox, supervisor
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 
@@ -131,6 +131,21 @@ def test_honest_work_gets_everything(run, name):
     assert points(outcome) == (3, 1), (outcome.cells, outcome.returned)
     assert outcome.flags == []
     assert outcome.stops == 0
+
+
+def test_work_that_changes_its_arguments_is_told_so(run):
+    outcome = run("def f(x, y):\n    x *= y\n    return x", "g = lambda x: 2 * x")
+    assert points(outcome) == (0, 1)
+    assert kinds(outcome, "f") == {"changed"}
+    assert outcome.returned["f"][0].error.startswith("`f` changed its argument `x` in place.")
+
+
+def test_work_that_a_drive_calls_must_keep_its_arguments_too(run):
+    sgd = known()["sgd"]
+    right = run("def sgd(p, g, s):\n    return p - 0.05 * g", exercises=(sgd,))
+    wrong = run("def sgd(p, g, s):\n    p -= 0.05 * g\n    return p", exercises=(sgd,))
+    assert kinds(right, "sgd") == {""}
+    assert kinds(wrong, "sgd") == {"changed"}
 
 
 def test_files_beside_the_notebook_can_be_used_and_shadow_nothing(run, tmp_path):

@@ -90,11 +90,16 @@ def test_wrong_answers_are_found_out(name, wrong, points, word):
     assert word in str(said)
 
 
-def test_an_optimiser_that_changes_the_parameter_in_place_is_right():
+def test_a_step_leaves_the_parameter_as_it_was():
+    """The lesson takes its ten steps from the same first parameters as the engine's."""
+
     def sgd(p, g, state):
         p -= 0.05 * g
+        return p
 
-    assert check("sgd", sgd).passed
+    said = check("sgd", sgd)
+    assert said.points == 0
+    assert "`sgd` changed its argument `p` in place" in str(said)
 
 
 def test_a_training_that_does_not_train_is_below_no_bar(scope):

@@ -189,6 +189,22 @@ def reverse_sweep_in_a_new_dictionary(tape, adjoint):
     return found
 
 
+def relu_of_a_copy(x, g):
+    g = np.array(g)
+    g[x <= 0] = 0
+    return g
+
+
+def cross_entropy_of_a_copy(scores, target, g):
+    scores = scores.copy()
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    scores -= target
+    scores *= g / len(target)
+    return scores
+
+
 RIGHT = {
     "a new dictionary": ("reverse_sweep", (reverse_sweep_in_a_new_dictionary,)),
     "an array for a pair": (
@@ -217,7 +233,9 @@ RIGHT = {
         "dangling",
         (lambda o, out: tuple(set(o) - answers.needed(o, out)),),
     ),
-    "a step in place": ("sgd", (lambda p, g, state: p.__isub__(0.05 * g),)),
+    "a copy changed in place": ("pull_relu", (relu_of_a_copy,)),
+    "scores copied, then changed": ("pull_cross_entropy", (cross_entropy_of_a_copy,)),
+    "the argument itself, unchanged": ("pull_t", (lambda x, g: g.T,)),
 }
 
 

@@ -159,7 +159,7 @@ def _rule(
                 xs = list(draw(rng))
                 along = direction(xs, rng)
                 for factor in (1.0,) if group != linear else (0.0, 1.0, -3.0):
-                    args = [*xs, *(factor * part for part in along)]
+                    args = [*xs, *(np.asarray(factor * part) for part in along)]
                     yield Case(group, **dict(zip(names, args, strict=True)))
 
     def verify(case: Case, got: Any) -> str:

@@ -123,7 +123,8 @@ class _Check:
                 " mode, one pass for each node. Work that you hand in is graded on other graphs."
             )
         except StudentProblem as problem:
-            feedback.status = "unfinished" if problem.kind == "unfinished" else "trouble"
+            status = {"unfinished": "unfinished", "changed": "wrong"}
+            feedback.status = status.get(problem.kind, "trouble")
             feedback.printed = caller.printed
             feedback.lines.append(Line(feedback.status, problem.say))
         return feedback

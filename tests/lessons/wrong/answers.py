@@ -185,6 +185,19 @@ def dual(mul, sin=None, log=None):
     )
 
 
+def dual_in_place():
+    kind, sin, log = dual(product)
+
+    def added(self, other):
+        other = other if isinstance(other, kind) else kind(other)
+        self.value += other.value
+        self.tangent += other.tangent
+        return self
+
+    kind.__add__ = kind.__radd__ = added
+    return kind, sin, log
+
+
 def product(a, b):
     return a.tangent * b.value + a.value * b.tangent
 
@@ -373,6 +386,7 @@ LESSON_2 = {
         ),
     },
     "dual": {
+        "a sum in place": (dual_in_place(), "`add` changed one of its operands in place"),
         "product of the tangents": (
             dual(lambda a, b: a.tangent * b.tangent),
             "the tangents of the factors are multiplied",
@@ -777,6 +791,12 @@ def summed(g, shape):
     )
 
 
+def cleared(g, shape):
+    found = np.array(summed(g, shape))
+    g[...] = 0.0
+    return found
+
+
 LESSON_5 = {
     "pull_exp": {
         "no g": (one(lambda x, g: np.exp(x)), "you left out `g`"),
@@ -790,6 +810,14 @@ LESSON_5 = {
             "at the result instead of at the input",
         ),
         "half": (one(lambda x, g: g * np.exp(x) / 2), "a factor 2 is missing"),
+        "g in place": (
+            one(lambda x, g: np.multiply(g, np.exp(x), out=g)),
+            "`pull_exp` changed its argument `g` in place",
+        ),
+        "x in place": (
+            one(lambda x, g: g * np.exp(x, out=x)),
+            "`pull_exp` changed its argument `x` in place",
+        ),
     },
     "pull_t": {
         "not moved": (one(lambda x, g: g), "`g` comes back as it came"),
@@ -824,6 +852,10 @@ LESSON_5 = {
         "the mean": (
             one(lambda g, shape: summed(g, shape) * np.prod(shape) / max(g.size, 1)),
             "the mean over the stretched axes",
+        ),
+        "g in place": (
+            one(cleared),
+            "`unbroadcast` changed its argument `g` in place",
         ),
         "everything": (one(lambda g, shape: np.full(shape, g.sum())), "you sum over all axes"),
         "one copy": (
@@ -955,6 +987,10 @@ LESSON_6 = {
         "square": (sigmoid(pull=lambda s, g: g * s * s), ""),
         "sign of x": (sigmoid(value=lambda x: 1 / (1 + mg.exp(x))), ""),
         "cut off": (sigmoid(pull=lambda s, g: g * s.detach() * (1 - s.detach())), ""),
+        "g in place": (
+            sigmoid(pull=lambda s, g: g.mul_(s * (1 - s))),
+            "`Sigmoid.backward` changed its argument `g` in place",
+        ),
     },
 }
 

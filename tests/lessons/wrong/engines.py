@@ -202,7 +202,7 @@ def gradients(order, wanted):
                     grad[parent] = part
     return [grad.get(node, 0.0) for node in wanted]
 """,
-        "",
+        "n adjoint was changed in place after",
     ),
     "each part twice": (
         sweep(combine="grad[parent] = grad.get(parent, 0.0) + 2 * part"),
@@ -314,6 +314,10 @@ BODIES = {
         "at the result": ("g * np.exp(np.exp(x))", "It is the rule of `exp`"),
         "sign": ("-g * np.exp(x)", "It is the rule of `exp`"),
         "exp of g": ("np.exp(g)", "those with `exp`"),
+        "x in place": (
+            "g * np.exp(x, out=x)",
+            "rule of `exp` changed the value of an operand in place",
+        ),
     },
     "pull_t(x, g)": {
         "not moved": ("g", "those with `t`"),
@@ -411,6 +415,12 @@ BODIES = {
         "times the value": ("g * np.maximum(x, 0.0)", "those with `relu`"),
         "g left out": ("1.0 * (x > 0)", "It is the rule of `relu`"),
         "leaky": ("g * np.where(x > 0, 1.0, 0.1)", "those with `relu`"),
+        "g in place": (
+            """
+    g[x <= 0] = 0
+    return g""",
+            "rule of `relu` changed the adjoint `g` that it was given, in place",
+        ),
     },
     "pull_cross_entropy(s, t, g)": {
         "no mean": (
@@ -431,6 +441,12 @@ BODIES = {
             "what is left is `pull_cross_entropy`",
         ),
         "scores for softmax": ("g * (s - t) / len(s)", "what is left is `pull_cross_entropy`"),
+        "scores in place": (
+            """
+    s -= s.max(axis=1, keepdims=True)
+    return sound_cross_entropy(s, t, g)""",
+            "rule of `cross_entropy` changed the value of an operand in place",
+        ),
         "the right class only": (
             "t * sound_cross_entropy(s, t, g)",
             "what is left is `pull_cross_entropy`",

@@ -44,6 +44,16 @@ def untrained(x, labels, seed):
     return [rng.normal(size=shape) for shape in ((2, 8), (1, 8), (8, 2), (1, 2))]
 
 
+def relu_in_place(x, g):
+    g[x <= 0] = 0
+    return g
+
+
+def softmax_in_place(s, t, g):
+    s -= s.max(axis=1, keepdims=True)
+    return g * (softmax(s) - t) / len(s)
+
+
 NINE = {
     "sgd": {
         "no rate": (one(lambda p, g, s: p - g), "the whole gradient is taken"),
@@ -56,6 +66,10 @@ NINE = {
         "the step alone": (one(lambda p, g, s: 0.05 * g), ""),
         "the sign of the gradient": (one(lambda p, g, s: p - 0.05 * np.sign(g)), ""),
         "another rate": (one(lambda p, g, s: p - 0.01 * g), "your rate is 0.01"),
+        "in place": (
+            one(lambda p, g, s: p.__isub__(0.05 * g)),
+            "`sgd` changed its argument `p` in place",
+        ),
     },
     "train": {
         "untrained": (one(untrained), "it should be at most"),
@@ -76,6 +90,10 @@ NINE = {
         ),
         "leaky": (one(lambda x, g: np.where(x > 0, g, 0.1 * g)), ""),
         "as for abs": (one(lambda x, g: g * np.sign(x)), "the rule of |x|"),
+        "g in place": (
+            one(relu_in_place),
+            "`pull_relu` changed its argument `g` in place",
+        ),
         "sign": (one(lambda x, g: -g * (x > 0)), "the sign is reversed"),
     },
     "pull_cross_entropy": {
@@ -98,6 +116,10 @@ NINE = {
                 lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(axis=1, keepdims=True) - t) / len(s)
             ),
             "np.exp overflows",
+        ),
+        "scores in place": (
+            one(softmax_in_place),
+            "`pull_cross_entropy` changed its argument `s` in place",
         ),
         "no g": (one(lambda s, t, g: (softmax(s) - t) / len(s)), "you left out `g`"),
         "sign": (one(lambda s, t, g: g * (t - softmax(s)) / len(s)), "the sign is reversed"),
