@@ -252,8 +252,13 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
         lambda m: f"加上人工评分，共 {m[1]} 分。",
     ),
     (
-        r"No notebook \(a file that ends in \.ipynb\) was handed in\.",
-        lambda m: "没有提交笔记本（扩展名为 .ipynb 的文件）。",
+        r"No notebook \(a file that ends in \.ipynb\) was handed in\."
+        r"(?: What was handed in: (.+?)\.)?( Of archives, only zips are unpacked\.)?",
+        lambda m: (
+            "没有提交笔记本（扩展名为 .ipynb 的文件）。"
+            f"{f'提交的是：{m[1]}。' if m[1] else ''}"
+            f"{'压缩文件中只有 zip 会被解压。' if m[2] else ''}"
+        ),
     ),
 ]  # fmt: skip
 SENTENCES = [(re.compile(pattern, re.DOTALL), translate) for pattern, translate in _RULES]

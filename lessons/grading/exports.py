@@ -1,10 +1,12 @@
-"""How other systems name what they export: nbgrader's exchange, Gradescope, GitHub Classroom.
+"""How other systems name what they export: Canvas, Moodle, nbgrader's exchange, Gradescope, GitHub
+Classroom.
 
-All are read at the top of the folder of submissions, where only the system writes.
+All names are read at the top of the folder or zip of submissions, where only the system writes.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,18 +18,46 @@ INBOUND = re.compile(
     r"(?P<name>[^+]+)\+(?P<sheet>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(?:\+.*)?$"
 )
 """A folder of nbgrader's exchange: the student, the assignment, the time, a random word."""
+CANVAS = re.compile(
+    r"(?:(?:LATE_)?(?P<anonymous>anon)_(?P<code>[A-Za-z0-9]{5})"
+    r"|(?P<name>[^/]+?)_(?:LATE_)?(?P<id>\d+))"
+    r"_(?:\d+_(?P<file>.+)|(?P<entry>(?:text|link)\.html))$"
+)
+"""A file of Canvas's: the student, the student's number, the file's number, the file's name. Where
+students are anonymous, a word stands for both; what was typed into Canvas has no number.
+"""
+MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
+EXPORT = re.compile(r"assignment_\d+_export")
+"""The one folder in a zip that Gradescope exports."""
 METADATA = "submission_metadata.yml"
 METADATA_BYTES = 50 << 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """Whose a folder is. when: as UTC, "" if unknown; note: what should be said of it."""
+    """Whose a file or folder is. when: as UTC, "" if unknown; lms: the student's number in the
+    system, and the beginning of the names there ("prefix"); note: what should be said of it; file:
+    the name that the student gave the file.
+    """
 
     student: str
     when: str = ""
     lms: dict[str, str] = field(default_factory=dict)
     note: str = ""
+    file: str = ""
+
+
+def source_in(name: str) -> Source | None:
+    """Whose a file or folder is that Canvas or Moodle has named; None for other names."""
+    if match := MOODLE.match(name):
+        student, number, file, system = match["name"], match["id"], match["file"], "moodle"
+    elif match := CANVAS.match(name):
+        student, number = match["name"] or match["anonymous"], match["id"] or match["code"]
+        file, system = match["file"] or match["entry"], "canvas"
+    else:
+        return None
+    prefix = name.removesuffix(file).removesuffix("_")
+    return Source(f"{student}_{number}", lms={system: number, "prefix": prefix}, file=file)
 
 
 def sources(submitted: Path, names: list[str], sheet: str) -> dict[str, Source | None]:
@@ -54,7 +84,7 @@ def _classroom(submitted: Path, names: list[str], sheet: str) -> dict[str, Sourc
     """GitHub Classroom's folders are called ASSIGNMENT-ACCOUNT, in a folder ASSIGNMENT-submissions.
     Where that has another name, all of them must begin with the sheet's.
     """
-    folders = [name for name in names if (submitted / name).is_dir()]
+    folders = [name for name in names if os.path.isdir(submitted / name)]
     prefix = f"{submitted.resolve().name.removesuffix(CLONES)}-"
     if not submitted.resolve().name.endswith(CLONES):
         prefix = f"{sheet}-"

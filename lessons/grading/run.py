@@ -21,7 +21,7 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     Executor,
     Future,
@@ -462,13 +462,14 @@ def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
 class Report:
     """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed:
     those that the grader itself could not run, with the reason; changed: (student, points before,
-    points now), for those whose points changed.
+    points now), for those whose points changed; left_out: files that are no student's submission.
     """
 
     results: list[Graded] = field(default_factory=list)
     ran: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     changed: list[tuple[str, float, float]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> int:
@@ -491,14 +492,15 @@ class Options:
 
 def grade(
     sheet_path: Path,
-    submitted: Path,
+    submitted: Path | Sequence[Path],
     out: Path,
     options: Options = Options(),
     executor: Executor | None = None,
     log: TextIO | None = None,
 ) -> Report:
     """Grades a class: runs what the journal does not hold yet, then writes grades.csv and items.csv
-    from it.
+    from it. submitted: a folder, or a zip of all submissions, or several of them, which together
+    are the whole class.
 
     Raises:
         SheetError: the sheet's own solution does not get full points, or the sheet is wrong
@@ -515,18 +517,8 @@ def grade(
             job = _common_job(sheet_path, out, work, options)
             job |= check_own_solution(sheet, job)
             report = Report()
-            jobs = list(_jobs(submissions.find(submitted, sheet, _empty(out / UNPACKED)), job))
-            if not jobs:
-                raise submissions.SubmissionError(
-                    f"there are no hand-ins in {submitted}: neither folders of students nor"
-                    " notebooks nor zips."
-                )
-            if len(jobs) > 1 and all(j["problem"].endswith(submissions.FOREIGN) for j in jobs):
-                raise submissions.SubmissionError(
-                    f"none of the {len(jobs)} notebooks in {submitted} holds a cell of"
-                    f" {sheet.name}.ipynb: is it the right sheet?"
-                )
-            known = last_hand_ins(out / JOURNAL)
+            jobs = _found(submitted, sheet, out, job, report)
+            known, present = last_hand_ins(out / JOURNAL), [j["student"] for j in jobs]
             todo = [
                 j
                 for j in jobs
@@ -535,13 +527,35 @@ def grade(
             for record in _spread(todo, options, executor, report, log):
                 journal.append(record)
                 report.ran += 1
-            present = [j["student"] for j in jobs]
             report.results = graded(out, sheet_path, options.jobs, present)
             _conclude(report, out, sheet, journal)
             return report
         finally:
             close_servers()
             remove(work)
+
+
+def _found(
+    submitted: Path | Sequence[Path], sheet: Sheet, out: Path, job: dict[str, Any], report: Report
+) -> list[dict[str, Any]]:
+    """A job for each submission. Raises SubmissionError where there is none, or none of the sheet;
+    FileNotFoundError.
+    """
+    found = submissions.find(submitted, sheet, _empty(out / UNPACKED), report.left_out)
+    jobs = list(_jobs(found, job))
+    places = ", ".join(map(str, [submitted] if isinstance(submitted, Path) else submitted))
+    if not jobs:
+        raise submissions.SubmissionError(
+            f"there are no hand-ins in {places}: neither folders of students nor notebooks nor"
+            " zips."
+        )
+    foreign = [j for j in jobs if j["problem"].endswith(submissions.FOREIGN)]
+    if len(foreign) > 1 and not any(j["path"] for j in jobs):
+        raise submissions.SubmissionError(
+            f"none of the {len(foreign)} notebooks in {places} holds a cell of {sheet.name}.ipynb:"
+            " is it the right sheet?"
+        )
+    return jobs
 
 
 def regrade(sheet_path: Path, out: Path) -> Report:

@@ -10,24 +10,27 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import re
 import stat
 import threading
+import unicodedata
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 from minigrad.cli.folders import remove
 
 from .exercise import Exercise
-from .exports import Source, sources
+from .exports import EXPORT, METADATA, Source, source_in, sources
 from .protocol import clean, one_line
 
 FILE_BYTES = 200 << 20
@@ -41,6 +44,8 @@ ZIP_BYTES, ZIP_FILES, ZIPS = 1 << 30, 50_000, 20
 """What the zips of one student may hold in all when they are unpacked, the files in one, and
 their number.
 """
+LIST_BYTES = 32 << 20
+"""The longest list of a zip's contents that is read."""
 CLASS_BYTES = 64 << 30
 """What a learning system's zip of all submissions may hold when it is unpacked."""
 BESIDE_FILES, BESIDE_BYTES = 200, 64 << 20
@@ -52,13 +57,12 @@ DEPTH, ENTRIES = 20, 10_000
 at there.
 """
 
-CANVAS = re.compile(r"(?P<name>[^_/]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)$")
-MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
-COPY = re.compile(r"(?:[ _]*\(\d+\)|[ _-]*copy\d*|-checkpoint|(?<=[a-z])-\d{1,2})+$", re.IGNORECASE)
-"""What browsers, Jupyter and Canvas append to the name of a second copy."""
-
-
-EMPTY: Mapping[str, str] = {}
+COPY = r"(?:[ _]*\(\d+\)|(?i:[ _-]+copy(?: ?\d+)?)|-checkpoint)"
+"""What browsers, file managers and Jupyter append to the name of a second copy."""
+NUMBER = r"-\d{1,2}"
+"""What Canvas appends. In the name of a student it says who it is: group-1, group-2."""
+NAME_BYTES = 200
+"""The longest name of a file or folder that is unpacked."""
 
 
 class SubmissionError(ValueError):
@@ -95,51 +99,50 @@ class Submission:
 # ------------------------------------------------------------------------------------------ finding
 
 
-def find(submitted: Path, sheet: SheetLike, unpacked: Path) -> list[Submission]:
+def find(
+    submitted: Path | Sequence[Path],
+    sheet: SheetLike,
+    unpacked: Path,
+    left_out: list[str] | None = None,
+) -> list[Submission]:
     """One submission per student, sorted by name.
 
-    Who handed in what is decided by the outermost container alone: `submitted` itself, or the zips
-    of a learning system in it. The contents of a student's own zip belong to that student, whatever
+    Who handed in what is decided by the outermost container alone: a folder, or a zip of all
+    submissions. A zip in a folder is a student's, and its contents belong to that student, whatever
     their names say. Links are not followed.
 
     Args:
-        submitted: a folder, or a zip of all submissions.
+        submitted: a folder, or a zip of all submissions, or several of them.
         unpacked: an empty folder for the contents of zips; what does not count is removed from it.
+        left_out: to it the names of files are added that are no student's.
 
     Raises:
         FileNotFoundError: there is nothing at `submitted`.
-        SubmissionError: the zip of all submissions cannot be unpacked.
+        SubmissionError: a zip of all submissions cannot be unpacked.
     """
-    if not submitted.exists():
-        raise FileNotFoundError(f"there is nothing at {submitted}")
     found: dict[str, _Student] = {}
-    if submitted.is_file():
-        containers = [submitted]
-    else:
-        # A student's zip could imitate a system's: only where all files are such zips are they
-        # taken for containers.
-        containers = [entry for entry in _listed(submitted) if entry.is_file()]
-        if not all(_is_container(entry) for entry in containers) or any(
-            entry.is_dir() for entry in _listed(submitted)
-        ):
-            containers = []
-    tops = [unpacked / f"all-{number}" for number, _ in enumerate(containers)]
-    for container, top in zip(containers, tops, strict=True):
-        unzip(container, top, CLASS_BYTES)
-    known: dict[str, Source | None] = {}
-    if submitted.is_dir() and not containers:
-        known = sources(submitted, [entry.name for entry in _listed(submitted)], sheet.name)
-    for entry in [entry for top in tops or [submitted] for entry in _listed(top)]:
-        if entry.is_dir() and not entry.is_symlink():
-            source = known.get(entry.name, Source(entry.name))
-            if source is None:
-                continue
-            student = _student(found, source.student, lms=source.lms)
-            student.folders.append(entry)
-            student.handed_in, student.note = source.when, source.note
-        elif entry.suffix.lower() in (".ipynb", ".zip"):
-            _student(found, entry.name, sheet.name).files.append(entry)
-    return [student.hand_in(sheet, unpacked) for _, student in sorted(found.items())]
+    ignored: list[str] = []
+    several = [submitted] if isinstance(submitted, Path) else submitted
+    for number, given in enumerate({path.resolve(): path for path in several}.values()):
+        if not given.exists():
+            raise FileNotFoundError(f"there is nothing at {given}")
+        top = given
+        if given.is_file():
+            top, path = unpacked / f"all-{number}", given.resolve()
+            try:
+                unzip(path, top, CLASS_BYTES, not_after=path.stat().st_mtime)
+            except SubmissionError as error:
+                raise SubmissionError(f"{given}: {error}") from None
+            inner = _listed(top)
+            if len(inner) == 1 and EXPORT.fullmatch(inner[0].name) and inner[0].is_dir():
+                top = inner[0]
+        ignored += _collect(top, sheet.name, found)
+    if left_out is not None:
+        left_out += [one_line(name, 100) for name in ignored]
+    return [
+        student.hand_in(sheet, unpacked, unpacked / f"student-{_tag(name)}")
+        for name, student in sorted(found.items())
+    ]
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -151,123 +154,223 @@ def _listed(folder: Path) -> list[Path]:
     ]
 
 
-def _is_container(path: Path) -> bool:
-    """Whether a zip is one that a learning system makes of all submissions."""
-    if path.suffix.lower() != ".zip" or path.is_symlink():
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return False
-    return bool(names) and all(CANVAS.match(name) or MOODLE.match(name) for name in names)
+def _collect(top: Path, sheet: str, found: dict[str, _Student]) -> list[str]:
+    """Adds what lies in a folder to the students to whom it belongs; returns the names of files
+    that belong to no student.
+    """
+    entries, ignored = _listed(top), []
+    known = sources(top, [entry.name for entry in entries], sheet)
+    for entry in entries:
+        named = source_in(entry.name)
+        if not os.path.isdir(entry) and (named or entry.suffix.lower() in (".ipynb", ".zip")):
+            source = named or Source(_student_in(entry.name, sheet))
+            _student(found, source).files.append(entry)
+            continue
+        if os.path.isfile(entry):
+            ignored += [entry.name] if entry.name != METADATA else []
+            continue
+        if (source := known.get(entry.name, named or Source(entry.name))) is None:
+            continue
+        student = _student(found, source)
+        student.handed_in, student.note = source.when, source.note
+        if entry.is_symlink() or not entry.is_dir():
+            student.problem = NOT_ORDINARY
+            continue
+        student.folders.append(entry)
+        if not named and entry.name not in known:
+            student.plain.add(entry)
+    return ignored
 
 
-def _student(
-    found: dict[str, _Student], name: str, sheet: str = "", lms: Mapping[str, str] = EMPTY
-) -> _Student:
-    lms = dict(lms)
-    for system, pattern in (("moodle", MOODLE), ("canvas", CANVAS)):
-        if match := pattern.match(name):
-            prefix = name[: match.start("file")].removesuffix("_")
-            student = f"{match['name']}_{match['id']}"
-            lms = {system: match["id"], "prefix": prefix}
-            break
-    else:
-        student = PurePosixPath(name).stem if sheet else name
-        if sheet:  # alice_vjp.ipynb, vjp-alice.ipynb
-            plain = re.escape(sheet)
-            student = COPY.sub("", student)
-            student = (
-                re.sub(rf"^{plain}[ _.-]+(?=.)|(?<=.)[ _.-]+{plain}$", "", student, count=1)
-                or student
-            )
-    if student not in found:
-        found[student] = _Student(_free_name(one_line(student, 100), found), lms)
-    return found[student]
+def _student_in(name: str, sheet: str) -> str:
+    """The student in the name of a file: alice_vjp (1).ipynb, vjp-alice.ipynb, alice.ipynb. The
+    sheet's own name alone names no student, so it stays as it is.
+    """
+    stem, plain = PurePosixPath(name).stem, re.escape(sheet)
+    if _is_called(name, sheet):
+        return stem
+    for pattern in (rf"(.+?)[ _.-]+{plain}(?:{COPY}|{NUMBER})*", rf"{plain}[ _.-]+(.+?){COPY}*"):
+        if match := re.fullmatch(pattern, stem):
+            return match[1]
+    return re.sub(rf"(?<=.){COPY}+$", "", stem)
 
 
-def _free_name(name: str, found: dict[str, _Student]) -> str:
-    """A unique name: names that differ in what cannot be written, or far behind, are still two
-    students."""
-    taken, free, number = {student.name for student in found.values()}, name, 2
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free
+def _is_called(name: str, sheet: str) -> bool:
+    """Whether a file's name is that of the sheet, or of a copy of it."""
+    stem = PurePosixPath(name).stem
+    return bool(re.fullmatch(rf"{re.escape(sheet)}(?:{COPY}|{NUMBER})*", stem))
+
+
+def _student(found: dict[str, _Student], source: Source) -> _Student:
+    if source.student not in found:
+        found[source.student] = _Student(_safe_name(source.student, 100), source.lms)
+    return found[source.student]
+
+
+def _safe_name(name: str, limit: int) -> str:
+    """A name that can be written, of at most so many bytes. What was changed or cut is replaced by
+    a digest, so that two names stay two; the ending stays.
+    """
+    safe = one_line(name, limit)
+    if safe == name and len(os.fsencode(name)) <= limit:
+        return name
+    tag = _tag(name)
+    found = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
+    ending = found[0] if found else ""
+    stem = one_line(name.removesuffix(ending), limit).encode()[: limit - len(ending) - 13]
+    return f"{stem.decode(errors='ignore')}~{tag}{ending}"
+
+
+def _tag(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class _Student:
-    """What has been found of one student so far."""
+    """What has been found of one student so far. plain: folders about which no system says
+    anything but their names.
+    """
 
     def __init__(self, name: str, lms: dict[str, str]) -> None:
         self.name, self.lms = name, lms
-        self.handed_in = self.note = ""
+        self.handed_in = self.note = self.problem = ""
         self.folders: list[Path] = []
+        self.plain: set[Path] = set()
         self.files: list[Path] = []
 
-    def hand_in(self, sheet: SheetLike, unpacked: Path) -> Submission:
-        """The notebook that counts among all that was found."""
-        files, problem = (
-            [*self.files, *(file for folder in self.folders for file in ordinary_files(folder))],
-            "",
-        )
+    def hand_in(self, sheet: SheetLike, unpacked: Path, inner: Path) -> Submission:
+        """The notebook that counts among all that was found. inner: a folder for the contents of
+        the student's zips.
+        """
+        files = self.files + [file for folder in self.folders for file in ordinary_files(folder)]
         zips = [file for file in files if file.suffix.lower() == ".zip"]
-        left, inner = ZIP_BYTES, unpacked / f"student-{len(list(unpacked.iterdir()))}"
+        problem = self._unpack(zips, inner)
+        files += ordinary_files(inner)
+        notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
+        path, said = (
+            choose(notebooks, sheet) if notebooks else (None, problem or _no_notebook(files))
+        )
+        found = Submission(self.name, path, lms=self.lms)
+        found.note, found.problem = (said, "") if path else ("", said)
+        notes = [found.note, self.note, *(_class_in(file) for file in self.files if file in zips)]
+        found.note = " ".join(filter(None, notes))
+        counts = [_outer(path, zips, inner)] if path else [_outer(f, zips, inner) for f in files]
+        others = [file for file in files if file not in (path, counts[0])]
+        found.beside = self._beside(path, counts[0], others, zips, inner) if path else []
+        found.handed_in = self.handed_in or max((self._when(f, sheet) for f in counts), default="")
+        entries = [*self.files, *self.folders]
+        for entry in entries:  # the beginning of names is that of the notebook
+            source = source_in(entry.name)
+            if source and path and (counts[0] == entry or counts[0].is_relative_to(entry)):
+                found.lms = self.lms | source.lms
+        found.lms = {key: one_line(value, NAME_BYTES) for key, value in found.lms.items()}
+        _remove_others(
+            [inner, *(entry for entry in entries if entry.is_relative_to(unpacked))],
+            {path, *found.beside},
+        )
+        return found
+
+    def _beside(
+        self, notebook: Path, outer: Path, files: list[Path], zips: list[Path], inner: Path
+    ) -> list[Path]:
+        """What of the other files lies beside the notebook: all in its folder, and what was handed
+        in one by one, also in zips. Where it is too much, notebooks and zips are left out first.
+        """
+        found = []
+        for file in files:
+            handed_in = _outer(file, zips, inner)
+            alone = handed_in in self.files and handed_in != outer
+            if alone or file.is_relative_to(notebook.parent):
+                found.append(file)
+        found.sort(key=lambda file: (file.suffix.lower() in (".ipynb", ".zip"), file))
+        return found[:BESIDE_FILES]
+
+    def _unpack(self, zips: list[Path], inner: Path) -> str:
+        """Unpacks the student's zips; returns what is wrong with the last that is wrong."""
+        left, problem = ZIP_BYTES, self.problem
         for number, path in enumerate(zips):
             try:
                 if number >= ZIPS:
                     raise SubmissionError(
                         f"More than {ZIPS} zips were handed in; this one was not unpacked."
                     )
-                left -= unzip(path, inner / str(number), left, not_after=path.stat().st_mtime)
-                files += ordinary_files(inner / str(number))
+                left -= unzip(path, inner / f"zip-{number}", left, not_after=_changed(path))
             except SubmissionError as error:
                 problem = one_line(f"{path.name}: {error}")
-        notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
-        path, note = choose(notebooks, sheet) if notebooks else (None, problem or NO_NOTEBOOK)
-        found = (
-            Submission(self.name, path, note, lms=self.lms)
-            if path
-            else Submission(self.name, None, problem=note, lms=self.lms)
-        )
-        if path:
-            found.beside = [
-                f
-                for f in files
-                if f.is_relative_to(path.parent) and f.suffix.lower() not in (".ipynb", ".zip")
-            ][:BESIDE_FILES]
-        found.handed_in = self.handed_in or (
-            _when(path, zips, inner, unpacked, sheet) if path else ""
-        )
-        found.note = f"{found.note} {self.note}".strip()
-        for file in ordinary_files(inner):
-            if file != path and file not in found.beside:
-                file.unlink(missing_ok=True)
-        return found
+        return problem
 
-
-def _when(path: Path, zips: list[Path], inner: Path, unpacked: Path, sheet: SheetLike) -> str:
-    """When a notebook was handed in: the time of the file that the student handed in, which is the
-    zip where it was in one. In nbgrader's folders a file tells.
-    """
-    if path.is_relative_to(inner):
-        path = zips[int(path.relative_to(inner).parts[0])]
-    stamp = path.with_name("timestamp.txt")
-    if path.parent.name == sheet.name and not path.is_relative_to(unpacked) and stamp.is_file():
+    def _when(self, path: Path, sheet: SheetLike) -> str:
+        """When a file was handed in: its own time, or what nbgrader wrote beside it. A file of that
+        name in a system's folder is the student's, and says nothing.
+        """
+        if path.parent.name == sheet.name and path.parent.parent in self.plain:
+            try:
+                with open_ordinary(path.with_name("timestamp.txt")) as file:
+                    words = file.read(100).decode("ascii", "replace").replace(" UTC", "+00:00")
+                said = datetime.fromisoformat(words.strip())
+                said = said if said.tzinfo else said.replace(tzinfo=UTC)
+                return said.astimezone(UTC).isoformat(timespec="seconds")
+            except (ValueError, OverflowError, OSError, SubmissionError):
+                pass
         try:
-            with open_ordinary(stamp) as file:
-                words = file.read(100).decode("ascii", "replace").replace(" UTC", "+00:00")
-            said = datetime.fromisoformat(words.strip())
-            return (said if said.tzinfo else said.replace(tzinfo=UTC)).isoformat(timespec="seconds")
-        except (ValueError, OSError, SubmissionError):
-            pass
+            return datetime.fromtimestamp(_changed(path), UTC).isoformat(timespec="seconds")
+        except (OSError, OverflowError, ValueError):
+            return ""
+
+
+def _changed(path: Path) -> float:
+    """When a file was changed; a link that leads nowhere has a time, too."""
     try:
-        return datetime.fromtimestamp(path.lstat().st_mtime, UTC).isoformat(timespec="seconds")
-    except (OSError, OverflowError, ValueError):
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _outer(path: Path, zips: list[Path], inner: Path) -> Path:
+    """The file that the student handed in, which is the zip where a file was in one."""
+    if not path.is_relative_to(inner):
+        return path
+    return zips[int(path.relative_to(inner).parts[0].removeprefix("zip-"))]
+
+
+def _remove_others(places: list[Path], kept: set[Path | None]) -> None:
+    """Removes what was unpacked and does not count."""
+    for place in places:
+        if place in kept:
+            continue
+        if not any(path and path.is_relative_to(place) for path in kept):
+            remove(place) if place.is_dir() else place.unlink(missing_ok=True)
+            continue
+        for folder, _, names in os.walk(place):
+            for name in names:
+                if (path := Path(folder, name)) not in kept:
+                    path.unlink(missing_ok=True)
+
+
+def _no_notebook(files: list[Path]) -> str:
+    """What the student is told who handed in only other files."""
+    paths = [Path(_own_name(file)) for file in files]
+    there = f" What was handed in: {_names(paths)}." if paths else ""
+    packed = any(path.suffix.lower() in PACKED for path in paths)
+    return f"{NO_NOTEBOOK}{there}{' Of archives, only zips are unpacked.' if packed else ''}"
+
+
+def _class_in(path: Path) -> str:
+    """What should be said of a student's zip that looks like a system's zip of a class."""
+    try:
+        with opened(path) as archive:
+            names = [source_in(entry.partition("/")[0]) for entry in archive.namelist()]
+    except Exception:  # what is wrong with it is said where it is unpacked
         return ""
+    if len({source.student for source in names if source}) < 2:
+        return ""
+    return (
+        f"{one_line(path.name, 100)} was taken for the zip of one student, although it holds files"
+        " of several. The zip of a whole class is given by its own path, not in a folder."
+    )
 
 
 NO_NOTEBOOK = "No notebook (a file that ends in .ipynb) was handed in."
+PACKED = {".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
 
 
 def ordinary_files(folder: Path) -> list[Path]:
@@ -301,16 +404,33 @@ def _entries(folder: Path, most: int) -> list[os.DirEntry[str]]:
         return []
 
 
+IN_ZIP = re.compile(r".*?/student-[0-9a-f]{12}/zip-\d+/(?P<name>.+)")
+
+
 def named(notebook: Path, beside: list[Path]) -> dict[str, Path]:
-    """Files by their names from the notebook's folder, such as data/table.csv."""
-    return {
-        (
-            path.relative_to(notebook.parent).as_posix()
-            if path.is_relative_to(notebook.parent)
-            else path.name
-        ): path
-        for path in beside
-    }
+    """Files by their names from the notebook's folder, such as data/table.csv.
+
+    A file that a learning system renamed has the student's own name for it, too, and one whose name
+    can be written in two forms (é) has the composed one, where no other file is called so.
+    """
+    plain, own, unnumbered, composed, renamed = [list[tuple[str, Path]]() for _ in range(5)]
+    for path in beside:
+        if path.is_relative_to(notebook.parent):
+            name = path.relative_to(notebook.parent).as_posix()
+        else:
+            name = match["name"] if (match := IN_ZIP.match(path.as_posix())) else path.name
+        (renamed if source_in(path.name) else plain).append((name, path))
+        composed.append((unicodedata.normalize("NFC", name), path))
+        if (source := source_in(path.name)) and source.file not in ("", ".", ".."):
+            name = name.removesuffix(path.name) + source.file
+            own.append((name, path))
+            stem, dot, ending = name.rpartition(".")
+            unnumbered.append((re.sub(f"{NUMBER}$", "", stem) + dot + ending, path))
+    found = dict(reversed(plain))
+    for pairs in (own, unnumbered, composed, renamed):
+        names = Counter(name for name, _ in pairs)
+        found |= {name: p for name, p in pairs if name not in found and names[name] == 1}
+    return found
 
 
 def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
@@ -325,23 +445,22 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
         if _is_foreign(notebooks[0], sheet):
             return None, f"{_names(notebooks)} holds no cell of {sheet.name}.ipynb: {FOREIGN}"
         return notebooks[0], ""
-    right = [
-        path
-        for path in notebooks
-        if _plain_name(path) == sheet.name or path.parent.name == sheet.name
-    ]
-    named = [path for path in right if _plain_name(path) == sheet.name]
+    named = [path for path in notebooks if _is_called(_own_name(path), sheet.name)]
     right = (
         named
-        or right
-        or [path for path in notebooks if _ids(path) & (sheet.solution_ids | sheet.check_ids)]
+        or [path for path in notebooks if path.parent.name == sheet.name]
+        or [
+            path
+            for path in sorted(notebooks, key=_changed)[-LOOKED_AT:]
+            if _ids(path) & (sheet.solution_ids | sheet.check_ids)
+        ]
     )
     if not right:
         return (
             None,
             f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb.",
         )
-    newest = max(right, key=lambda path: (path.stat().st_mtime, path.name))
+    newest = max(right, key=lambda path: (_changed(path), path.name))
     others = [path for path in right if path != newest]
     note = (
         f"{len(right)} notebooks were handed in; {_names([newest])}, the newest, counts, not"
@@ -350,7 +469,9 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
         else ""
     )
     ignored = [
-        path for path in notebooks[:LOOKED_AT] if path not in right and _holds_work(path, sheet)
+        path
+        for path in sorted(notebooks, key=_changed)[-LOOKED_AT:]
+        if path not in right and _holds_work(path, sheet)
     ]
     if ignored:
         what = "it has the sheet's own name" if named else "its cells are the sheet's"
@@ -374,7 +495,9 @@ def _is_foreign(path: Path, sheet: SheetLike) -> bool:
 FOREIGN = "was the notebook of another sheet handed in?"
 
 LOOKED_AT = 30
-"""Of so many notebooks with other names it is found out whether they hold work on the sheet."""
+"""Of so many notebooks with other names, the newest, it is found out whether they hold work on the
+sheet.
+"""
 
 
 def _names(paths: list[Path], most: int = 5) -> str:
@@ -406,11 +529,10 @@ def _holds_work(path: Path, sheet: SheetLike) -> bool:
     )
 
 
-def _plain_name(path: Path) -> str:
-    name = path.stem
-    if match := MOODLE.match(name) or CANVAS.match(name):
-        name = match["file"]
-    return COPY.sub("", name)
+def _own_name(path: Path) -> str:
+    """The name that the student gave a file."""
+    source = source_in(path.name)
+    return source.file if source else path.name
 
 
 def _ids(path: Path) -> set[str]:
@@ -421,6 +543,23 @@ def _ids(path: Path) -> set[str]:
 
 
 # --------------------------------------------------------------------------------------------- zips
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """A zip, opened for reading, whose list of contents is of an honest size."""
+    with _Limited(open_ordinary(path).detach()) as file, zipfile.ZipFile(file) as archive:
+        yield archive
+
+
+class _Limited(io.BufferedReader):
+    """A file that is not read in pieces of any size: a zip says itself how long its list is."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Raises SubmissionError for too large a piece."""
+        if size is not None and size > LIST_BYTES:
+            raise SubmissionError(f"The zip holds more than {ZIP_FILES:,} files.")
+        return super().read(size)
 
 
 def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) -> int:
@@ -435,7 +574,7 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
     folder.mkdir(parents=True)
     room = most
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened(path) as archive:
             entries = archive.infolist()
             if len(entries) > ZIP_FILES:
                 raise SubmissionError(f"The zip holds more than {ZIP_FILES:,} files.")
@@ -443,7 +582,6 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
                 target = _target(entry, folder)
                 if target is None:
                     continue
-                target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(entry) as packed, target.open("wb") as file:
                     while file.tell() <= FILE_BYTES and (block := packed.read(1 << 20)):
                         room -= len(block)
@@ -457,7 +595,7 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
     except SubmissionError:
         remove(folder)
         raise
-    except (zipfile.BadZipFile, RuntimeError, OSError, ValueError, EOFError, zlib.error) as error:
+    except Exception as error:  # a stranger's zip makes the modules that read it raise anything
         remove(folder)
         raise SubmissionError(
             f"The zip cannot be unpacked ({type(error).__name__}: {one_line(str(error), 100)})."
@@ -465,26 +603,38 @@ def unzip(path: Path, folder: Path, most: int, not_after: float = float("inf")) 
 
 
 def _target(entry: zipfile.ZipInfo, folder: Path) -> Path | None:
-    """Where an entry goes; None for folders, links, and names that lead out of the folder."""
+    """Where an entry goes; None for folders, links, what is hidden, names that lead out of the
+    folder, and names that another entry has for a folder or a file.
+    """
     kind = stat.S_IFMT(entry.external_attr >> 16)
-    parts = [part for part in re.split(r"[/\\]", entry.filename) if part not in ("", ".")]
+    name = _name_of(entry)
+    parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".")]
     if (
-        entry.filename.startswith(("/", "\\"))
+        name.startswith(("/", "\\"))
         or entry.is_dir()
         or kind not in (0, stat.S_IFREG)
         or not parts
-        or ".." in parts
-        or ":" in parts[0]
-        or len(parts) > 20
+        or any(part.startswith(".") or part == "__MACOSX" for part in parts)
+        or re.fullmatch("[A-Za-z]:", parts[0])
+        or len(parts) > DEPTH
     ):
         return None
-    parts = [one_line(part, 150) for part in parts]
-    target = folder.joinpath(*parts)
-    return (
-        target
-        if target.resolve().is_relative_to(folder.resolve()) and not target.is_dir()
-        else None
-    )
+    target = folder.joinpath(*(_safe_name(part, NAME_BYTES) for part in parts))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        return None
+    return None if target.is_dir() else target
+
+
+def _name_of(entry: zipfile.ZipInfo) -> str:
+    """An entry's name. Some programs write UTF-8 without saying so."""
+    if entry.flag_bits & 0x800:
+        return entry.filename
+    try:
+        return entry.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return entry.filename
 
 
 def _set_time(target: Path, entry: zipfile.ZipInfo, not_after: float) -> None:
@@ -507,14 +657,14 @@ _one_at_a_time = threading.Lock()
 """For large files: a notebook of 200 MB needs several times as much memory while it is read."""
 
 
-def open_ordinary(path: Path) -> BinaryIO:
+def open_ordinary(path: Path) -> io.BufferedReader:
     """A file, opened for reading. It is looked at when it is open, so that it cannot be replaced
     meanwhile.
 
     Raises SubmissionError for a link, a pipe, a device; OSError.
     """
     try:
-        opened = os.open(
+        descriptor = os.open(
             path,
             os.O_RDONLY
             | getattr(os, "O_NOFOLLOW", 0)
@@ -525,10 +675,10 @@ def open_ordinary(path: Path) -> BinaryIO:
         if error.errno == errno.ELOOP:
             raise SubmissionError(NOT_ORDINARY) from None
         raise
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise SubmissionError(NOT_ORDINARY)
-    return os.fdopen(opened, "rb")
+    return os.fdopen(descriptor, "rb")
 
 
 def load(path: Path) -> Any:

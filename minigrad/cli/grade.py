@@ -32,6 +32,7 @@ examples:
   minigrad grade sheet vjp.ipynb
   minigrad grade run vjp.ipynb submitted/ --out results/
   minigrad grade run sheet.py submissions.zip --out results/ --jobs 8
+  minigrad grade run vjp.ipynb monday.zip tuesday.zip --out results/
   minigrad grade regrade vjp.ipynb --out results/
   minigrad grade appeal vjp.ipynb ada --out results/
   minigrad grade export vjp.ipynb --out results/ --pages pages/ --report class.html
@@ -132,8 +133,12 @@ def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
     )
 
 
-def _wrong_submitted(path: Path) -> str:
-    """Why a path is nothing in which hand-ins could be."""
+def _wrong_submitted(paths: list[Path]) -> str:
+    """Why one of some paths is nothing in which hand-ins could be; "" if each is."""
+    return next(filter(None, map(_no_submissions, paths)), "")
+
+
+def _no_submissions(path: Path) -> str:
     if path.is_file() and path.suffix.lower() != ".zip":
         return (
             f"{path} is one file. Give the folder (or the zip) of all hand-ins; in it a notebook"
@@ -202,6 +207,8 @@ def _tell(report: Any, out: Path) -> None:
         print(f"  {student}: the grader itself failed: {reason}")
     for student, before, after in report.changed:
         print(f"  {student}: {before:g} -> {after:g} points")
+    if report.left_out:
+        print(f"  neither notebooks nor zips, so not looked at: {', '.join(report.left_out)}")
     if flagged := sum(bool(result.record.get("flags")) for result in report.results):
         print(
             f"{flagged} should be looked at by a person, because of what the code tried to do; no"
@@ -371,7 +378,10 @@ TRUST = {
     }
 }
 RUN = {
-    "submitted": _file("SUBMITTED", "a folder or a zip"),
+    "submitted": {
+        **_file("SUBMITTED", "a folder, or a system's zip of a class; several are one class"),
+        "nargs": "+",
+    },
     "--jobs": {
         "type": _positive,
         "default": 0,

@@ -647,6 +647,7 @@ def test_the_submissions_of_another_sheet_are_refused(course, tmp_path):
     }
     for student in ("ada", "bob"):
         hand_in(tmp_path / "other", student, other)
+    hand_in(tmp_path / "other", "cem", "%PDF", "small.pdf")
     with pytest.raises(
         run.submissions.SubmissionError, match=r"none of the 2 notebooks .* is it the right sheet\?"
     ):

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import unicodedata
 import zipfile
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def sheet(tmp_path):
 
 @pytest.fixture
 def find(sheet, tmp_path):
-    def run(submitted: Path) -> dict[str, submissions.Submission]:
+    def run(submitted: Path | list[Path]) -> dict[str, submissions.Submission]:
         unpacked = tmp_path / f"unpacked{len(os.listdir(tmp_path))}"
         unpacked.mkdir()
         return {h.student: h for h in submissions.find(submitted, sheet, unpacked)}
@@ -200,9 +201,28 @@ def test_links_are_no_hand_ins(find, tmp_path):
     (tmp_path / "s" / "cem.ipynb").symlink_to(secret)
     found = find(tmp_path / "s")
     assert found["ada"].path is None
-    assert "bob" not in found
     with pytest.raises(submissions.SubmissionError, match="no ordinary file"):
         submissions.load(found["cem"].path)
+
+
+def test_linked_zips_and_folders_are_not_followed_and_their_students_are_told(find, tmp_path):
+    secret = packed(tmp_path / "secret.zip", {"small.ipynb": notebook({})})
+    write(tmp_path / "elsewhere" / "small.ipynb", notebook({}))
+    folder = tmp_path / "s"
+    write(folder / "ada.ipynb", notebook({}))
+    (folder / "fay").mkdir()
+    for link, leads_to in {
+        "bob": tmp_path / "elsewhere", "cem": tmp_path / "nowhere", "dan.zip": tmp_path / "nowhere",
+        "eve.zip": secret, "fay/hw.zip": secret, "gil.ipynb": tmp_path / "nowhere",
+        "hal_1_2_a.ipynb": tmp_path / "nowhere", "hal_1_3_b.ipynb": tmp_path / "nowhere",
+    }.items():  # fmt: skip
+        (folder / link).symlink_to(leads_to)
+    found = find(folder)
+    assert list(found) == ["ada", "bob", "cem", "dan", "eve", "fay", "gil", "hal_1"]
+    assert [name for name, h in found.items() if h.path] == ["ada", "gil"]
+    assert all("no ordinary file" in found[name].problem for name in ("bob", "cem", "dan", "eve"))
+    with pytest.raises(submissions.SubmissionError):
+        submissions.load(found["gil"].path)
 
 
 def test_canvas_and_moodle_zips(find, tmp_path):
@@ -239,14 +259,198 @@ def test_canvas_and_moodle_zips(find, tmp_path):
     assert {h.lms["prefix"] for h in find(moodle).values()} == {
         "Ada Lovelace_41_assignsubmission_file", "Bob_42_assignsubmission_file"
     }  # fmt: skip
-    assert set(find(moodle.parent)) == {
-        "Ada Lovelace_41",
-        "Bob_42",
-    }, "the zip as it came, in a folder"
     zipped(tmp_path / "z" / "ada.zip", {"work/small.ipynb": notebook({})})
     zipped(tmp_path / "z" / "bob" / "small" / "mine.zip", {"small.ipynb": notebook({})})
     found = find(tmp_path / "z")
     assert found["ada"].path.name == found["bob"].path.name == "small.ipynb"
+
+
+@pytest.mark.parametrize("layout", ["the system's zip", "files in a folder"])
+@pytest.mark.parametrize(
+    "beginning",
+    ["ada_5003_{}_", "ada_LATE_5003_{}_", "van_dyke_5003_{}_", "anon_aB12c_{}_",
+     "Ada L_77_assignsubmission_file_"],
+)  # fmt: skip
+def test_all_files_that_a_student_sent_one_by_one_are_there(find, tmp_path, beginning, layout):
+    """Under the names that the student gave them, also where Canvas has numbered a second copy."""
+    sent = ["small.ipynb", "helper.py", "data-1.csv", "rows-1.csv", "rows-2.csv", "more.zip"]
+    more = packed(tmp_path / "more.zip", {"tables/t.csv": b"1"})
+    content = {"small.ipynb": json.dumps(notebook({})).encode(), "more.zip": more.read_bytes()}
+    names = {
+        beginning.format(70_000 + number) + name: content.get(name, name.encode())
+        for number, name in reversed(list(enumerate(sent)))
+    }
+    names |= {"bob_5004_1_small.ipynb": content["small.ipynb"], "bob_5004_2_helper.py": b"bob"}
+    if layout == "files in a folder":
+        for name, data in names.items():
+            write(tmp_path / "s" / name, data)
+    (ada,) = [
+        h
+        for h in find(
+            tmp_path / "s" if layout != "the system's zip" else packed(tmp_path / "all.zip", names)
+        ).values()
+        if h.student != "bob_5004"
+    ]
+    files = submissions.named(ada.path, ada.beside)
+    for name, data in {"helper.py": b"helper.py", "rows-1.csv": b"rows-1.csv",
+                       "rows-2.csv": b"rows-2.csv", "tables/t.csv": b"1",
+                       "more.zip": content["more.zip"]}.items():  # fmt: skip
+        assert files[name].read_bytes() == data, name
+    assert files["data-1.csv"] == files["data.csv"], "the first copy that Canvas has"
+    assert "rows.csv" not in files, "of two it is not known which"
+    assert ada.lms["prefix"] == beginning.format(70_000).rstrip("_"), "the notebook's"
+
+
+def test_who_sent_no_notebook_is_in_the_list_and_told_why(find, tmp_path):
+    names = {
+        "ada_1_2_small.ipynb": notebook({}), "bob_2_3_small.rar": b"x", "cem_3_4_small.pdf": b"x",
+        "dan_4_text.html": b"x", "eve_LATE_5_link.html": b"x",
+    }  # fmt: skip
+    found = find(packed(tmp_path / "all.zip", names))
+    assert set(found) == {"ada_1", "bob_2", "cem_3", "dan_4", "eve_5"}
+    assert found["cem_3"].problem == (
+        "No notebook (a file that ends in .ipynb) was handed in. What was handed in: small.pdf."
+    )
+    assert found["bob_2"].problem.endswith("small.rar. Of archives, only zips are unpacked.")
+    assert found["bob_2"].handed_in and found["eve_5"].lms["canvas"] == "5"
+    moodle = {
+        "Ada L_1_assignsubmission_file_small.docx": b"x",
+        "Bob B_2_assignsubmission_onlinetext_onlinetext.html": b"x",
+    }
+    assert set(find(packed(tmp_path / "moodle.zip", moodle))) == {"Ada L_1", "Bob B_2"}
+
+
+def test_files_of_no_student_are_named(sheet, tmp_path):
+    for name in ("ada.ipynb", "yan.pdf", "notes\x1b.txt", ".hidden", "submission_metadata.yml"):
+        write(tmp_path / "s" / name, notebook({}))
+    left_out: list[str] = []
+    (tmp_path / "unpacked").mkdir()
+    (found,) = submissions.find(tmp_path / "s", sheet, tmp_path / "unpacked", left_out)
+    assert found.student == "ada" and left_out == ["notes .txt", "yan.pdf"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["group-1.ipynb", "group-2.ipynb", "group-11.ipynb"],
+        ["small.ipynb", "small (1).ipynb", "small-2.ipynb", "small - Copy.ipynb"],
+        ["x.copy.ipynb", "photocopy.ipynb", "photo.ipynb"],
+        ["team_small-1.ipynb", "team-1.ipynb"],
+    ],
+)
+def test_names_that_differ_in_more_than_a_copy_s_number_are_different_students(
+    find, tmp_path, names
+):
+    for name in names:
+        write(tmp_path / "s" / name, notebook({}))
+    found = find(tmp_path / "s")
+    assert {h.path.name for h in found.values()} == set(names)
+
+
+def test_a_sheet_whose_name_ends_in_a_number(tmp_path):
+    write_sheet(tmp_path / "sheet")
+    (tmp_path / "sheet" / "small.ipynb").rename(tmp_path / "sheet" / "homework-1.ipynb")
+    sheet = load_sheet(tmp_path / "sheet")
+    other = notebook({}, "other = 1")
+    for name in ("ada_homework-1.ipynb", "homework-1-bob.ipynb", "homework-1_cem-1 (1).ipynb"):
+        write(tmp_path / "s" / name, notebook({}))
+    write(tmp_path / "s" / "dan" / "homework-1.ipynb", notebook({}), age=100)
+    write(tmp_path / "s" / "dan" / "homework-2.ipynb", other)
+    (tmp_path / "u").mkdir()
+    found = {h.student: h for h in submissions.find(tmp_path / "s", sheet, tmp_path / "u")}
+    assert set(found) == {"ada", "bob", "cem-1", "dan"}
+    assert found["dan"].path.name == "homework-1.ipynb"
+
+
+def test_long_names_stay_different_and_keep_their_endings(find, tmp_path):
+    """Of letters of three bytes, 85 are as many as a file system takes."""
+    names = [f"Ada L_1_assignsubmission_file_{'梯度' * 60}{i}.ipynb" for i in (1, 2)]
+    names += ["Bob B_2_assignsubmission_file_" + "x" * 140 + ".ipynb"]
+    found = find(packed(tmp_path / "all.zip", dict.fromkeys(names, notebook({}))))
+    assert set(found) == {"Ada L_1", "Bob B_2"} and all(h.path for h in found.values())
+    assert found["Ada L_1"].note.startswith("2 notebooks were handed in")
+    names = [f"{name}/small.ipynb" for name in ("ada\u200b", "ada\u200c", "ada", "x" * 300)]
+    names += ["x" * 301 + "/small.ipynb"]
+    found = find(packed(tmp_path / "folders.zip", dict.fromkeys(names, notebook({}))))
+    assert len(found) == 5 and "ada" in found
+    alone = find(packed(tmp_path / "one.zip", {names[0]: notebook({})}))
+    assert set(alone) < set(found), "a name does not depend on who else has handed in"
+
+
+def test_what_other_programs_pack_is_found_under_its_own_name(find, tmp_path):
+    name = "données/été.csv"
+    path = packed(
+        tmp_path / "s" / "ada.zip",
+        {"lesson 10:30/small.ipynb": notebook({}), "__MACOSX/._small.ipynb": b"x"},
+    )
+    with zipfile.ZipFile(path, "a") as archive:
+        entry = zipfile.ZipInfo("lesson 10:30/" + unicodedata.normalize("NFD", name))
+        archive.writestr(entry, "1")
+    data = path.read_bytes()  # without the flag that says UTF-8, as macOS writes it
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = data.rindex(mark)
+        flags = int.from_bytes(data[start + at : start + at + 2], "little") & ~0x800
+        data = data[: start + at] + flags.to_bytes(2, "little") + data[start + at + 2 :]
+    path.write_bytes(data)
+    found = find(tmp_path / "s")["ada"]
+    assert found.path.name == "small.ipynb"
+    assert submissions.named(found.path, found.beside)[name].read_text() == "1"
+
+
+def test_a_zip_that_makes_its_reader_fail_in_any_way_costs_only_itself(find, tmp_path, monkeypatch):
+    folder = tmp_path / "s"
+    write(folder / "ada.ipynb", notebook({}))
+    with zipfile.ZipFile(folder / "bob.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("small.ipynb", json.dumps(notebook({})))
+    data = bytearray((folder / "bob.zip").read_bytes())
+    data[50:60] = b"\xff" * 10
+    (folder / "bob.zip").write_bytes(data)
+    packed(folder / "cem.zip", {f"{n}.txt": b"" for n in range(50)})
+    packed(folder / "dan.zip", {"a": b"", "a/small.ipynb": b"x", "b/c": b"", "b": b""})
+    monkeypatch.setattr(submissions, "LIST_BYTES", 1000)
+    found = find(folder)
+    assert found["ada"].path and "cannot be unpacked" in found["bob"].problem
+    assert "more than 50,000 files" in found["cem"].problem
+    assert "No notebook" in found["dan"].problem, "a file that has the name of a folder"
+
+
+@pytest.mark.parametrize(
+    ("folder", "counts"),
+    [
+        ("submitted/ada", True), ("submitted/Ada L_1_assignsubmission_file_", False),
+        ("small-submissions/small-ada", False), ("submitted/ada/inner", False),
+    ],
+)  # fmt: skip
+def test_only_nbgrader_s_own_timestamp_says_when(find, tmp_path, folder, counts):
+    """In a folder that another system made, all that lies in it is the student's."""
+    path = tmp_path / folder / "small" / "small.ipynb"
+    write(path, notebook({}))
+    os.utime(path, (1.7e9, 1.7e9))
+    write(path.with_name("timestamp.txt"), "2020-01-31 12:00:00 UTC")
+    (found,) = find(tmp_path / folder.partition("/")[0]).values()
+    assert found.handed_in == f"{'2020-01-31T12:00:00' if counts else '2023-11-14T22:13:20'}+00:00"
+
+
+def test_gradescope_s_zip_as_it_came(find, tmp_path):
+    metadata = b"submission_7:\n  :submitters:\n  - :name: Ada Lovelace\n    :sid: '41'\n"
+    names = {"submission_metadata.yml": metadata, "submission_7/small.ipynb": notebook({})}
+    export = {f"assignment_12_export/{name}": content for name, content in names.items()}
+    assert set(find(packed(tmp_path / "export.zip", export))) == {"Ada Lovelace"}
+    imitation = {f"eve/{name}": content for name, content in names.items()}
+    assert set(find(packed(tmp_path / "class.zip", imitation))) == {"eve"}
+
+
+def test_of_what_was_unpacked_only_what_counts_stays(find, tmp_path):
+    packed(tmp_path / "hw.zip", {"work/small.ipynb": notebook({}), "work/a.csv": b"1", "b": b"2"})
+    data = (tmp_path / "hw.zip").read_bytes()
+    path = packed(
+        tmp_path / "all.zip",
+        {"ada_1_2_hw.zip": data, "bob_2_3_small.pdf": data, ".x/y": data, "cem/small.ipynb": data},
+    )
+    found = find(path)
+    (unpacked,) = tmp_path.glob("unpacked*")
+    left = {file.name for file in unpacked.rglob("*") if file.is_file()}
+    assert left == {"small.ipynb", "a.csv"} and found["cem"].path
 
 
 def test_hostile_zips(find, tmp_path, monkeypatch):
@@ -310,9 +514,7 @@ def packed(path: Path, names: dict[str, bytes | dict], when=(2026, 3, 1, 12, 0, 
         ),
     ],
 )
-@pytest.mark.parametrize(
-    "layout", ["the system's zip", "that zip in a folder", "files in a folder"]
-)
+@pytest.mark.parametrize("layout", ["the system's zip", "files in a folder"])
 def test_a_student_s_zip_never_makes_a_submission_of_another_student(
     find, tmp_path, bob, imitation, eve, layout
 ):
@@ -327,8 +529,7 @@ def test_a_student_s_zip_never_makes_a_submission_of_another_student(
         write(tmp_path / "s" / eve, wrong.read_bytes())
         found = find(tmp_path / "s")
     else:
-        container = packed(tmp_path / "s" / "all.zip", {bob: right, eve: wrong.read_bytes()})
-        found = find(container if layout == "the system's zip" else container.parent)
+        found = find(packed(tmp_path / "all.zip", {bob: right, eve: wrong.read_bytes()}))
     assert len(found) == 2
     (mine,), (hers,) = (
         [h for name, h in found.items() if name.lower().startswith(who)] for who in ("bob", "eve")
@@ -337,10 +538,45 @@ def test_a_student_s_zip_never_makes_a_submission_of_another_student(
     assert "return 0" in hers.path.read_text(), "and it is graded as Eve's own"
 
 
-def test_zips_of_two_courses_in_one_folder(find, tmp_path):
-    packed(tmp_path / "s" / "monday.zip", {"ada_1_70001_small.ipynb": notebook({})})
-    packed(tmp_path / "s" / "friday.zip", {"bob_2_70002_small.ipynb": notebook({})})
-    assert set(find(tmp_path / "s")) == {"ada_1", "bob_2"}
+@pytest.mark.parametrize("others", [[], ["cem.zip"], ["cem.ipynb"]])
+def test_a_zip_in_a_folder_is_a_student_s_whatever_it_holds(find, tmp_path, others):
+    imitation = packed(
+        tmp_path / "late" / "eve.zip",
+        {
+            "bob_5001_70001_small.ipynb": notebook({}),
+            "fay_5002_70002_small.ipynb": notebook({}, "x = 1"),
+        },
+        (2090, 1, 1, 0, 0, 0),
+    )
+    os.utime(imitation, (1.7e9, 1.7e9))
+    for name in others:
+        (tmp_path / "late" / name).write_bytes(imitation.read_bytes())
+    found = find(tmp_path / "late")
+    assert set(found) == {"eve", *(name.partition(".")[0] for name in others)}
+    assert found["eve"].handed_in == "2023-11-14T22:13:20+00:00"
+    assert "eve.zip was taken for the zip of one student, although" in found["eve"].note
+
+
+def test_several_folders_and_zips_are_one_class(find, tmp_path):
+    monday = packed(tmp_path / "monday.zip", {"ada_1_70001_small.ipynb": notebook({})})
+    friday = packed(
+        tmp_path / "friday.zip",
+        {"ada_1_70009_small-1.ipynb": notebook({}, "newer = 1"), "bob_2_70002_small.ipynb": F},
+        (2026, 3, 5, 12, 0, 0),
+    )
+    write(tmp_path / "mail" / "cem.ipynb", notebook({}))
+    found = find([monday, friday, tmp_path / "mail"])
+    assert set(found) == {"ada_1", "bob_2", "cem"}
+    assert "newer = 1" in found["ada_1"].path.read_text() and "2 notebooks" in found["ada_1"].note
+    assert found["ada_1"].lms == {"canvas": "1", "prefix": "ada_1_70009"}
+
+
+def test_no_file_of_a_class_s_zip_was_handed_in_after_the_zip_was_made(find, tmp_path):
+    path = packed(
+        tmp_path / "all.zip", {"ada_1_2_small.ipynb": notebook({})}, (2090, 1, 1, 0, 0, 0)
+    )
+    os.utime(path, (1.7e9, 1.7e9))
+    assert find(path)["ada_1"].handed_in == "2023-11-14T22:13:20+00:00"
 
 
 def test_a_date_within_a_zip_does_not_make_a_notebook_newer_than_the_zip(find, tmp_path):
@@ -391,9 +627,24 @@ def test_file_names_that_are_no_text_can_be_written(find, tmp_path):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(
             json.dumps(notebook({})).encode()
         )
-    found = find(tmp_path / "s")["ada"]
-    (found.note + found.problem).encode()
-    assert found.note and found.note.isprintable()
+    alone = b"/Bob\xff_4_assignsubmission_file_small.ipynb"
+    Path(os.fsdecode(os.fsencode(tmp_path / "s") + alone)).write_bytes(
+        json.dumps(notebook({})).encode()
+    )
+    bob, ada = find(tmp_path / "s").values()
+    (ada.note + ada.problem + bob.student + "".join(bob.lms.values())).encode()
+    assert ada.note and ada.note.isprintable() and bob.lms["moodle"] == "4"
+
+
+def test_of_many_notebooks_with_other_names_few_are_read(find, tmp_path, monkeypatch):
+    for number in range(50):
+        write(tmp_path / "s" / "ada" / f"{number}.ipynb", {"cells": []}, age=100 - number)
+    mine = write(tmp_path / "s" / "ada" / "mine.ipynb", notebook({}), age=99)
+    reads, load = [], submissions.load
+    monkeypatch.setattr(submissions, "load", lambda path: reads.append(path) or load(path))
+    assert find(tmp_path / "s")["ada"].path is None and len(reads) == submissions.LOOKED_AT
+    os.utime(mine)
+    assert find(tmp_path / "s")["ada"].path == mine
 
 
 def test_the_notebook_of_another_sheet_is_named(find, tmp_path):
