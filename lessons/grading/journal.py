@@ -12,6 +12,7 @@ and a repaired answer key needs no student's code to run again. A line is one of
      "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
      "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"],
      "flags": ["..."], "printed": "...",
+     "given": "...",                    # digest of the sheet's FILES and PACKAGES; "" without
      "exercises": {"vjp_sin": {
          "asked": "...",                # digest of the cases, and of how they were asked
          "returned": [                  # as protocol.py writes values

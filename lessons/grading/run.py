@@ -108,6 +108,25 @@ def asked(exercise: Exercise, cases: list[Case]) -> str:
     return hashlib.sha256("\n".join([json.dumps(how), *what]).encode()).hexdigest()
 
 
+def given(sheet: Sheet) -> str:
+    """A digest of what a sheet gives to hand-ins: its FILES, names and bytes, and its PACKAGES; ""
+    where it gives nothing.
+    """
+    if not (sheet.files or sheet.packages):
+        return ""
+    stats = {name: path.stat() for name, path in sorted(sheet.files.items())}
+    return _given(
+        sheet.packages,
+        tuple((n, sheet.files[n], stat.st_mtime_ns, stat.st_size) for n, stat in stats.items()),
+    )
+
+
+@lru_cache(maxsize=8)
+def _given(names: tuple[str, ...], files: tuple[tuple[str, Path, int, int], ...]) -> str:
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path, *_ in files}
+    return hashlib.sha256(json.dumps([names, digests]).encode()).hexdigest()
+
+
 def grade_one(job: dict[str, Any]) -> Record:
     """Runs one hand-in and returns its line of the journal. It judges nothing.
 
@@ -159,6 +178,7 @@ def grade_one(job: dict[str, Any]) -> Record:
         "not_run": outcome.not_run or [],
         "flags": outcome.flags + looks_inside(cells),
         "printed": outcome.printed,
+        "given": given(sheet),
         "exercises": {
             exercise.name: {
                 "asked": asked(exercise, cases),
@@ -351,11 +371,16 @@ def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
     """What a line of the journal is worth: a pure function of the line and the sheet. Empty where
     there was nothing to run.
 
-    Raises SheetError for an exercise that asks something else now: what came back then says nothing
-    about it.
+    Raises SheetError for an exercise that asks something else now, and for other FILES or PACKAGES:
+    what came back then says nothing about it.
     """
     if "exercises" not in record:
         return []
+    if record.get("given", "") != given(sheet):
+        raise SheetError(
+            f"the sheet gives other FILES or PACKAGES than when {record['student']} was graded: run"
+            " it again."
+        )
     found = []
     for exercise in sheet.exercises:
         cases, entry = cases_for(exercise, record["seed"]), record["exercises"].get(exercise.name)
@@ -369,8 +394,8 @@ def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
 
 
 def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
-    """Whether a hand-in need not be run again: same file, same questions, and no worse isolation
-    than is asked for now.
+    """Whether a hand-in need not be run again: same file, same questions, FILES and PACKAGES, and
+    no worse isolation than is asked for now.
     """
     if job["path"] is None:
         return not record["file"] and record["problem"] == job["problem"]
@@ -381,6 +406,8 @@ def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
     if LEVELS.index(record["level"]) < LEVELS.index(job["least"]) or record["note"] != job["note"]:
         return False
     if record["seed"] != seed_for(bytes.fromhex(job["secret"]), record["sha256"]):
+        return False
+    if record.get("given", "") != given(sheet):
         return False
     if set(record["exercises"]) != {e.name for e in sheet.exercises}:
         return False

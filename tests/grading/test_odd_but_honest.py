@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import zipfile
 
 import pytest
@@ -9,7 +10,15 @@ from minigrad.lessons.grading import run, sandbox
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.sheet import load_sheet
 
-from tests.helpers.small_class import MAX, F, G, notebook, write_sheet
+from tests.helpers.small_class import (
+    MAX,
+    NEEDS_MATPLOTLIB,
+    PLOT,
+    F,
+    G,
+    notebook,
+    write_sheet,
+)
 
 OPTIONS = run.Options(
     least="confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process",
@@ -17,7 +26,6 @@ OPTIONS = run.Options(
     wrap=False,
 )
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
-PLOT = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\n"
 
 PICTURES = {
     "limits of an axis": PLOT
@@ -32,12 +40,6 @@ PICTURES = {
     "comparisons and loops": PLOT
     + "for a in fig.axes:\n    if a.get_ylim()[1] > 3 and not a.lines:\n        a.set_title('x')\n"
     + F,
-}
-NEEDS_MATPLOTLIB = {
-    "the answer is computed by a picture": PLOT
-    + "heights, _, _ = ax.hist([1, 1, 2], bins=2)\nassert list(heights) == [2, 1]\n"
-    + "def f(x, y):\n    return x * y * (heights[0] / 2)",
-    "exactly one line": PLOT + "ax.plot([1]); ax.plot([2])\nassert len(ax.lines) == 2\n" + F,
 }
 JUPYTER = {
     "time of an assignment": {"f": "%time two = 2\ndef f(x, y):\n    return x * y * two / 2"},
@@ -410,6 +412,38 @@ def test_files_and_packages_of_the_instructor_are_there(tmp_path, shared_librari
     found = grade(tmp_path, sheet)["ada"]
     assert found.points == 5, (found.record["cells"], found.record["exercises"])
     assert "tqdm and the standard library are" in str(found.record["exercises"]["g"])
+
+
+def test_what_ran_with_other_files_or_packages_runs_again(tmp_path, shared_libraries):
+    """Until then nothing is judged by what came back with the old ones."""
+    pytest.importorskip("tqdm")
+    sheet, out = write_sheet(tmp_path / "sheet"), tmp_path / "results"
+    tinyad = tmp_path / "sheet" / "tinyad.py"
+    tinyad.write_text("two = 1   # a slip of the instructor")
+    with sheet.open("a") as file:
+        file.write('\nFILES = ["tinyad.py"]\n')
+    book = notebook({"f": "import tinyad\ndef f(x, y):\n    return x * y * tinyad.two / 2"})
+    a_class(tmp_path / "submitted", {"ada": book, "bob": book | {"metadata": {"by": "bob"}}})
+
+    def graded_again():
+        report = run.grade(sheet, tmp_path / "submitted", out, OPTIONS)
+        return report.ran, [r.points for r in report.results]
+
+    assert graded_again() == (2, [MAX - 3] * 2)
+    tinyad.write_text("two = 2   # mended")
+    with pytest.raises(SheetError, match="other FILES or PACKAGES than when ada was graded: run"):
+        run.regrade(sheet, out)
+    assert graded_again() == (2, [MAX] * 2)
+    os.utime(tinyad, (1, 1))
+    assert graded_again() == (0, [MAX] * 2), "the time of a file says nothing"
+    with sheet.open("a") as file:
+        file.write('PACKAGES = ["tqdm"]\n')
+    os.utime(sheet, (1, 1))
+    assert graded_again() == (2, [MAX] * 2)
+    tinyad.rename(tinyad.with_name("other.py"))
+    sheet.write_text(sheet.read_text().replace("tinyad.py", "other.py"))
+    os.utime(sheet, (2, 2))
+    assert graded_again() == (2, [MAX - 3] * 2), "another name is another file"
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,14 @@ COUNTER = """class Counter:
         self.total += n
         self.calls += 1
 """
+PLOT = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\n"
+NEEDS_MATPLOTLIB = {
+    "the answer is computed by a picture": PLOT
+    + "heights, _, _ = ax.hist([1, 1, 2], bins=2)\nassert list(heights) == [2, 1]\n"
+    + "def f(x, y):\n    return x * y * (heights[0] / 2)",
+    "exactly one line": PLOT + "ax.plot([1]); ax.plot([2])\nassert len(ax.lines) == 2\n" + F,
+}
+"""Right answers to `f` that no stub of Matplotlib computes."""
 RIGHT = {"f": F, "g": G, "Counter": COUNTER}
 POINTS = {"f": 3, "g": 2, "Counter": 2}
 
