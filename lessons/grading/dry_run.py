@@ -1,9 +1,10 @@
 """What the grader would see of a notebook, for the student, before it is handed in.
 
 The notebook's code runs in a Python of its own, started in an empty folder with the same packages,
-stubs and rules for cells as in grading, so what would be missing there is missing here. Then each
-exercise is asked for its practice cases. It locks nothing in, because the code is the student's
-own, and it needs nothing that only Unix has.
+stubs and rules for cells as in grading, so what would be missing there is missing here, and with it
+what an exercise forbids. Then each exercise is asked for its practice cases. Where code computes
+with what a picture gives, all is run again with the real Matplotlib. It locks nothing in, because
+the code is the student's own, and it needs nothing that only Unix has.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,17 @@ from . import packages, protocol, redact, submissions
 from .checking import judge_here
 from .exercise import FAILURES, Case, Exercise, Returned
 from .sheet import asked_in, given_by, module_for
-from .supervisor import CELL_S, WALL, key_of, python_paths
+from .supervisor import (
+    CELL_S,
+    WALL,
+    Outcome,
+    Work,
+    forbidden,
+    iter_groups,
+    key_of,
+    python_paths,
+    why_missing,
+)
 
 BOOT = """\
 import os, sys
@@ -78,29 +89,88 @@ def dry_run(path: Path) -> Found:
     found = Found(path.name)
     notebook = submissions.load(path)
     cells = [
-        (f"cell {number}", submissions.source_of(cell))
+        (f"cell {number}", source)
         for number, cell in enumerate(submissions.cells_of(notebook), 1)
-        if cell.get("cell_type") == "code" and asked_in(submissions.source_of(cell)) is None
+        if cell.get("cell_type") == "code"
+        and asked_in(source := submissions.source_of(cell)) is None
+        and source.strip()
     ]
     exercises, module = module_for(path.resolve(), notebook)
     there, given = given_by(module)
     for name in exercises:
         if not any(asked_in(submissions.source_of(c)) == name for c in notebook["cells"]):
             found.tell("·", f"{name}: its check cell is gone; the exercise is graded all the same.")
+    questions = [(exercise, exercise.cases(0, practice=True)) for exercise in exercises.values()]
     base = Path(tempfile.mkdtemp(prefix="minigrad-check-"))
     try:
-        folder = base / "work"
-        folder.mkdir()
-        for name, file in given.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(file.read_bytes())
-        with _Process(redact.make((), base), folder, there, base) as process:
-            _run_cells(process, cells, path, found)
-            for exercise in exercises.values():
-                _ask(process, exercise, found)
+        work = Work(cells, questions, given=given)
+        more = {*there, *packages.PICTURES} if packages.are_here(packages.PICTURES) else there
+        outcome = _asked(work, there, base, stop_at_picture=len(more) > len(there))
+        if outcome.picture and len(more) > len(there):
+            outcome = _asked(work, tuple(sorted(more)), base)
     finally:
         submissions.remove(base)
+    for exercise, cases in questions:
+        _tell_of(exercise, cases, outcome.returned[exercise.name], found)
+    for cell, error in outcome.cells.items():
+        # The check cells are not run, and of the others only those matter that an exercise needs.
+        mark, needed = ("✗", "") if found.lost else ("·", " No exercise needs it.")
+        found.tell(mark, f"{cell}: {error}{_beside(error, path)}{needed}")
     return found
+
+
+def _asked(
+    work: Work, there: tuple[str, ...], base: Path, stop_at_picture: bool = False
+) -> Outcome:
+    """What the cells and the exercises give, where some packages may be imported.
+
+    base: a folder for temporary files; stop_at_picture: whether all is run again anyway if code
+    computes with what a picture gives.
+
+    As in grading, one process without all the names that any exercise forbids does for all, as
+    long as nothing calls one of these. If something does, each set of names has a process of its
+    own; which cells fail is found out where nothing is taken away, because an exercise that needs
+    a cell says so itself.
+    """
+    names = forbidden(work.exercises)
+    outcome = _run(names, work, there, base)
+    if not outcome.absent or (outcome.picture and stop_at_picture):
+        return outcome
+    groups = {(): [], **dict(iter_groups(work.exercises))}
+    for part_names, part in groups.items():
+        if part_names == names:
+            continue
+        here = _run(part_names, replace(work, exercises=part), there, base)
+        outcome.returned |= here.returned
+        outcome.picture |= here.picture
+        if not part_names:
+            outcome.cells = here.cells
+    return outcome
+
+
+def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path) -> Outcome:
+    """What a process gives whose library is without some names."""
+    outcome = Outcome()
+    folder = Path(tempfile.mkdtemp(prefix="work-", dir=base))
+    for name, file in work.given.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(file.read_bytes())
+    with _Process(redact.library(names, base), folder, there, base) as process:
+        for name, source in work.cells:
+            answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
+            if error := protocol.one_line(answer.get("error")):
+                outcome.cells[name] = error
+        for exercise, cases in work.exercises:
+            drive = ""
+            if code := exercise.drive_code():
+                drive = key_of(code)
+                process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
+            outcome.returned[exercise.name] = [
+                _returned(process.call(exercise, case, drive), exercise.called(case), work, outcome)
+                for case in cases
+            ]
+        outcome.absent, outcome.picture = process.absent, process.picture
+    return outcome
 
 
 class _Process:
@@ -112,7 +182,7 @@ class _Process:
             library=str(library), more=[str(linked)] if linked else [], folder=str(folder),
             readable=python_paths(library), there=list(there),
         )  # fmt: skip
-        home = {"HOME": str(folder), "MPLBACKEND": "agg", "MPLCONFIGDIR": str(folder)}
+        home = {"HOME": str(folder), "MPLBACKEND": "agg", "MPLCONFIGDIR": str(base)}
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", boot],
             stdin=subprocess.PIPE,
@@ -124,6 +194,7 @@ class _Process:
         self.lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.number = 0
+        self.absent = self.picture = False
 
     def __enter__(self) -> _Process:
         return self
@@ -191,15 +262,8 @@ class _Process:
                 continue
             if isinstance(answer, dict) and answer.get("id") == number:
                 return answer
-
-
-def _run_cells(process: _Process, cells: list[tuple[str, str]], path: Path, found: Found) -> None:
-    for name, source in cells:
-        if not source.strip():
-            continue
-        answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
-        if error := protocol.one_line(answer.get("error")):
-            found.tell("✗", f"{name}: {error}{_beside(error, path)}")
+            self.absent |= answer == {"absent": True}
+            self.picture |= answer == {"picture": True}
 
 
 def _beside(error: str, path: Path) -> str:
@@ -211,13 +275,8 @@ def _beside(error: str, path: Path) -> str:
     return ""
 
 
-def _ask(process: _Process, exercise: Exercise, found: Found) -> None:
-    name, drive = exercise.name, ""
-    if code := exercise.drive_code():
-        drive = key_of(code)
-        process.ask(WALL * CELL_S, do="drive", key=drive, source=code[0], function=code[1])
-    cases = exercise.cases(0, practice=True)
-    returned = [_returned(process.call(exercise, case, drive)) for case in cases]
+def _tell_of(exercise: Exercise, cases: list[Case], returned: list[Returned], found: Found) -> None:
+    name = exercise.name
     failed = [back for back in returned if back.kind]
     if failed and all(back.kind in ("missing", "unfinished") for back in failed):
         found.tell("·", f"{name}: not written yet. {failed[0].error}")
@@ -231,17 +290,22 @@ def _ask(process: _Process, exercise: Exercise, found: Found) -> None:
         found.tell(mark, f"{name}: {judged.points:g} of {judged.max:g} points on practice cases.")
 
 
-def _returned(answer: dict[str, Any]) -> Returned:
+def _returned(answer: dict[str, Any], name: str, work: Work, outcome: Outcome) -> Returned:
     if "value" in answer:
         try:
             return Returned(protocol.decode(answer["value"]))
         except protocol.ProtocolError as problem:
             return Returned(error=f"What came back {problem}.", kind="type")
     kind = answer.get("kind")
-    return Returned(
-        error=protocol.one_line(answer.get("error")) or "It gave no value.",
-        kind=kind if kind in FAILURES else "raised",
-    )
+    error = protocol.one_line(answer.get("error")) or "It gave no value."
+    failed, said = outcome.cells, f"name '{name}' is not defined"
+    if kind == "missing":
+        kind, error = why_missing(name, error, work.cells, failed)
+        if any(
+            name in source and said not in failed.get(cell, said) for cell, source in work.cells
+        ):
+            kind = "raised"  # a cell that failed for another reason may be the one to define it
+    return Returned(error=error, kind=kind if kind in FAILURES else "raised")
 
 
 def notebooks_here(folder: Path) -> Iterator[Path]:

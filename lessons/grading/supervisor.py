@@ -813,28 +813,8 @@ class Run:
         kind = kind if isinstance(kind, str) and kind in FAILURES else "raised"
         error = protocol.one_line(answer.get("error")) or "It gave no value."
         if kind == "missing":
-            kind, error = self._why_missing(name, error)
+            kind, error = why_missing(name, error, self.work.cells, self.outcome.cells)
         return Returned(error=error, kind=kind, cpu_s=cpu, wall_s=wall)
-
-    def _why_missing(self, name: str, error: str) -> tuple[str, str]:
-        """(kind, sentence): a name that is missing because the cell that should define it failed
-        has been written all the same.
-        """
-        failed = [
-            (cell, source)
-            for cell, source in self.work.cells
-            if cell in self.outcome.cells and name in source
-        ]
-        defines = re.compile(
-            rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", re.MULTILINE
-        )
-        failed.sort(key=lambda pair: not defines.search(pair[1]))
-        if not failed:
-            return "missing", error
-        cell, source = failed[0]
-        return (
-            "raised" if defines.search(source) else "missing"
-        ), f"{error} In {cell}: {self.outcome.cells[cell]}"
 
     def _postpone(self, exercise: Exercise, group: str) -> None:
         """After a call that did not come back: the rest of its group is not tried, and the
@@ -861,6 +841,25 @@ class Run:
                 self.outcome.flags.append(text)
         if isinstance(printed, str) and printed:
             self.outcome.printed += protocol.clean(printed[: PRINTED - len(self.outcome.printed)])
+
+
+def why_missing(
+    name: str, error: str, cells: Sequence[tuple[str, str]], failed: Mapping[str, str]
+) -> tuple[str, str]:
+    """(kind, sentence) of a name that is not defined: one that is missing because the cell that
+    should define it failed has been written all the same.
+
+    cells: (name, source); failed: what went wrong, by cell.
+    """
+    defines = re.compile(
+        rf"^(?:(?:def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*=)", re.MULTILINE
+    )
+    named = [(cell, source) for cell, source in cells if cell in failed and name in source]
+    if not named:
+        return "missing", error
+    cell, source = min(named, key=lambda pair: not defines.search(pair[1]))
+    kind = "raised" if defines.search(source) else "missing"
+    return kind, f"{error} In {cell}: {failed[cell]}"
 
 
 def key_of(code: tuple[str, str]) -> str:

@@ -1,17 +1,22 @@
 """A student learns before handing in what the grader would see of the notebook."""
 
+import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from minigrad.lessons.grading import check_hand_in
 from minigrad.lessons.grading.dry_run import dry_run
 
 from minigrad.cli import main
-from tests.helpers.small_class import F, G, notebook, write_sheet
+from tests.helpers.small_class import COUNTER, NEEDS_MATPLOTLIB, F, G, notebook, write_sheet
+
+LESSONS = Path(__file__).parents[2] / "lessons"
+MUL = "import minigrad as mg\n{} = mg.mul(1.0, 2.0).item()\n"
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, shared_libraries):
     write_sheet(tmp_path)
     return tmp_path
 
@@ -54,6 +59,67 @@ def test_what_would_be_lost_is_said_with_its_cell_and_a_way_out(folder, capsys, 
     monkeypatch.chdir(folder)
     check_hand_in()
     assert "something would be lost" in capsys.readouterr().out
+
+
+def test_what_an_exercise_forbids_is_lost_in_that_exercise_alone(folder):
+    """`f` forbids `mg.mul`. `g`, the class and cells that no exercise needs may call it."""
+    forbidden = f"import minigrad as mg\n{F}".replace("x * y", "mg.mul(x, y).numpy()")
+    allowed = f"import minigrad as mg\n{G}".replace("2 * x", "mg.mul(2.0, x).numpy()")
+    found = dry_run(write(folder, {"f": forbidden, "g": allowed}, MUL.format("two")))
+    assert found.lost
+    told = dict(line.partition(": ")[::2] for _, line in found.lines)
+    assert told["f"].startswith("minigrad.mul is what you are asked to write, so it is not there")
+    assert ("✓", f"g: {told['g']}") in found.lines
+    assert set(told) == {"f", "g", "Counter"}
+
+    found = dry_run(write(folder, {"g": allowed, "Counter": MUL.format("two") + COUNTER}))
+    assert not found.lost, found
+    found = dry_run(write(folder, {"f": MUL.format("two") + F, "g": allowed}))
+    assert "✗ f: `f` is not defined. In cell 2: minigrad.mul is what you are asked to" in str(found)
+
+
+@pytest.mark.whole
+def test_the_check_of_lesson_6_refuses_what_its_exercise_forbids(tmp_path):
+    notebook = json.loads((LESSONS / "06_autograd_tour.ipynb").read_text())
+    for cell in notebook["cells"]:
+        cell["source"] = source = "".join(cell["source"])
+        if cell["metadata"].get("nbgrader", {}).get("solution") and "def hessian_times" in source:
+            cell["source"] = "def hessian_times(f, x, v):\n    return mg.func.hessian(f)(x) @ v"
+    path = tmp_path / "06_autograd_tour.ipynb"
+    path.write_text(json.dumps(notebook))
+    found = dry_run(path)
+    assert [line.partition(":")[0] for mark, line in found.lines if mark == "✗"] == [
+        "hessian_times"
+    ]
+    assert "minigrad.func.hessian is what you are asked to write" in str(found)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("lesson", ["01_three_ways", "15_gpu", "20_through_a_simulator"])
+def test_a_lesson_with_its_solutions_loses_nothing(lesson):
+    """Their demonstrations need SymPy, a device of their own, and pictures."""
+    found = dry_run(LESSONS / f"{lesson}.ipynb")
+    assert not found.lost, found
+    assert any("No exercise needs it." in line for _, line in found.lines)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="needs Matplotlib")
+@pytest.mark.parametrize("source", [*NEEDS_MATPLOTLIB.values()], ids=[*NEEDS_MATPLOTLIB])
+def test_what_computes_with_a_picture_is_no_loss(folder, source):
+    found = dry_run(write(folder, {"f": source}))
+    assert not found.lost, found
+
+
+def test_a_cell_that_fails_is_a_loss_only_where_something_is_lost(folder):
+    """SymPy is not there when hand-ins are graded; lesson 1's own cells fail without it."""
+    cell = "import sympy\nx = sympy.Symbol('x')"
+    found = dry_run(write(folder, {}, cell))
+    assert not found.lost, found
+    assert any(m == "·" and "sympy" in s and "No exercise needs it." in s for m, s in found.lines)
+    for source in (f"{cell}\nfrom math import *; f, two = x, 2", f"f = = 1\n{F}"):
+        found = dry_run(write(folder, {"f": source}))
+        assert found.lost, found
+        assert [s.partition(":")[0] for mark, s in found.lines if mark == "✗"] == ["f", "cell 2"]
 
 
 def test_a_notebook_without_a_sheet_is_refused(tmp_path, capsys):
