@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +29,15 @@ KEYS = {
     "title": str, "roster": str, "attempts": str, "late": dict, "sheet": list, "category": dict,
     "extension": dict, "mark": dict,
 }  # fmt: skip
+KINDS = {str: "a text", dict: "a table", list: "written [[sheet]]", bool: "true or false"}
 LATE = {"percent_a_day": 0.0, "most_days": math.inf, "free_days": 0, "grace_minutes": 0}
-SHEET_KEYS = {"name", "results", "due", "weight", "category", "groups", "title"}
+MOST = {"percent_a_day": 100.0, "most_days": math.inf}
+CATEGORY = {"weight": 1.0, "drop_lowest": 0}
+WHOLE = {"free_days", "drop_lowest"}
+SHEET_KEYS = {
+    "name": str, "results": str, "due": object, "weight": object, "category": str, "groups": bool,
+    "title": str,
+}  # fmt: skip
 
 
 class TermError(ValueError):
@@ -113,19 +121,12 @@ def load_term(path: Path, find_sheet: Any = Path) -> Term:
     Raises TermError, and FileNotFoundError for a course file or roster that is not there.
     """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TermError(f"{path}: {error}") from None
-    for key, value in given.items():
-        if key not in KEYS:
-            raise TermError(f"{path}: {key!r} is not known; there are {', '.join(KEYS)}.")
-        if not isinstance(value, KEYS[key]):
-            raise TermError(f"{path}: {key!r} should be a {KEYS[key].__name__}.")
+    _known(path, "the file", given, KEYS)
     if not given.get("sheet"):
         raise TermError(f"{path}: it has no sheet; write [[sheet]] with a name and a due date.")
-    late = {**LATE, **given.get("late", {})}
-    if strange := set(late) - set(LATE):
-        raise TermError(f"{path}: [late] has no {min(strange)!r}; there are {', '.join(LATE)}.")
     attempts = given.get("attempts", "last")
     if attempts not in ("last", "best"):
         raise TermError(f'{path}: attempts should be "last" or "best", not {attempts!r}.')
@@ -134,80 +135,126 @@ def load_term(path: Path, find_sheet: Any = Path) -> Term:
     names = [piece.name for piece in pieces]
     if twice := {name for name in names if names.count(name) > 1}:
         raise TermError(f"{path}: two sheets are called {min(twice)!r}.")
-    known = {student.id for student in students}
-    extensions: dict[str, dict[str, datetime]] = {}
-    for student, dates in given.get("extension", {}).items():
+    marks = {
+        name: _number(path, f"[mark] {name!r}", least)
+        for name, least in given.get("mark", {}).items()
+    }
+    return Term(
+        given.get("title", path.stem), students, pieces,
+        _numbers(path, "[late]", given.get("late", {}), LATE), attempts,
+        _categories(path, given.get("category", {}), pieces),
+        _extensions(path, given.get("extension", {}), students, names),
+        sorted(marks.items(), key=lambda pair: -pair[1]),
+    )  # fmt: skip
+
+
+def _known(path: Path, what: str, given: Any, kinds: Mapping[str, type]) -> None:
+    """Refuses a table with names that are not known, or with values of another kind."""
+    if not isinstance(given, dict):
+        raise TermError(f"{path}: {what} should be a table, not {given!r}.")
+    for key, value in given.items():
+        if key not in kinds:
+            raise TermError(f"{path}: {what} has no {key!r}; there are {', '.join(kinds)}.")
+        if not isinstance(value, kinds[key]):
+            kind = KINDS[kinds[key]]
+            raise TermError(f"{path}: {key!r} of {what} should be {kind}, not {value!r}.")
+
+
+def _number(path: Path, what: str, value: Any, key: str = "") -> float:
+    """A number from 0 on; key: its name, where that says which numbers make sense."""
+    most, whole = MOST.get(key, sys.float_info.max), key in WHOLE
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+    if not good or (whole and not float(value).is_integer()):
+        kind = f"a {'whole ' * whole}number from 0 {f'to {most:g}' if key in MOST else 'on'}"
+        raise TermError(f"{path}: {what} should be {kind}, not {value!r}.")
+    return float(value)
+
+
+def _numbers(path: Path, what: str, given: Any, usual: Mapping[str, float]) -> dict[str, float]:
+    """A table of numbers, with the usual ones where none are given."""
+    _known(path, what, given, dict.fromkeys(usual, object))
+    named = {key: _number(path, f"{key!r} of {what}", given[key], key) for key in given}
+    return {**usual, **named}
+
+
+def _extensions(
+    path: Path, given: Mapping[str, Any], students: list[Student], names: list[str]
+) -> dict[str, dict[str, datetime]]:
+    known, found = {student.id for student in students}, {}
+    for student, dates in given.items():
         if student not in known:
             raise TermError(f"{path}: [extension] names {student!r}, who is not in the roster.")
+        what = f"the extension of {student!r}"
+        if not isinstance(dates, dict):
+            raise TermError(f"{path}: {what} should be a table of sheets, not {dates!r}.")
         if strange := set(dates) - set(names):
-            raise TermError(f"{path}: the extension of {student!r} names {min(strange)!r}, which is"
+            raise TermError(f"{path}: {what} names {min(strange)!r}, which is"
                             f" no sheet; there are {', '.join(names)}.")  # fmt: skip
-        extensions[student] = {name: _moment(path, when) for name, when in dates.items()}
-    categories = _categories(path, given.get("category", {}), pieces)
-    marks = sorted(given.get("mark", {}).items(), key=lambda pair: -float(pair[1]))
-    return Term(
-        str(given.get("title", path.stem)), students, pieces, late, attempts, categories,
-        extensions, [(name, float(least)) for name, least in marks],
-    )  # fmt: skip
+        found[student] = {name: _moment(path, what, when) for name, when in dates.items()}
+    return found
 
 
 def _piece(path: Path, entry: Any, find_sheet: Any) -> Piece:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         raise TermError(f"{path}: each [[sheet]] needs a name: a notebook, a sheet.py, a lesson.")
-    if strange := set(entry) - SHEET_KEYS:
-        raise TermError(
-            f"{path}: [[sheet]] has no {min(strange)!r}; there are {', '.join(sorted(SHEET_KEYS))}."
-        )
     named = entry["name"]
+    _known(path, f"[[sheet]] {named!r}", entry, SHEET_KEYS)
     beside = path.parent / named
     sheet = sheet_file(beside if beside.exists() else find_sheet(named))
     if not sheet.is_file():
         raise TermError(f"{path}: there is no sheet {named!r}.")
-    weight = float(entry.get("weight", 1.0))
-    if not weight >= 0:
-        raise TermError(f"{path}: the weight of {named!r} is negative.")
-    title = str(entry.get("title", named))
+    title = entry.get("title", named)
     return Piece(
         title, sheet, path.parent / entry.get("results", f"results/{title}"),
-        _moment(path, entry["due"]) if "due" in entry else None, weight,
-        str(entry.get("category", "")), bool(entry.get("groups", False)),
+        _moment(path, f"due of {named!r}", entry["due"]) if "due" in entry else None,
+        _number(path, f"the weight of {named!r}", entry.get("weight", 1.0)),
+        entry.get("category", ""), entry.get("groups", False),
     )  # fmt: skip
 
 
 def _categories(path: Path, given: Mapping[str, Any], pieces: list[Piece]) -> dict[str, Any]:
-    found: dict[str, dict[str, float]] = {}
-    for name, settings in given.items():
-        if strange := set(settings) - {"weight", "drop_lowest"}:
-            raise TermError(f"{path}: the category {name!r} has no {min(strange)!r}.")
-        found[name] = {"weight": 1.0, "drop_lowest": 0.0, **settings}
+    found = {
+        name: _numbers(path, f"the category {name!r}", settings, CATEGORY)
+        for name, settings in given.items()
+    }
     for piece in pieces:
         if piece.category and piece.category not in found:
             raise TermError(
                 f"{path}: the sheet {piece.name!r} is in the category {piece.category!r}, which"
                 " has no [category] of its own."
             )
-        found.setdefault(piece.category, {"weight": 1.0, "drop_lowest": 0.0})
+        found.setdefault(piece.category, dict(CATEGORY))
     return found
 
 
-def _moment(path: Path, when: Any) -> datetime:
+def _moment(path: Path, what: str, when: Any) -> datetime:
     """A date and time; a date alone means its last second, no time zone that of this machine."""
-    if isinstance(when, datetime):
-        return when if when.tzinfo else when.astimezone()
-    if isinstance(when, date):
-        return datetime.combine(when, time(23, 59, 59)).astimezone()
-    raise TermError(f"{path}: {when!r} is no date; write 2026-11-30 or 2026-11-30T18:00:00.")
+    try:
+        if isinstance(when, datetime):
+            return when if when.tzinfo else when.astimezone()
+        if isinstance(when, date):
+            return datetime.combine(when, time(23, 59, 59)).astimezone()
+    except (ValueError, OverflowError, OSError):  # the system knows no time zone of that year
+        pass
+    said = str(when) if isinstance(when, date) else repr(when)
+    raise TermError(f"{path}: {what}: {said} is no date; write 2026-11-30 or 2026-11-30T18:00:00.")
 
 
 def _roster(path: Path) -> list[Student]:
     """The students of a CSV file with a column `student`, and others by which they are known."""
-    text = path.read_text(encoding="utf-8-sig")
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    table = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)
+        table = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+        rows = list(table)
+    except UnicodeDecodeError:
+        raise TermError(f"{path}: it is not in UTF-8; save it as CSV in UTF-8.") from None
+    except csv.Error as error:
+        raise TermError(f"{path}: it is no CSV file: {error}.") from None
     if "student" not in (table.fieldnames or ()):
         raise TermError(f"{path}: it has no column 'student'.")
     found = []
-    for row in table:
+    for row in rows:
         cells = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str)}
         if not cells["student"]:
             continue

@@ -261,10 +261,31 @@ category = "exercises"
 @pytest.mark.parametrize(
     ("change", "say"),
     [
-        (("title", "titel"), "'titel' is not known"),
+        (("title", "titel"), "the file has no 'titel'; there are title, roster"),
+        (('title = "Autumn"', "title = 3"), "'title' of the file should be a text, not 3"),
+        (("[late]", "[sheets]\n[late]"), "the file has no 'sheets'"),
         (("due = 2026-11-21T00:00:00Z", 'due = "tomorrow"'), "'tomorrow' is no date"),
         (("percent_a_day", "percent_per_day"), r"\[late\] has no 'percent_per_day'"),
-        (("results = ", "result = "), r"\[\[sheet\]\] has no 'result'"),
+        (("results = ", "result = "), r"\[\[sheet\]\] '.*sheet.py' has no 'result'"),
+        (('results = "out"', "results = 3"), "'results' of .* should be a text, not 3"),
+        (("results", 'groups = "no"\nresults'), "'groups' of .* should be true or false, not 'no'"),
+        (("results", 'weight = "x"\nresults'), "the weight of .* should be a number from 0 on"),
+        (("results", "weight = -1\nresults"), "the weight of .* should be a number from 0 on"),
+        (("results", "weight = inf\nresults"), "the weight of .* a number from 0 on, not inf"),
+        (("= 10", '= "10"'), r"'percent_a_day' of \[late\] should be .* from 0 to 100, not '10'"),
+        (("= 10", "= -10"), "'percent_a_day' .* from 0 to 100, not -10"),
+        (("= 10", "= nan"), "'percent_a_day' .* from 0 to 100, not nan"),
+        (("= 10", "= true"), "'percent_a_day' .* from 0 to 100, not True"),
+        (("[late]", "[late]\nfree_days = 1.5"), "'free_days' .* a whole number from 0 on, not 1.5"),
+        (("[late]", "[late]\nfree_days = -3"), "'free_days' .* a whole number from 0 on, not -3"),
+        (("good = 55", 'good = "gut"'), r"\[mark\] 'good' should be a number from 0 on, not 'gut'"),
+        (("[late]", "[category]\ne = 3\n[late]"), "the category 'e' should be a table, not 3"),
+        (
+            ("[late]", '[category.e]\ndrop_lowest = "x"\n[late]'),
+            "'drop_lowest' of the category 'e' should be a whole number from 0 on, not 'x'",
+        ),
+        (("[late]", "[extension]\nbob = 3\n[late]"), "extension of 'bob' should be a table of"),
+        (("[late]", "[extension.bob]\nfirst = 3\n[late]"), "extension of 'bob': 3 is no date"),
         (("[late]", '[extension.eve]\nfirst = 2026-11-21\n[late]'), "'eve', who is not in the"),
         (("[late]", '[extension.bob]\nother = 2026-11-21\n[late]'), "names 'other', which is no"),
         (("sheet.py", "other.py"), "there is no sheet"),
@@ -274,6 +295,40 @@ category = "exercises"
 )  # fmt: skip
 def test_what_is_wrong_in_a_course_file_is_named(course, change, say):
     _, _, path = course
-    path.write_text(path.read_text().replace(*change))
+    path.write_text(path.read_text().replace(*change, 1))
     with pytest.raises(term.TermError, match=say):
         term.load_term(path)
+
+
+@pytest.mark.parametrize(
+    ("roster", "say"),
+    [
+        ("student,name\nada,Dörte\n".encode("cp1252"), "roster.csv: it is not in UTF-8; save it"),
+        ("student,name\nada,Ada\n".encode("utf-16"), "roster.csv: it is not in UTF-8; save it"),
+        (b"student,name\nada," + 200_000 * b"x", "roster.csv: it is no CSV file"),
+        (b"name\nAda\n", "roster.csv: it has no column 'student'"),
+        (b"", "roster.csv: it has no column 'student'"),
+        (b"student\nada\nada\n", "roster.csv: 'ada' is there twice"),
+        (None, "roster.csv: No such file"),
+    ],
+)
+def test_what_is_wrong_in_a_roster_is_named(course, tmp_path, capsys, roster, say):
+    _, _, path = course
+    path.with_name("roster.csv").unlink()
+    if roster is not None:
+        path.with_name("roster.csv").write_bytes(roster)
+    assert main(["grade", "term", str(path), "--out", str(tmp_path / "totals.csv")]) == 2
+    assert say in capsys.readouterr().err
+    assert not (tmp_path / "totals.csv").exists()
+
+
+def test_files_that_windows_programs_save_are_read(course):
+    """A byte order mark, semicolons, and lines that end in two characters."""
+    _, _, path = course
+    roster = path.with_name("roster.csv")
+    roster.write_bytes(
+        b"\xef\xbb\xbf" + roster.read_bytes().replace(b",", b";").replace(b"\n", b"\r\n")
+    )
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    found = term.totals(term.load_term(path))
+    assert found.credits["ada"]["first"].points == MAX
