@@ -76,8 +76,6 @@ if not (_folder / "viz").is_dir():
     __path__.append(str(_folder.parent))  # noqa: F405
 half, float, double, short, long, int, bool = float16, float32, float64, int16, int64, int32, bool_
 cfloat, cdouble = complex64, complex128
-# SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
-setattr(functions.tensor, "Tensor", Tensor)  # noqa: B010
 sys.modules[f"{__name__}.tensor"] = sys.modules[
     f"{__name__}.core.tensor"
 ]  # SINGA's `from minigrad.tensor import Tensor`

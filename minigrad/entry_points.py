@@ -29,6 +29,10 @@ def tensor(
     return new_tensor(as_payload(given, dtype), requires_grad, device)
 
 
+# SINGA's `from minigrad import tensor; tensor.Tensor(…)`: here `tensor` is PyTorch's function
+setattr(tensor, "Tensor", Tensor)  # noqa: B010
+
+
 def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor that the user makes, with this payload, moved to a device."""
     if device is not None:
@@ -99,7 +103,7 @@ def item(self: Tensor) -> Any:
 
 
 def as_number(kind: type) -> Any:
-    """The method behind `float(x)`, and so behind `math.sin(x)`; observers hear of it."""
+    """The method behind `float(x)`, and so behind `math.sin(x)`; observers are told."""
 
     def method(self: Tensor) -> Any:
         if observe.observers:

@@ -116,10 +116,13 @@ attached: dict[str, Any] = {}
 """The methods and attributes that tensors were given."""
 
 
-def attach(name: str, value: Any) -> None:
-    """Give tensors a method or an attribute."""
-    attached[name] = value
-    setattr(Tensor, name, value)
+def attach(name: str, value: Any, owner: type = Tensor, listed: bool = True) -> None:
+    """Give tensors a method or an attribute, or instances of another class of the core. All that
+    users find on such a class and the core does not define is attached here. listed: whether it is
+    one of the documented names of tensors."""
+    if owner is Tensor and listed:
+        attached[name] = value
+    setattr(owner, name, value)
 
 
 def method(function: Function) -> Function:

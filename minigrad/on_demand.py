@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from .core.tensor import Tensor
-from .names import respell
+from .names import attach, respell
 
 
 class File(NamedTuple):
@@ -146,4 +146,4 @@ def load() -> list[ModuleType]:
 
 for _file in FILES:
     for _name in method_names(_file):
-        setattr(Tensor, _name, Later(_name, _file.module))
+        attach(_name, Later(_name, _file.module), listed=False)

@@ -17,6 +17,7 @@ from ..core.graph import Node, OpNode, Pick, state
 from ..core.tensor import Leaf, Report, Tensor, alias, wrap
 from ..errors import AutogradError, ShapeError
 from ..hook_handle import HookHandle
+from ..names import attach
 
 
 class Extras:
@@ -350,4 +351,4 @@ for _name, _member in {
     "_input_metadata": property(_input_metadata, doc=_input_metadata.__doc__),
     "_sequence_nr": _sequence_nr,
 }.items():
-    setattr(Node, _name, _member)
+    attach(_name, _member, Node)

@@ -37,7 +37,7 @@ def functional_call(
     given: dict[str, Any] = {}
     for part in [parameters] if isinstance(parameters, Mapping) else parameters:
         given.update(part)
-    own = dict(module._named(("parameter", "buffer"), remove_duplicate=False))
+    own = dict(_own_tensors(module))
     known = {id(own[n]) for n in given if n in own}  # one name of a shared tensor is enough
     unknown, missing = (
         [n for n in given if n not in own],
@@ -90,6 +90,12 @@ def _stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return stacked
 
 
+def _own_tensors(module: Module, recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+    """The parameters and buffers of a module, shared ones under each of their names."""
+    yield from module.named_parameters(recurse=recurse, remove_duplicate=False)
+    yield from module.named_buffers(recurse=recurse, remove_duplicate=False)
+
+
 @contextmanager
 def _exchanged(module: Module, others: dict[int, Tensor]) -> Iterator[None]:
     """For a while, other tensors in place of a module's own, wherever they are attributes (a
@@ -98,7 +104,7 @@ def _exchanged(module: Module, others: dict[int, Tensor]) -> Iterator[None]:
     before = [
         (vars(inner), name, t)
         for inner in module.modules()
-        for name, t in inner._registered("parameter", "buffer")
+        for name, t in _own_tensors(inner, recurse=False)
         if id(t) in others
     ]
     try:

@@ -152,6 +152,14 @@ class Executor:
         return text(self.eval_node_list)
 
 
+def feeds_and_order(
+    executor: Executor, feed_dict: Mapping[Node, Any] | None
+) -> tuple[dict[Node, Tensor], list[Node]]:
+    """The feeds as tensors, and the nodes that the executor computes, in order. Raises what `run`
+    raises for feeds that are missing or too many."""
+    return executor._checked(feed_dict)
+
+
 def _listed(nodes: Sequence[Node]) -> str:
     names = [n.name for n in nodes]
     if not names:

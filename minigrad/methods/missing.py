@@ -48,8 +48,8 @@ def _names_of_attributes(self: Tensor) -> list[str]:
     return sorted(set(object.__dir__(self)) - set(_NEARLY))
 
 
-Tensor.__dir__ = _names_of_attributes  # type: ignore[assignment,method-assign]
+attach("__dir__", _names_of_attributes, listed=False)
 for _name in _NEARLY:
     _slip = _Nearly()
     _slip.__set_name__(Tensor, _name)
-    setattr(Tensor, _name, _slip)
+    attach(_name, _slip, listed=False)

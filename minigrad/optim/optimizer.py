@@ -292,6 +292,11 @@ class Optimizer:
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
 
 
+def parameter_of(optimizer: Optimizer, key: int) -> Tensor:
+    """The tensor whose state `optimizer.state` holds under this key."""
+    return optimizer._known[key]
+
+
 def _copied(value: Any, like: Array | None = None) -> Any:
     """A value of a state, with arrays in memory of their own, on the device of `like` if that is
     given.

@@ -27,7 +27,7 @@ from typing import Any
 from .. import autograd, backend, functions
 from ..core.tensor import Leaf, Tensor, overwrite_payload, wrap
 from ..nn.module import Module
-from ..optim.optimizer import Optimizer
+from ..optim.optimizer import Optimizer, parameter_of
 from ..serialization import CheckpointError
 
 Parts = dict[str, Any]
@@ -224,12 +224,8 @@ def refill(old: Any, new: Any) -> Any:
 
 def _tensors(module: Module) -> Iterator[tuple[str, Tensor]]:
     """Every parameter and buffer of a module once, with its dotted name."""
-    seen: set[int] = set()
-    for path, owner in module.named_modules():
-        for name, value in owner._registered("parameter", "buffer"):
-            if id(value) not in seen:
-                seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), value
+    yield from module.named_parameters()
+    yield from module.named_buffers()
 
 
 def _module_state(module: Module) -> State:
@@ -289,9 +285,10 @@ def _optimizer_state(name: str, optimizer: Optimizer, names: dict[int, str]) -> 
         if key in grouped:
             continue
         if key not in names:
+            shape = parameter_of(optimizer, key).shape
             raise CheckpointError(
-                f"{name} has a state for a parameter of shape {optimizer._known[key].shape} that"
-                " belongs to no part. Give the module (or the tensor) as a part too."
+                f"{name} has a state for a parameter of shape {shape} that belongs to no part."
+                " Give the module (or the tensor) as a part too."
             )
         loose[names[key]] = state
     return {

@@ -1,29 +1,59 @@
 """The source of all packages: layers, few late bindings, no circles, no private name of another
-file, no long function without a reason, no table that names operations, and the picture of the
-imports.
+file or attribute of another package, no long function without a reason, no table that names
+operations, and the picture of the imports.
 """
 
 import ast
 import gc
 import re
+import sys
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 from collections.abc import Iterator
+from inspect import isclass, isfunction
 
 import pytest
 
-from minigrad import ops
-from minigrad.core.primitive import registry
+from minigrad import on_demand, ops
+from minigrad.core.primitive import Primitive, registry
 from tests.helpers import import_picture
 from tests.helpers.layers import RANK, climbs, unit
-from tests.helpers.source_tree import ROOT, imports, modules, package_of, parts, text_of
+from tests.helpers.source_tree import (
+    ROOT,
+    imports,
+    last_name,
+    modules,
+    package_of,
+    parts,
+    text_of,
+)
 
 KEPT = ("core", "fast")
 
 LATE_BINDINGS = {
     "minigrad.core.primitive.run": "minigrad.core.apply",
+    "minigrad.core.primitive.Primitive": "minigrad.fast",
     "minigrad.core.backward.run_pass": "minigrad.fast",
 }
-"""Globals that another module sets, and which; each is explained where it is declared."""
+"""What another module sets of a module or class, and which module; each is explained where it is
+declared. Of Primitive these are `__call__`, and for each operation `on_one`, `on_two`, `on_many`.
+"""
+ATTACHED = {
+    "minigrad.core.tensor.Tensor": "the methods that users call",
+    "minigrad.core.graph.Node": "PyTorch's attributes of `grad_fn`",
+    "minigrad.core.graph.OpNode": "PyTorch's `_saved_self` and so on",
+}
+"""Classes of the core whose public members `names.attach` gives them: declarations, no bindings."""
+PROTOCOLS = {
+    "_getframe",  # sys
+    "_exit",  # os
+    "_replace",  # named tuples
+    "_Helper",  # what site makes `help` of
+    "_close_pipe_fds",  # subprocess.Popen
+    "_execute_child",
+    "_version",  # PyTorch's name of a tensor's version count
+}
+"""Names with an underscore that the standard library and PyTorch document or expect."""
 SWITCHES = {"minigrad.autograd.training"}
 """Globals that programs set: SINGA's documentation writes `autograd.training = True`."""
 
@@ -38,21 +68,51 @@ def _trees_are_kept_for_these_tests_only():
 
 
 def late_bindings(name: str, source: str) -> list[str]:
-    """The globals of other modules that a module's source sets: `module.attribute = …` of an
-    imported module.
+    """The globals of other modules and the classes of other packages that a module's source
+    changes: `X.attribute = …` and `setattr(X, …)` of an imported X.
     """
-    bound = {
-        found.local: found.module
-        for found in imports(source, package_of(name))
-        if found.member is None and found.module in modules()
-    }
-    return [
-        f"{bound[node.value.id]}.{node.attr}"
-        for node in parts(source)[ast.Attribute]
-        if isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in bound
-    ]
+    ours = [f for f in imports(source, package_of(name)) if f.module in modules()]
+    bound = {f.local: f.module for f in ours if f.member is None}
+    foreign = [f for f in ours if f.member and unit(f.module) != unit(name)]
+    classes = {f.local: f"{f.module}.{f.member}" for f in foreign if f.member[:1].isupper()}
+    found = []
+    for node in parts(source)[ast.Attribute]:
+        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            if node.value.id in bound:
+                found.append(f"{bound[node.value.id]}.{node.attr}")
+            elif node.value.id in classes:
+                found.append(classes[node.value.id])
+    for node in parts(source)[ast.Call]:
+        if last_name(node.func) == "setattr" and isinstance(node.args[0], ast.Name):
+            owner = node.args[0].id
+            found += [(bound | classes)[owner]] if owner in bound | classes else []
+    return found
+
+
+def from_above() -> set[tuple[str, str]]:
+    """What modules and classes have at run time that a higher layer made: (module or class, the
+    higher layer). Members that are no functions, and what a module imports, do not count."""
+    found = set()
+    for name, module in [m for m in sys.modules.items() if m[0] == getattr(m[1], "__name__", "")]:
+        owners = {f"{name}.{k}": {k: v} for k, v in vars(module).items() if isfunction(v)}
+        classes = [c for c in vars(module).values() if isclass(c) and c.__module__ == name]
+        owners |= {f"{name}.{c.__name__}": vars(c) for c in classes}
+        for owner, members in owners.items() if name.partition(".")[0] == "minigrad" else ():
+            for member in members.values():
+                layer = unit(made_in(member))
+                if RANK.get(layer, -1) > RANK[unit(name)]:
+                    found.add((owner, layer))
+    for operation in registry.values():
+        members = {k: v for k, v in vars(operation).items() if isfunction(vars(Primitive).get(k))}
+        found |= {("minigrad.core.primitive.Primitive", unit(made_in(v))) for v in members.values()}
+    return found
+
+
+def made_in(member: object) -> str:
+    """The module of the function behind a member of a class; empty if there is none."""
+    for inside in ("fget", "func", "__func__"):  # of a property, a partial, a class method
+        member = getattr(member, inside, member)
+    return member.__module__ if isfunction(member) else ""
 
 
 def circles(package: str, sources: dict[str, str]) -> list[str]:
@@ -99,15 +159,23 @@ def private_attributes(source: str) -> set[str]:
     """Private attributes that a source reads or sets and does not define: in a class body, as a
     method, a slot or `self._x = …`.
     """
-    found, used = parts(source), set()
+    used = {node.attr for node in parts(source)[ast.Attribute] if is_private(node.attr)}
+    return used - defined_attributes(source)
+
+
+def defined_attributes(source: str) -> set[str]:
+    """What a source defines in a class body, as a method, a slot or `self._x = …`."""
+    found = parts(source)
     defined = {node.name for node in found[ast.FunctionDef]}
     defined |= {node.id for node in found[ast.Name]}
     defined |= {node.value for node in found[ast.Constant] if isinstance(node.value, str)}
-    for node in found[ast.Attribute]:
-        if is_private(node.attr):
-            mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            (defined if mine and isinstance(node.ctx, ast.Store) else used).add(node.attr)
-    return used - defined
+    stored = [node for node in found[ast.Attribute] if isinstance(node.ctx, ast.Store)]
+    return defined | {node.attr for node in stored if last_name(node.value) in ("self", "cls")}
+
+
+def top_package(name: str) -> str:
+    """`minigrad.nn` of `minigrad.nn.utils.vectors`."""
+    return ".".join(name.split(".")[:2])
 
 
 def kept() -> list[str]:
@@ -198,6 +266,15 @@ def test_late_bindings_are_few_and_known():
     assert len(found) <= 3
 
 
+def test_nothing_but_the_late_bindings_comes_from_above_at_run_time():
+    """By whatever means it is set: an assignment, `setattr`, a decorator, a loop."""
+    ops.load()
+    on_demand.load()
+    found = from_above()
+    assert {owner for owner, _ in found} - set(LATE_BINDINGS) - set(ATTACHED) == set()
+    assert {owner for owner, _ in found} >= set(ATTACHED), "the check sees what is attached"
+
+
 def test_no_package_has_circles():
     sources = {name: text_of(name) for name in modules()}
     packages = [n for n in modules() if modules()[n].name == "__init__.py" and n != "minigrad"]
@@ -240,12 +317,28 @@ def test_core_and_fast_use_no_private_attributes():
     assert {name: bad for name in kept() if (bad := private_attributes(text_of(name)))} == {}
 
 
+def test_no_private_attribute_of_another_package_is_used():
+    """The files of one package share the private attributes of its classes, such as Module."""
+    defined: dict[str, set[str]] = defaultdict(set)
+    for name in modules():
+        defined[top_package(name)] |= defined_attributes(text_of(name))
+    found = {
+        name: bad
+        for name in modules()
+        if (bad := private_attributes(text_of(name)) - defined[top_package(name)] - PROTOCOLS)
+    }
+    assert found == {}
+
+
 @pytest.mark.parametrize(
     ("check", "source", "count"),
     [
         (late_bindings, "from . import primitive\nprimitive.run = 3", 1),
         (late_bindings, "from . import primitive\ndef f():\n    primitive.run, x = 3, 4", 1),
         (late_bindings, "from . import primitive\nrun = primitive.run", 0),
+        (late_bindings, "from . import primitive\nsetattr(primitive, 'run', 3)", 1),
+        (late_bindings, "from ..scalar import Word\nWord.size = 3\nsetattr(Word, 'size', 3)", 2),
+        (late_bindings, "from ..scalar import Word\nword = Word()\nword.size = 3", 0),
         (private_uses, "from .graph import _by_age", 1),
         (private_uses, "from . import graph\ngraph._by_age(3)", 1),
         (private_uses, "from .graph import Node\nimport os\nos._exit", 0),

@@ -22,6 +22,7 @@ from typing import Any
 from minigrad.core.primitive import Primitive
 from minigrad.graph import ConstantOp, Executor, Node
 from minigrad.graph.evaluation import evaluate
+from minigrad.graph.executor import feeds_and_order
 from minigrad.trace.schema import SCHEMA, validate
 from minigrad.watch import notation, sentences
 from minigrad.watch.values import value as document_value
@@ -47,7 +48,7 @@ def from_graph(
         do not fit.
     """
     wanted = [outputs] if isinstance(outputs, Node) else list(outputs)
-    feeds, order = Executor(wanted)._checked(feed_dict)
+    feeds, order = feeds_and_order(Executor(wanted), feed_dict)
     values = dict(zip(order, evaluate(order, feeds, order), strict=True))
     written = _Writer(wanted, feeds, values)
     for node in order:

@@ -13,6 +13,7 @@ from ...core.graph import Node, OpNode, Version
 from ...core.primitive import OUTPUT, SHAPES, Primitive, on_declaration, registry
 from ...core.tensor import Leaf, make_pick, wrap
 from ...errors import AutogradError, GraphFreedError
+from ...names import attach
 from ..function.node import FunctionNode
 from .packing import ElsewhereNode, Pack, Packed, PackedNode, Unpack, pack_node, tensor_of
 
@@ -183,9 +184,8 @@ def _offer(names: Iterable[str]) -> None:
     for name in names:
         for prefix, raw in (("_saved_", False), ("_raw_saved_", True)):
             if not hasattr(OpNode, prefix + name):
-                setattr(
-                    OpNode, prefix + name, property(partial(_saved_attribute, wanted=name, raw=raw))
-                )
+                saved = property(partial(_saved_attribute, wanted=name, raw=raw))
+                attach(prefix + name, saved, OpNode)
 
 
 def _offer_operation(operation: Primitive) -> None:
@@ -214,4 +214,4 @@ def _raw_saved_tensors(self: FunctionNode) -> tuple[SavedTensor, ...]:
     return tuple(SavedTensor(self, i) for i in range(len(self.ctx._saved)))
 
 
-setattr(FunctionNode, "_raw_saved_tensors", property(_raw_saved_tensors))  # noqa: B010
+attach("_raw_saved_tensors", property(_raw_saved_tensors), FunctionNode)
