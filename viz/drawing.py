@@ -197,7 +197,7 @@ def drawing_class() -> Any:
             .pdf gets that picture.
             """
             if Path(filename or "").suffix.lower() not in (".svg", ".png", ".pdf"):
-                return str(super().save(filename, directory, **rest))
+                return str(super().save(filename, directory=directory, **rest))
             return str(write(self, Path(directory or "", filename)))
 
         def render(

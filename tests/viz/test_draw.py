@@ -185,6 +185,15 @@ def test_svg_without_a_graphviz_program(monkeypatch, tmp_path):
         drawing.render("model.gv", directory=tmp_path, format="eps")
 
 
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_graphviz_renders_into_a_folder_without_a_warning(tmp_path):
+    drawing = mg.ones(2, requires_grad=True).exp().draw_graph()
+    written = drawing.render("model.gv", directory=tmp_path)
+    assert written == str(tmp_path / "model.gv.svg")
+    assert (tmp_path / "model.gv").read_text(encoding="utf-8") == drawing.source
+    assert drawing.save("again.gv", tmp_path) == str(tmp_path / "again.gv")
+
+
 def test_without_any_graphviz_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(wasi, "available", lambda: False)
