@@ -213,6 +213,7 @@ def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
     )
     own = {
         "MINIGRAD_STATIC": "1",
+        "MINIGRAD_EXPLORER": LIVE,
         "IPYTHONDIR": str(place / "ipython"),
         "JUPYTER_RUNTIME_DIR": str(place / "runtime"),
     }
@@ -265,7 +266,8 @@ def _plain(text: str) -> str:
 
 def dead_links(folder: Path) -> list[str]:
     """Links of the pages in `folder` that lead nowhere inside it, each as "page: link". Links to
-    other servers are not followed.
+    other servers are not followed. What follows the page that differentiates is no anchor: it says
+    what that page shows.
     """
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.html"))}
     anchors = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
@@ -275,9 +277,8 @@ def dead_links(folder: Path) -> list[str]:
         for link in _links(shown):
             address, _, anchor = link.partition("#")
             target = (path.parent / address.partition("?")[0]).resolve() if address else path
-            if not target.exists() or (
-                anchor and target in anchors and anchor not in anchors[target]
-            ):
+            anchored = anchor and target in anchors and target.name != LIVE
+            if not target.exists() or (anchored and anchor not in anchors[target]):
                 dead.append(f"{path.relative_to(folder)}: {link}")
     return dead
 

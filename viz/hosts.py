@@ -45,9 +45,12 @@ class Shown:
         return target
 
     def _repr_html_(self) -> str:
-        return framed(
-            self.document, self.title, plain_table(self.still, self._lang), self.options, 700
-        )
+        plain = plain_table(self.still, self._lang)
+        return framed(self.document, self.title, plain, self.options, 700, self._link())
+
+    def _link(self) -> str:
+        """What stands under a cell output."""
+        return ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import html
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -330,7 +331,7 @@ class Frame:
         tall = 330 + round(
             min(560.0, max(self.trace["layout"]["height"], 34.0 * (1 + len(self.trace["nodes"]))))
         )
-        return framed(self.trace, title, plain, self.options, tall)
+        return framed(self.trace, title, plain, self.options, tall, link(self.trace, self.options))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -339,14 +340,52 @@ class Frame:
         return text_table(self.trace, self.options.get("lang", "en"))
 
 
-def framed(shown: Any, title: str, plain: str, options: Mapping[str, Any], height: int) -> str:
-    """A page in an iframe, behind a plain table: the HTML of a cell output."""
+EXPLORER = "MINIGRAD_EXPLORER"
+"""The environment variable that says where, seen from the pages that a notebook becomes, the page
+that differentiates will lie (minigrad.viz.explorer).
+"""
+
+
+def link(trace: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """A paragraph with a link to the page that differentiates, on which the inputs of a Trace can
+    be changed. Empty where there will be no such page, or where it cannot show the Trace.
+    """
+    place = os.environ.get(EXPLORER)
+    if not place:
+        return ""
+    from minigrad.viz.explorer.links import address
+
+    found = address(trace, options.get("step", 0), options.get("views", ()))
+    if found is None:
+        return ""
+    to = html.escape(place + found)
+    said = CHANGE[options.get("lang", "en")]
+    return f'<p class="minigrad-change"><a href="{to}">{said}</a></p>'
+
+
+CHANGE = {"en": "Change the inputs or the function", "zh": "更改输入或函数"}
+"""What the link says, by language."""
+
+
+def framed(
+    shown: Any,
+    title: str,
+    plain: str,
+    options: Mapping[str, Any],
+    height: int,
+    below: str = "",
+) -> str:
+    """A page in an iframe, behind a plain table: the HTML of a cell output. below: HTML that stands
+    under the frame.
+    """
     inside = page(shown, title, "", options, framed=True)  # the table stands before the frame
     t = words(options.get("lang", "en"))
-    return in_frame(inside, t("viewer", title=title), t("asTable"), plain, height)
+    return in_frame(inside, t("viewer", title=title), t("asTable"), plain, height, below)
 
 
-def in_frame(document: str, title: str, summary: str, plain: str, height: int) -> str:
+def in_frame(
+    document: str, title: str, summary: str, plain: str, height: int, below: str = ""
+) -> str:
     """A whole page in an iframe behind a plain table. The frame gets its page's height and the
     notebook's theme as soon as it is alive.
     """
@@ -356,7 +395,7 @@ def in_frame(document: str, title: str, summary: str, plain: str, height: int) -
         f' open><summary>{summary}</summary>{plain}</details><iframe class="minigrad-frame"'
         f' sandbox="allow-scripts allow-downloads" allow="clipboard-write *; fullscreen *"'
         f' title="{name}" width="100%" height="{height}" frameborder="0"'
-        f' srcdoc="{inside}"></iframe><script>{_HOST}</script></div>'
+        f' srcdoc="{inside}"></iframe>{below}<script>{_HOST}</script></div>'
     )
 
 

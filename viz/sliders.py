@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.viz.hosts import Shown, kernel_runs
 from minigrad.viz.layout import with_layout
+from minigrad.viz.page import link
 
 from minigrad.watch import trace_function
 
@@ -122,6 +123,9 @@ class Grid(Shown):
         for k in start:
             index = index * points + k
         super().__init__(document, traces[index], str(traces[index]["title"]), **options)
+
+    def _link(self) -> str:
+        return link(self.still, self.options)
 
 
 def pack(traces: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[list[Any]]]:

@@ -25,6 +25,8 @@ BOTH = """def f(x1, x2):
     return mg.log(x1) + x1 * x2 - mg.sin(x2)
 viz.show(f, 2.0, 5.0)"""
 
+MOVED = "viz.sliders(lambda x, y: x * x + y, x=(1.0, 2.0), y=5.0, points=3)"
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -37,6 +39,7 @@ def made(tmp_path_factory):
         nbformat.v4.new_code_cell(SHOW, id="code"),
         nbformat.v4.new_markdown_cell("## Both modes", id="more"),
         nbformat.v4.new_code_cell(BOTH, id="both"),
+        nbformat.v4.new_code_cell(MOVED, id="moved"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), place / "lessons" / "01_sum.ipynb")
     (place / "lessons" / "figures").mkdir()
@@ -87,7 +90,7 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
     page = visit.page
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto(f"{address}/01_sum.html")
-    frame = page.locator("iframe.minigrad-frame").last
+    frame = page.locator("iframe.minigrad-frame").nth(1)
     frame.scroll_into_view_if_needed()
     frame.content_frame.locator(".mg-root .mg-counter").wait_for()
     frame.evaluate("frame => frame.scrollIntoView({ block: 'start' })")
@@ -105,6 +108,22 @@ def test_graph_source_and_table_of_a_lesson_are_on_one_screen_in_two_columns(vis
         left = max(other["x"], outside["x"])
         right = min(other["x"] + other["width"], outside["x"] + outside["width"])
         assert right - left < 1, "the frame covers neither the lessons' list nor the page's"
+
+
+def test_under_a_picture_a_link_leads_to_where_its_inputs_can_be_changed(visit, address):
+    page = visit.page
+    page.goto(f"{address}/01_sum.html")
+    links = page.get_by_role("link", name="Change the inputs or the function")
+    assert links.count() == 3
+    links.nth(1).click()
+    field = page.get_by_role("textbox", name="function")
+    assert field.input_value() == "log(x1) + x1*x2 - sin(x2)"
+    page.get_by_label("value of x1").fill("3")
+    page.get_by_text("log(x1) + x1*x2 - sin(x2),  x1 = 3, x2 = 5", exact=True).wait_for()
+    page.go_back()
+    links.last.click()
+    page.get_by_text("x*x + y,  x = 1.5, y = 5", exact=True).wait_for()
+    visit.assert_clean()
 
 
 def test_a_lesson_of_the_site_is_accessible(visit, address, axe):

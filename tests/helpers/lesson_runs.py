@@ -131,10 +131,10 @@ def _environment(home: str, traces: Path, static: bool) -> Iterator[None]:
     os.environ.update(HOME=home, MPLCONFIGDIR=fonts, PYTHONPATH=str(ROOT))
     os.environ.update(JUPYTER_PREFER_ENV_PATH="1", PYTHONWARNINGS="", OPENBLAS_NUM_THREADS="1")
     os.environ[TRACES] = str(traces)
-    for name in ("NBGRADER_EXECUTION", "MPLBACKEND", "MINIGRAD_STATIC"):
+    for name in ("NBGRADER_EXECUTION", "MPLBACKEND", "MINIGRAD_STATIC", "MINIGRAD_EXPLORER"):
         os.environ.pop(name, None)
     if static:
-        os.environ["MINIGRAD_STATIC"] = "1"
+        os.environ.update(MINIGRAD_STATIC="1", MINIGRAD_EXPLORER="explore.html")
     try:
         yield
     finally:
