@@ -18,7 +18,7 @@ import numpy as np
 import minigrad as mg
 
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import shown
+from ..grading.judge import beside, shown
 from ..grading.kinds import Number
 from .made import by_name, told_by
 from .students_side import FUNCTIONS, of_numbers, watched_difference
@@ -69,14 +69,13 @@ def _is_quotient(case: Case, got: Any) -> str:
         return problem
     reached, wanted = f(x) + float(got) * h, f(x + h)
     right = abs(reached - wanted) <= 1e-9 * max(1.0, abs(wanted))
-    return (
-        ""
-        if right
-        else (
-            f"the slope {shown(float(got))} is not that of the line through the two points of the"
-            " curve, at x and at x + h."
-        )
+    if right:
+        return ""
+    say = (
+        f"the slope {shown(float(got))} is not that of the line through the two points of the"
+        " curve, at x and at x + h."
     )
+    return beside(say, shown((wanted - f(x)) / h), got)
 
 
 difference_quotient = told_by(
@@ -116,7 +115,7 @@ difference_quotient = told_by(
         ),
         _mistake(
             "central",
-            "that is a central difference. It is more accurate, and comes later; here the points"
+            "you took a central difference. It is more accurate, and comes later; here the points"
             " are x and x + h.",
             lambda f, x, h: (of_numbers(f)(x + h) - of_numbers(f)(x - h)) / (2 * h),
         ),
@@ -169,17 +168,16 @@ def _is_best(case: Case, got: Any) -> str:
         return problem
     if float(got) <= 0:
         return "a step should be a positive number."
-    error = ERRORS[case.call]
-    least = error(10 ** np.linspace(-25, 10, 7001), **case.args).min()
-    ratio = error(float(got), **case.args) / least
-    return (
-        ""
-        if ratio <= 1.05
-        else (
-            f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with"
-            " the best one."
-        )
+    tried = 10 ** np.linspace(-25, 10, 7001)
+    errors = ERRORS[case.call](tried, **case.args)
+    ratio = ERRORS[case.call](float(got), **case.args) / errors.min()
+    if ratio <= 1.05:
+        return ""
+    say = (
+        f"with the step {shown(float(got))} the estimate is {ratio:.3g} times as large as with the"
+        " best one."
     )
+    return beside(say, f"about {tried[errors.argmin()]:.2g}", got)
 
 
 best_step = told_by(
@@ -294,7 +292,8 @@ def _is_derivative(case: Case, got: Any) -> str:
     if off <= allowed:
         return ""
     both = f"what was returned is {got['value']:.12g}, and the derivative is {right:.12g}"
-    return f"for {at} {both}: the relative error is {off:.1g}, and {allowed:g} is allowed."
+    say = f"for {at} {both}: the relative error is {off:.1g}, and {allowed:g} is allowed."
+    return beside(say, f"value = {right:.12g}", got)
 
 
 Pairs = list[tuple[Case, Any]]
@@ -425,6 +424,20 @@ central_difference = told_by(
             lambda f, x: f(x + 1e-5) - f(x - 1e-5),
         ),
         _seen(
+            "one small step for all",
+            "Your step is the same for all x, and too small: rounding eats the digits already at x"
+            " of size 1, and more of them at 10⁷.",
+            lambda pairs: _both_sides(pairs) and _same_step(pairs) and _too_small(pairs),
+            _central(lambda x: 1e-9),
+        ),
+        _seen(
+            "one large step for all",
+            "Your step is the same for all x, and too large: the curve bends in between already at"
+            " x of size 1, and near 0 it leaps over everything.",
+            lambda pairs: _both_sides(pairs) and _same_step(pairs) and _too_large(pairs),
+            _central(lambda x: 1e-2),
+        ),
+        _seen(
             "one step for all",
             "Your step is the same for all x: at 10⁷ it is lost in the rounding of x, and near 0 it"
             " leaps over everything.",
@@ -449,31 +462,29 @@ central_difference = told_by(
             "too small a step",
             "your step is so small that rounding eats the digits: nearer to x is not always"
             " better.",
-            lambda pairs: (
-                _both_sides(pairs)
-                and any(
-                    _largest(got) < 1e-7 * abs(case.args["x"])
-                    for case, got in _moderate(pairs)
-                    if _far_off(case, got)
-                )
-            ),
+            lambda pairs: _both_sides(pairs) and _too_small(pairs),
             _central(lambda x: 1e-9 * (abs(x) or 1.0)),
         ),
         _seen(
             "too large a step",
             "your step is so large that the curve bends in between.",
-            lambda pairs: (
-                _both_sides(pairs)
-                and any(
-                    _largest(got) > 1e-4 * abs(case.args["x"])
-                    for case, got in _moderate(pairs)
-                    if _far_off(case, got)
-                )
-            ),
+            lambda pairs: _both_sides(pairs) and _too_large(pairs),
             _central(lambda x: 1e-2 * (abs(x) or 1.0)),
         ),
     ),
 )
+
+
+def _too_small(pairs: Pairs) -> bool:
+    """Whether a derivative at an x of moderate size is lost by a tiny step."""
+    lost = [(case, got) for case, got in _moderate(pairs) if _far_off(case, got)]
+    return any(_largest(got) < 1e-7 * abs(case.args["x"]) for case, got in lost)
+
+
+def _too_large(pairs: Pairs) -> bool:
+    """Whether a derivative at an x of moderate size is lost by a large step."""
+    lost = [(case, got) for case, got in _moderate(pairs) if _far_off(case, got)]
+    return any(_largest(got) > 1e-4 * abs(case.args["x"]) for case, got in lost)
 
 
 def _same_step(pairs: Pairs) -> bool:
@@ -558,6 +569,11 @@ _ALL: tuple[Exercise, ...] = (
                     " differences would take 2000.)"
                 ),
                 lambda: 2000.0,
+            ),
+            (
+                "Two new values for each input are those of central differences, which do not need"
+                " f(x). A one-sided quotient needs one for each input, and f(x) once.",
+                lambda: 2001.0,
             ),
             (
                 (

@@ -6,7 +6,7 @@ Right answers are not written here: they are computed by the engine when a check
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -101,6 +101,10 @@ PREDICTIONS = (
             (
                 "The exponential is subtracted: its part has the other sign.",
                 lambda: _sent_to_x("permute") - _sent_to_x("exp"),
+            ),
+            (
+                "That is e⁰, the derivative of the exponential there. What is it multiplied by?",
+                lambda: float(np.exp(POINT[0, 0])),
             ),
         ),
         hints=(
@@ -329,12 +333,49 @@ def _products(*pairs: tuple[tuple[int, int], tuple[int, int]]) -> list[Draw]:
     return [_matrices(*pair) for pair in pairs]
 
 
-def _products_mistake(name: str, say: str, wrong: Any) -> Misconception:
-    def run(case: Case) -> Sequence[Any]:
-        a, b, g = case.args.values()
-        return list(wrong(a, b, g))
+PRODUCTS: tuple[tuple[str, str, Any], ...] = (
+    (
+        "matrix product untransposed",
+        "the other operand is not transposed: square matrices hide it, other shapes do not fit.",
+        lambda a, b, g: (g @ b, a @ g),
+    ),
+    (
+        "result transposed",
+        "what is returned is the transpose of what is right: look at its shape.",
+        lambda a, b, g: (b @ g.T, g.T @ a),
+    ),
+    (
+        "order of the factors",
+        "the factors stand in the wrong order.",
+        lambda a, b, g: (b.T @ g, g @ a.T),
+    ),
+    (
+        "element by element, transposed",
+        "you use `*`, which multiplies element by element; a matrix product is `@`.",
+        lambda a, b, g: (g * b.T, a.T * g),
+    ),
+    (
+        "element by element",
+        "you use `*`, which multiplies element by element; a matrix product is `@`.",
+        lambda a, b, g: (g * b, g * a),
+    ),
+)
+"""Mistakes in the two products that a matrix product sends back: in both of them, or in one."""
 
-    return Misconception(name, say, run)
+
+def _products_mistakes() -> Iterator[Misconception]:
+    right = lambda a, b, g: (g @ b.T, a.T @ g)
+    for name, say, wrong in PRODUCTS:
+        yield Misconception.of(name, say, lambda a, b, g, wrong=wrong: list(wrong(a, b, g)))
+        for i, operand in enumerate("ab"):
+
+            def one(a: Any, b: Any, g: Any, i: int = i, wrong: Any = wrong) -> list[Any]:
+                parts = list(right(a, b, g))
+                parts[i] = wrong(a, b, g)[i]
+                return parts
+
+            which = f"in the part of `{operand}` {say}"
+            yield Misconception.of(f"{name}, for {operand}", which, one)
 
 
 _MATMUL = Vjp(
@@ -361,32 +402,7 @@ PULL_MATMUL = replace(
         *(
             m for m in _MATMUL.misconceptions if m.name != "no sum over broadcast axes"
         ),  # nothing is broadcast here
-        _products_mistake(
-            "matrix product untransposed",
-            "the other operand is not transposed: square matrices hide it, other shapes do not"
-            " fit.",
-            lambda a, b, g: (g @ b, a @ g),
-        ),
-        _products_mistake(
-            "the second transposed",
-            "the second part is the transpose of what b gets: aᵀg has the shape of b, gᵀa has not.",
-            lambda a, b, g: (g @ b.T, g.T @ a),
-        ),
-        _products_mistake(
-            "order of the factors",
-            "the factors stand in the wrong order.",
-            lambda a, b, g: (b.T @ g, g @ a.T),
-        ),
-        _products_mistake(
-            "element by element, transposed",
-            "you use `*`, which multiplies element by element; a matrix product is `@`.",
-            lambda a, b, g: (g * b.T, a.T * g),
-        ),
-        _products_mistake(
-            "element by element",
-            "you use `*`, which multiplies element by element; a matrix product is `@`.",
-            lambda a, b, g: (g * b, g * a),
-        ),
+        *_products_mistakes(),
     ),
 )
 

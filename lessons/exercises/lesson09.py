@@ -81,6 +81,7 @@ PREDICTIONS = (
         slips=(
             ("The parameters are still there; h comes in addition.", lambda: 1.0),
             ("One more than before: h itself.", lambda: 4.0),
+            ("h alone is switched: the results before it still keep nothing.", lambda: 6.0),
         ),
         hints=("The switch adds one tensor to those that store a gradient.",),
         tolerance=1e-9,
@@ -98,6 +99,7 @@ PREDICTIONS = (
             ("A tensor that requires no gradient cannot store one.", lambda: 4.0),
             ("Both parameters of the first layer are frozen.", lambda: 3.0),
             ("The second layer is still there, with two parameters.", lambda: 0.0),
+            ("The second layer has a bias as well as weights.", lambda: 1.0),
         ),
         hints=(
             (

@@ -40,6 +40,10 @@ ladder_arrivals = Number(
             lambda: 10.0,
         ),
         (
+            "A sweep visits 11 nodes. A recursion visits a node once for each path to it.",
+            lambda: 11.0,
+        ),
+        (
             (
                 "Two for each rung, added. They multiply: each visit of a rung makes two visits of"
                 " the next."

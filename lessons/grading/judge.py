@@ -95,8 +95,13 @@ def same(
     reason = _same(expected, got, rtol, atol, name, reveal)
     if not reason or not reveal:
         return reason
+    return beside(reason, shown(expected, 200), got)
+
+
+def beside(reason: str, expected: str, got: Any) -> str:
+    """A reason with what is right, as text, to stand beside the value `got` in the headline."""
     found = Difference(reason)
-    found.expected, found.got = shown(expected, 200), got
+    found.expected, found.got = expected, got
     return found
 
 

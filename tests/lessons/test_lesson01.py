@@ -1,6 +1,7 @@
 """Lesson 1: what it measures and says is so, and its exercises judge as they should."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -230,3 +231,16 @@ def test_usual_slips_are_reported(name, guess, says):
 )
 def test_predictions_that_are_near_enough(name, guess):
     assert predict(name, guess).passed
+
+
+@pytest.mark.parametrize(
+    "name, given",
+    [
+        ("difference_quotient", (lambda f, x, h: f(x + h) - f(x),)),
+        ("best_step", (lambda f, f2, eps: eps, lambda f, f3, eps: eps)),
+        ("central_difference", (lambda f, x: (f(x + 1e-9) - f(x - 1e-9)) / 2e-9,)),
+    ],
+)
+def test_what_is_right_stands_beside_what_came_back(name, given):
+    (line,) = [text for text in str(check(name, *given)).splitlines() if "smallest case" in text]
+    assert re.search(r"` gave .+; it should give .+\.$", line)

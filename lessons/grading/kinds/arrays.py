@@ -85,9 +85,7 @@ def Unbroadcast(
         worth,
         cases,
         verify=by_identity,
-        misconceptions=tuple(
-            Misconception.of(title, say, wrong) for title, say, wrong in _UNBROADCAST_MISTAKES
-        ),
+        misconceptions=tuple(_unbroadcast_mistake(*row) for row in _UNBROADCAST_MISTAKES),
         **{
             "forbid": (DERIVATIVES, *SUMS_BACK),
             "hints": (
@@ -115,13 +113,36 @@ def Unbroadcast(
     return exercise
 
 
+def _unbroadcast_mistake(title: str, say: str, *wrong: Callable[..., Any]) -> Misconception:
+    """A mistake in one form, or in several."""
+    first, *others = (lambda case, f=f: f(**case.args) for f in wrong)
+    return Misconception(title, say, first, tuple(("", other) for other in others))
+
+
 def _no_keepdims(g: np.ndarray, shape: tuple[int, ...]) -> Any:
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1))
 
 
 def _mean(g: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """As `mean` computes it: NaN where there are no copies."""
+    return summed_to(g, shape) * (math.prod(shape) / g.size if g.size else math.nan)
+
+
+def _mean_or_zero(g: np.ndarray, shape: tuple[int, ...]) -> Any:
     return summed_to(g, shape) * (math.prod(shape) / max(g.size, 1))
+
+
+def _mean_of_new(g: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The mean over the new axes alone."""
+    copies = math.prod(g.shape[: g.ndim - len(shape)])
+    return summed_to(g, shape) / (copies if copies else math.nan)
+
+
+def _mean_of_stretched(g: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The mean over the stretched axes alone."""
+    copies = math.prod(g.shape[g.ndim - len(shape) :]) / math.prod(shape)
+    return summed_to(g, shape) / (copies if copies else math.nan)
 
 
 def _first_copy(g: np.ndarray, shape: tuple[int, ...]) -> Any:
@@ -129,7 +150,8 @@ def _first_copy(g: np.ndarray, shape: tuple[int, ...]) -> Any:
     return g[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)]
 
 
-_UNBROADCAST_MISTAKES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+MEAN = "you take the mean over the {} axes; each copy sent a contribution, and they are added."
+_UNBROADCAST_MISTAKES: tuple[tuple[Any, ...], ...] = (
     ("no sum over broadcast axes", "nothing is summed.", lambda g, shape: g),
     (
         "new axes only",
@@ -144,14 +166,8 @@ _UNBROADCAST_MISTAKES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
         ),
         _no_keepdims,
     ),
-    (
-        "mean instead of sum",
-        (
-            "you take the mean over the stretched axes; each copy sent a contribution, and they"
-            " are added."
-        ),
-        _mean,
-    ),
+    ("mean instead of sum", MEAN.format("stretched"), _mean, _mean_or_zero, _mean_of_stretched),
+    ("mean over the new axes", MEAN.format("new"), _mean_of_new),
     (
         "sums everything",
         "you sum over all axes.",

@@ -104,8 +104,18 @@ LESSON_1 = {
             one(central(lambda x: 1.5e-8 * (abs(x) or 1))),
             "rounding eats the digits",
         ),
-        "a step of 1e-9 for all": (one(central(lambda x: 1e-9)), "the same for all x"),
-        "a step of 1e-5 for all": (one(central(lambda x: 1e-5)), "the same for all x"),
+        "a step of 1e-9 for all": (
+            one(central(lambda x: 1e-9)),
+            "the same for all x, and too small",
+        ),
+        "a step of 1e-2 for all": (
+            one(central(lambda x: 1e-2)),
+            "the same for all x, and too large",
+        ),
+        "a step of 1e-5 for all": (
+            one(central(lambda x: 1e-5)),
+            "at 10⁷ it is lost in the rounding",
+        ),
         "1e-5 at least": (one(central(lambda x: 1e-5 * max(1, abs(x)))), "larger than x itself"),
         "1e-5 added": (one(central(lambda x: 1e-5 + 1e-5 * abs(x))), "larger than x itself"),
         "a large step": (
@@ -791,6 +801,20 @@ def summed(g, shape):
     )
 
 
+def by_means(new, stretched):
+    """`unbroadcast` with `mean` in the place of `sum`, over the new axes or over the stretched
+    ones.
+    """
+
+    def unbroadcast(g, shape):
+        axes = tuple(range(g.ndim - len(shape)))
+        g = g.mean(axis=axes) if new else g.sum(axis=axes)
+        axes = tuple(i for i, n in enumerate(shape) if n == 1 and g.shape[i] != 1)
+        return (g.mean if stretched else g.sum)(axis=axes, keepdims=True)
+
+    return unbroadcast
+
+
 def cleared(g, shape):
     found = np.array(summed(g, shape))
     g[...] = 0.0
@@ -849,8 +873,14 @@ LESSON_5 = {
             one(lambda g, shape: g.sum(axis=tuple(range(g.ndim - len(shape))))),
             "axes of length 1 that were stretched",
         ),
-        "the mean": (
+        "the mean": (one(by_means(True, True)), "the mean over the stretched axes"),
+        "the mean, 0 of nothing": (
             one(lambda g, shape: summed(g, shape) * np.prod(shape) / max(g.size, 1)),
+            "the mean over the stretched axes",
+        ),
+        "the mean over new axes": (one(by_means(True, False)), "the mean over the new axes"),
+        "the mean over stretched axes": (
+            one(by_means(False, True)),
             "the mean over the stretched axes",
         ),
         "g in place": (
@@ -870,10 +900,24 @@ LESSON_5 = {
         "the largest": (one(lambda g, shape: summed(np.abs(g), shape)), ""),
     },
     "pull_matmul": {
-        "untransposed": (one(lambda a, b, g: (g @ b, a @ g)), ""),
-        "order": (one(lambda a, b, g: (b.T @ g, g @ a.T)), ""),
-        "element by element": (one(lambda a, b, g: (g * b, g * a)), ""),
-        "element by element, transposed": (one(lambda a, b, g: (g * b.T, a.T * g)), ""),
+        "untransposed": (
+            one(lambda a, b, g: (g @ b, a @ g)),
+            "It looks as if the other operand is not transposed",
+        ),
+        "the second untransposed": (
+            one(lambda a, b, g: (g @ b.T, a @ g)),
+            "in the part of `b` the other operand is not transposed",
+        ),
+        "order": (one(lambda a, b, g: (b.T @ g, g @ a.T)), "in the wrong order"),
+        "element by element": (one(lambda a, b, g: (g * b, g * a)), "It looks as if you use `*`"),
+        "element by element, transposed": (
+            one(lambda a, b, g: (g * b.T, a.T * g)),
+            "It looks as if you use `*`",
+        ),
+        "the first element by element": (
+            one(lambda a, b, g: (g * b.T, a.T @ g)),
+            "in the part of `a` you use `*`",
+        ),
         "swapped": (one(lambda a, b, g: (a.T @ g, g @ b.T)), "the operands are swapped"),
         "the first only": (one(lambda a, b, g: (g @ b.T, 0 * b)), "the second input gets nothing"),
         "sign of the second": (
@@ -885,7 +929,10 @@ LESSON_5 = {
             "you left out `g`",
         ),
         "one only": (one(lambda a, b, g: g @ b.T), ""),
-        "the second transposed": (one(lambda a, b, g: (g @ b.T, g.T @ a)), "gᵀa has not"),
+        "the second transposed": (
+            one(lambda a, b, g: (g @ b.T, g.T @ a)),
+            "in the part of `b` what is returned is the transpose",
+        ),
     },
 }
 
