@@ -39,11 +39,17 @@ ENGINES = [
 
 
 @pytest.fixture(params=ENGINES)
-def answers(request, tmp_path):
-    """A function from cases to the engine's answers, in each of the two programs."""
+def answers_of(request, tmp_path):
+    """A function from an engine's text and cases to its answers, in each of the two programs."""
     if request.param == "node":
         if shutil.which("node") is None:
             pytest.skip("Node is not installed: put node on the PATH")
-        return lambda cases: page_engine.in_node(bundle.engine(), cases, tmp_path)
+        return lambda engine, cases: page_engine.in_node(engine, cases, tmp_path)
     tab = request.getfixturevalue("visit").page
-    return lambda cases: page_engine.in_browser(bundle.engine(), cases, tab)
+    return lambda engine, cases: page_engine.in_browser(engine, cases, tab)
+
+
+@pytest.fixture
+def answers(answers_of):
+    """A function from cases to the answers of the page's engine."""
+    return lambda cases: answers_of(bundle.engine(), cases)

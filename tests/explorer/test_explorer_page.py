@@ -193,6 +193,17 @@ def test_numerical_symbolic_and_automatic_stand_side_by_side(opened):
     assert tab.locator(".mgx-ways tbody tr").nth(3).inner_text().split("\t")[2] == "1.71633781454"
 
 
+def test_a_derivative_is_made_the_function_and_differentiated_again(opened, visit):
+    tab = opened("#f=x**3*y&x=2&y=5")
+    tab.click("text=f := ∂f/∂x")
+    assert tab.input_value(".mgx-formula") == "3 * x**2 * y"
+    tab.click("text=f := ∂f/∂x")
+    assert tab.input_value(".mgx-formula") == "2 * x * 3 * y"
+    tab.click(".mg-btn-last")
+    assert "60" in tab.inner_text(".mgx-picture")  # 6 x y
+    visit.assert_clean()
+
+
 def test_predict_mode_asks_before_it_shows(opened):
     tab = opened("#f=x*y&x=2&y=3")
     tab.click("text=Predict")

@@ -11,11 +11,12 @@ import pytest
 from minigrad.viz.explorer import bundle
 
 import minigrad as mg
+from minigrad import func
 from minigrad.expression import FUNCTIONS, ExpressionError, compile
 from minigrad.trace.replay import check_laws
 from minigrad.trace.schema import validate
 from tests.cli.test_formulas import REFUSED, WORDS
-from tests.helpers.page_engine import EDGE, ULPS, differences, ulps
+from tests.helpers.page_engine import EDGE, ULPS, by_minigrad, differences, ulps
 from tests.helpers.random_formulas import cases
 
 
@@ -119,6 +120,40 @@ def test_each_function_agrees_within_the_stated_units_in_the_last_place(answers)
         if worst > ULPS.get(function.target, 1):
             wrong[name] = worst
     assert not wrong
+
+
+def test_the_derivative_as_a_program_has_the_value_and_the_slope_of_the_derivative(answers_of):
+    """What the page makes its function when it differentiates again, run by minigrad."""
+    r, asked = random.Random(3), []
+    for case in cases(5, 250):
+        case["values"] = {name: r.uniform(0.3, 1.8) for name in case["values"]}  # little cancels
+        if "trace" in by_minigrad(case):
+            asked.append({**case, "again": compile(case["text"]).names[0]})
+    held = 0
+    for case, answer in zip(asked, answers_of(bundle.joined("ways.js"), asked), strict=True):
+        if "refused" in answer:  # its reverse pass is not finite
+            continue
+        f, again = compile(case["text"]), compile(answer["program"])
+        slope = lambda g, at: func.grad(
+            lambda *inputs: (0 * inputs[0] + g(*inputs)).sum(),
+            argnums=g.names.index(at) if at in g.names else 0,
+        )
+        tensors = lambda g, case=case: [
+            mg.tensor(float(case["values"][name]), dtype=mg.float64) for name in g.names
+        ]
+        name = case["again"]
+        first = slope(f, name)
+        second = func.grad(first, argnums=f.names.index(name))
+        with np.errstate(all="ignore"):
+            wanted = float(first(*tensors(f))), float(second(*tensors(f)))
+            value = float(again(*tensors(again)))
+            curve = float(slope(again, name)(*tensors(again))) if name in again.names else 0.0
+        if not all(map(math.isfinite, wanted)) or max(map(abs, wanted)) > 1e8:
+            continue
+        held += 1
+        assert math.isclose(value, wanted[0], rel_tol=1e-6, abs_tol=1e-9), (case, answer)
+        assert math.isclose(curve, wanted[1], rel_tol=1e-5, abs_tol=1e-6), (case, answer)
+    assert held > 100
 
 
 def test_the_documents_obey_the_schema_and_the_laws_of_replay(answers):

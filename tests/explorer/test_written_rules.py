@@ -130,8 +130,10 @@ def test_the_joined_modules_declare_each_name_once():
             "f('//', \"a  b\", `c  ${ g(1) }  // d`) /* e */",
             "f('//',\"a  b\",`c  ${ g(1) }  // d`)\n",
         ),
-        ("x = a / b / c; y = /[/ ]+ '/u.test(z)", "x=a / b / c;y=/[/ ]+ '/u.test(z)\n"),
-        ("return a\n  + b - -c;", "return a\n+ b - -c;\n"),
+        ("x = a / b / c; y = /[/ ]+ '/u.test(z)", "x=a/b/c;y=/[/ ]+ '/u.test(z)\n"),
+        ("f(a, [\n  b,\n  c,\n])\n  .then(d)\n(e)", "f(a,[b,c]).then(d)\n(e)\n"),
+        ("a + ++b; c++ + d; e / /f/.g; h-- - 1;", "a+ ++b;c++ +d;e/ /f/.g;h-- -1;\n"),
+        ("return a\n  + b - -c;", "return a\n+b- -c;\n"),
     ],
 )
 def test_squeezing_keeps_texts_patterns_and_line_breaks(text, expected):

@@ -32,8 +32,14 @@ others. Stated in minigrad/design/0013-explorer.md."""
 EDGE = "one of the two is at the edge of a domain: tanh(19) is 1, or one place less"
 
 RUN = """
-globalThis.answers = (cases) => cases.map(({ text, values, mode, seeds, points }) => {
+globalThis.answers = (cases) => cases.map(({ text, values, mode, seeds, points, again }) => {
   try {
+    if (again) {
+      const compiled = compileFormula(text),
+        { out, inputs } = runRecorded(compiled, values),
+        found = derivativeOf(out, inputs.get(again), values, 0).found;
+      return { program: programOf(found, again, compiled.names) };
+    }
     if (points) {
       const compiled = compileFormula(text);
       return points.map((point) => evaluateAt(compiled, point));

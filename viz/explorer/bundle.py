@@ -32,7 +32,8 @@ def write_modules(folder: Path) -> Path:
     return own
 
 
-def _joined(name: str) -> str:
+def joined(name: str) -> str:
+    """A module of static/ and what it imports, as one ES module."""
     with tempfile.TemporaryDirectory() as folder:
         return bundle.joined(write_modules(Path(folder)) / name)
 
@@ -41,7 +42,7 @@ def _joined(name: str) -> str:
 def engine() -> str:
     """The engine as one ES module that imports nothing. It declares `differentiate`,
     `compileFormula` and `FormulaError`."""
-    return _joined("engine.js")
+    return joined("engine.js")
 
 
 # The page speaks English, and shows neither trainings nor two Traces: these words, the last of a
@@ -53,7 +54,7 @@ _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.
 @cache
 def script() -> str:
     """The page and the viewer as one ES module that imports nothing."""
-    text = _joined("explore.js")
+    text = joined("explore.js")
     start = text.index("const TEXTS = {")
     end = text.index("\n};", start) + 1
     words = _OTHER_PICTURES.sub("  },\n", _OTHER_LANGUAGES.sub("", text[start:end]))

@@ -22,7 +22,11 @@ _BEFORE_REGEX = re.compile(
     r"(?:^|[(,=:\[!&|?{};+\n*~<>%^-]|=>|\b(?:return|typeof|of|in|case))\s*\Z"
 )
 _TIGHT = frozenset("{}()[];,<>=!?:&|*%^~.")
-"""Signs beside which no space is needed. Beside + and - a space may keep two of them apart."""
+"""Signs beside which no space is needed."""
+_APART = frozenset("+-/")
+"""Signs of which two in a row mean something else: beside these, a space is needed between two."""
+_CONTINUES = frozenset("}]).?:&|=,;")
+"""Signs with which no statement begins: a line break before them is not needed."""
 
 
 @cache
@@ -58,6 +62,8 @@ def _take(text: str, at: int, out: list[str]) -> int:
         token = ""
     elif kind == "space":
         token = _space(token, out, text, at + len(token))
+    if token in ("}", "]", ")") and out[-1:] == [","]:
+        out.pop()
     if token:
         out.append(token)
     return at + (len(found[0]) if kind != "sign" else 1)
@@ -70,8 +76,9 @@ def _space(token: str, out: list[str], text: str, after: int) -> str:
     if before == "\n" or not following:
         return ""
     if "\n" in token:
-        return "" if before in "{([,;" else "\n"
-    return "" if before in _TIGHT or following in _TIGHT else " "
+        return "" if before in "{([,;" or following in _CONTINUES else "\n"
+    tight = before in _TIGHT or following in _TIGHT
+    return "" if tight or (before in _APART) != (following in _APART) else " "
 
 
 def _end_of_template(text: str, at: int) -> int:

@@ -56,7 +56,7 @@ export function explore(place, { panels = [] } = {}) {
     "Predict",
   );
   const picture = h("div", { class: "mgx-picture" });
-  const host = { change, state: () => state, viewer: () => viewer, typeValue: valueChanged };
+  const host = { change, choose, state: () => state, viewer: () => viewer, typeValue: valueChanged };
   const extra = panels.map((panel) => panel(host));
   const head = h(
     "section",

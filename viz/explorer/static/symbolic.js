@@ -3,7 +3,7 @@
 
 import { written, WRITING } from "./notation.js";
 import { ARITHMETIC } from "./recorder.js";
-import { OPERATIONS } from "./rules.js";
+import { GRAMMAR, OPERATIONS } from "./rules.js";
 import { textOf } from "./text.js";
 
 // The operations that write formulas, with what is plain to see left out.
@@ -35,8 +35,9 @@ function formulaNumber(formula, values, known) {
   return known.get(formula);
 }
 
-// out, input: values that a Recorder made at a point. Returns {text, operations, number}; no text
-// where it has more letters than `longest`.
+// out, input: values that a Recorder made at a point. Returns {found, text, operations, number}: the
+// derivative as a formula, as text (empty where that has more letters than `longest`), and its
+// number.
 export function derivativeOf(out, input, values, longest) {
   const formulas = new Map(),
     tangents = new Map([[input, 1]]);
@@ -68,5 +69,89 @@ export function derivativeOf(out, input, values, longest) {
     operations = sizeOf(found);
   const text = operations <= longest ? textOf(written.tokens(found)) : "";
   const number = formulaNumber(found, values, new Map());
-  return { text: text.length <= longest ? text : "", operations, number };
+  return { found, text: text.length <= longest ? text : "", operations, number };
+}
+
+// ---------------------------------------------------------------------- formulas as programs again
+
+// The words of the grammar by the operations that they call, with their operators' signs.
+const SPELLED = new Map();
+const noteWord = (call, sign) => {
+  const seen = [],
+    noted = new Proxy({}, { get: (_, name) => () => seen.push(name) });
+  call(noted, "a", "b");
+  if (seen.length === 1 && !SPELLED.has(seen[0])) SPELLED.set(seen[0], sign);
+};
+for (const [sign, [call]] of Object.entries(GRAMMAR.operators)) noteWord(call, { sign });
+for (const [word, call] of Object.entries(GRAMMAR.functions)) noteWord(call, { word });
+SPELLED.set("sgn", { word: "sign" }).set("bitwise_and", { sign: "and" });
+SPELLED.set("bitwise_or", { sign: "or" });
+const TRUTH = /^([lg][te]|eq|ne|bitwise_.*)$/;
+// How closely the left and the right operand of a sign must hold together, and what it makes does.
+const HOLDS = { "+": [2, 2, 2], "-": [2, 3, 2], "*": [3, 3, 3], "/": [3, 4, 3], "**": [6, 5, 5] };
+const BARE = 6;
+// What changes nothing in one real number.
+const UNCHANGED = new Set(["real", "conj", "broadcast_to", "reshape", "sum_to"]);
+
+// Two conditions as one; one that constants decide is "true" or "false".
+function joinedConditions(sign, a, b) {
+  const [decides, leaves] = sign === "and" ? ["false", "true"] : ["true", "false"];
+  if (a === decides || b === decides) return decides;
+  return a === leaves ? b : b === leaves ? a : `(${a} ${sign} ${b})`;
+}
+
+// The program that computes a formula in the language of the page, in which it can be differentiated
+// again: a value that is used twice has a name, and a choice is an `if`. name: of the input that a
+// constant formula does not depend on; inputs: the names of all. Null where the language has no word
+// for an operation.
+export function programOf(found, name, inputs) {
+  const lines = [],
+    texts = new Map(),
+    uses = new Map();
+  const count = (f) => {
+    if (f?.args && uses.set(f, (uses.get(f) ?? 0) + 1).get(f) === 1) f.args.forEach(count);
+  };
+  const named = (write) => {
+    let own = `t${lines.length + 1}`;
+    while (inputs.includes(own)) own += "t";
+    lines.push(write(own));
+    return own;
+  };
+  const text = (f, least = 0) => {
+    if (!f?.args) return f?.input ?? (f < 0 || Object.is(f, -0) ? `(${f})` : String(f));
+    if (!texts.has(f)) {
+      const own = spelled(f),
+        often = uses.get(f) > 1 && !TRUTH.test(f.name); // a truth value has no name
+      texts.set(f, often ? [named((t) => `${t} = ${own[0]}`), BARE] : own);
+    }
+    const [own, holds] = texts.get(f);
+    return holds < least ? `(${own})` : own;
+  };
+  // The text of an operation, and how closely it holds together.
+  const spelled = ({ name: op, args, params }) => {
+    if (op === "zeros_like") return ["0", BARE];
+    if (UNCHANGED.has(op) || (op === "pow" && params.n === 1)) return [text(args[0], BARE), BARE];
+    if (op === "where") {
+      const [a, b, c] = args.map((one) => text(one));
+      if (a === "true" || a === "false") return [`(${a === "true" ? b : c})`, BARE];
+      return [named((t) => `if ${a}: ${t} = ${b}\nelse: ${t} = ${c}`), BARE];
+    }
+    if (op === "neg") return [`-${text(args[0], 4)}`, 1];
+    if (op === "pow") return [`${text(args[0], BARE)}**${text(params.n)}`, 5];
+    const { sign, word } = SPELLED.get(op);
+    if (word) return [`${word}(${args.map((one) => text(one)).join(", ")})`, BARE];
+    if (sign === "and" || sign === "or")
+      return [joinedConditions(sign, ...args.map((one) => text(one))), BARE];
+    const [left, right, own] = HOLDS[sign] ?? [2, 2, 0]; // else it compares
+    return [`${text(args[0], left)} ${sign} ${text(args[1], right)}`, own];
+  };
+  try {
+    count(found);
+    const result = text(found);
+    lines.push(found?.args || found?.input ? result : `${result} + 0*${name}`);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // an operation without a word
+    return null;
+  }
+  return lines.join("\n");
 }

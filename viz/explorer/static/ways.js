@@ -3,7 +3,7 @@
 import { h, tableHead } from "../../static/viewer/dom.js";
 import { short } from "../../static/viewer/numbers.js";
 import { evaluateAt, runRecorded } from "./engine.js";
-import { derivativeOf } from "./symbolic.js";
+import { derivativeOf, programOf } from "./symbolic.js";
 
 const LONGEST_SHOWN = 160; // letters of a symbolic derivative
 
@@ -23,21 +23,26 @@ const comparedRow = (name, how, value, error) =>
   );
 const tableCell = (text) => h("td", { class: "mgx-cell" }, text);
 
-// A panel that compares them for each input.
+// A panel that compares them for each input, and makes the derivative the function of the page.
 // Long: a closure, whose functions share these elements and the state.
-export function waysPanel() {
+export function waysPanel({ choose, state }) {
   const body = h("tbody"),
     choice = h("select", {
       ...{ class: "mgx-select", "aria-label": "input of the comparison", onchange: () => fill() },
     });
-  let found = null;
+  let found = null,
+    program = null; // that computes the derivative
+  const again = h("button", {
+    ...{ type: "button", class: "mgx-button" },
+    onclick: () => choose({ f: program, values: state().values, mode: state().mode }),
+  });
   const heads = ["way", "how", "∂f/∂x", "from automatic"].map((text) =>
     h("th", { scope: "col" }, text),
   );
   const element = h(
     "section",
     { class: "mg-root mgx-panel", "aria-label": "three ways to the derivative" },
-    h("div", { class: "mgx-tools" }, h("h2", null, "Three ways to the derivative along"), choice),
+    h("div", { class: "mgx-tools" }, h("h2", null, "Three ways to the derivative along"), choice, again),
     h(
       "div",
       { class: "mgx-scroll", tabindex: 0, role: "region", "aria-label": "comparison" },
@@ -56,7 +61,12 @@ export function waysPanel() {
       return comparedRow("numerical", how, twelveDigits(value), short(Math.abs(value - slope)));
     });
     const input = inputs.get(name);
-    const { text, operations, number } = derivativeOf(out, input, values, LONGEST_SHOWN);
+    const formula = derivativeOf(out, input, values, LONGEST_SHOWN),
+      { text, operations, number } = formula;
+    program = programOf(formula.found, name, compiled.names);
+    again.textContent = `f := ∂f/∂${name}`;
+    again.title = "Make this derivative the function, to differentiate it again";
+    again.disabled = program === null;
     const counted = `${operations} operation${operations === 1 ? "" : "s"}`;
     const shown = text ? `${text} (${counted})` : `a formula of ${counted}`;
     rows.push(
