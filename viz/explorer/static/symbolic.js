@@ -35,8 +35,8 @@ function formulaNumber(formula, values, known) {
   return known.get(formula);
 }
 
-// out, input: values that a Recorder made at a point. Returns {found, text, operations, number}: the
-// derivative as a formula, as text (empty where that has more letters than `longest`), and its
+// out, input: values that a Recorder made at a point. Returns {found, text, operations, number}:
+// the derivative as a formula, as text (empty where that has more letters than `longest`), and its
 // number.
 export function derivativeOf(out, input, values, longest) {
   const formulas = new Map(),
@@ -100,10 +100,10 @@ function joinedConditions(sign, a, b) {
   return a === leaves ? b : b === leaves ? a : `(${a} ${sign} ${b})`;
 }
 
-// The program that computes a formula in the language of the page, in which it can be differentiated
-// again: a value that is used twice has a name, and a choice is an `if`. name: of the input that a
-// constant formula does not depend on; inputs: the names of all. Null where the language has no word
-// for an operation.
+// The program that computes a formula in the language of the page, in which it can be
+// differentiated again: a value that is used twice has a name, and a choice is an `if`. name: of
+// the input that a constant formula does not depend on; inputs: the names of all. Null where the
+// language has no word for an operation.
 export function programOf(found, name, inputs) {
   const lines = [],
     texts = new Map(),
