@@ -22,7 +22,8 @@ and a repaired answer key needs no student's code to run again. A line is one of
      "comment": "...", "when": "..."}   # by a person; "points": null takes it back
     {"v": 1, "kind": "grades", "sheet": {...}, "when": "...", "points": {"ada": {"vjp_sin": 3.0}}}
 
-Of several lines about one student the last one counts. `problem` is a sentence for the student
+Of several lines about one student the last one counts. A student whom the last line of points does
+not name has withdrawn. `problem` is a sentence for the student
 where there is no notebook to run; such a line has no exercises. A last line that was cut off by a
 crash is dropped when the journal is next opened.
 """
@@ -135,6 +136,21 @@ def last_hand_ins(path: Path) -> dict[str, Record]:
     """For each student the record that counts, by the student's name."""
     found = {record["student"]: record for record in read(path) if record["kind"] == "hand-in"}
     return dict(sorted(found.items()))
+
+
+def hand_ins_that_count(path: Path) -> dict[str, Record]:
+    """The last record of each student to whom the last run gave points, or who was run since. What
+    was withdrawn before that run stays in the journal and counts no more.
+    """
+    last: dict[str, Record] = {}
+    present: set[str] = set()
+    for record in read(path):
+        if record["kind"] == "hand-in":
+            last[record["student"]] = record
+            present.add(record["student"])
+        elif record["kind"] == "grades":
+            present = set(record["points"])
+    return {name: last[name] for name in sorted(last) if name in present}
 
 
 def last_grades(path: Path) -> dict[str, dict[str, float]]:

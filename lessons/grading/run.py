@@ -46,7 +46,7 @@ from minigrad.cli.folders import remove
 from . import folders, packages, protocol, redact, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
-from .journal import Journal, Record, last_grades, last_hand_ins
+from .journal import Journal, Record, hand_ins_that_count, last_grades, last_hand_ins
 from .judge import Judgement, judge
 from .marks import Mark, answers_in, items_of, last_marks
 from .sandbox import LEVELS, SandboxError
@@ -456,13 +456,13 @@ def graded(
     """All students' results, out of the journal alone. A large class is shared out among
     processes: this is our own code.
 
-    students: whose; by default those of the last run. A submission that was withdrawn stays in the
-    journal and counts no more.
+    students: whose; by default those whose submissions count.
     """
-    chosen = set(last_grades(out / JOURNAL) if students is None else students)
-    records = list(last_hand_ins(out / JOURNAL).values())
-    if chosen or students is not None:
-        records = [record for record in records if record["student"] in chosen]
+    if students is None:
+        records = list(hand_ins_that_count(out / JOURNAL).values())
+    else:
+        last, chosen = last_hand_ins(out / JOURNAL), set(students)
+        records = [record for name, record in last.items() if name in chosen]
     jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
     if jobs < 2:
         found = [judgements(record, sheet_at(str(sheet_path))) for record in records]
@@ -489,13 +489,15 @@ def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
 class Report:
     """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed:
     those that the grader itself could not run, with the reason; changed: (student, points before,
-    points now), for those whose points changed; left_out: files that are no student's submission.
+    points now), for those whose points changed; withdrawn: who counted before and has handed
+    nothing in now; left_out: files that are no student's submission.
     """
 
     results: list[Graded] = field(default_factory=list)
     ran: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     changed: list[tuple[str, float, float]] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -546,11 +548,14 @@ def grade(
             report = Report()
             jobs = _found(submitted, sheet, out, job, report)
             known, present = last_hand_ins(out / JOURNAL), [j["student"] for j in jobs]
-            todo = [
-                j
-                for j in jobs
-                if j["student"] not in known or not is_current(known[j["student"]], sheet, j)
-            ]
+            report.withdrawn = sorted(set(hand_ins_that_count(out / JOURNAL)) - set(present))
+            todo = []
+            for j in jobs:
+                if (before := known.get(j["student"])) and is_current(before, sheet, j):
+                    if (now := _where_it_lies(before, j)) != before:
+                        journal.append(now)
+                else:
+                    todo.append(j)
             for record in _spread(todo, options, executor, report, log):
                 journal.append(record)
                 report.ran += 1
@@ -583,6 +588,20 @@ def _found(
             " is it the right sheet?"
         )
     return jobs
+
+
+def _where_it_lies(record: Record, job: dict[str, Any]) -> Record:
+    """The record of a submission that need not be run again, with the place and the number in a
+    learning system that it has now. A file that is found twice was handed in when it was so first:
+    the later time is that of a copy.
+    """
+    times = [when for when in (record.get("handed_in"), job["handed_in"]) if when]
+    return record | {
+        "file": job["path"] or "",
+        "beside": job["beside"],
+        "lms": job["lms"],
+        "handed_in": min(times, key=datetime.fromisoformat, default=""),
+    }
 
 
 def regrade(sheet_path: Path, out: Path) -> Report:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .exercise import SheetError
-from .journal import Record, last_hand_ins, read
+from .journal import Record, hand_ins_that_count, read
 from .marks import last_marks
 from .run import JOURNAL, Graded, judgements, sheet_at, sheet_file
 from .sheet import Sheet
@@ -303,14 +303,15 @@ def totals(term: Term) -> Totals:
 
 def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
     """All submissions of each student that the journal holds, each once; the last is what counts.
+    Who has withdrawn has none.
 
     An older one that was asked something else than the sheet asks now is left out.
     """
     path = piece.results / JOURNAL
-    last, marks = last_hand_ins(path), last_marks(path)
+    last, marks = hand_ins_that_count(path), last_marks(path)
     records: dict[str, dict[str, Record]] = {name: {} for name in last}
     for record in read(path):
-        if record["kind"] == "hand-in":
+        if record["kind"] == "hand-in" and record["student"] in last:
             records[record["student"]][record["sha256"]] = record
     found: dict[str, list[Graded]] = {}
     for name, of_student in records.items():

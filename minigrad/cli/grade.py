@@ -207,6 +207,8 @@ def _tell(report: Any, out: Path) -> None:
         print(f"  {student}: the grader itself failed: {reason}")
     for student, before, after in report.changed:
         print(f"  {student}: {before:g} -> {after:g} points")
+    if report.withdrawn:
+        print(f"  not handed in any more, so not counted: {', '.join(report.withdrawn)}")
     if report.left_out:
         print(f"  neither notebooks nor zips, so not looked at: {', '.join(report.left_out)}")
     if flagged := sum(bool(result.record.get("flags")) for result in report.results):

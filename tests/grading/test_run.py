@@ -190,6 +190,50 @@ def graded_with(course, executor=None, options=OPTIONS):
 
 
 @pytest.mark.whole
+def test_place_and_time_of_a_submission_follow_its_file_without_a_run(graded):
+    """A copy with a later time was not handed in later; an earlier time is the right one."""
+    sheet, submitted, out = graded
+    only(submitted, "right", "one wrong")
+    path = submitted / "right" / "small" / "small.ipynb"
+
+    def record():
+        report = run.grade(sheet, submitted, out, OPTIONS)
+        assert report.ran == 0
+        return last_hand_ins(out / "journal.jsonl")["right"]
+
+    for when, expected in ((1.7e9, "2023-11-14T22:13:20"), (1.75e9, "2023-11-14T22:13:20"),
+                           (1.6e9, "2020-09-13T12:26:40")):  # fmt: skip
+        os.utime(path, (when, when))
+        assert record()["handed_in"] == f"{expected}+00:00"
+    before = (out / "journal.jsonl").read_bytes()
+    record()
+    assert (out / "journal.jsonl").read_bytes() == before, "what did not change is not written"
+    submitted = submitted.rename(submitted.with_name("moved"))
+    assert "/moved/" in record()["file"]
+    was, now = run.appeal(sheet, out, "right", OPTIONS)
+    assert was.points == now.points == MAX
+
+
+def test_who_has_withdrawn_is_named_once_and_files_of_no_student_always(graded, capsys):
+    sheet, submitted, out = graded
+    only(submitted, "right", "one wrong", "one group")
+    run.grade(sheet, submitted, out, OPTIONS)
+    (submitted / "notes.txt").write_text("x")
+    shutil.rmtree(submitted / "one group")
+    late = submitted.with_name("late")
+    hand_in(late, "cem", notebook({}))
+    command = ["grade", "run", str(sheet), str(submitted), str(late), "--out", str(out)]
+    command += ["--jobs", "1"] + (["--trust-students"] if LEAST == "process" else [])
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "not handed in any more, so not counted: one group\n" in said
+    assert "neither notebooks nor zips, so not looked at: notes.txt\n" in said
+    assert "3 hand-ins graded" in said and "1 run now" in said
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "one group" not in said and "notes.txt" in said
+
+
 def test_a_pool_of_processes_gives_the_same(graded):
     first = returned(graded[2])
     with concurrent.futures.ProcessPoolExecutor(2) as pool:

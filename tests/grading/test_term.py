@@ -182,6 +182,19 @@ def test_a_submission_that_was_withdrawn_is_exported_no_more(course):
         assert [row["student_id"] for row in csv.DictReader(file)] == [ADA]
 
 
+def test_who_has_withdrawn_has_nothing_in_the_term_until_something_is_handed_in_again(course):
+    _, out, path = course
+    (bob,) = [r for r in read(out / "journal.jsonl") if r.get("student") == BOB]
+    with Journal(out / "journal.jsonl") as journal:
+        journal.append({"kind": "grades", "sheet": {}, "when": "", "points": {ADA: {"f": 3.0}}})
+    found = term.totals(term.load_term(path)).credits
+    assert found["ada"]["first"].points == MAX
+    assert found["bob"]["first"] == term.Credit(), "nothing handed in"
+    with Journal(out / "journal.jsonl") as journal:
+        journal.append(bob)
+    assert term.totals(term.load_term(path)).credits["bob"]["first"].attempts == 1
+
+
 def table(path):
     with path.open(newline="") as file:
         return {row["student"]: row for row in csv.DictReader(file)}
