@@ -317,6 +317,10 @@ def test_names_of_files_are_harmless_and_differ():
         ]
     )
     assert len({f.casefold() for f in found}) == len(found)
+    own = ["a-b", "a-b-2", "ADA"]
+    assert site.slugs(["a b", *own, "a.b ", "ada"])[1:4] == own, (
+        "a page has no other student's name"
+    )
     assert all(
         "/" not in f and "\\" not in f and 0 < len(f) <= 63 and not f.startswith((".", "-"))
         for f in found

@@ -80,18 +80,18 @@ def notes(result: Graded) -> list[str]:
 
 def slugs(students: Sequence[str]) -> list[str]:
     """A file's name for each student: letters, digits, dots and hyphens; no two alike, not even
-    where capitals do not count.
+    where capitals do not count. A name that can be a file's stays with the student who has it.
     """
-    found: list[str] = []
+    plain = [re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFKC", s)) for s in students]
+    bases = [name.strip("-.")[:60] or "student" for name in plain]
+    found = [""] * len(bases)
     taken = {"index"}
-    for student in students:
-        plain = unicodedata.normalize("NFKC", student)
-        base = re.sub(r"[^\w.-]+", "-", plain).strip("-.")[:60] or "student"
-        name, number = base, 2
+    for place in sorted(range(len(bases)), key=lambda place: bases[place] != students[place]):
+        name, number = bases[place], 2
         while name.casefold() in taken:
-            name, number = f"{base}-{number}", number + 1
+            name, number = f"{bases[place]}-{number}", number + 1
         taken.add(name.casefold())
-        found.append(name)
+        found[place] = name
     return found
 
 
