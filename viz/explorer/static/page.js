@@ -56,7 +56,10 @@ export function explore(place, { panels = [] } = {}) {
     "Predict",
   );
   const picture = h("div", { class: "mgx-picture" });
-  const host = { change, choose, state: () => state, viewer: () => viewer, typeValue: valueChanged };
+  const host = {
+    ...{ change, choose, typeValue: valueChanged },
+    ...{ state: () => state, viewer: () => viewer },
+  };
   const extra = panels.map((panel) => panel(host));
   const head = h(
     "section",

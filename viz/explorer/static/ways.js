@@ -42,7 +42,11 @@ export function waysPanel({ choose, state }) {
   const element = h(
     "section",
     { class: "mg-root mgx-panel", "aria-label": "three ways to the derivative" },
-    h("div", { class: "mgx-tools" }, h("h2", null, "Three ways to the derivative along"), choice, again),
+    h(
+      "div",
+      { class: "mgx-tools" },
+      ...[h("h2", null, "Three ways to the derivative along"), choice, again],
+    ),
     h(
       "div",
       { class: "mgx-scroll", tabindex: 0, role: "region", "aria-label": "comparison" },
