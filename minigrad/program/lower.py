@@ -25,6 +25,7 @@ from .memory import Facts, Piece, deaths, last_uses
 from .passes import SMALL
 
 if TYPE_CHECKING:
+    from .effects_code import Effects
     from .program import Program
 
 A_NUMBER = Literal(float("nan"))
@@ -56,6 +57,7 @@ class Lowered(GeneratedCode):
         # values whose piece of the arena is in use, while this is written
         self.slot_of: dict[int, Piece] = {}
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
+        self.effects: Effects | None = None  # what a run leaves behind, as code (effects_code.py)
         self.taken_over = 0  # results written over an operand
         self._constant = set(program.constants)  # values that are the same in every run
         # gradients with new memory in each run, in which nothing else that lives on lies

@@ -14,7 +14,7 @@ each run takes buffers of its own.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, functions
@@ -22,14 +22,13 @@ from ..backend import (
     IMMUTABLE,
     NumpyArray,
     canonical,
-    copy_with_strides_of,
     device_of,
-    is_immutable,
 )
 from ..core.apply import compute
 from ..core.tensor import Tensor, overwrite_payload, wrap
 from ..errors import ProgramError
 from .bindings import TensorBinding
+from .effects_code import Effects, effects_code, fresh
 from .instructions import Literal, Ref, Type, map_params
 from .lower import Lowered, check_shape
 from .memory import Facts, overlap_key, overlapping, plain_peak, total_bytes
@@ -242,16 +241,20 @@ class Replayer:
                 except IndexError:  # the first run on buffers, or another thread has them
                     parts = self.lowered[where].workspace()
                 values = self._run(parts, self._filled(payloads) if filled is None else filled)
-            owned = self.lowered[where].owned if parts is not None and where is not None else ()
-            outcome = self.outcome(values, tensors, owned)
+            effects = None if parts is None else self._effects(where)
+            if effects is None:
+                outcome = self.outcome(values, tensors)
+            else:
+                results, made = effects[0](values, tensors)
         except BaseException:
             if random is not None:
                 functions.set_random_state(random)
             raise
-        results = self.results(*outcome, tensors)
-        if parts is not None:
-            self.spaces[where].append(parts)
-        return results
+        if effects is None or parts is None:
+            return self.results(*outcome, tensors)
+        effects[1](tensors, made)
+        self.spaces[where].append(parts)
+        return self.finish(results, tensors)
 
     # -------------------------------------------------------------------------------------- running
 
@@ -283,11 +286,19 @@ class Replayer:
                 part(v)
         return v
 
+    def _effects(self, layout: Any) -> Effects:
+        """What turns the values of a run on buffers into results, and writes what is to be
+        written."""
+        lowered = self.lowered[layout]
+        if lowered.effects is None:
+            lowered.effects = effects_code(self, lowered.owned)
+        return lowered.effects
+
     def outcome(
-        self, values: Any, tensors: Sequence[Any], owned: Iterable[int] = ()
+        self, values: Any, tensors: Sequence[Any]
     ) -> tuple[list[Tensor], list[tuple[Any, Any]], list[tuple[Any, Any]]]:
         """The results as tensors; what is to be written where, as pairs of a tensor or place and an
-        array; leaves with their gradients, copied but for those `owned` (see lower.py)."""
+        array; leaves with their gradients."""
         program = self.program
         results = [
             wrap(fresh(values[n]) if copy else values[n])
@@ -303,9 +314,7 @@ class Replayer:
         for number, source in program.gradients.items():
             gradient = None
             if source is not None:
-                array = values[source]
-                new_memory = source in owned and array.base is None
-                gradient = wrap(array if new_memory else fresh(array))
+                gradient = wrap(fresh(values[source]))
             gradients.append((program.captured[number].tensor, gradient))
         return results, new, gradients
 
@@ -437,8 +446,3 @@ def _note_layout(array: Any, layout: list[Any]) -> bool:
         return True
     layout.append(None)
     return kind in IMMUTABLE
-
-
-def fresh(array: Any) -> Any:
-    """A copy in the same layout: memory that no program reads or writes."""
-    return array if is_immutable(array) else copy_with_strides_of(array, array)

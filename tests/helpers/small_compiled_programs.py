@@ -205,9 +205,10 @@ def a_gradient_that_the_call_overwrites(compile_: Any) -> Any:
 
 
 COPIED = "fresh(values[value]) if value in self.copied_updates else values[value]"
+WRITTEN = "_copied(value) if value in runner.copied_updates else ", ""
 
 
-@program((run.Replayer, "outcome", COPIED, "values[value]"))
+@program((run.Replayer, "outcome", COPIED, "values[value]"), (run, "effects_code", *WRITTEN))
 def a_parameter_that_takes_the_values_of_a_state_which_then_changes(compile_: Any) -> Any:
     class Slow(optim.Optimizer):
         def __init__(self, params: Any) -> None:
@@ -230,7 +231,7 @@ def a_parameter_that_takes_the_values_of_a_state_which_then_changes(compile_: An
     return lambda i: (f(mg.ones(2)), w, o.state[id(w)]["slow"].tolist())
 
 
-@program((run.Replayer, "outcome", "array if new_memory else fresh(array)", "array"))
+@program((run, "effects_code", "given if source in owned else _copied(source)", "text"))
 def gradients_that_are_kept_and_overwritten(compile_: Any) -> Any:
     w, kept = leaf(1.0, 2.0), []
     f = compile_(lambda x: w.clone().backward(x))
