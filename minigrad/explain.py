@@ -153,7 +153,7 @@ def wrong_operands(
 
 def not_broadcast(prim: Any, args: Sequence[Any]) -> ShapeError | None:
     """After a kernel failed: whether that was because operands do not broadcast."""
-    if prim.kind not in ("elementwise", "constant") or prim.name == "overwrite":
+    if prim.shape != "broadcast":
         return None
     shapes = [tuple(a.shape) for a in args if hasattr(a, "shape")]
     for sizes in zip_longest(*(reversed(s) for s in shapes), fillvalue=1):

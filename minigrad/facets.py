@@ -72,6 +72,10 @@ class Facets:
     template for a view of {0} ("{0}.reshape({shape})"), or a function as in ops/kernels.py. None:
     by the forward function."""
 
+    reduction: str | None = None
+    """What a generated loop makes of many elements, over the axes of the parameter `axes` or down
+    to the parameter `shape`: "sum", "mean" or "largest". None: generated loops cannot hold it."""
+
     parts: Callable[..., Any] | None = None
     """What it is made of: a function of its operands and parameters, written in operations that
     generated kernels can hold, and products of matrices. It gives the same within rounding. None:

@@ -102,6 +102,7 @@ sum_ = linear(
     batch=shift_axes,
     shape=reduced_shape,
     kernel=sum_kernel,
+    reduction="sum",
     cost=additions,
     graph_name=reduction_name("Sum"),
 )
@@ -134,6 +135,7 @@ mean = linear(
     batch=shift_axes,
     shape=reduced_shape,
     kernel=mean_kernel,
+    reduction="mean",
     cost=mean_cost,
     graph_name=reduction_name("Mean"),
 )
@@ -147,6 +149,7 @@ amax = general(
     real_only=True,
     batch=shift_axes,
     shape=reduced_shape,
+    reduction="largest",
     cost=comparisons,
 )
 """Largest element; equal ones share the gradient evenly."""

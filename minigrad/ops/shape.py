@@ -117,6 +117,7 @@ sum_to = linear(
     batch=sum_behind,
     shape="given",
     kernel=sum_to_kernel,
+    reduction="sum",
     cost=additions,
 )
 flip = linear(

@@ -1,8 +1,8 @@
 """Learning-rate schedules: after each epoch, `scheduler.step()` sets the optimiser's learning
 rates.
 
-Here are those with one short formula. Those that rise and fall are in cycles.py; those that are
-made of others, or listen to the loss, in combined.py.
+Here are those with one short formula. Those that rise and fall are in cyclic_schedules.py, those
+that are made of others or depend on the loss in chained_schedules.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from ..errors import with_hints
-from .combined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
-from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .chained_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .optimizer import Optimizer
 from .schedule import LRScheduler, for_each
 

@@ -151,7 +151,7 @@ class Lowered(GeneratedCode):
         operands = [
             self.literal(o.value) if type(o) is Literal else f"v{o}" for o in instruction.operands
         ]
-        name, out = instruction.primitive.name, f"v{number}"
+        out = f"v{number}"
         if isinstance(instruction.primitive, Generated):
             return self._by_numba(at, instruction, operands, dying)
         if len(instruction.outputs) == 1:
@@ -175,7 +175,7 @@ class Lowered(GeneratedCode):
                 written = self._into_new_memory(at, instruction, operands, dying)
                 if written is not None:
                     return written
-            if name in ("sum", "mean") and (total := self._total(instruction)) is not None:
+            if (total := self._total(instruction)) is not None:
                 self._release(at, dying, None)
                 return [f"{out} = {total}"]
             if (
@@ -227,8 +227,11 @@ class Lowered(GeneratedCode):
 
     def _total(self, instruction: Instruction) -> str | None:
         """The sum or the mean of all elements of a small array, as `ops.sums.total_of_few`; None
-        where the engine does it otherwise.
+        for other operations, and where the engine does it otherwise.
         """
+        reduction = instruction.primitive.reduction
+        if reduction not in ("sum", "mean") or "axes" not in instruction.params:
+            return None
         source = instruction.operands[0]
         assert type(source) is int
         kind = self.program.types[source]
@@ -243,7 +246,7 @@ class Lowered(GeneratedCode):
             return None
         ones = self.static("ones", self.xp.ones(size, kind.dtype))
         total = f"{self.view_of(f'v{source}', '.reshape(-1)')}.dot({ones})"
-        return total if instruction.primitive.name == "sum" else f"{total} / {size}"
+        return total if reduction == "sum" else f"{total} / {size}"
 
     def _numbers(self, instruction: Instruction) -> bool:
         """Whether all operands are bare numbers."""

@@ -30,7 +30,7 @@ from .generated_kernel import Generated
 from .instructions import Instruction
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
-from .row_groups import LARGEST, Block, Finder, Sources, kind_of, summed, with_early_sums
+from .row_groups import Block, Finder, Sources, kind_of, summed, with_early_sums
 from .scalar_code import with_scalar_runs
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ class _BlockText:
 
     def _is_largest(self, number: int) -> bool:
         """Whether a sum is none, but the largest element of a row."""
-        return self.made[number].primitive.name == LARGEST
+        return self.made[number].primitive.reduction == "largest"
 
     def _is_exact(self, number: int) -> bool:
         """Whether a sum is of float64 numbers, whose order is that of the text."""
@@ -364,9 +364,10 @@ class _BlockText:
         """A sum, or a mean, in its dtype."""
         kind = NUMBA.types[self.program.types[instruction.outputs[0]].dtype.name]
         about = summed(self.program, instruction)
-        if instruction.primitive.name == LARGEST and not self.written_out:
+        reduction = instruction.primitive.reduction
+        if reduction == "largest" and not self.written_out:
             return f"number32({total})"
-        if instruction.primitive.name != "mean" or about is None:
+        if reduction != "mean" or about is None:
             return f"{kind}({total})"
         return f"{kind}({total}) / {kind}({math.prod(about[0][axis] for axis in about[1])})"
 

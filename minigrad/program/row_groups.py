@@ -34,9 +34,6 @@ from .passes import renumbered
 if TYPE_CHECKING:
     from .program import Program
 
-SUMS = ("sum", "mean", "sum_to")
-LARGEST = "amax"
-"""It makes one number of many, as a sum does."""
 IN_TURN = 64
 """So many float64 numbers are added one after another at most (ops/sums.py says why)."""
 
@@ -128,12 +125,12 @@ class Block:
 
 
 def summed(program: Program, instruction: Instruction) -> tuple[Shape, frozenset[int]] | None:
-    """The shape that is summed, and its axes longer than 1 that are; None for another operation."""
-    name, operands = instruction.primitive.name, instruction.operands
-    if name not in (*SUMS, LARGEST) or type(operands[0]) is not int:
+    """The shape that is summed, and its axes longer than 1 that are; None for another operation.
+    (So it is where the largest element of many is taken.)"""
+    if instruction.primitive.reduction is None or type(instruction.operands[0]) is not int:
         return None
-    shape = program.types[operands[0]].shape
-    if name == "sum_to":
+    shape = program.types[instruction.operands[0]].shape
+    if "axes" not in instruction.params:
         target = tuple(instruction.params["shape"])
         target = (1,) * (len(shape) - len(target)) + target
         axes = [a for a, n in enumerate(shape) if n != target[a]]
@@ -290,7 +287,7 @@ class Finder:
         for a largest element other than that of a row in float32."""
         kind = sum_kind(shape, axes, split)
         wide = self.program.types[instruction.outputs[0]].dtype.name == "float64"
-        if instruction.primitive.name == LARGEST:
+        if instruction.primitive.reduction == "largest":
             return kind if kind == "row" and not wide else None
         if not wide:
             return kind

@@ -1,4 +1,4 @@
-"""Schedules made of schedules, one after another or all at once, and the one that listens to the
+"""Schedules made of schedules, one after another or all at once, and the one that depends on the
 loss.
 """
 
