@@ -9,10 +9,12 @@ filled in here, so the rows of element-wise operations stay short.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
+from itertools import repeat
 from typing import Any
 
-from .half_precision import accumulating
+from .backend import float32, is_narrow
+from .half_precision import accumulating, is_factor, scaling
 from .scalar import FUNCTIONS, formula
 
 
@@ -30,6 +32,10 @@ class Facets:
     accumulates: bool = False
     """It adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in float32,
     and the result is rounded once (half_precision.py). `forward` does so, `direct` does not."""
+
+    scales: bool = False
+    """Of its two operands, one may be a number that float16 and bfloat16 do not hold. Beside arrays
+    of these it is not rounded: they are computed in float32, and the result is rounded once."""
 
     symbol: str = ""
     """How formulas show it; its name by default."""
@@ -109,6 +115,18 @@ class Facets:
             return self.name.title().replace("_", "") + "Backward0"
         return self.graph_name if isinstance(self.graph_name, str) else self.graph_name(node)
 
+    def is_direct(self, dtypes: Collection[Any]) -> bool:
+        """Whether `direct` computes what `forward` does for operands of these dtypes (None: a
+        Python number)."""
+        narrow = any(map(is_narrow, dtypes))
+        return not (narrow and (self.accumulates or (self.scales and len(set(dtypes)) > 1)))
+
+    def dtypes_for(self, operands: Iterable[Any], dtype: Any) -> Iterable[Any]:
+        """To what each operand is cast, given the dtype that all promote to."""
+        if not (self.scales and is_narrow(dtype)):
+            return repeat(dtype)
+        return [float32 if is_factor(operand, dtype) else dtype for operand in operands]
+
     def declare(self, kind: str, inputs: tuple[str, ...], facets: dict[str, Any]) -> None:
         """Set the attributes that a declaration gives, and fill in what follows from the
         operation's kind. Raises TypeError for other names, ValueError for a notation that is no
@@ -121,8 +139,9 @@ class Facets:
                     f" {', '.join(sorted(known))}."
                 )
         vars(self).update({name: facets.get(name, getattr(self, name)) for name in known})
-        if self.accumulates:
-            direct, self.forward = self.forward, accumulating(self.forward)
+        if self.accumulates or self.scales:
+            direct, wider = self.forward, accumulating if self.accumulates else scaling
+            self.forward = wider(direct)
             self.direct = direct
         self.symbol = self.symbol or self.name
         if self.notation is not None:

@@ -1,10 +1,11 @@
-"""Operations that accumulate compute float16 and bfloat16 in float32 and round once; so do rules
-and public functions that multiply before they add."""
+"""Float16 and bfloat16 are computed in float32 and rounded once: in operations that accumulate, in
+those that multiply an array by a number, in derivative rules, and in public functions that multiply
+before they add."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
@@ -33,6 +34,48 @@ def accumulating(forward: Callable[..., Any]) -> Callable[..., Any]:
                 return result.astype(dtype)
             out[...] = result
             return out
+
+    return run
+
+
+def scaling(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward function of two operands that computes in float32, and rounds its result once,
+    where an array of float16 or bfloat16 meets a number or a single element of another dtype.
+    Float16 has neither 3e5 nor 1e-8."""
+
+    @functools.wraps(forward)
+    def run(xp: Any, a: Any, b: Any) -> Any:
+        dtypes = [getattr(operand, "dtype", None) for operand in (a, b)]
+        narrow = next(filter(is_narrow, dtypes), None)
+        if narrow is None or dtypes[0] == dtypes[1]:
+            return forward(xp, a, b)
+        wide = [v if d is None else v.astype(float32) for v, d in zip((a, b), dtypes, strict=True)]
+        with ignore_float_errors():
+            return forward(xp, *wide).astype(narrow)
+
+    return run
+
+
+def is_factor(operand: Any, dtype: Any) -> bool:
+    """Whether an operand beside arrays of float16 or bfloat16 (`dtype`) is a number, or a tensor of
+    one element and no axes and of another dtype."""
+    number = getattr(operand, "array", operand)
+    return not hasattr(number, "dtype") or (number.ndim == 0 and number.dtype != dtype)
+
+
+def multiplying(rule: Callable[..., Any], registry: Mapping[str, Any]) -> Callable[..., Any]:
+    """A derivative rule that multiplies by values, in float32 for float16 and bfloat16. The engine
+    rounds what it gives, after the sum over broadcast axes. registry: of the operations."""
+
+    @functools.wraps(rule)
+    def run(g: Any, *read: Any, **params: Any) -> Any:
+        if not is_narrow(getattr(g, "dtype", None)):
+            return rule(g, *read, **params)
+        cast = registry["cast"]
+        wide = [
+            cast(v, dtype=float32) if n else v for v, n in zip(read, _narrow(read), strict=True)
+        ]
+        return rule(cast(g, dtype=float32), *wide, **params)
 
     return run
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 from .. import backend, explain
@@ -99,7 +98,8 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
         operands = [explain.integer_operand(prim, o, dtype) for o in operands]
     if prim.promote == "float" and not is_differentiable(dtype):
         dtype = backend.default_dtype()
-    return (*operands[:first], *map(_cast, operands[first:], args[first:], repeat(dtype)))
+    targets = prim.dtypes_for(operands[first:], dtype)
+    return (*operands[:first], *map(_cast, operands[first:], args[first:], targets))
 
 
 def _floating(arrays: Args) -> Args:

@@ -99,7 +99,7 @@ def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: 
         rule = None if tangent is None else prim.push_rule(index)
         if rule is not None:
             read = [read_source(source, below, out_below) for source in rule.sources]
-            parts[index] = rule.function(tangent, *read, **rule.keyword_arguments(params, index))
+            parts[index] = rule.run(tangent, *read, **rule.keyword_arguments(params, index))
     return parts
 
 

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import explain
 from ..facets import Facets
+from ..half_precision import multiplying
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -70,10 +71,10 @@ class Rule:
     """One derivative rule and where its arguments come from.
 
     sources: of its positional arguments after g; keywords: the operation's parameters that it asks
-    for; wants_index: whether it asks for the input's position as `index`.
+    for; wants_index: whether it asks for `index`; run: `function`, in float32 for half precision.
     """
 
-    __slots__ = ("function", "keywords", "sources", "wants_index")
+    __slots__ = ("function", "keywords", "run", "sources", "wants_index")
 
     def __init__(
         self, function: RuleFunction, owner: str, inputs: Sequence[str], defaults: Params
@@ -99,15 +100,14 @@ class Rule:
                 raise explain.unknown_to_rule(owner, name, inputs, tuple(defaults))
         self.sources, self.keywords = tuple(sources), tuple(keywords)
         self.wants_index = "index" in keywords and "index" not in defaults
+        self.run = multiplying(function, registry) if any(map(is_value, sources)) else function
 
     def keyword_arguments(self, params: Params, index: int) -> Params:
         """Those of the given parameters that the rule names, and `index`, the input's position."""
         if not self.keywords:
             return NO_PARAMS
         found = {k: params[k] for k in self.keywords if k in params}
-        if self.wants_index:
-            found["index"] = index
-        return found
+        return {**found, "index": index} if self.wants_index else found
 
 
 class Plan:

@@ -441,9 +441,11 @@ class Lowered(GeneratedCode):
         )
 
     def _is_direct(self, instruction: Instruction) -> bool:
-        """Whether the operation computes in the dtype of its operands (`Primitive.accumulates`)."""
-        narrow = any(backend.is_narrow(self.program.types[n].dtype) for n in instruction.reads())
-        return not (narrow and instruction.primitive.accumulates)
+        """Whether the operation computes in the dtype of its operands (`Primitive.is_direct`)."""
+        types = self.program.types
+        dtypes = [None if type(o) is Literal else types[o].dtype for o in instruction.operands]
+        dtypes += [types[n].dtype for n in instruction.reads()]
+        return instruction.primitive.is_direct(dtypes)
 
     def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
         """Give back the buffers that are not read after instruction `at`, but for the one that its

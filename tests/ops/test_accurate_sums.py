@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import half_precision
+from minigrad import facets, half_precision
 from minigrad.ops import reduce, sums
 from minigrad.program import trace
 from tests.helpers.tables import in_one_test
@@ -172,7 +172,7 @@ def test_reductions_along_any_axes_of_any_layout(name: str, dtype: np.dtype) -> 
 
 def without_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums as NumPy adds: in the dtype of the operands, row after row."""
-    for module in (mg.backend, half_precision, reduce, sums):
+    for module in (mg.backend, facets, half_precision, reduce, sums):
         monkeypatch.setattr(module, "is_narrow", lambda dtype: False)
     for name in ("PLAIN", "AT_ONCE"):
         monkeypatch.setattr(sums, name, 10**9)

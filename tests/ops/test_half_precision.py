@@ -11,6 +11,10 @@ import pytest
 import minigrad as mg
 from tests.helpers.tables import in_one_test
 
+pytestmark = [  # + and · of infinities and NaN make NumPy warn
+    pytest.mark.filterwarnings("ignore:(invalid value|overflow) encountered"),
+]
+
 UNIT = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the distance from 1 to the next number."""
 TINIEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}
@@ -153,3 +157,187 @@ def test_factors_of_products_are_applied_before_the_result_is_rounded(
             agree(ours, wanted, dtype, 2, what)
         theirs = added_product(torch, name, getattr(torch, dtype), in_place, **factors)
         agree(got[0], theirs[0], dtype, 4, f"{what}, beside PyTorch")
+
+
+# ---------------------------------------------------------------------------- arrays beside numbers
+
+NUMBERS = (
+    *(3.0004, 0.3334, 1e-7, 2e-8, 3e5, 70_000.0, -70_000.0, 0.1, 1e30, 1e-30, -1.5, 2, 70_001),
+    *(0.0, -0.0, float("inf"), float("nan")),
+)
+"""Most of them are beyond float16 or between its numbers."""
+ELEMENTS = (3.0, -3.0, 100.0, 1000.0, -1000.0, 60_000.0, 0.0, -0.0, 6.1e-5, float("inf"))
+BESIDE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "x * s": lambda m, x, s: x * s,
+    "s * x": lambda m, x, s: s * x,
+    "x / s": lambda m, x, s: x / s,
+    "x // s": lambda m, x, s: x // s,
+    "mul": lambda m, x, s: m.mul(x, s),
+    "div": lambda m, x, s: m.div(x, s),
+    "div to zero": lambda m, x, s: m.div(x, s, rounding_mode="trunc"),
+    "mul_": lambda m, x, s: x.clone().mul_(s),
+    "div_": lambda m, x, s: x.clone().div_(s),
+    "x *= s": lambda m, x, s: x.clone().__imul__(s),
+    "x /= s": lambda m, x, s: x.clone().__itruediv__(s),
+    "part of x": lambda m, x, s: m.cat([x, x])[::2].mul_(s),
+    "leaky_relu": lambda m, x, s: m.nn.functional.leaky_relu(x, s) if type(s) is float else x * s,
+}
+
+
+def same_or_nan(got: Any, want: Any) -> Any:
+    """Where two tensors have the same bits, but for the sign of NaN."""
+    a, b = values(got), values(want)
+    return (a == b) & (np.signbit(a) == np.signbit(b)) | (np.isnan(a) & np.isnan(b))
+
+
+@in_one_test
+@pytest.mark.parametrize("number", ["number", "float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_number_beside_half_precision_is_not_rounded(
+    torch: Any, name: str, dtype: str, number: str
+) -> None:
+    """Bit for bit as in PyTorch; numbers, and tensors of one element and no axes (PyTorch rounds
+    such a tensor where it comes first, so that s * x is not x * s there; here they are equal).
+    """
+    run, theirs = BESIDE[name], BESIDE["x * s" if name == "s * x" else name]
+    for value in NUMBERS:
+        if name == "leaky_relu" and (number != "number" or not value >= 0):
+            continue
+
+        def beside(m: Any, run: Any, value: Any = value) -> Any:
+            s = value if number == "number" else m.tensor(value, dtype=getattr(m, number))
+            return run(m, m.tensor(ELEMENTS, dtype=getattr(m, dtype)), s)
+
+        got, want = beside(mg, run), beside(torch, theirs)
+        assert str(got.dtype) == dtype, (name, value)
+        equal = same_or_nan(got, want)
+        assert equal.all(), (name, dtype, value, values(got)[~equal], values(want)[~equal])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_number_divided_by_half_precision_is_not_rounded(dtype: str) -> None:
+    """PyTorch multiplies by a rounded reciprocal; here the quotient alone is rounded."""
+    for value in NUMBERS:
+        x = mg.tensor(ELEMENTS, dtype=getattr(mg, dtype))
+        wanted = (np.float32(value) / x.float()).to(x.dtype)
+        for s in (value, mg.tensor(value, dtype=mg.float32), mg.tensor(value, dtype=mg.float64)):
+            assert same_or_nan(s / x, wanted).all(), value
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "x * s": lambda x, s: x * s,
+    "x / s": lambda x, s: x / s,
+    "s / x": lambda x, s: s / x,
+    "x *= s": lambda x, s: x.clone().mul_(s),
+    "chain": lambda x, s: (x * s + 1) * 0.3334 / 3e5 * x,
+    "leaky_relu": lambda x, s: mg.nn.functional.leaky_relu(x, 1e-7) * s,
+    "matrix": lambda x, s: (x.reshape(2, 5) * s).T / 70_000.0,
+}
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", ["number", "tensor"])
+@pytest.mark.parametrize("name", CALLS)
+def test_numbers_beside_half_precision_in_other_modes(name: str, number: str, dtype: str) -> None:
+    """Plain, compiled, batched, without the fast paths: the same bits; gradients too."""
+    run, kind = CALLS[name], getattr(mg, dtype)
+    s = 1e-7 if number == "number" else mg.tensor(1e-7)
+
+    def step(x: Any) -> Any:
+        y = run(x, s)
+        (slope,) = mg.autograd.grad(y.sum(), x, create_graph=True)
+        (bend,) = mg.autograd.grad((slope * x).sum(), x)
+        return y.detach(), slope.detach(), bend
+
+    leaf = lambda: mg.tensor([v for v in ELEMENTS if v], dtype=kind).repeat(2)[:10].requires_grad_()
+    plain = step(leaf())
+    assert all(str(t.dtype) == dtype for t in plain)
+    compiled = mg.compile(step)
+    x = leaf()
+    for _ in range(5):
+        for got, want in zip(compiled(x), plain, strict=True):
+            assert same_or_nan(got, want).all(), (name, number, dtype)
+    with mg.fast.disabled():
+        for got, want in zip(step(leaf()), plain, strict=True):
+            assert same_or_nan(got, want).all(), (name, number, dtype)
+    batch = mg.stack([leaf().detach(), leaf().detach().flip(0)])
+    rows = mg.vmap(lambda row: run(row, s))(batch)
+    assert rows.dtype == kind
+    for row, result in zip(batch, rows, strict=True):
+        assert same_or_nan(result, run(row, s)).all(), (name, number, dtype)
+
+
+def test_gradients_of_numbers_beside_half_precision(torch: Any) -> None:
+    """Of the array, of a number in float32, and forward mode."""
+    for dtype in DTYPES:
+        ends = []
+        for m in (mg, torch):
+            x = m.tensor([100.0, 1000.0], dtype=getattr(m, dtype)).requires_grad_()
+            s = m.tensor(1e-7, requires_grad=True)
+            (x * s).backward(m.tensor([30_000.0, 1.0], dtype=getattr(m, dtype)))
+            y = m.tensor([2.0], dtype=getattr(m, dtype)).requires_grad_()
+            (y / 3e5).sum().backward()
+            along = m.tensor([10_000.0, 3.0], dtype=getattr(m, dtype))
+            tangent = along * 1e-7
+            if m is mg:
+                tangent = mg.func.jvp(lambda x: x * 1e-7, (x.detach(),), (along,))[1]
+            ends.append([x.grad, y.grad, tangent])
+            assert s.grad is not None and str(s.grad.dtype).endswith("float32")
+        for got, want in zip(*ends, strict=True):
+            assert same_or_nan(got, want).all(), (dtype, got, want)
+
+
+RULES: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...]]] = {
+    "tanh": (lambda m, x: x.tanh(), (0.3, -2.0, 3.0)),
+    "sigmoid": (lambda m, x: x.sigmoid(), (0.3, -9.0, 4.0)),
+    "rsqrt": (lambda m, x: x.rsqrt(), (0.001, 3.0, 60_000.0)),
+    "reciprocal": (lambda m, x: x.reciprocal(), (0.01, -3.0, 1000.0)),
+    "quotient": (lambda m, x: 3.0 / x, (0.02, 600.0, -600.0)),
+    "asin": (lambda m, x: x.asin(), (0.3, -0.9, 0.99)),
+    "atan": (lambda m, x: x.atan(), (0.3, 300.0, -2000.0)),
+    "asinh": (lambda m, x: x.asinh(), (0.3, 300.0, -2000.0)),
+    "log10": (lambda m, x: x.log10(), (0.001, 3.0, 30_000.0)),
+    "erf": (lambda m, x: x.erf(), (0.3, -2.0, 2.5)),
+    "softplus": (lambda m, x: m.nn.functional.softplus(x), (0.3, -9.0, 9.0)),
+    "power": (lambda m, x: x**3.5, (0.3, 2.0, 20.0)),
+    "cube": (lambda m, x: x**3, (0.3, 2.0, -35.0)),
+    "ratio": (lambda m, x: x / (x + 300), (0.3, 200.0, 1000.0)),
+    "hypot": (lambda m, x: m.hypot(x, m.full_like(x, 3)), (0.3, 300.0, 10_000.0)),
+    "atan2": (lambda m, x: m.atan2(x, m.full_like(x, 300)), (0.3, 300.0, 3000.0)),
+}
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", RULES)
+def test_derivatives_of_half_precision_are_rounded_once(torch: Any, name: str, dtype: str) -> None:
+    """Reverse and forward mode, and second derivatives: not further from the exact ones (of the
+    same elements in double precision) than PyTorch's are, or a few roundings.
+    """
+    function, elements = RULES[name]
+
+    def derivatives(m: Any, kind: Any, start: Any) -> list[Any]:
+        x = m.tensor(start, dtype=kind).requires_grad_()
+        (first,) = m.autograd.grad(function(m, x).sum(), x, create_graph=True)
+        (second,) = m.autograd.grad(first.sum(), x)
+        found = [first.detach(), second]
+        if m is mg:
+            ones = mg.ones_like(x.detach())
+            found.append(mg.func.jvp(lambda z: function(mg, z), (x.detach(),), (ones,))[1])
+        return found
+
+    start = mg.tensor(elements, dtype=getattr(mg, dtype)).double().tolist()
+    exact = derivatives(mg, mg.float64, start)
+    ours = derivatives(mg, getattr(mg, dtype), start)
+    theirs = derivatives(torch, getattr(torch, dtype), start)
+    for k, (got, want) in enumerate(zip(ours, exact, strict=True)):
+        assert str(got.dtype) == dtype
+        error = np.abs(values(got) - values(want))
+        allowed = (6 if k == 1 else 2) * (UNIT[dtype] * np.abs(values(want)) + TINIEST[dtype])
+        theirs_error = np.abs(values(theirs[0 if k == 2 else k]) - values(want))
+        assert np.all(error <= np.fmax(allowed, 1.5 * theirs_error)), (
+            f"{name} of {dtype}, derivative {k}: {values(got)}, expected {values(want)}, PyTorch"
+            f" {values(theirs[0 if k == 2 else k])}"
+        )

@@ -82,6 +82,7 @@ def survivors(name: str, monkeypatch) -> list[str]:
         with monkeypatch.context() as patch:
             broken = wrong_by_a_hundredth(rule.function, is_zero(name, rule))
             patch.setattr(rule, "function", broken)
+            patch.setattr(rule, "run", broken)
             if not notices(name):
                 found.append(label)
     return found

@@ -65,7 +65,13 @@ def _opposite(xp: Any, x: Any) -> Any:
 
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b", **modular)
 mul = elementwise(
-    "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b", **modular
+    "mul",
+    lambda xp, a, b: a * b,
+    lambda g, b: g * b,
+    lambda g, a: g * a,
+    scalar="a * b",
+    scales=True,
+    **modular,
 )
 _DIVISION = "a division by zero has no value"
 div = function(
@@ -75,6 +81,7 @@ div = function(
     called="true_divide",
     scalar="a / b",
     domain=_DIVISION,
+    scales=True,
 )
 neg = elementwise("neg", _opposite, lambda g: -g, scalar="-x")
 reciprocal = elementwise(

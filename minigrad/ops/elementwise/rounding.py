@@ -87,6 +87,7 @@ floor_divide = elementwise(
     integers="modulo",
     cost=(1, 0, 1),
     notation="a // b",
+    scales=True,
 )
 remainder = elementwise(
     "remainder",
@@ -115,5 +116,6 @@ trunc_divide = elementwise(
     real_only=True,
     integers="modulo",
     scalar="trunc(a / b)",
+    scales=True,
 )
 """a / b without its fraction; of integers an integer, exactly."""
