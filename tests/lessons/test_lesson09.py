@@ -110,3 +110,12 @@ def test_a_training_that_does_not_train_is_below_no_bar(scope):
     assert said.points == 0
     assert "should be at most 0.4" in str(said)
     assert "cannot be used" in str(check("train", lambda x, labels, seed: [1.0]))
+
+
+def test_the_border_of_the_picture_bends_between_the_moons_after_a_longer_training(scope):
+    x, labels = scope["x_data"], scope["labels"]
+    values = scope["train"](x, labels, scope["SEED"])
+    right = lambda: int((scope["answers"](x, *values) == labels).sum())
+    assert 30 <= right() < 40
+    values = scope["trained_further"](values, 3000)
+    assert right() == 40
