@@ -84,7 +84,8 @@ def golf_picture(numbers: Numbers) -> Picture:
         for share in (0.25, 0.5, 0.75):
             radius = width * math.sqrt(-math.log(share))
             p.dot(*place((a, b)), 90 * radius, "tangent" if height > 0 else "value")
-        p.say(*place((a, b - 0.04)), f"{100 * height:.0f} cm".replace("-", "−"), "dim", 11)
+        below = place((a, b - width - 0.04))  # between two circles, off the path to the hole
+        p.say(*below, f"{100 * height:.0f} cm".replace("-", "−"), "dim", 11)
     p.line([place(s[0]) for s in roll(numbers)[::4]], "adjoint")
     p.dot(*place(TEE), 5, "yellow")
     p.dot(*place(HOLE), 6, "plain")
@@ -251,8 +252,10 @@ def renderer_picture(numbers: Numbers) -> Picture:
             x, y = left + 8 * (i % SIZE), 30 + 8 * (i // SIZE)
             p.pixel(x, y, 8, tuple(colour))
     p.box(430, 30, 192, 192, "empty")
+    outlines = Picture(192, 192, "")
     for x, y, r, *_ in np.reshape(np.asarray(numbers, dtype=float), (-1, 6)):
-        p.dot(430 + 8 * x, 30 + 8 * y, 8 * abs(r), "plain")
+        outlines.dot(8 * x, 8 * y, 8 * abs(r), "line")
+    p.window(outlines, 430, 30)
     p.say(116, 20, "scene", "dim", 11)
     p.say(321, 20, f"{len(numbers) // 6} discs", "dim", 11)
     p.say(320, 246, f"root mean squared difference: {renderer_miss(numbers):.4f}", "bold")

@@ -113,6 +113,14 @@ class Picture:
         move = f"translate({_n(x)} {_n(y)}) scale({scale:.3f})"
         self._parts.append(f'<g transform="{move}">\n{inner}\n</g>')
 
+    def window(self, picture: Picture, x: float, y: float) -> None:
+        """Another picture inside this one, without its page and cut off at its edges; x, y: its
+        upper left corner.
+        """
+        inner = "\n".join(picture._parts)
+        place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(picture.width)}" height="{_n(picture.height)}"'
+        self._parts.append(f"<svg {place}>\n{inner}\n</svg>")
+
     def text(self) -> str:
         """The SVG document."""
         size = (

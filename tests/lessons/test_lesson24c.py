@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -197,6 +198,17 @@ def test_the_command_measures_and_draws(tmp_path, capsys):
     ):
         with pytest.raises(SystemExit, match=says):
             projects.main(wrong)
+
+
+def test_outlines_of_discs_end_at_the_edge_of_their_square():
+    """A disc may lie outside of the picture, and is cut off there; it hides no other disc."""
+    numbers = [40.0, -3.0, 30.0, 0.5, 0.5, 0.5, *static_figures.FOUND["renderer"][:48]]
+    root = ElementTree.fromstring(projects.renderer_picture(numbers).text())
+    svg = "{http://www.w3.org/2000/svg}"
+    squares = [e for e in root.findall(f"{svg}svg") if e.get("width") == e.get("height") == "192"]
+    inside = [circle for square in squares for circle in square.iter(f"{svg}circle")]
+    assert len(inside) == len(list(root.iter(f"{svg}circle"))) == 9
+    assert {circle.get("class") for circle in inside} == {"line"}
 
 
 def test_the_gallery_shows_every_project():
