@@ -4,6 +4,7 @@ documents compared.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import subprocess
@@ -82,7 +83,14 @@ def in_browser(engine: str, cases: list[Any], page: Any) -> list[Any]:
 
 
 def by_minigrad(case: dict[str, Any]) -> dict[str, Any]:
-    """What `minigrad trace` answers: a Trace, or what is refused and why."""
+    """What `minigrad trace` answers: a Trace, or what is refused and why. It is asked once for the
+    two engines of the page."""
+    return _answered(json.dumps({key: case[key] for key in ("text", "values", "mode", "seeds")}))
+
+
+@functools.cache
+def _answered(asked: str) -> dict[str, Any]:
+    case = json.loads(asked)
     try:
         names = compile(case["text"]).names
         pairs = lambda given: [f"{name}={given[name]!r}" for name in names]
