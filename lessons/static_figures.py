@@ -1509,12 +1509,12 @@ def witnesses(p: Picture) -> None:
     "24b_names",
     270,
     "Left: a recurrent network reads a full stop, b and a; each step hands its state to the"
-    " next. Right: the mean surprise of a letter for who knows nothing, the frequencies, one"
-    " letter before, two letters before, and the rules",
+    " next. Right: the mean surprise of a letter for a model that knows nothing, the frequencies"
+    " of letters, one letter before, two letters before, and for the rules themselves",
 )
 def levels(p: Picture) -> None:
-    """Lesson 24b: a recurrent network that reads a name; and the mean surprise of a letter for who
-    knows nothing, the frequencies, one letter, two letters, and the rules.
+    """Lesson 24b: a recurrent network that reads a name; and the mean surprise of a letter for a
+    model that knows nothing, the frequencies, one letter, two letters, and for the rules.
     """
     for step, (letter, following) in enumerate(zip(".ba", "ba…", strict=True)):
         x = 55 + 95 * step
