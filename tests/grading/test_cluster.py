@@ -1,4 +1,4 @@
-"""A class on a Dask cluster: workers die, leave and join, and nothing is lost."""
+"""A class of 2,000 on a Dask cluster: workers die, leave and join, and nothing is lost."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ from minigrad.cli import main
 from tests.helpers.small_class import MAX, F, G, hand_in, notebook, write_sheet
 
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
-COUNT = 200
+COUNT = 2_000
 ROOT = Path(__file__).parents[2]
 needs_dask = pytest.mark.skipif(
     importlib.util.find_spec("distributed") is None,
@@ -60,14 +60,15 @@ class Cluster:
             time.sleep(0.05)
 
     def close(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.terminate()
-        for process in (*self.workers, self.scheduler):
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for group in (self.workers, [self.scheduler]):  # a worker without a scheduler looks for it
+            for process in group:
+                process.terminate()
+            for process in group:
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
 
 
 @pytest.fixture
