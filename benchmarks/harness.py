@@ -31,6 +31,7 @@ import contextlib
 import gc
 import importlib
 import importlib.util
+import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ COMPILING = 5
 """Runs of minigrad's compiled step, after the first, that are never timed: in the first ones it
 still runs as it was written, records and checks itself.
 """
+
+os.environ.setdefault("MINIGRAD_KERNELS_WAIT", "1")  # kernels are there when a run is timed
 
 Run = Callable[[], list[np.ndarray]]
 """One complete run of a workload by one engine; returns the arrays (value and gradients) by

@@ -36,7 +36,7 @@ memory layout, and all kernels of NumPy give the same bits in every layout. BLAS
 depends on a product of matrices whose operands lie otherwise agrees within 16 units of roundoff of
 its largest element for each product, as does the sum of a gradient from inside the function and one
 from outside, which is taken in another order. From its second run on, a program gives the same bits
-for the same values in the same layout.
+for the same values in the same layout; one with kernels, from when they are compiled.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def compile(
     values) and each state of what the function finds outside.
 
     fuse: run chains of element-wise operations, and the sums among them, as one kernel each. On the
-    CPU (numba_kernels.py) that needs Numba, `pip install "minigrad[jit]"`: kernels are compiled in
-    the second replay, which takes a second or more, and read from a folder by later processes. Sums
-    and exp then differ from the plain replay in the last places. On a CUDA device (fused.py) it
-    has not been measured.
+    CPU (numba_kernels.py) that needs Numba, `pip install "minigrad[jit]"`: kernels are compiled
+    beside the first replays, which takes seconds (compilation.py; `.wait()` waits for it), and read
+    from a folder by later processes. Sums and exp then differ from the plain replay in the last places. On a CUDA device
+    (fused.py) it has not been measured.
 
     capture: make each program one CUDA graph (capture.py), which has not been measured. What cannot
     be a graph, or is not on such a device, is replayed as it is, and `.reason` says why.
@@ -146,6 +146,15 @@ class Compiled:
         """The programs with kernels that are run in the place of those."""
         every = [v for variants in self._variants.values() for v in variants]
         return [v.kept for v in every if v.kept is not None and v.ready]
+
+    def wait(self) -> None:
+        """Wait until no kernels are being compiled: the next call is run by them. With
+        MINIGRAD_KERNELS_WAIT=1 in the environment there is nothing to wait for."""
+        for variants in self._variants.values():
+            for variant in variants:
+                if variant.compilation is not None:
+                    variant.compilation.wait()
+                    variant.attend()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {how}" for how, n in self.statistics.items())

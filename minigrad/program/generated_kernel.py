@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backend import is_immutable
+from ..backend import is_immutable, numpy
 from ..core.apply import compute
 from ..core.primitive import Primitive
 from .instructions import Instruction, Literal, Ref, map_params
@@ -72,6 +72,23 @@ class Generated(Primitive):
         """The compiled function: it reads `reads` and writes into arrays for `makes`. scalars: the
         positions of operands that are numbers, no arrays."""
         raise NotImplementedError
+
+    def compile(self, function: Any, scalars: frozenset[int]) -> None:
+        """Compile what `function` gave, for the operands that it will get; else its first call
+        does."""
+        if not hasattr(function, "compile"):
+            return
+        from numba import typeof
+
+        examples: list[Any] = []
+        for k, n in enumerate((*self.reads, *self.makes)):
+            kind = self.types[n]
+            if k in scalars:
+                examples.append(0.0 if kind.number else kind.dtype.type(0))
+            else:  # a type tells the number of axes, but no sizes; a single result has one axis
+                axes = len(kind.shape) or int(k >= len(self.reads))
+                examples.append(numpy.zeros((1,) * axes, kind.dtype))
+        function.compile(tuple(map(typeof, examples)))
 
 
 def _row_major(xp: Any, array: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
@@ -58,6 +59,8 @@ class Lowered(GeneratedCode):
         self.slot_of: dict[int, Piece] = {}
         self.place_of: dict[int, Piece] = {}  # the piece of each value that has one
         self.effects: Effects | None = None  # what a run leaves behind, as code (effects_code.py)
+        # the kernels with their names, and positions of operands that are numbers
+        self.kernels: list[tuple[str, Generated, frozenset[int]]] = []
         self.taken_over = 0  # results written over an operand
         self._constant = set(program.constants)  # values that are the same in every run
         # gradients with new memory in each run, in which nothing else that lives on lies
@@ -69,6 +72,22 @@ class Lowered(GeneratedCode):
         self._write()
         self.arena.arrange()
         del self.program  # which owns this: memory shall return by reference counts
+
+    def workspace(self) -> list[Any]:
+        """Functions with buffers of their own, one for each part."""
+        for name, kernel, scalars in self.kernels:
+            if name not in self.names:
+                self.names[name] = kernel.function(scalars)
+        return super().workspace()
+
+    def compile_kernels(self, goes_on: Callable[[], bool]) -> None:
+        """Compile the kernels one after another, while that holds. May run in another thread."""
+        for name, kernel, scalars in self.kernels:
+            if not goes_on():
+                return
+            function = kernel.function(scalars)
+            kernel.compile(function, scalars)
+            self.names[name] = function
 
     def _write(self) -> None:
         self._escaping: set[int]
@@ -222,7 +241,7 @@ class Lowered(GeneratedCode):
                 self.buffers.append((out, piece, kind, strides))
             texts.append(out)
         self._release(at, dying, None)
-        self.names[name] = kernel.function(frozenset(scalars))
+        self.kernels.append((name, kernel, frozenset(scalars)))
         return [*before, f"{name}({', '.join(texts)})", *after]
 
     def _total(self, instruction: Instruction) -> str | None:

@@ -130,6 +130,13 @@ class ScalarRun(Generated):
 
         return call
 
+    def compile(self, function: Any, scalars: frozenset[int]) -> None:
+        from numba import typeof as found
+
+        typeof: Any = found
+        loop = compiled(HEAD, interpreter(), "an interpreter of scalar instructions")
+        loop.compile((typeof(self.code), typeof(self.start)))
+
 
 class _Rows:
     """Writes rows. Each row makes a number of its own; `placed` then gives numbers that are not

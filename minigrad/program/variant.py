@@ -13,6 +13,7 @@ from ..errors import DeviceError, ProgramError
 from .arguments import Arguments
 from .bindings import GradientBinding, TensorBinding
 from .capture import CapturedProgram, CaptureError
+from .compilation import Compilation, in_background
 from .environment import Environment
 from .fused import kernels
 from .lower import shaped_by_values
@@ -32,6 +33,7 @@ ONE_MEMORY = (
     "it writes, and two of its arguments, or an argument and a tensor that it finds outside, are"
     " one piece of memory"
 )
+COMPILING = "is replayed as it is while its kernels are compiled"
 ONE_TENSOR = "an argument is a tensor that it also finds outside"
 
 
@@ -54,12 +56,16 @@ class Variant:
         self.writes = False
         self.outcome: Any = None
         self._first: Any = None  # the first recording, with which the second is compared
+        self._held = ""  # what its kernels hold, also while they are compiled
         self.plain: str | None = (
             None  # why it is replayed without the graph or the kernels that were asked for
         )
         self.fused: str | None = None  # what its kernels hold, in words
         self.runner: Replayer | None = None
+        self.special: Replayer | None = None  # runs the graph or the kernels that were asked for
         self.kept: Program | None = None  # the program with kernels, if there is one
+        self.compilation: Compilation | None = None  # of its kernels, beside the plain program
+        self._layouts = 0  # memory layouts for which kernels are compiled, or being compiled
         self._ready: Ready | None = None  # asks in one function whether nothing has changed
         self.layout: Any = None  # the memory layout for which it was written
         self._slow = 0  # replays that it did not allow, or that there were without it
@@ -190,7 +196,9 @@ class Variant:
         assert program is not None
         if self.runner is None:
             try:
-                self.runner = self._special(program) if self.capture or self.fuse else None
+                self.runner = self.special = (
+                    self._special(program) if self.capture or self.fuse else None
+                )
             except (ProgramError, DeviceError) as error:
                 self._without(error)
         if self.runner is None:
@@ -211,7 +219,7 @@ class Variant:
             program = self.kept = program.fused()
             made = [*kernels(program), *kernels_of(program)]
             if made:
-                self.fused = _in_words(made)
+                self.fused = self._held = _in_words(made)
             else:
                 self.plain = "is replayed as it is: it has no chain of operations for a kernel"
         return CapturedProgram(program) if self.capture else Replayer(program)
@@ -229,28 +237,61 @@ class Variant:
         """Run the program on what `prepare` or `values` found in order."""
         assert self.runner is not None
         try:
-            return self.runner.run(tensors, *ready)
+            result = self.runner.run(tensors, *ready)
         except Exception as error:
-            if self.kept is None:
+            if self.kept is None or self.runner is not self.special:
                 raise
             failed = error
+        else:
+            if self.kept is not None and not self.capture:
+                self.attend()
+            return result
         return self._replay_without_kernels(tensors, failed)
+
+    def attend(self) -> None:
+        """Let kernels be compiled for a memory layout that is new, and meanwhile the plain program
+        be replayed; and go over to them when that is done."""
+        assert self.program is not None and self.special is not None
+        if self.compilation is None:
+            lowered = self.special.lowered
+            if len(lowered) > self._layouts:
+                self._layouts = len(lowered)
+                latest = self.special.latest()
+                if latest.kernels and in_background():
+                    self.compilation, self.fused = Compilation(latest), COMPILING
+                    self._go_over(self.program.replayer or Replayer(self.program))
+        elif self.compilation.is_done():
+            error, self.compilation = self.compilation.error, None
+            if error is None:
+                self.fused = self._held
+                self._go_over(self.special)
+            else:
+                self.special = self.kept = None
+                self._without(error)
+
+    def _go_over(self, runner: Replayer) -> None:
+        """Replay by another runner from the next call on."""
+        if runner is not self.special:
+            assert self.program is not None
+            self.program.replayer = runner
+        self.runner = runner
+        self._ready, self._slow = None, 0
 
     def _replay_without_kernels(self, tensors: list[Tensor], error: Exception) -> Any:
         """Run the plain program after a run with kernels has failed. If it fails too, the values
         are the cause and the kernels stay; else they are given up: a kernel that cannot be
         compiled or stored now cannot be later."""
         assert self.program is not None
-        special, kept = self.runner, self.kept
-        self.runner, self.kept = Replayer(self.program), None
-        self.forget()
+        special = self.special
+        self._go_over(self.program.replayer or Replayer(self.program))
         try:
+            assert self.runner is not None
             result = self.runner.run(tensors, *self.prepare(tensors))
         except Exception:
-            self.runner, self.kept = special, kept
-            self.forget()
+            assert special is not None
+            self._go_over(special)
             raise
-        self.program.replayer = self.runner
+        self.special = self.kept = None
         self._without(error)
         return result
 

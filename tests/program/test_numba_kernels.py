@@ -84,6 +84,7 @@ def as_python(head: str, source: str, name: str) -> Any:
 
 @pytest.fixture
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINIGRAD_KERNELS_WAIT", "1")
     for module in (numba_kernels, scalar_code):
         monkeypatch.setattr(module, "compiled", as_python)
     for module in (numba_kernels, sys.modules["minigrad.program.compiled"]):
@@ -93,6 +94,7 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("MINIGRAD_KERNELS", str(tmp_path / "kernels"))
+    monkeypatch.setenv("MINIGRAD_KERNELS_WAIT", "1")
     return tmp_path / "kernels"
 
 
