@@ -1,0 +1,33 @@
+"""The core is complete: what it says passes without the fast paths."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.source_tree import ROOT
+
+PARTS = [
+    "tests/core",
+    "tests/func",
+    "tests/batching",
+    "tests/autograd",
+    "tests/ops/test_every_operation.py",
+]
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("part", PARTS)
+def test_the_tests_of_the_engine_pass_without_the_fast_paths(part):
+    """In a process of its own: the fast paths are off from the import on, as a reader has them."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", part],
+        cwd=ROOT,
+        env={**ours, "MINIGRAD_FAST": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-1000:]
+    assert " passed" in run.stdout
