@@ -91,14 +91,16 @@ def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         @functools.wraps(function)
         def run(*args: Any, **params: Any) -> Any:
-            narrow = _narrow(args)
-            if True not in narrow:
+            operands = (*args, *params.values())
+            if True not in _narrow(operands):
                 return function(*args, **params)
-            arrays = [a for a in args if hasattr(a, "dtype")]
+            arrays = [a for a in operands if hasattr(a, "dtype")]
             dtypes = {a.dtype for a in arrays if is_differentiable(a.dtype) and a.ndim}
             dtypes = dtypes or {a.dtype for a in arrays if is_narrow(a.dtype)}
-            wide = (cast(a, dtype=float32) if n else a for a, n in zip(args, narrow, strict=True))
-            result = function(*wide, **params)
+            wide: Any = lambda a: (
+                cast(a, dtype=float32) if is_narrow(getattr(a, "dtype", None)) else a
+            )
+            result = function(*map(wide, args), **{k: wide(a) for k, a in params.items()})
             dtype = dtypes.pop()
             if dtypes or not is_narrow(dtype):
                 return result

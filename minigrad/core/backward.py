@@ -233,8 +233,8 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
     if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
         return c
     for x in read:
-        alike = isinstance(x, Tensor) and (x.shape, x.dtype) == (c.shape, c.dtype)
-        if alike and x.node is not None:
+        alike = isinstance(x, Tensor) and x.node is not None and x.shape == c.shape
+        if alike and backend.promote_types(x.dtype, c.dtype) == c.dtype:  # c may be wider
             return primitive.registry["overwrite"](x, c)
     return c
 

@@ -212,6 +212,7 @@ def logaddexp2(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 @public(in_place=True, theirs="input other")
+@in_float32
 def ldexp(x: TensorLike, exponent: Any) -> Tensor:
     """x · 2 to the exponent."""
     exponent = as_tensor(exponent)

@@ -341,3 +341,89 @@ def test_derivatives_of_half_precision_are_rounded_once(torch: Any, name: str, d
             f"{name} of {dtype}, derivative {k}: {values(got)}, expected {values(want)}, PyTorch"
             f" {values(theirs[0 if k == 2 else k])}"
         )
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng([*shape]).standard_normal(shape)
+
+
+TARGET = np.array([1, 0, 3, 2, 2, 4])
+LOSSES: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
+    **{
+        name: (lambda F, x, t, name=name: getattr(F, name)(x, t), [random(6, 5), random(6, 5)])
+        for name in "mse_loss l1_loss smooth_l1_loss huber_loss poisson_nll_loss".split()
+    },
+    "soft_margin_loss": (lambda F, x, t: F.soft_margin_loss(x, t), [random(6, 5), random(6, 5)]),
+    "gaussian_nll_loss": (
+        lambda F, x, t, v: F.gaussian_nll_loss(x, t, v),
+        [random(4, 3), random(4, 3), np.abs(random(4, 3)) + 0.1],
+    ),
+    "binary_cross_entropy_with_logits": (
+        lambda F, x, t: F.binary_cross_entropy_with_logits(input=x, target=t),
+        [random(5, 4) * 3, np.abs(random(5, 4))],
+    ),
+    "cross_entropy": (lambda F, x: F.cross_entropy(x, torch_or(x, TARGET)), [random(6, 5)]),
+    "nll_loss": (lambda F, x: F.nll_loss(x, torch_or(x, TARGET)), [random(6, 5)]),
+    "multi_margin_loss": (
+        lambda F, x: F.multi_margin_loss(x, torch_or(x, TARGET)),
+        [random(6, 5)],
+    ),
+    "multilabel_soft_margin_loss": (
+        lambda F, x, t: F.multilabel_soft_margin_loss(x, t),
+        [random(6, 5), np.abs(random(6, 5))],
+    ),
+    "cosine_embedding_loss": (
+        lambda F, x, y: F.cosine_embedding_loss(x, y, x.detach()[:, 0].sign()),
+        [random(4, 3), random(4, 3)],
+    ),
+    "triplet_margin_loss": (
+        lambda F, x, y, z: F.triplet_margin_loss(x, y, z),
+        [random(4, 3), random(4, 3), random(4, 3)],
+    ),
+    "scaled_dot_product_attention": (
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v),
+        [random(1, 2, 4, 8), random(1, 2, 5, 8), random(1, 2, 5, 8)],
+    ),
+}
+
+
+def torch_or(like: Any, values: np.ndarray) -> Any:
+    """The values as a tensor of the library of `like`."""
+    return like.new_tensor(values.tolist()).long()
+
+
+@in_one_test
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_and_attention_of_half_precision_are_rounded_once(name: str, dtype: str) -> None:
+    """Values and gradients are those of float32, rounded."""
+    function, arrays = LOSSES[name]
+    ends = []
+    for kind in (getattr(mg, dtype), mg.float32):
+        leaves = [mg.tensor(a, dtype=getattr(mg, dtype)).to(kind).requires_grad_() for a in arrays]
+        result = function(mg.nn.functional, *leaves)
+        result.sum().backward()
+        ends.append([result.detach(), *[leaf.grad for leaf in leaves]])
+    for got, want in zip(*ends, strict=True):
+        assert str(got.dtype) == dtype, name
+        agree(got, want, dtype, 1.1, name)
+
+
+def test_a_recorded_gradient_of_half_precision_requires_grad() -> None:
+    """Also where it is a constant, with the derivative 0, as in float32."""
+    for kind in (mg.float16, mg.bfloat16, mg.float32):
+        for function in (mg.abs, mg.relu, mg.amax, lambda x: mg.maximum(x, x * 2), mg.sgn):
+            x = mg.tensor([1.0, -2.0, 3.0], dtype=kind).requires_grad_()
+            (first,) = mg.autograd.grad(function(x).sum(), x, create_graph=True)
+            assert first.requires_grad and first.dtype == kind, (kind, function)
+            (second,) = mg.autograd.grad(first.sum(), x)
+            assert second.tolist() == [0, 0, 0] and second.dtype == kind
+
+
+def test_powers_of_two_keep_the_dtype(torch: Any) -> None:
+    for dtype in DTYPES:
+        ends = [
+            m.ldexp(m.tensor([1.5, -3.0], dtype=getattr(m, dtype)), m.tensor([3, -5]))
+            for m in (mg, torch)
+        ]
+        assert same_or_nan(*ends).all() and str(ends[0].dtype) == dtype

@@ -13,6 +13,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, softmax, where
+from ...ops.elementwise import in_float32
 from .dropouts import dropout
 from .linear_maps import linear
 from .padding import pad
@@ -20,6 +21,7 @@ from .padding import pad
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
+@in_float32
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -63,6 +65,7 @@ def _for_each_head(q: Tensor, x: Tensor) -> Tensor:
     return x if group == 1 else x.repeat_interleave(group, -3)
 
 
+@in_float32
 def attention_weights(
     q: Tensor, k: Tensor, mask: Any, dropout_p: float, is_causal: bool, scale: float | None
 ) -> Tensor:

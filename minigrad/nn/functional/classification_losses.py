@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@in_float32
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -45,6 +46,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction, "binary_cross_entropy")
 
 
+@in_float32
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
 ) -> Tensor:
@@ -59,6 +61,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
+@in_float32
 def nll_loss(
     input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -73,6 +76,7 @@ def nll_loss(
     return _weighted(loss, weights, reduction, "nll_loss")
 
 
+@in_float32
 def cross_entropy(
     input: Any,
     target: Any,
@@ -122,6 +126,7 @@ def cross_entropy(
     return _weighted(loss, weights, reduction, "cross_entropy")
 
 
+@in_float32
 def linear_cross_entropy(
     input: Any,
     linear_weight: Any,

@@ -11,6 +11,7 @@ from ... import backend, functions
 from ...core.tensor import Tensor, as_tensor
 from ...errors import ShapeError
 from ...functions import arange, clamp, softplus, where
+from ...ops.elementwise import in_float32
 from .arguments import check_integers, check_range
 from .distances import pairwise_distance
 from .reduction import pair, reduced
@@ -24,12 +25,14 @@ __all__ = [
 # --------------------------------------------------------------------------------------- of classes
 
 
+@in_float32
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """ln(1 + e^(−t x)) for targets t of −1 and 1."""
     x, t = pair(input, target, "soft_margin_loss")
     return reduced(softplus(-t * x), reduction, "soft_margin_loss")
 
 
+@in_float32
 def multi_margin_loss(
     input: Any,
     target: Any,
@@ -58,6 +61,7 @@ def multi_margin_loss(
     return reduced(loss.sum(1) / x.shape[1], reduction, "multi_margin_loss")
 
 
+@in_float32
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Σ max(0, 1 − x[t] + x[c]) over the target classes t of a row (those before its first −1) and
     all other classes c, divided by the
@@ -82,6 +86,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     return reduced(loss if x.ndim > 1 else loss[0], reduction, "multilabel_margin_loss")
 
 
+@in_float32
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -98,6 +103,7 @@ def multilabel_soft_margin_loss(
 # --------------------------------------------------------------------------------------- of samples
 
 
+@in_float32
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -107,6 +113,7 @@ def margin_ranking_loss(
     return reduced(clamp(-t * (a - b) + margin, min=0.0), reduction, "margin_ranking_loss")
 
 
+@in_float32
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -119,6 +126,7 @@ def hinge_embedding_loss(
     )
 
 
+@in_float32
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -138,6 +146,7 @@ def cosine_embedding_loss(
     return reduced(loss, reduction, "cosine_embedding_loss")
 
 
+@in_float32
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -161,6 +170,7 @@ def triplet_margin_loss(
     )
 
 
+@in_float32
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,

@@ -22,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@in_float32
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
     """(x − t)², each times its weight; the mean is Σ weight · (x − t)² / Σ weight. Raises
     ShapeError unless all have one shape.
@@ -30,6 +31,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     return _weighted_mean(functions.square(x - t), weight, reduction, "mse_loss")
 
 
+@in_float32
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
     """|x − t|, each times its weight; the mean is Σ weight · |x − t| / Σ weight. Derivative 0 where
     x and t are equal. Raises ShapeError unless all have one shape.
@@ -60,6 +62,7 @@ def _weights(weight: Any, loss: Tensor, function: str) -> Tensor:
     return w
 
 
+@in_float32
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d² / 2β where |d| < β, |d| − β/2 elsewhere, for d = x − t."""
     x, t = pair(input, target, "smooth_l1_loss")
@@ -77,6 +80,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     return reduced(loss, reduction, "smooth_l1_loss")
 
 
+@in_float32
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor:
@@ -101,6 +105,7 @@ def huber_loss(
     )
 
 
+@in_float32
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -149,6 +154,7 @@ def _variances(x: Tensor, var: Any) -> Tensor:
     )
 
 
+@in_float32
 def poisson_nll_loss(
     input: Any,
     target: Any,
