@@ -145,6 +145,7 @@ def grade_one(job: dict[str, Any]) -> Record:
         "problem": job["problem"],
         "lms": job["lms"],
         "handed_in": job.get("handed_in", ""),
+        "flags": job.get("flags", []),
         "sheet": {"name": sheet.name, "hash": sheet.hash},
         "sha256": "",
         "seed": "",
@@ -176,7 +177,7 @@ def grade_one(job: dict[str, Any]) -> Record:
         "stops": outcome.stops,
         "cells": outcome.cells,
         "not_run": outcome.not_run or [],
-        "flags": outcome.flags + looks_inside(cells),
+        "flags": record["flags"] + outcome.flags + looks_inside(cells),
         "printed": outcome.printed,
         "given": given(sheet),
         "exercises": {
@@ -743,6 +744,7 @@ def _jobs(
             "problem": h.problem,
             "lms": h.lms,
             "handed_in": h.handed_in,
+            "flags": h.flags,
         }
 
 

@@ -84,7 +84,8 @@ class Submission:
     """One student's hand-in. path: the notebook that counts, or None; note: which of several it is;
     problem: why there is none, for the student; beside: other files; lms: the student's number in
     the system that it came from ({"canvas": "123"}), and the beginning of its file names there
-    ("prefix"); handed_in: when, by the outermost container, as UTC.
+    ("prefix"); handed_in: when, by the outermost container, as UTC; flags: why a person should
+    look.
     """
 
     student: str
@@ -94,6 +95,7 @@ class Submission:
     beside: list[Path] = field(default_factory=list)
     lms: dict[str, str] = field(default_factory=dict)
     handed_in: str = ""
+    flags: list[str] = field(default_factory=list)
 
 
 # ------------------------------------------------------------------------------------------ finding
@@ -251,8 +253,8 @@ class _Student:
         )
         found = Submission(self.name, path, lms=self.lms)
         found.note, found.problem = (said, "") if path else ("", said)
-        notes = [found.note, self.note, *(_class_in(file) for file in self.files if file in zips)]
-        found.note = " ".join(filter(None, notes))
+        found.note = " ".join(filter(None, [found.note, self.note]))
+        found.flags = list(filter(None, (_class_in(file) for file in self.files if file in zips)))
         counts = [_outer(path, zips, inner)] if path else [_outer(f, zips, inner) for f in files]
         others = [file for file in files if file not in (path, counts[0])]
         found.beside = self._beside(path, counts[0], others, zips, inner) if path else []
@@ -365,7 +367,7 @@ def _class_in(path: Path) -> str:
         return ""
     return (
         f"{one_line(path.name, 100)} was taken for the zip of one student, although it holds files"
-        " of several. The zip of a whole class is given by its own path, not in a folder."
+        " of several; the zip of a whole class is given by its own path, not in a folder"
     )
 
 

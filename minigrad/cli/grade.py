@@ -197,10 +197,8 @@ def _regrade(options: argparse.Namespace, grader: Any) -> int:
 def _tell(report: Any, out: Path) -> None:
     for result in report.results:
         if result.needs_a_person:
-            print(
-                f"  {result.student}:"
-                f" {result.record['problem'] or '; '.join(result.record['flags'])}"
-            )
+            why = filter(None, [result.record["problem"], *result.record.get("flags", [])])
+            print(f"  {result.student}: {'; '.join(why)}")
         if result.record["note"]:
             print(f"  {result.student}: {result.record['note']}")
     for student, reason in report.failed.items():
@@ -213,7 +211,7 @@ def _tell(report: Any, out: Path) -> None:
         print(f"  neither notebooks nor zips, so not looked at: {', '.join(report.left_out)}")
     if flagged := sum(bool(result.record.get("flags")) for result in report.results):
         print(
-            f"{flagged} should be looked at by a person, because of what the code tried to do; no"
+            f"{flagged} should be looked at by a person, because of what it is or tried to do; no"
             " points were taken for it"
         )
     count = len(report.results)

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,24 @@ def test_place_and_time_of_a_submission_follow_its_file_without_a_run(graded):
     assert "/moved/" in record()["file"]
     was, now = run.appeal(sheet, out, "right", OPTIONS)
     assert was.points == now.points == MAX
+
+
+def test_a_class_s_zip_in_a_folder_is_pointed_out(course, capsys):
+    sheet, _, out = course
+    folder = out.with_name("downloads")
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for name in ("ada_1_2_small.ipynb", "bob_2_3_small.ipynb"):
+            archive.writestr(name, json.dumps(notebook({})))
+    command = ["grade", "run", str(sheet), str(folder), "--out", str(out), "--jobs", "1"]
+    command += ["--trust-students"] if LEAST == "process" else []
+    assert main(command) == 1
+    said = capsys.readouterr().out
+    assert "all: all.zip was taken for the zip of one student, although it holds files of" in said
+    command[3] = str(folder / "all.zip")
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "2 hand-ins graded" in said and "not counted: all\n" in said
 
 
 def test_who_has_withdrawn_is_named_once_and_files_of_no_student_always(graded, capsys):

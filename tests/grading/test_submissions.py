@@ -554,7 +554,8 @@ def test_a_zip_in_a_folder_is_a_student_s_whatever_it_holds(find, tmp_path, othe
     found = find(tmp_path / "late")
     assert set(found) == {"eve", *(name.partition(".")[0] for name in others)}
     assert found["eve"].handed_in == "2023-11-14T22:13:20+00:00"
-    assert "eve.zip was taken for the zip of one student, although" in found["eve"].note
+    assert "eve.zip was taken for the zip of one student, although" in found["eve"].flags[0]
+    assert "was taken" not in found["eve"].note, "which the student reads"
 
 
 def test_several_folders_and_zips_are_one_class(find, tmp_path):
