@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +59,13 @@ def source_in(name: str) -> Source | None:
         return None
     prefix = name.removesuffix(file).removesuffix("_")
     return Source(f"{student}_{number}", lms={system: number, "prefix": prefix}, file=file)
+
+
+def came_in_time(lms: Mapping[str, str]) -> bool:
+    """Whether Canvas says so. It marks in a file's name what came after the date that it knows; the
+    times in its zip are all that of the zip.
+    """
+    return "canvas" in lms and not re.search("(?:^|_)LATE_", lms.get("prefix", "LATE_"))
 
 
 def sources(submitted: Path, names: list[str], sheet: str) -> dict[str, Source | None]:

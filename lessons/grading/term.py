@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .exercise import SheetError
+from .exports import came_in_time
 from .journal import Record, hand_ins_that_count, read
 from .marks import last_marks
 from .run import JOURNAL, Graded, judgements, sheet_at, sheet_file
@@ -368,7 +369,8 @@ def _of_attempt(
     said = graded.record.get("handed_in") or graded.record["when"]
     when = datetime.fromisoformat(said)
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    over = timedelta(0) if due is None else when - due
+    lms = graded.record["lms"]
+    over = timedelta(0) if due is None or came_in_time(lms) else when - due
     days = 0
     if over > timedelta(minutes=term.late["grace_minutes"]):
         days = math.ceil(over / DAY)
@@ -379,6 +381,7 @@ def _of_attempt(
     note = graded.record["problem"]
     if days:
         note = f"{days} day{'s' * (days != 1)} late" + ("" if charged else ", free")
+        note = f"at most {note}" if "canvas" in lms else note
     return when, Credit(graded.points * factor, days, factor, 1, note)
 
 

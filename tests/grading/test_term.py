@@ -214,6 +214,25 @@ def test_a_term_knows_who_is_missing_what_is_late_and_what_counts(course, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("lms", "note"),
+    [
+        ({"canvas": "12", "prefix": "bbob_12_7001"}, ""),
+        ({"canvas": "12", "prefix": "bbob_LATE_12_7001"}, "at most 3 days late"),
+        ({"canvas": "aB12c", "prefix": "LATE_anon_aB12c_7001"}, "at most 3 days late"),
+        ({"canvas": "12"}, "at most 3 days late"),
+        ({"moodle": "12", "prefix": "Bob B_12_assignsubmission_file"}, "3 days late"),
+    ],
+)
+def test_canvas_says_who_is_late_since_its_zip_has_no_times(course, lms, note):
+    _, out, path = course
+    (bob,) = [r for r in read(out / "journal.jsonl") if r.get("student") == BOB]
+    with Journal(out / "journal.jsonl") as journal:
+        journal.append(bob | {"lms": lms})
+    credit = term.totals(term.load_term(path)).credits["bob"]["first"]
+    assert (credit.note, credit.points) == (note, pytest.approx((MAX - 3) * (0.7 if note else 1)))
+
+
+@pytest.mark.parametrize(
     ("more", "points_of_bob"),
     [
         ('[extension.bob]\nfirst = 2026-11-24', 4.0),
