@@ -150,7 +150,8 @@ class _BlockText:
         rows, columns = self.block.rows, self.block.columns
         lines = [f"# {self.shape}, rows of {columns}"]
         full = self._an_array()
-        size = str(columns) if full is None else f"{full}.size // {rows}"
+        known = full is None or self.written_out
+        size = str(columns) if known else f"{full}.size // {rows}"
         lines.append(f"columns = uint64({size})")
         indent = ""
         before, after = self._accumulators()
@@ -279,14 +280,16 @@ class _BlockText:
                     lines.append(f"{total} = most({total}, order32({value}))")
                 else:
                     lines.append(f"{total} = {value if at == '0' else f'larger({total}, {value})'}")
-            elif kind == "column":
-                lines.append(f"{total}[{f'uint64({at})' if self.written_out else at}] += {term}")
+            elif kind == "column" and not self.written_out:
+                lines.append(f"{total}[{at}] += {term}")
             elif kind == "row" and self.written_out and at == "0":
                 lines.append(f"{total} = {term}")
-            elif self._is_exact(n) or (kind == "row" and self.written_out):
-                lines.append(f"{total} += {term}")
             else:
-                lines.append(f"{total} = any_order({total}, {term})")
+                total = f"{total}{suffix}" if kind == "column" else total
+                free = not (self._is_exact(n) or (kind == "row" and self.written_out))
+                lines.append(
+                    f"{total} = any_order({total}, {term})" if free else f"{total} += {term}"
+                )
         return lines
 
     def _loads(self, instruction: Instruction, at: str, loaded: set[str]) -> list[str]:
@@ -377,7 +380,12 @@ class _BlockText:
         after: list[str] = []
         for n, i in self.made.items():
             kind, out = self.sums.get(n), self.arrays.get(n)
-            if kind == "column":
+            if kind == "column" and self.written_out:
+                for j in range(self.block.columns):
+                    before.append(f"{self._sum(n)}_{j} = f64(0.0)")
+                    if out is not None:
+                        after.append(f"{out}[{j}] = {self._finished(i, f'{self._sum(n)}_{j}')}")
+            elif kind == "column":
                 before.append(f"{self._sum(n)} = zeros(columns)")
                 if out is not None:
                     after.append("for j in range(columns):")

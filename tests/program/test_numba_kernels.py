@@ -167,6 +167,18 @@ def test_a_sum_comes_before_the_product_that_would_end_its_block(in_python: None
     assert names(middle, tensor(2, 3, 4)) == ["fused_mul_exp_add", "sum"]
 
 
+def test_a_row_that_is_written_out_has_numbers_for_its_sums(in_python: None) -> None:
+    """Its length is known and no sum lies in memory, so that LLVM computes several rows at once;
+    in float64 too."""
+    softmax = lambda x: (e := x.exp()) / e.sum(1, keepdim=True)
+    rows = lambda x: x / x.square().sum(1, keepdim=True)
+    for f, x in ((softmax, tensor(5, 2)), (rows, tensor(5, 3)), (rows, tensor(5, 2).double())):
+        program = trace(lambda x, f=f: ((y := f(x)), y.sum(0), y.mean()), x)
+        (kernel,) = kernels_of(with_kernels(program))
+        assert "zeros(" not in kernel.text and f"columns = uint64({x.shape[1]})" in kernel.text
+        agree(program, x)
+
+
 def test_neighbours_are_one_kernel(in_python: None) -> None:
     """Three updates of three shapes; what is read in between is written before."""
     ws, gs = ([tensor(2, 3), tensor(3), tensor(1)] for _ in range(2))
