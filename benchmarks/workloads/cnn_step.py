@@ -9,6 +9,7 @@ engine's own layers and optimiser, from the same parameters. Images are random: 
 on what they show.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,18 @@ def build(engine: Any, batch: int, device: str = "cpu") -> tuple[Any, Any, Any]:
 
 
 def training(
-    engine: Any, batch: int = BATCH, compile: Any = lambda step: step, device: str = "cpu"
+    engine: Any,
+    batch: int = BATCH,
+    compile: Any = lambda step: step,
+    device: str = "cpu",
+    channels_last: bool = False,
 ) -> Run:
-    """One step a run, which ends when the loss is known on the host."""
+    """One step a run, which ends when the loss is known on the host. channels_last: PyTorch's
+    layout in which the channels of a pixel lie together."""
     model, images, labels = build(engine, batch, device)
+    if channels_last:
+        model = model.to(memory_format=engine.channels_last)
+        images = images.to(memory_format=engine.channels_last)
     optimizer = engine.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
     loss_of = engine.nn.functional.cross_entropy
 
@@ -94,7 +103,7 @@ WORKLOADS = (
             f" layer, float32, {BATCH} images of 28 x 28"
         ),
         unit="one step of SGD with momentum: forward, backward, update",
-        peers=ENGINES,
+        peers={**ENGINES, "torch channels_last": partial(ENGINES["torch"], channels_last=True)},
         tolerance=1e-3,
     ),
 )

@@ -85,8 +85,8 @@ def compile(
     fuse: run chains of element-wise operations, and the sums among them, as one kernel each. On the
     CPU (numba_kernels.py) that needs Numba, `pip install "minigrad[jit]"`: kernels are compiled
     beside the first replays, which takes seconds (compilation.py; `.wait()` waits for it), and read
-    from a folder by later processes. Sums and exp then differ from the plain replay in the last places. On a CUDA device
-    (fused.py) it has not been measured.
+    from a folder by later processes. Sums and exp then differ from the plain replay in the last
+    places. On a CUDA device (fused.py) it has not been measured.
 
     capture: make each program one CUDA graph (capture.py), which has not been measured. What cannot
     be a graph, or is not on such a device, is replayed as it is, and `.reason` says why.

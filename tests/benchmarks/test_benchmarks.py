@@ -13,7 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import growth, harness, machine, observing, peak_memory, report, threads, workloads
+from benchmarks import (
+    growth,
+    harness,
+    machine,
+    observing,
+    peak_memory,
+    report,
+    threads,
+    where,
+    workloads,
+)
 from benchmarks.workloads import network_2_25, on_cuda, scalar_chain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -668,3 +678,20 @@ def test_the_workloads_agree_on_a_gpu(found):
         harness.check_agreement(found, {peer: once() for peer, once in there.items()})
         <= found.tolerance
     )
+
+
+def test_where_the_time_of_a_step_goes() -> None:
+    """Each line counts as what it calls; the parts of a step and the rest of it are the whole."""
+    calls = {
+        "v13.dot(v6, out=v14)": "products",
+        "matmul(v1, v2, out=v3)": "products",
+        "v5 = convolve_5(v1, v2)": "products",
+        "v6 = v5.dot(ones_100_float32)": "NumPy",
+        "fused_add_relu_3(v13, v6, v14)": "kernels",
+        "add(v13, v6, out=v14)": "NumPy",
+    }
+    assert {line: where.kind_of(line) for line in calls} == calls
+    found = where.profile(where.compiled_step("two_moons", "minigrad compiled"))
+    whole = found.pop("whole")
+    assert [*found] == ["products", "kernels", "NumPy", "Python"] and found["kernels"] == 0
+    assert min(found["products"], found["NumPy"]) > 0 and sum(found.values()) >= 0.99 * whole
