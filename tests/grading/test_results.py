@@ -5,6 +5,7 @@ on the class.
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,7 @@ from minigrad.lessons.grading.results import gradescope, lms, report, similarity
 from minigrad.lessons.grading.sheet import load_sheet
 
 from minigrad.cli import main
+from minigrad.cli.folders import remove
 from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import notebook, write_sheet
 
@@ -281,6 +283,31 @@ def test_the_zip_grades_a_hand_in_by_itself(graded, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["score"] == 5.0
+
+
+def test_gradescope_s_autograder_reads_no_more_of_a_submission_than_the_grader(
+    tmp_path, libraries_folder, monkeypatch
+):
+    submission, out = tmp_path / "submission", tmp_path / "results.json"
+    submission.mkdir()
+    (submission / "small.ipynb").write_text(json.dumps(notebook({})))
+    os.mkfifo(submission / "pipe.csv")
+    (submission / "link.ipynb").symlink_to("/dev/zero")
+    monkeypatch.chdir(submission)
+    for _ in range(1500):
+        os.mkdir("a" * 9)
+        os.chdir("a" * 9)
+    os.chdir(submission)
+    try:
+        with made_once(libraries_folder):
+            gradescope.main(str(write_sheet(tmp_path / "sheet")), str(submission), str(out), "1")
+        assert json.loads(out.read_text())["score"] == 7.0
+        os.truncate(submission / "small.ipynb", 1 << 40)
+        with made_once(libraries_folder):
+            gradescope.main(str(tmp_path / "sheet" / "sheet.py"), str(submission), str(out), "1")
+        assert "more than 200 MB" in json.loads(out.read_text())["output"]
+    finally:
+        remove(submission / ("a" * 9))
 
 
 # --------------------------------------------------------------------------------- pages and report

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import submissions
 from ..journal import Record
 from ..run import Graded, Options, grade, sheet_at, sheet_file
 from ..sandbox import SandboxError
@@ -186,7 +187,7 @@ def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
     """
     with tempfile.TemporaryDirectory() as work:
         submitted = Path(work) / "submitted"
-        shutil.copytree(submission, submitted / "student", symlinks=True)
+        _copy(Path(submission), submitted / "student")
         try:
             least = "process" if trust == "1" else "confined"
             report = grade(
@@ -204,6 +205,19 @@ def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     Path(out).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _copy(submission: Path, folder: Path) -> None:
+    """Copies what the grader looks at; of a file that is too large, its name and its size."""
+    folder.mkdir(parents=True)
+    for file in submissions.ordinary_files(submission):
+        target = folder / file.relative_to(submission)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (size := file.lstat().st_size) <= submissions.FILE_BYTES:
+            shutil.copy2(file, target)
+        else:
+            target.touch()
+            os.truncate(target, size)
 
 
 if __name__ == "__main__":
