@@ -334,18 +334,19 @@ def _owners(
     """Whose submissions are whose: by student, and those of people who are not in the roster.
 
     A submission's name, its number in a learning system and its full name are looked for in all
-    columns of the roster; what fits two students belongs to neither.
+    columns of the roster. What fits two students, or by its name another one than by its number,
+    belongs to neither.
     """
     found: dict[str, list[str]] = {student.id: [] for student in students}
     strangers = []
     for name in attempts:
         lms = attempts[name][-1].record["lms"] if isinstance(attempts, Mapping) else {}
         numbers = {str(number) for system, number in lms.items() if system != "prefix"}
-        for keys in ({name.casefold()}, numbers, {_name_key(re.sub(r"_\d+$", "", name))} - {""}):
-            fitting = [student.id for student in students if student.keys & keys]
-            if len(fitting) == 1:
-                found[fitting[0]].append(name)
-                break
+        kinds = ({name.casefold()}, numbers, {_name_key(re.sub(r"_\d+$", "", name))} - {""})
+        fitting = [{student.id for student in students if student.keys & keys} for keys in kinds]
+        fits = set.intersection(*filter(None, fitting)) if any(fitting) else set()
+        if len(fits) == 1:
+            found[fits.pop()].append(name)
         else:
             strangers.append(name)
     return found, strangers

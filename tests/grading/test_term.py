@@ -182,6 +182,20 @@ def test_a_submission_that_was_withdrawn_is_exported_no_more(course):
         assert [row["student_id"] for row in csv.DictReader(file)] == [ADA]
 
 
+def test_a_number_that_another_student_has_in_some_column_takes_no_points_away(course):
+    """Ada's number in Moodle is Cem's seat."""
+    _, _, path = course
+    roster = path.with_name("roster.csv")
+    text = roster.read_text().replace("student,", "seat,student,").replace("\ncem", "\n11,cem")
+    roster.write_text(text.replace("\nada", "\n1,ada").replace("\nbob", "\n2,bob"))
+    found = term.totals(term.load_term(path))
+    assert found.strangers == {"first": [ADA]}
+    assert [found.credits[s]["first"].attempts for s in ("ada", "bob", "cem")] == [0, 1, 0]
+    roster.write_text(roster.read_text().replace("\n1,ada", "\n11,ada"))
+    found = term.totals(term.load_term(path))
+    assert found.credits["ada"]["first"].points == MAX, "of two with that number, the one so called"
+
+
 def test_who_has_withdrawn_has_nothing_in_the_term_until_something_is_handed_in_again(course):
     _, out, path = course
     (bob,) = [r for r in read(out / "journal.jsonl") if r.get("student") == BOB]
