@@ -56,8 +56,11 @@ def frugal(answers, call, n, length, seed):
     and this peak is not used.
     """
     x, counts = np.random.default_rng(seed).uniform(-1, 1, length), [0] * n
+    first = [Stage([0] * n, i) for i in range(n)]
+    answers[call](first, mg.tensor(x[:4], requires_grad=True))  # whether it keeps its arguments
     stages = [Stage(counts, i) for i in range(n)]
-    found = looked_at(answers[call], stages, x)
+    unwatched = getattr(answers[call], "__wrapped__", answers[call])  # what is kept takes memory
+    found = looked_at(unwatched, stages, x)
     if found is None:
         return None
     result, gradient, peak = found

@@ -12,8 +12,8 @@ NumPy and the standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,55 +83,58 @@ def watched_function(operation: type) -> type:
 
 # ------------------------------------------------------------------------------- a student's engine
 
-RULE = "It may be another operand's adjoint as well: make a new array, or change a copy of it."
-OPERAND = "Other rules may still need it: make a new array, or change a copy of it."
-
 
 class _Rule:
-    """The rule of a node. passed_on: the adjoint that it was given last, and its copy."""
+    """The rule of a node. values: what the values of the nodes were; passed_on: the adjoint that it
+    was given last, and what that was.
+    """
 
-    def __init__(self, rule: Callable[..., Any], node: Any) -> None:
-        self._rule, self._node, self.passed_on = rule, node, (None, None)
+    def __init__(self, rule: Callable[..., Any], node: Any, values: Mapping[int, Any]) -> None:
+        self.rule = rule.rule if isinstance(rule, _Rule) else rule
+        self._node, self._values, self.passed_on = node, values, (None, None)
         op = getattr(node, "op", "")
         self.name = f"the rule of `{op}`" if isinstance(op, str) and op else "a rule"
 
     def __call__(self, *given: Any) -> Any:
-        def said(place: int, value: Any) -> str:
-            if place < len(given):
-                return f"{self.name} changed the adjoint `g` that it was given, in place. {RULE}"
-            return f"{self.name} changed the value of an operand in place. {OPERAND}"
-
-        run = lambda *known: self._rule(*known[: len(given)])
-        found = unchanged(run, [*given, *getattr(self._node, "parents", ())], said)
+        before = [_kept(value) for value in given]
+        found = self.rule(*given)
+        if not all(map(_as_it_was, given, before)):
+            raise Changed(
+                f"{self.name} changed the adjoint `g` that it was given, in place. It may be"
+                " another operand's adjoint as well: make a new array, or change a copy of it."
+            )
+        for parent in getattr(self._node, "parents", ()):
+            if id(parent) in self._values and not _as_it_was(
+                parent.value, self._values[id(parent)]
+            ):
+                raise Changed(
+                    f"{self.name} changed the value of an operand in place. Other rules may still"
+                    " need it: make a new array, or change a copy of it."
+                )
         if given:
-            self.passed_on = given[0], _kept(given[0])
+            self.passed_on = given[0], before[0]
         return found
 
 
-def watch_rules(nodes: Iterable[Any]) -> None:
-    """From now on the rule `pull` of each node raises Changed where it changes the adjoint that it
-    is given, or the value of an operand.
-    """
-    for node in nodes:
-        rule = getattr(node, "pull", None)
-        if callable(rule) and not isinstance(rule, _Rule):
-            node.pull = _Rule(rule, node)
-
-
 def watching(gradients: Callable[..., Any]) -> Callable[..., Any]:
-    """gradients(order, …) with `watch_rules` on the nodes of the order. Raises Changed where an
-    adjoint is changed after it was passed on.
+    """gradients(order, …) in which the rule `pull` of a node raises Changed where it changes the
+    adjoint that it is given, or the value of an operand. So does the whole, where an adjoint is
+    changed after it was passed on.
     """
 
     def run(order: Any, *more: Any) -> Any:
         if not isinstance(order, list | tuple):
             return gradients(order, *more)
-        nodes = list(order)
-        watch_rules(nodes)
+        values = {id(node): _kept(node.value) for node in order if hasattr(node, "value")}
+        rules = []
+        for node in order:
+            pull = getattr(node, "pull", None)
+            if callable(pull):
+                node.pull = _Rule(pull, node, values)
+                rules.append(node.pull)
         found = gradients(order, *more)
-        for node in nodes:
-            rule = getattr(node, "pull", None)
-            if isinstance(rule, _Rule) and not _as_it_was(*rule.passed_on):
+        for rule in rules:
+            if not _as_it_was(*rule.passed_on):
                 raise Changed(
                     f"an adjoint was changed in place after {rule.name} had passed it on, as `+=`"
                     " does with an array that two nodes share. `a = a + part` makes a new array."
@@ -168,10 +171,18 @@ class Answers(dict[str, Any]):
 # -------------------------------------------------------------------------------------- comparison
 
 
+class _Array(NamedTuple):
+    """What an array was: bytes tell NaN from NaN, and are copied and compared fast."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    data: bytes
+
+
 def _kept(value: Any) -> Any:
     """What is compared with an argument afterwards."""
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return _Array(value.dtype, value.shape, value.tobytes())
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -185,12 +196,7 @@ def _kept(value: Any) -> Any:
 
 def _as_it_was(value: Any, then: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return (
-            isinstance(then, np.ndarray)
-            and value.dtype == then.dtype
-            and value.shape == then.shape
-            and np.array_equal(value, then, equal_nan=value.dtype.kind in "fc")
-        )
+        return type(then) is _Array and then == (value.dtype, value.shape, value.tobytes())
     kind = type(value)
     if kind in PLAIN:
         return value is then or (type(then) is kind and (value == then or value != value))
@@ -208,15 +214,10 @@ def _parts(value: Any) -> dict[str, Any]:
     """The numbers of a tensor, of a node or of a dual number, by name; empty for other objects."""
     if isinstance(value, type):
         return {}
-    if hasattr(type(value), "detach"):
-        try:
+    try:
+        if hasattr(type(value), "detach"):
             return {"numbers": value.detach().numpy()}
-        except Exception:  # on another device, or without numbers, as under vmap
-            return {}
-    found = {}
-    for name in ("value", "tangent"):
-        try:
-            found[name] = getattr(value, name)
-        except Exception:  # what a student's class raises for a name that it does not know
-            continue
-    return found
+        found = {name: getattr(value, name, _parts) for name in ("value", "tangent")}
+    except Exception:  # on another device, under vmap, or an attribute that a class does not give
+        return {}
+    return {name: part for name, part in found.items() if part is not _parts}
