@@ -367,26 +367,6 @@ def _step_but(
     return step
 
 
-def _in_place(x: Any, r: Any, d: Any, ad: Any) -> Any:
-    t, before = _dot(r, r) / _dot(d, ad), _dot(r, r)
-    x += t * d
-    r -= t * ad  # in the first step d is the same array
-    d *= _dot(r, r) / before
-    d += r
-    return x, r, d
-
-
-def _in_place_but_d(x: Any, r: Any, d: Any, ad: Any) -> Any:
-    t, before = _dot(r, r) / _dot(d, ad), _dot(r, r)
-    x += t * d
-    r -= t * ad
-    return x, r, r + _dot(r, r) / before * d
-
-
-IN_PLACE = (
-    "you change an array in place (`-=`, `+=`). In the first step r and d are one array, so the"
-    " change of r changes d as well: write `r = r - …`."
-)
 STEPS: tuple[tuple[str, str, Step], ...] = (
     (
         "no new direction",
@@ -477,8 +457,6 @@ STEPS: tuple[tuple[str, str, Step], ...] = (
         "the new d has a multiple of the old r in it; it is a multiple of the old d.",
         _step_but(turned=lambda new, r, k, d: new + k * r),
     ),
-    ("in place", IN_PLACE, _in_place),
-    ("in place, a new d", IN_PLACE, _in_place_but_d),
     (
         "another order",
         "you return x, d, r. The order is x, r, d.",

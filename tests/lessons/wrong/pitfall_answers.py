@@ -250,6 +250,10 @@ def doubled_first(w, g, scale, good, lr):
 
 
 STEPS = {
+    "in place": (
+        stepped(lambda w, g, s, lr: w.__isub__(lr * g.astype(float) / s)),
+        "`scaled_step` changed its argument `w` in place",
+    ),
     "in float16": (stepped(lambda w, g, s, lr: w - lr * (g / s)), "compute in float16"),
     "in float16, product first": (
         stepped(lambda w, g, s, lr: w - lr * g / s),

@@ -171,8 +171,8 @@ STEPS = {
         stepped(end=lambda x, r, d, t, new, k, Ad: (x + t * d, new, new + k * r)),
         "multiple of the old r",
     ),
-    "in place": (one(in_place), "are one array"),
-    "all in place": (one(all_in_place), "are one array"),
+    "in place": (one(in_place), "`cg_step` changed its argument `x` in place"),
+    "all in place": (one(all_in_place), "`cg_step` changed its argument `x` in place"),
     "another order": (
         stepped(end=lambda x, r, d, t, new, k, Ad: (x + t * d, new + k * d, new)),
         "The order is x, r, d",
