@@ -67,6 +67,21 @@ GROUP = """\
 ```
 
 """
+REFERENCE = """\
+## Reference
+
+[The reference](reference/index.md) has [each operation with its rule](reference/operations.md) and
+the public names with their documentation.
+
+```{toctree}
+:caption: "Reference"
+:maxdepth: 1
+:hidden:
+
+reference/index
+```
+
+"""
 FIRST_OF_PART_TWO = "16"
 LESSONS, PART_TWO = "Lessons", "Part II: what derivatives are for"
 DOCUMENTS, BESIDE = "The documents, example by example", "Beside the lessons"
@@ -97,9 +112,11 @@ def card_of(path: Path) -> Card:
     return Card(path.name, title[1] if title else path.stem, picture[1] if picture else "")
 
 
-def first_page(title: str, notebooks: Sequence[Path], others: Sequence[Path]) -> str:
+def first_page(
+    title: str, notebooks: Sequence[Path], others: Sequence[Path], documented: bool = False
+) -> str:
     """The first page, as Markdown: under each caption the cards of its pages, and a list of them
-    for the site's side bar.
+    for the site's side bar. documented: with the reference of minigrad.
     """
     groups: dict[str, list[Path]] = {LESSONS: [], PART_TWO: [], DOCUMENTS: [], BESIDE: []}
     for path in notebooks:
@@ -107,10 +124,12 @@ def first_page(title: str, notebooks: Sequence[Path], others: Sequence[Path]) ->
     for path in others:
         groups[DOCUMENTS if path.stem.startswith("documents") else BESIDE].append(path)
     shown = {caption: pages for caption, pages in groups.items() if pages}
-    links = ", ".join(f"[{caption.partition(':')[0]}](#{anchor(caption)})" for caption in shown)
+    below = [*shown, *["Reference"] * documented]
+    links = ", ".join(f"[{caption.partition(':')[0]}](#{anchor(caption)})" for caption in below)
     whole = any(path.stem == "02_forward_and_reverse_mode" for path in notebooks)
     index = INDEX.format(title=title, links=links, live=LIVE, start=START if whole else "")
-    return index + "".join(_group(caption, pages) for caption, pages in shown.items())
+    page = index + "".join(_group(caption, pages) for caption, pages in shown.items())
+    return page + REFERENCE if documented else page
 
 
 def anchor(heading: str) -> str:

@@ -72,12 +72,13 @@ def build(
     title: str = "minigrad: the course",
     verbose: bool = False,
     told: Callable[[int, int], None] | None = None,
+    documented: bool = True,
 ) -> Path:
     """Write the site into `folder` and return its first page.
 
     Every lesson is run, in the students' edition. told: called again and again with the number of
-    notebooks that have been run and of all. Raises SiteError with what is missing, or with the cell
-    that raised; then nothing is written.
+    notebooks that have been run and of all. documented: with the reference of minigrad.
+    Raises SiteError with what is missing, or with the cell that raised; then nothing is written.
     """
     if absent := missing():
         raise SiteError(
@@ -93,16 +94,22 @@ def build(
         source.mkdir()
         for path in [*notebooks, *others]:
             (source / path.name).write_bytes(student_file(path))
-        (source / "index.md").write_text(first_page(title, notebooks, others), encoding="utf-8")
+        index = first_page(title, notebooks, others, documented)
+        (source / "index.md").write_text(index, encoding="utf-8")
+        if documented:
+            from . import reference
+
+            reference.write(source)
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
         shutil.copytree(STATIC, source / "_static")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         (source / EXTRA).mkdir()
         (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
+        conf = settings(title, documented)
         count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
         with _followed(Path(place, "out", "jupyter_execute"), count, told):
-            _run_sphinx(source, Path(place), title, verbose)
+            _run_sphinx(source, Path(place), conf, verbose)
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
 
@@ -171,9 +178,11 @@ def _mathjax() -> Path:
     return Path(found.submodule_search_locations[0], "static", "mathjax", "tex-svg-full.js")
 
 
-def settings(title: str) -> dict[str, Any]:
-    """Sphinx's settings: nothing is loaded from elsewhere."""
-    return {
+def settings(title: str, documented: bool = True) -> dict[str, Any]:
+    """Sphinx's settings: nothing is loaded from elsewhere, so no inventory of other projects
+    (intersphinx) either.
+    """
+    found = {
         "project": title,
         "html_title": title,
         "extensions": ["myst_nb"],
@@ -200,15 +209,21 @@ def settings(title: str) -> dict[str, Any]:
         "nb_ipywidgets_js": {},
         "nb_merge_streams": True,
     }
+    if documented:
+        from . import reference
+
+        found |= reference.SETTINGS
+        found["extensions"] += reference.EXTENSIONS
+    return found
 
 
-def _run_sphinx(source: Path, place: Path, title: str, verbose: bool) -> None:
+def _run_sphinx(source: Path, place: Path, conf: dict[str, Any], verbose: bool) -> None:
     """Makes out/site below `place`, by Sphinx in a process of its own: it can run only once in one.
     Its kernels know that readers will have none. (What was run is put beside the site, in the
     folder out; it is not needed.)
     """
     (source / "conf.py").write_text(
-        "".join(f"{name} = {value!r}\n" for name, value in settings(title).items()),
+        "".join(f"{name} = {value!r}\n" for name, value in conf.items()),
         encoding="utf-8",
     )
     own = {

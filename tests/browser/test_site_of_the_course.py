@@ -22,6 +22,7 @@ pytestmark = [
 
 NOTEBOOKS = sorted(path.stem for path in site.LESSONS.glob("*.ipynb"))
 OTHERS = sorted(path.stem for path in site.LESSONS.glob("*.md"))
+REFERENCE = [f"reference/{name}" for name in ("index", "operations", "functions", "nn")]
 PICTURE = re.compile(r"^(viz\.(show|jacobian|compare|sliders)\(|with viz\.Live\()", re.MULTILINE)
 """How a cell shows a picture, whatever the student has written."""
 FROM_THE_DISK = ("03_the_algorithm", "04_cost_of_the_two_modes", "11_training")
@@ -43,7 +44,7 @@ def course_site(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "student_file", page_source)
         patch.setattr(
-            site, "settings", lambda title: {**settings(title), "nb_execution_mode": "off"}
+            site, "settings", lambda *given: {**settings(*given), "nb_execution_mode": "off"}
         )
         site.build(place / "out")
     assert [path.name for path in place.iterdir()] == ["out"], (
@@ -67,6 +68,18 @@ def test_no_link_is_dead_and_no_page_names_another_server(course_site):
         assert not re.findall(
             r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', page
         ), name
+
+
+def test_the_reference_has_what_the_docstrings_say(course_site):
+    pages = {
+        path.stem: path.read_text(encoding="utf-8")
+        for path in (course_site / "reference").glob("*.html")
+    }
+    assert set(pages) >= {"index", "operations", "functions", "tensor", "nn_functional", "viz"}
+    assert 'id="minigrad.softmax"' in pages["functions"] and 'id="sin"' in pages["operations"]
+    for name, page in pages.items():
+        assert "system-message" not in page, name
+        assert not re.search(r" at 0x[0-9a-f]{6}", page), "the address of an object in memory"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -124,7 +137,7 @@ def step(frame) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", ["index", *NOTEBOOKS[::2], *OTHERS])
+@pytest.mark.parametrize("name", ["index", *NOTEBOOKS[::2], *OTHERS, *REFERENCE])
 def test_each_page_of_a_web_server_fits_a_phone_and_its_first_and_last_picture_step(
     served, visit, name
 ):

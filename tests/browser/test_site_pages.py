@@ -48,7 +48,7 @@ def made(tmp_path_factory):
         (place / "lessons" / "figures" / figure.name).write_bytes(figure.read_bytes())
         text = f"# A page about {name}\n\n![A figure](figures/{figure.name})\n"
         (place / "lessons" / f"{name}.md").write_text(text)
-    site.build(place / "out", place / "lessons")
+    site.build(place / "out", place / "lessons", documented=False)
     return place / "out"
 
 

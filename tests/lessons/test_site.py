@@ -47,7 +47,8 @@ def made(tmp_path_factory):
     lessons = course(place / "lessons", SHOW, SOLUTION, KERNEL)
     shutil.copy(lessons / "01_sum.ipynb", lessons / "02_sum.ipynb")
     told = []
-    first = site.build(place / "out", lessons, told=lambda *counts: told.append(counts))
+    tell = lambda *counts: told.append(counts)
+    first = site.build(place / "out", lessons, told=tell, documented=False)
     assert told == sorted(told) and told[-1] == (2, 2)
     assert (1, 2) in told  # one of the two had been run
     assert first == place / "out" / "index.html"
@@ -88,6 +89,7 @@ def test_the_first_page_has_a_card_for_each_page_and_says_where_to_begin():
     for link in re.findall(r"\]\(([^)#]+)\)", page):
         assert (site.LESSONS / link).is_file()
     assert "Where to begin" not in front_page.first_page("mine", notebooks[:1], [])
+    assert "(reference/operations.md)" in front_page.first_page("mine", notebooks[:1], [], True)
 
 
 def in_groups(others):
@@ -124,7 +126,7 @@ def test_a_dead_link_is_found(tmp_path):
 @pytest.mark.whole
 def test_a_cell_that_raises_stops_it_and_is_named(tmp_path):
     with pytest.raises(site.SiteError, match="ZeroDivisionError"):
-        site.build(tmp_path / "out", course(tmp_path / "lessons", "1 / 0"))
+        site.build(tmp_path / "out", course(tmp_path / "lessons", "1 / 0"), documented=False)
 
 
 def test_without_lessons_or_packages_it_says_so(tmp_path, monkeypatch):

@@ -112,7 +112,11 @@ def made_in(member: object) -> str:
     """The module of the function behind a member of a class; empty if there is none."""
     for inside in ("fget", "func", "__func__"):  # of a property, a partial, a class method
         member = getattr(member, inside, member)
-    return member.__module__ if isfunction(member) else ""
+    if not isfunction(member):
+        return ""
+    if member.__module__ == "minigrad":  # a public name, which says so from its first use on
+        return str(member.__globals__["__name__"])
+    return member.__module__
 
 
 def circles(package: str, sources: dict[str, str]) -> list[str]:

@@ -1,0 +1,129 @@
+"""The reference on the site: each operation stands there with its rule as it is declared, and each
+public name with its docstring.
+"""
+
+import inspect
+import re
+import types
+
+import pytest
+from minigrad.lessons import reference
+
+import minigrad as mg
+from minigrad.core.primitive import registry
+from tests.helpers.public_names import FILE
+
+pytest.importorskip("matplotlib", reason='pip install -e ".[viz]"')
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """By name the pages that are written."""
+    source = tmp_path_factory.mktemp("source")
+    reference.write(source)
+    return {path.stem: path.read_text(encoding="utf-8") for path in source.rglob("*.md")}
+
+
+@pytest.fixture(scope="module")
+def entries(pages):
+    """By operation what its page says."""
+    parts = re.split(r"^### (.+)$", pages["operations"], flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_each_operation_says_what_each_of_its_operands_receives(entries):
+    own = {name for name, one in registry.items() if one.forward.__module__.startswith("minigrad.")}
+    assert set(entries) >= own and len(own) > 150
+    for name in own:
+        primitive = registry[name]
+        said = re.findall(r"^- (?:\$\\bar\{(?:\\mathit\{)?(\w+)\}|`(\w+)`)", entries[name], re.M)
+        wanted = () if primitive.kind == "constant" else primitive.inputs
+        assert tuple(a or b for a, b in said) == wanted, name
+
+
+FORMULAS = {
+    "sin": r"$\bar{x} \mathrel{+}= \bar{y}\,\cdot\,\mathrm{cos}\,x$",
+    "mul": r"$\bar{a} \mathrel{+}= \bar{y}\,\cdot\,b$",
+    "matmul": r"$\bar{b} \mathrel{+}= {a}^{\mathrm{T}}\,\mathbin{\mathrm{@}}\,\bar{y}$",
+    "pow": r"$y = {x}^{\mathrm{3}}$",
+    "clamp": "`x` receives `where(_between(x, low, high), g, 0.0)`",
+    "where": "`condition` receives nothing",
+    "softmax": "return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)",
+    "bitwise_and": r"$y = a\mathbin{\&}b$",
+    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`.",
+    "add": "Called by `mg.add`",
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_rule_and_the_names_of_an_operation_are_those_of_its_declaration(entries, name):
+    assert FORMULAS[name] in entries[name]
+
+
+def test_the_words_of_a_rule_are_the_very_lambda_of_its_declaration():
+    reference.load()
+    rules = [
+        inspect.unwrap(rule.function)
+        for primitive in registry.values()
+        for rule in primitive.pulls
+        if rule is not None and rule.function.__name__ == "<lambda>"
+    ]
+    assert len(rules) > 80
+    for function in rules:
+        text = reference.declared(function)
+        parameters = str(inspect.signature(function))[1:-1]
+        again = eval(f"lambda {parameters}: ({text})", dict(function.__globals__))
+        ours, theirs = again.__code__, function.__code__
+        used = lambda code: {*code.co_names, *code.co_freevars, *plain(code.co_consts)}
+        assert used(ours) == used(theirs), text
+
+
+def plain(constants):
+    """Without the code of inner functions, which is equal to no other."""
+    return [one for one in constants if not isinstance(one, types.CodeType)]
+
+
+def test_each_public_function_and_class_is_documented_on_a_page(pages):
+    text = "\n".join(pages.values())
+    found = set(re.findall(r"^\.\. auto\w+:: minigrad\.(\S+)$", text, re.MULTILINE))
+    of_tensors = {name for name in found if name.startswith("Tensor.")}
+    known = {id(resolved(name)) for name in found - of_tensors}
+    listed = FILE.read_text(encoding="utf-8").splitlines()
+    missing = []
+    for line in listed:
+        name = re.split(r"[(:]", line)[0].removeprefix("mg.")
+        if name.startswith("Tensor."):
+            missing += [name] * (name not in of_tensors and not name.startswith("Tensor.__"))
+            continue
+        value = resolved(name)
+        own = isinstance(value, types.FunctionType | type) and "__" not in name
+        if own and value.__module__.startswith("minigrad") and id(value) not in known:
+            missing.append(name)
+    assert len(listed) > 1000 and missing == []
+
+
+def resolved(name):
+    value = mg
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+DOCSTRING = """\
+Multiplies by *a* and x_ and |b|, as `f(*args)` does; a lone ` too.
+
+    code = stays * as_it_is
+
+- no list, ``literal``
+.. note:: nothing"""
+
+
+def test_signs_of_restructured_text_in_a_docstring_stay_signs():
+    docutils = pytest.importorskip("docutils.core")
+    lines = reference.readable(DOCSTRING.splitlines())
+    tree = docutils.publish_doctree("\n".join(lines), settings_overrides={"report_level": 5})
+    text = tree.astext()
+    assert "by *a* and x_ and |b|, as" in text and "code = stays * as_it_is" in text
+    assert "- no list," in text and ".. note:: nothing" in text
+    names = {node.tagname for node in tree.findall()}
+    assert "literal_block" in names and not names & {"system_message", "emphasis", "note"}
