@@ -9,6 +9,7 @@ copied beside them.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import secrets
@@ -29,6 +30,8 @@ from .front_page import LIVE, first_page
 LESSONS = Path(__file__).parent
 GUIDE = LESSONS / "instructors_guide.md"
 STATIC = LESSONS / "static"
+SCORER = "scorer.js"
+"""The file that orders what a search finds."""
 EXTRA = "extra"
 """The folder whose files are put beside the pages as they are."""
 NEEDED = {
@@ -102,16 +105,38 @@ def build(
             reference.write(source)
         if (lessons / "figures").is_dir():
             shutil.copytree(lessons / "figures", source / "figures")
-        shutil.copytree(STATIC, source / "_static")
+        shutil.copytree(STATIC, source / "_static", ignore=shutil.ignore_patterns(SCORER))
+        (source / SCORER).write_text(scorer(lessons, notebooks), encoding="utf-8")
         shutil.copy(_mathjax(), source / "_static" / "mathjax.js")
         (source / EXTRA).mkdir()
         (source / EXTRA / LIVE).write_text(live_page(), encoding="utf-8")
-        conf = settings(title, documented)
+        conf = settings(title, documented) | {"html_search_scorer": str(source / SCORER)}
         count = sum(path.suffix == ".ipynb" for path in [*notebooks, *others])
         with _followed(Path(place, "out", "jupyter_execute"), count, told):
             _run_sphinx(source, Path(place), conf, verbose)
         _publish(Path(place, "out", "site"), folder)
     return folder / "index.html"
+
+
+def scorer(lessons: Path, notebooks: Sequence[Path]) -> str:
+    """The program that orders what a search finds: for a term of the glossary, the glossary and
+    then the lesson that teaches it.
+    """
+    glossary = lessons / "glossary.md"
+    text = glossary.read_text(encoding="utf-8") if glossary.is_file() else ""
+    by_number = {path.stem.partition("_")[0].lstrip("0"): path.stem for path in notebooks}
+    taught = {
+        word.strip().lower(): by_number.get(lesson, "")
+        for term, more, lesson in TERM.findall(text)
+        for word in [term, *re.sub(r"\$[^$]*\$|`", "", more).split(",")]
+        if word.strip()
+    }
+    table = json.dumps(sorted(taught.items()), ensure_ascii=False)
+    return f"const TAUGHT = new Map({table});\n" + (STATIC / SCORER).read_text(encoding="utf-8")
+
+
+TERM = re.compile(r"^\*\*(.+?)\*\*(?: \((.+?)\))?: .*\*Lesson (\w+)\.\*$", re.MULTILINE)
+"""An entry of the glossary: the term, its symbol and other names, the lesson that teaches it."""
 
 
 def live_page() -> str:

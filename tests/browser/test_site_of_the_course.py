@@ -168,6 +168,18 @@ def brightness(colour: str) -> float:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    "term, lesson", [("adjoint", "Lesson 2 ·"), ("chain rule", "Lesson 2 ·"), ("bprop", "Lesson 7")]
+)
+def test_a_term_is_found_in_the_glossary_and_then_in_its_lesson(served, visit, term, lesson):
+    visit.page.goto(f"{served}/search.html?q={term}")
+    visit.page.locator("#search-results li .context").nth(1).wait_for()
+    found = visit.page.locator("#search-results li > a").all_inner_texts()
+    assert found[0] == "Glossary" and found[1].startswith(lesson)
+    visit.assert_clean()
+
+
+@pytest.mark.browser
 def test_the_pictures_follow_the_switch_for_light_and_dark(course_site, visit):
     page = visit.page
     page.emulate_media(color_scheme="light")

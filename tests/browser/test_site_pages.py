@@ -34,7 +34,8 @@ def made(tmp_path_factory):
     (place / "lessons").mkdir()
     cells = [
         nbformat.v4.new_markdown_cell(
-            "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$", id="text"
+            "# Lesson 1 · A sum\n\n$$y = \\ln x_1 + x_1 x_2$$\n\nThe adjoint of $y$ is 1.",
+            id="text",
         ),
         nbformat.v4.new_code_cell(SHOW, id="code"),
         nbformat.v4.new_markdown_cell("## Both modes", id="more"),
@@ -48,15 +49,17 @@ def made(tmp_path_factory):
         (place / "lessons" / "figures" / figure.name).write_bytes(figure.read_bytes())
         text = f"# A page about {name}\n\n![A figure](figures/{figure.name})\n"
         (place / "lessons" / f"{name}.md").write_text(text)
+    (place / "lessons" / "adjoint.md").write_text("# Adjoint\n\nAn adjoint is an adjoint.\n")
+    (place / "lessons" / "glossary.md").write_text(
+        "# Terms\n\n**adjoint** ($\\bar v$; cotangent): what comes back to a value. *Lesson 1.*\n"
+    )
     site.build(place / "out", place / "lessons", documented=False)
     return place / "out"
 
 
-@pytest.fixture(params=["disk", "server"])
-def address(request, made):
-    if request.param == "disk":
-        yield made.as_uri()
-        return
+@pytest.fixture(scope="module")
+def served(made):
+    """The address of a plain web server with the site."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
@@ -69,6 +72,11 @@ def address(request, made):
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(params=["disk", "server"])
+def address(request, made, served):
+    return made.as_uri() if request.param == "disk" else served
 
 
 def test_a_lesson_of_the_site_steps(visit, address):
@@ -123,6 +131,23 @@ def test_under_a_picture_a_link_leads_to_where_its_inputs_can_be_changed(visit, 
     page.go_back()
     links.last.click()
     page.get_by_text("x*x + y,  x = 1.5, y = 5", exact=True).wait_for()
+    visit.assert_clean()
+
+
+@pytest.mark.parametrize("asked", ["adjoint", "Adjoints", "cotangent"])
+def test_a_search_for_a_term_finds_the_glossary_then_its_lesson_with_excerpts(visit, served, asked):
+    page = visit.page
+    page.goto(f"{served}/search.html?q={asked}")
+    excerpts = page.locator("#search-results li .context")
+    excerpts.first.wait_for()
+    found = page.locator("#search-results li > a").all_inner_texts()
+    if asked == "cotangent":
+        assert found == ["Terms"]
+    else:
+        assert found[:2] == ["Terms", "Lesson 1 · A sum"] and "Adjoint" in found[2:]
+        page.wait_for_function("document.querySelectorAll('#search-results .context').length >= 3")
+        assert "The adjoint of" in excerpts.nth(1).inner_text()
+    assert "adjoint" in excerpts.first.inner_text()
     visit.assert_clean()
 
 
