@@ -18,7 +18,7 @@ SIAM Review 40, 1998). Nothing is subtracted, so nothing is lost to rounding.
 
 Each trial has three parts: `draw` makes its data, `measure` lets the engine work on them and
 returns plain numbers, `judge` compares these with what is right and returns a sentence, or "" where
-all is well. A hand-in is measured on the student's side and judged by the grader. The file needs
+all is well. A submission is measured on the student's side and judged by the grader. The file needs
 NumPy alone.
 """
 

@@ -449,7 +449,7 @@ def attempt(run: Callable[[], Any], instead: Any = ()) -> Any:
 
 def _open_figures() -> list[int]:
     """The numbers of the figures that matplotlib has open; none where it is not imported, and none
-    while a hand-in is graded.
+    while a submission is graded.
     """
     pyplot = sys.modules.get("matplotlib.pyplot")
     numbers = pyplot.get_fignums() if pyplot else []

@@ -179,7 +179,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
         if "minigrad.lessons.grading.run" in sys.modules:
             sys.modules[
                 "minigrad.lessons.grading.run"
-            ].close_servers()  # which wait for more hand-ins until the process ends
+            ].close_servers()  # which wait for more submissions until the process ends
         signals.ignored()
         left = _left_behind(processes, wait_s=0 if signals.received else PATIENCE_S)
         if left and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):

@@ -46,7 +46,7 @@ COLLEAGUES: dict[str, Callable[..., Any]] = {
     "softsign": _with_rule(lambda x: x / (1 + mg.abs(x)), lambda x, g: g / (1 + mg.abs(x)) ** 2),
     "leaky": _with_rule(lambda x: mg.where(x > 0, x, 0.1 * x), lambda x, g: mg.where(x > 0, g, g)),
 }
-"""The three operations of the lesson, whose rules a colleague wrote; a hand-in is graded without
+"""The three operations of the lesson, whose rules a colleague wrote; a submission is graded without
 this module.
 """
 

@@ -1,7 +1,7 @@
 """How the lessons' exercises are made, where no kind of `minigrad.lessons.grading.kinds` does it:
 two constructors, and the headings.
 
-In these exercises one function judges both the check in the notebook and the hand-in, because it
+In these exercises one function judges both the check in the notebook and the submission, because it
 needs no answer key (it asks the engine, or plays through what is asked for).
 """
 

@@ -2,11 +2,11 @@
 side when that engine is put to use.
 
 It stands in for a student's own where the lessons before have not been done (`lent`). While a
-hand-in is graded it always does, for my_engine.py is not there: what is graded is what the lesson
-asks for. A drive gets (answers, call, *arguments), as told in lessons/grading/harness.py, and
-returns plain values. While a drive differentiates, the rules of all nodes are watched: a rule must
-not change what it is given. The file imports NumPy alone, for its source is all that the student's
-side gets.
+submission is graded it always does, for my_engine.py is not there: what is graded is what the
+lesson asks for. A drive gets (answers, call, *arguments), as told in lessons/grading/harness.py,
+and returns plain values. While a drive differentiates, the rules of all nodes are watched: a rule
+must not change what it is given. The file imports NumPy alone, for its source is all that the
+student's side gets.
 """
 
 from types import FunctionType
@@ -156,7 +156,8 @@ PIECES = {
 }
 
 
-# ------------------------------------------------------------- the engine of a hand-in, or this one
+# ------------------------------------------------------------- the engine of a submission, or this
+# one
 
 
 def lent(answers, **more):

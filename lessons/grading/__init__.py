@@ -25,7 +25,7 @@ functions, and the same one is checked here and graded in batch:
                        where the two part
 
 The check in the notebook runs beside the student's code, in one process: it helps the student and
-proves nothing to an instructor. The other side, which runs hand-ins and trusts no submission,
+proves nothing to an instructor. The other side, which runs submissions and trusts none,
 begins in run.py. The exercises themselves are in lessons/exercises/.
 """
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 class Absent(NotImplementedError):
-    """Raised by whatever is taken away from the library while hand-ins are graded."""
+    """Raised by whatever is taken away from the library while submissions are graded."""
 
 
 _tell: Callable[[], object] | None = None
@@ -35,7 +35,9 @@ DIFFERENTIATES = (
 def said_of(name: str) -> str:
     """What the student is told of something that is not there."""
     what = "The library's own differentiation" if name.startswith(DIFFERENTIATES) else name
-    return f"{what} is what you are asked to write, so it is not there when your hand-in is graded."
+    return (
+        f"{what} is what you are asked to write, so it is not there when your submission is graded."
+    )
 
 
 def absent(name: str) -> NoReturn:

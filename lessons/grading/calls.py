@@ -62,7 +62,8 @@ class TimeUp(BaseException):
 
 
 class Caller:
-    """Calls functions of one hand-in, within one allowance of time, and keeps what they print."""
+    """Calls functions of one submission, within one allowance of time, and keeps what they
+    print."""
 
     def __init__(self) -> None:
         self._left, self._printed = SECONDS, _Clipped()

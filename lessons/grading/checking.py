@@ -3,7 +3,7 @@
 `check("name", answer)` is not grading. Where an exercise has cases to draw, it draws fresh ones on
 every run, and asks not for an answer key but for something that every right answer obeys: the
 dot-product identity, central differences. It stops a loop, never raises, and says what it looked
-at; a hand-in is graded in another process, by the grader.
+at; a submission is graded in another process, by the grader.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _extent(exercise: Exercise, full: bool, count: int) -> str:
 
 def _hand_in(exercise: Exercise) -> str:
     return (
-        "Your hand-in is graded on"
+        "Your submission is graded on"
         f" {'other cases of the same kinds' if varies(exercise, False) else 'the same'}."
     )
 

@@ -168,11 +168,11 @@ _RULES: list[tuple[str, Callable[[re.Match[str]], str]]] = [
     ),
     (
         r"The library's own differentiation is what you are asked to write, so it is not there when"
-        r" your hand-in is graded\.",
+        r" your submission is graded\.",
         lambda m: "题目要求你自己写求导，因此评分时不能使用库自带的求导功能。",
     ),
     (
-        r"(.+) is what you are asked to write, so it is not there when your hand-in is graded\.",
+        r"(.+) is what you are asked to write, so it is not there when your submission is graded\.",
         lambda m: f"题目要求你自己写 {m[1]}，因此评分时它不可用。",
     ),
     (

@@ -34,8 +34,8 @@ class ClusterError(RuntimeError):
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Executor]:
-    """A pool that runs hand-ins on a cluster, for `run.grade`. address: of Dask's scheduler, such
-    as tcp://10.0.0.1:8786.
+    """A pool that runs submissions on a cluster, for `run.grade`. address: of Dask's scheduler,
+    such as tcp://10.0.0.1:8786.
 
     Raises ClusterError where Dask is not installed or no scheduler answers at the address.
     """

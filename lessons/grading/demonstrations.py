@@ -1,4 +1,4 @@
-"""Cells of a lesson that only show something: a hand-in need not run them again.
+"""Cells of a lesson that only show something: a submission need not run them again.
 
 A cell can be left out if no answer changes without it. It is a cell of the sheet that the student
 has left as it was, and no code that runs depends on it: what it binds, and what it could change
@@ -6,7 +6,7 @@ through the names that it uses, is used by no other cell that is run. Names are 
 in common, apart from files, settings of a module and the like; a cell that mentions such things is
 run, and where a student's code looks at names as data (`globals()`, `exec`), every cell is.
 Training a network to draw its loss, for example, takes seconds in the lesson and nothing when a
-thousand hand-ins are graded.
+thousand submissions are graded.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def to_leave_out(
 ) -> list[str]:
     """The names of the cells that need not be run.
 
-    cells: (name, source) of all of a hand-in's; shown: `demonstrations` of its sheet; names: what
-    `jupyter_cells.names_in` gives for sources, asked for where no text can do harm. Of what it
+    cells: (name, source) of all of a submission's; shown: `demonstrations` of its sheet; names:
+    what `jupyter_cells.names_in` gives for sources, asked for where no text can do harm. Of what it
     answers nothing is believed but that they are texts.
     """
     candidates = {name: _own(source.strip()) for name, source in cells if source.strip() in shown}

@@ -2,7 +2,7 @@
 doctor`.
 
 Everything is tried out, nothing is guessed from version numbers: a process is started as for a
-hand-in, asked to do what a hostile notebook would do, and must be refused.
+submission, asked to do what a hostile notebook would do, and must be refused.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _line(name: str, works: bool, what: str, why_not: str) -> str:
 
 def _advice(level: str) -> list[str]:
     if not level:
-        return ["level: none. Hand-ins cannot be run here."]
+        return ["level: none. Submissions cannot be run here."]
     lines = [f"level: {level} ({' < '.join(LEVELS)})"]
     if level == "process":
         where = (

@@ -292,8 +292,8 @@ class Exercise:
         filled in). It runs on the student's side as function(answers, call, *args), answers being a
         dictionary of what the student defined, and returns a plain value. Its module holds no
         secrets and imports nothing but numpy, minigrad and the standard library.
-    forbid: dotted names that raise when the hand-in is graded: what is asked for must not be called
-        instead. "derivatives" stands for all by which the library differentiates.
+    forbid: dotted names that raise when the submission is graded: what is asked for must not be
+        called instead. "derivatives" stands for all by which the library differentiates.
     limit_s: CPU seconds of one call.
     measured: a key of the dictionary that a call returns. The grader writes there how many bytes of
         memory the process took at most during the call, whatever the process said.

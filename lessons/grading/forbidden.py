@@ -1,5 +1,5 @@
-"""In the notebook: a call of what will not be there when the hand-in is graded fails at once, and
-says why.
+"""In the notebook: a call of what will not be there when the submission is graded fails at once,
+and says why.
 
 The check forbids a name without removing it. In the batch the library's files themselves are
 emptied (redact.py); here, where other code needs the whole library, Python tells of each

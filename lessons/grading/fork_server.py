@@ -1,5 +1,5 @@
-"""A server that has NumPy and minigrad loaded and forks a process for each hand-in, so that a
-hand-in costs milliseconds.
+"""A server that has NumPy and minigrad loaded and forks a process for each submission, so that a
+submission costs milliseconds.
 
 A warm start is as safe as a cold one. The server itself never runs a student's code. It forks
 first, the child then locks itself in (sandbox.py), and only then does the first line of the

@@ -1,4 +1,5 @@
-"""The journal: what every hand-in returned, one line of JSON each, written once and never changed.
+"""The journal: what every submission returned, one line of JSON each, written once and never
+changed.
 
 Grades, tables and pages are functions of this file. So nothing is lost when the grader is killed,
 and a repaired answer key needs no student's code to run again. A line is one of
@@ -7,7 +8,7 @@ and a repaired answer key needs no student's code to run again. A line is one of
      "beside": [], "note": "", "problem": "", "lms": {},
      "handed_in": "2026-01-31T11:00:00+00:00", "answers": {"proof": "..."},
      "sheet": {"name": "vjp", "hash": "..."},
-     "sha256": "...", "seed": "...",    # of the hand-in; HMAC(the sheet's secret, sha256)
+     "sha256": "...", "seed": "...",    # of the submission; HMAC(the sheet's secret, sha256)
      "when": "2026-01-31T12:00:00+00:00", "level": "confined",
      "seconds": 0.02, "cpu_s": 0.02, "stops": 0,
      "cells": {"cell 3": "NameError: ..."}, "not_run": ["cell 9"],
@@ -40,8 +41,8 @@ from typing import Any
 try:
     import fcntl
 except ModuleNotFoundError:
-    # Windows, on which hand-ins are not run; what a journal holds can be judged again and exported
-    # there
+    # Windows, on which submissions are not run; what a journal holds can be judged again and
+    # exported there
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
@@ -132,13 +133,13 @@ def read(path: Path) -> Iterator[Record]:
             yield record
 
 
-def last_hand_ins(path: Path) -> dict[str, Record]:
+def last_submissions(path: Path) -> dict[str, Record]:
     """For each student the record that counts, by the student's name."""
     found = {record["student"]: record for record in read(path) if record["kind"] == "hand-in"}
     return dict(sorted(found.items()))
 
 
-def hand_ins_that_count(path: Path) -> dict[str, Record]:
+def submissions_that_count(path: Path) -> dict[str, Record]:
     """The last record of each student to whom the last run gave points, or who was run since. What
     was withdrawn before that run stays in the journal and counts no more.
     """

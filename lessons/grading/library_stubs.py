@@ -123,7 +123,7 @@ class Nothing:
         return False
 
     def __repr__(self) -> str:
-        return "<nothing is displayed while a hand-in is graded>"
+        return "<nothing is displayed while a submission is graded>"
 
     def __format__(self, form: str) -> str:
         return repr(self)
@@ -242,7 +242,7 @@ class _Gone:
         package = self._name.partition(".")[0]
         here = ", ".join(["NumPy", "minigrad", *sorted(_there)])
         say = (
-            f"{package} is not there when a hand-in is graded, so `{self._name}` cannot be used;"
+            f"{package} is not there when a submission is graded, so `{self._name}` cannot be used;"
             f" {here} and the standard library are."
         )
         error = ModuleNotFoundError(say, name=package)

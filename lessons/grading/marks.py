@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .journal import Journal, Record, last_hand_ins, read
+from .journal import Journal, Record, last_submissions, read
 from .protocol import clean
 
 COLUMNS = "student item max_points points comment automatic answer".split()
@@ -83,7 +83,7 @@ def read_table(
     worth: the items and what each is worth. Raises MarksError, with all that is wrong, before
     anything is entered.
     """
-    known, students = last_marks(journal), last_hand_ins(journal)
+    known, students = last_marks(journal), last_submissions(journal)
     changed: list[tuple[str, Mark | None, str]] = []
     wrong: list[str] = []
     for number, row in _rows(path):

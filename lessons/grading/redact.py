@@ -57,7 +57,7 @@ UNTRUSTED = (
 )
 """Our own modules that run on the student's side."""
 CALL = "from untrusted.absent import absent; absent({name!r})"
-EMPTY = '''"""{name} is not here while hand-ins are graded."""
+EMPTY = '''"""{name} is not here while submissions are graded."""
 
 
 def __getattr__(attribute):

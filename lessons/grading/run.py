@@ -1,6 +1,6 @@
-"""Grading a class: from a folder of hand-ins to a journal, and from the journal to grades.
+"""Grading a class: from a folder of submissions to a journal, and from the journal to grades.
 
-The order of work keeps a grade a secret until it is given: a seed is drawn for the hand-in, the
+The order of work keeps a grade a secret until it is given: a seed is drawn for the submission, the
 cases are made of it, the student's process answers them and dies, and only then is anything
 computed that says what would have been right. It also shows how the work is spread: `grade_one` is
 an importable function of plain data that returns plain data, so any `concurrent.futures.Executor`
@@ -46,7 +46,7 @@ from minigrad.cli.folders import remove
 from . import folders, packages, protocol, redact, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
-from .journal import Journal, Record, hand_ins_that_count, last_grades, last_hand_ins
+from .journal import Journal, Record, last_grades, last_submissions, submissions_that_count
 from .judge import Judgement, judge
 from .marks import Mark, answers_in, items_of, last_marks
 from .sandbox import LEVELS, SandboxError
@@ -70,23 +70,24 @@ only while the grader runs.
 """
 
 LARGE = 100
-"""From so many hand-ins for each process on, judging is shared out among processes."""
+"""From so many submissions for each process on, judging is shared out among processes."""
 
 SAFE_LEVEL = "confined"
 """Below this one a student's program can reach what the grader's account can reach."""
 
 
-# -------------------------------------------------------------------------------------- one hand-in
+# -------------------------------------------------------------------------------------- one
+# submission
 
 
 def seed_for(secret: bytes, sha256: str) -> str:
-    """The seed of a hand-in: it cannot be guessed without the secret, and is the same one at an
+    """The seed of a submission: it cannot be guessed without the secret, and is the same one at an
     appeal."""
     return hmac.new(secret, sha256.encode(), hashlib.sha256).hexdigest()
 
 
 def cases_for(exercise: Exercise, seed: str) -> list[Case]:
-    """The cases of an exercise for a hand-in; what other exercises the sheet has does not
+    """The cases of an exercise for a submission; what other exercises the sheet has does not
     matter.
     """
     own = hmac.new(bytes.fromhex(seed), exercise.name.encode(), hashlib.sha256).digest()
@@ -109,8 +110,8 @@ def asked(exercise: Exercise, cases: list[Case]) -> str:
 
 
 def given(sheet: Sheet) -> str:
-    """A digest of what a sheet gives to hand-ins: its FILES, names and bytes, and its PACKAGES; ""
-    where it gives nothing.
+    """A digest of what a sheet gives to submissions: its FILES, names and bytes, and its PACKAGES;
+    "" where it gives nothing.
     """
     if not (sheet.files or sheet.packages):
         return ""
@@ -128,7 +129,7 @@ def _given(names: tuple[str, ...], files: tuple[tuple[str, Path, int, int], ...]
 
 
 def grade_one(job: dict[str, Any]) -> Record:
-    """Runs one hand-in and returns its line of the journal. It judges nothing.
+    """Runs one submission and returns its line of the journal. It judges nothing.
 
     job: "sheet" (path), "student", "path" (or None), "beside", "note", "problem", "lms", "secret"
     (hex), "least" (a level), "warm", "wrap", "work" (a folder for temporary files, or ""),
@@ -314,7 +315,7 @@ _idle_lock = threading.Lock()
 def server(
     forbid: tuple[str, ...], job: dict[str, Any], there: tuple[str, ...] = ()
 ) -> Iterator[Server]:
-    """A server for hand-ins with a library without these names: an idle one if the job may start
+    """A server for submissions with a library without these names: an idle one if the job may start
     warm, else a new one. there: packages beyond NumPy and minigrad.
     """
     work = Path(job["work"]) if job["work"] and os.path.isdir(job["work"]) else None
@@ -395,8 +396,8 @@ def judgements(record: Record, sheet: Sheet) -> list[Judgement]:
 
 
 def is_current(record: Record, sheet: Sheet, job: dict[str, Any]) -> bool:
-    """Whether a hand-in need not be run again: same file, same questions, FILES and PACKAGES, and
-    no worse isolation than is asked for now.
+    """Whether a submission need not be run again: same file, same questions, FILES and PACKAGES,
+    and no worse isolation than is asked for now.
     """
     if job["path"] is None:
         return not record["file"] and record["problem"] == job["problem"]
@@ -460,9 +461,9 @@ def graded(
     students: whose; by default those whose submissions count.
     """
     if students is None:
-        records = list(hand_ins_that_count(out / JOURNAL).values())
+        records = list(submissions_that_count(out / JOURNAL).values())
     else:
-        last, chosen = last_hand_ins(out / JOURNAL), set(students)
+        last, chosen = last_submissions(out / JOURNAL), set(students)
         records = [record for name, record in last.items() if name in chosen]
     jobs = min(jobs or os.cpu_count() or 1, len(records) // LARGE)
     if jobs < 2:
@@ -488,10 +489,10 @@ def _judge_one(sheet_path: str, record: Record) -> list[Judgement]:
 
 @dataclass
 class Report:
-    """What a run came to. ran: hand-ins that were run, as opposed to found in the journal; failed:
-    those that the grader itself could not run, with the reason; changed: (student, points before,
-    points now), for those whose points changed; withdrawn: who counted before and has handed
-    nothing in now; left_out: files that are no student's submission.
+    """What a run came to. ran: submissions that were run, as opposed to found in the journal;
+    failed: those that the grader itself could not run, with the reason; changed: (student, points
+    before, points now), for those whose points changed; withdrawn: who counted before and has
+    handed nothing in now; left_out: files that are no student's submission.
     """
 
     results: list[Graded] = field(default_factory=list)
@@ -509,7 +510,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Options:
-    """How to run. least: the level of isolation below which nothing is run; warm: fork hand-ins
+    """How to run. least: the level of isolation below which nothing is run; warm: fork submissions
     from a running server; wrap: use bubblewrap where it works; jobs: threads, if no executor is
     given.
     """
@@ -534,9 +535,9 @@ def grade(
 
     Raises:
         SheetError: the sheet's own solution does not get full points, or the sheet is wrong
-        otherwise; no hand-in is graded then. SandboxError: isolation is worse than
+        otherwise; no submission is graded then. SandboxError: isolation is worse than
         options.least. FileNotFoundError: there is no such sheet or folder.
-        SubmissionError: there are no hand-ins in the folder, or its zip cannot be unpacked.
+        SubmissionError: there are no submissions in the folder, or its zip cannot be unpacked.
         JournalError: the journal is in use, or damaged.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
@@ -548,8 +549,8 @@ def grade(
             job |= check_own_solution(sheet, job)
             report = Report()
             jobs = _found(submitted, sheet, out, job, report)
-            known, present = last_hand_ins(out / JOURNAL), [j["student"] for j in jobs]
-            report.withdrawn = sorted(set(hand_ins_that_count(out / JOURNAL)) - set(present))
+            known, present = last_submissions(out / JOURNAL), [j["student"] for j in jobs]
+            report.withdrawn = sorted(set(submissions_that_count(out / JOURNAL)) - set(present))
             todo = []
             for j in jobs:
                 if (before := known.get(j["student"])) and is_current(before, sheet, j):
@@ -579,7 +580,7 @@ def _found(
     places = ", ".join(map(str, [submitted] if isinstance(submitted, Path) else submitted))
     if not jobs:
         raise submissions.SubmissionError(
-            f"there are no hand-ins in {places}: neither folders of students nor notebooks nor"
+            f"there are no submissions in {places}: neither folders of students nor notebooks nor"
             " zips."
         )
     foreign = [j for j in jobs if j["problem"].endswith(submissions.FOREIGN)]
@@ -623,15 +624,15 @@ def regrade(sheet_path: Path, out: Path) -> Report:
 def appeal(
     sheet_path: Path, out: Path, student: str, options: Options = Options()
 ) -> tuple[Graded, Graded]:
-    """Runs one student's hand-in again, with the seed it had: (as it is in the journal, as it came
-    out now).
+    """Runs one student's submission again, with the seed it had: (as it is in the journal, as it
+    came out now).
 
-    Raises KeyError for a student who is not in the journal, SheetError where the hand-in has
+    Raises KeyError for a student who is not in the journal, SheetError where the submission has
     changed since.
     """
     sheet_path, out = sheet_file(sheet_path), out.resolve()
     sheet = sheet_at(str(sheet_path))
-    record = last_hand_ins(out / JOURNAL)[student]
+    record = last_submissions(out / JOURNAL)[student]
     marks = last_marks(out / JOURNAL).get(student, {})
     before = Graded(record, judgements(record, sheet), marks)
     work = _empty(out / WORK)
@@ -639,24 +640,24 @@ def appeal(
         job = _common_job(sheet_path, out, work, options)
         if record["file"] and not Path(record["file"]).is_file():
             raise SheetError(
-                f"the hand-in of {student}, {record['file']}, is not there any more (it may have"
+                f"the submission of {student}, {record['file']}, is not there any more (it may have"
                 " come out of a zip)."
             )
         job["shorten"] = bool(record.get("not_run"))
-        jobs = {j["student"]: j for j in _jobs([_hand_in_of(record)], job)}
+        jobs = {j["student"]: j for j in _jobs([_submission_of(record)], job)}
         now = grade_one(jobs[student])
     finally:
         close_servers()
         remove(work)
     if now["sha256"] != record["sha256"]:
         raise SheetError(
-            f"the hand-in of {student} has changed since it was graded (its SHA-256 is another"
+            f"the submission of {student} has changed since it was graded (its SHA-256 is another"
             " one)."
         )
     return before, Graded(now, judgements(now, sheet), marks)
 
 
-def _hand_in_of(record: Record) -> submissions.Submission:
+def _submission_of(record: Record) -> submissions.Submission:
     path = Path(record["file"]) if record["file"] else None
     beside = [Path(p) for p in record["beside"]]
     return submissions.Submission(
@@ -700,7 +701,7 @@ def bubblewrap_works(work: Path) -> bool:
 
 def secret_of(out: Path) -> bytes:
     """The secret of a results folder, drawn when it is first needed. Whoever has it can tell the
-    cases of every hand-in.
+    cases of every submission.
     """
     path = out / SECRET
     if not path.exists():
@@ -756,12 +757,12 @@ def _absolute(path: Path) -> str:
 
 
 def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
-    """The instructor's own solution must get full points, by the way that hand-ins go. Raises
+    """The instructor's own solution must get full points, by the way that submissions go. Raises
     SheetError.
 
     Returns what it shows about the quicker way: "shorten", whether its points are full without the
     cells that only show something; "together", whether it calls nothing that any exercise forbids,
-    so that one process will do for most hand-ins.
+    so that one process will do for most submissions.
     """
     if sheet.notebook is None:
         raise SheetError(
@@ -806,7 +807,7 @@ def _spread(
     report: Report,
     log: TextIO | None,
 ) -> Iterator[Record]:
-    """The records of all jobs, as they are done. A hand-in that the grader cannot run is noted,
+    """The records of all jobs, as they are done. A submission that the grader cannot run is noted,
     and the others go on. One that was lost with the machines that ran it is run again.
     """
     own = ThreadPoolExecutor(options.jobs or os.cpu_count() or 1) if executor is None else None
@@ -831,7 +832,7 @@ def _spread(
                         report.failed[futures[future]["student"]] = said
                     continue
                 yield record
-    except BaseException:  # an interruption does not wait for the hand-ins that run
+    except BaseException:  # an interruption does not wait for the submissions that run
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
             while wait(futures, 0.05).not_done:
@@ -843,7 +844,7 @@ def _spread(
 
 
 TURNS = 10
-"""So often a hand-in is run again that was lost with the machine on which it ran."""
+"""So often a submission is run again that was lost with the machine on which it ran."""
 LOST = {"KilledWorker", "CancelledError", "FutureCancelledError"}
 """The exceptions by which a pool of other machines tells of it (Dask gives a task up when several
 workers have died with it).
@@ -859,7 +860,7 @@ def progress(items: Iterable[Any], total: int, log: TextIO | None) -> Iterable[A
             from tqdm import tqdm
         except ImportError:
             return items
-        return tqdm(items, total=total, unit="hand-in", file=log)
+        return tqdm(items, total=total, unit="submission", file=log)
     return items
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 try:
     import resource
-except ModuleNotFoundError:  # Windows, on which hand-ins are not run
+except ModuleNotFoundError:  # Windows, on which submissions are not run
     resource = None  # type: ignore[assignment]
 
 LEVELS = ("process", "confined", "full")

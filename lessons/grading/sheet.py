@@ -518,7 +518,7 @@ class Report:
 
 
 def own_solution(sheet: Sheet, seed: int = 0, seconds: float = 120.0) -> list[Judgement]:
-    """The sheet's own solution, run in this process and judged as a hand-in is: every exercise
+    """The sheet's own solution, run in this process and judged as a submission is: every exercise
     should get all its points.
 
     Of a sheet without a notebook the exercises' own answers are judged, where they have such.

@@ -1,6 +1,6 @@
 """Submissions: finding each student's notebook, and reading it although anything may be in it.
 
-Hand-ins arrive as nbgrader's folders, a folder a student, a flat folder of files, or the zip of
+They arrive as nbgrader's folders, a folder a student, a flat folder of files, or the zip of
 Canvas or Moodle. This file decides which file counts. A file that is no notebook becomes one
 sentence, which the student gets to read. Nothing here runs anything or imports a notebook library:
 a notebook is JSON, and JSON from a stranger.
@@ -66,11 +66,11 @@ NAME_BYTES = 200
 
 
 class SubmissionError(ValueError):
-    """A hand-in that cannot be run; the text is for the student."""
+    """A submission that cannot be run; the text is for the student."""
 
 
 class SheetLike(Protocol):
-    """What must be known of a sheet to recognise a hand-in (sheet.Sheet has it)."""
+    """What must be known of a sheet to recognise a submission (sheet.Sheet has it)."""
 
     name: str
     check_ids: frozenset[str]
@@ -81,7 +81,8 @@ class SheetLike(Protocol):
 
 @dataclass
 class Submission:
-    """One student's hand-in. path: the notebook that counts, or None; note: which of several it is;
+    """One student's submission. path: the notebook that counts, or None; note: which of several it
+    is;
     problem: why there is none, for the student; beside: other files; lms: the student's number in
     the system that it came from ({"canvas": "123"}), and the beginning of its file names there
     ("prefix"); handed_in: when, by the outermost container, as UTC; flags: why a person should
@@ -796,7 +797,7 @@ def code_cells(notebook: Any, sheet: SheetLike) -> list[tuple[str, str]]:
 
 
 def digest(path: Path, beside: list[Path]) -> str:
-    """The SHA-256 of a hand-in: of the notebook, and of the names and contents of what lies
+    """The SHA-256 of a submission: of the notebook, and of the names and contents of what lies
     beside it.
     """
     found = hashlib.sha256()

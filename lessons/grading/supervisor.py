@@ -1,11 +1,11 @@
 """The grader's hand on a student's process: starts it, asks it, keeps the time from outside, ends
 it.
 
-One hand-in is run so that a bad cell or a bad call costs only itself. Every step (a cell, a call)
-is one request and one answer. While a step runs, the grader watches CPU time, wall time and the
-size of the folder. A step that does not come back is left out: the process is ended, a new one runs
-the other cells again, and goes on with the next call. Nothing that the process says is believed
-about itself: times are taken here, and an answer is a value or it is not.
+One submission is run so that a bad cell or a bad call costs only itself. Every step (a cell, a
+call) is one request and one answer. While a step runs, the grader watches CPU time, wall time and
+the size of the folder. A step that does not come back is left out: the process is ended, a new one
+runs the other cells again, and goes on with the next call. Nothing that the process says is
+believed about itself: times are taken here, and an answer is a value or it is not.
 """
 
 from __future__ import annotations
@@ -47,24 +47,25 @@ WALL = 3.0
 """Where it is not known how long a process waited for a processor, that is taken to be up to twice
 its CPU time: a busy machine is not unfair.
 """
-STEP_WAITS_S, CELLS_WAIT_S, HAND_IN_WAITS_S = 15.0, 45.0, 60.0
+STEP_WAITS_S, CELLS_WAIT_S, SUBMISSION_WAITS_S = 15.0, 45.0, 60.0
 """Seconds on the clock without computing (asleep, or for an event that does not come): of one step,
-of all cells, and of a whole hand-in, however often its process is started. Others wait meanwhile.
+of all cells, and of a whole submission, however often its process is started. Others wait
+meanwhile.
 """
-HAND_IN_S = 60.0
-"""CPU seconds of a hand-in for all calls that come back, and as much for its cells, each time that
-they are run; what has to be stopped is bounded by its number.
+SUBMISSION_S = 60.0
+"""CPU seconds of a submission for all calls that come back, and as much for its cells, each time
+that they are run; what has to be stopped is bounded by its number.
 """
-ALL_CELLS_S = 3 * HAND_IN_S
-"""CPU seconds of all cells of a hand-in, however often they are run."""
+ALL_CELLS_S = 3 * SUBMISSION_S
+"""CPU seconds of all cells of a submission, however often they are run."""
 STOPS = 10
-"""So many steps may have to be stopped before the hand-in is over."""
+"""So many steps may have to be stopped before the submission is over."""
 TOGETHER = 64
 """So many calls of an exercise are sent at once."""
 ANSWER_BYTES = 4 * protocol.LINE_BYTES
-"""What all calls of a hand-in may return together: all of it is kept in the journal."""
+"""What all calls of a submission may return together: all of it is kept in the journal."""
 JUNK_BYTES = 2 * protocol.LINE_BYTES
-"""What a hand-in may write to the grader's own pipe."""
+"""What a submission may write to the grader's own pipe."""
 FOLDER_BYTES, FOLDER_FILES, FOLDER_DEPTH = 64 << 20, 10_000, 100
 PRINTED = 20_000
 FLAGS = 20
@@ -151,12 +152,14 @@ class Server:
     ) -> None:
         if not hasattr(os, "fork"):
             raise sandbox.SandboxError(
-                "hand-ins can be run on Linux and macOS only; on Windows, use WSL or a virtual"
+                "submissions can be run on Linux and macOS only; on Windows, use WSL or a virtual"
                 " machine"
             )
         self.library, self.wrapped = library, wrap
         self.learnt: set[str] = set()
-        self.base = Path(os.path.realpath(tempfile.mkdtemp(prefix="minigrad-hand-in-", dir=work)))
+        self.base = Path(
+            os.path.realpath(tempfile.mkdtemp(prefix="minigrad-submission-", dir=work))
+        )
         self.there = there
         self.packages = packages.folder_of(there, work) if there else None
         self.readable = python_paths(library)
@@ -207,7 +210,8 @@ class Server:
         if not self._answer().get("ready"):
             complaint = self.process.communicate()[1].decode(errors="replace")[-2000:]
             raise sandbox.SandboxError(
-                f"the process for hand-ins does not start: {complaint.strip() or 'it says nothing'}"
+                "the process for submissions does not start:"
+                f" {complaint.strip() or 'it says nothing'}"
             )
         self.number = self.sender or self.process.pid
         self.command(
@@ -228,10 +232,10 @@ class Server:
             answer = self._answer()
         except OSError as error:
             raise sandbox.SandboxError(
-                f"the process for hand-ins does not answer: {error}"
+                f"the process for submissions does not answer: {error}"
             ) from error
         if not answer:
-            raise sandbox.SandboxError("the process for hand-ins is gone")
+            raise sandbox.SandboxError("the process for submissions is gone")
         return answer
 
     def _answer(self) -> dict[str, Any]:
@@ -248,11 +252,12 @@ class Server:
         return dict(json.loads(data))
 
     def child(self, folder: Path) -> Child:
-        """A fresh process for a hand-in, which may write the folder that `fresh_folder` gave."""
+        """A fresh process for a submission, which may write the folder that `fresh_folder` gave."""
         return Child(self, folder)
 
     def learn(self, key: str, source: str) -> None:
-        """Tells of an instructor's drive, so that it is compiled once and not for each hand-in."""
+        """Tells of an instructor's drive, so that it is compiled once and not for each
+        submission."""
         if key not in self.learnt:
             self.learnt.add(key)
             self.command(do="learn", key=key, source=source)
@@ -276,11 +281,11 @@ class Server:
                     os.unlink(entry.path)
         if left := os.listdir(self.base):
             raise sandbox.SandboxError(
-                f"{self.base / left[0]}, which a hand-in has left, cannot be removed"
+                f"{self.base / left[0]}, which a submission has left, cannot be removed"
             )
 
     def close(self) -> None:
-        """Ends the server, and with it every process and file of its hand-ins."""
+        """Ends the server, and with it every process and file of its submissions."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
@@ -298,7 +303,7 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
 def abandon_all() -> None:
-    """Ends the servers of this process with the hand-ins that they run: a call that waits for
+    """Ends the servers of this process with the submissions that they run: a call that waits for
     one raises SandboxError.
     """
     for server in list(_servers):
@@ -347,7 +352,7 @@ class Child:
         if "error" in said:
             self.close()
             raise sandbox.SandboxError(
-                f"a process for a hand-in could not lock itself in: {said['error']}"
+                f"a process for a submission could not lock itself in: {said['error']}"
             )
         self.level = sandbox.level_of(said["obtained"], server.wrapped)
         # Pages of files, such as NumPy's own code, come into the process when it first needs them.
@@ -541,12 +546,13 @@ class Child:
         self.server.command(do="end", patience=0)
 
 
-# ---------------------------------------------------------------------------------------- a hand-in
+# ---------------------------------------------------------------------------------------- a
+# submission
 
 
 @dataclass
 class Work:
-    """What is to be asked of a hand-in. cells: (name such as "cell 3", source); exercises: with
+    """What is to be asked of a submission. cells: (name such as "cell 3", source); exercises: with
     their cases; beside: files of the student that lie beside the notebook, by their names from
     there; shown: sources of cells that need not be run if no other cell can tell
     (demonstrations.py); given: the instructor's files, which replace the student's of that name.
@@ -588,7 +594,7 @@ class Outcome:
 
 
 class Run:
-    """One hand-in in the processes of one server, from its first cell to its last call."""
+    """One submission in the processes of one server, from its first cell to its last call."""
 
     def __init__(self, server: Server, work: Work, outcome: Outcome, least: str) -> None:
         self.server, self.work, self.outcome, self.least = server, work, outcome, least
@@ -643,13 +649,13 @@ class Run:
         self.outcome.stops += self.stops
 
     def _over(self) -> str:
-        """Which allowance of the whole hand-in is used up, as a part of a sentence; "" if none
+        """Which allowance of the whole submission is used up, as a part of a sentence; "" if none
         is.
         """
-        if self.spent >= HAND_IN_S:
-            return f"all calls together have {HAND_IN_S:g} seconds of computing"
-        if self.outcome.waited >= HAND_IN_WAITS_S:
-            return f"the whole hand-in may wait for {HAND_IN_WAITS_S:g} seconds"
+        if self.spent >= SUBMISSION_S:
+            return f"all calls together have {SUBMISSION_S:g} seconds of computing"
+        if self.outcome.waited >= SUBMISSION_WAITS_S:
+            return f"the whole submission may wait for {SUBMISSION_WAITS_S:g} seconds"
         return ""
 
     @contextlib.contextmanager
@@ -688,7 +694,7 @@ class Run:
             may_wait = CELLS_WAIT_S - self.outcome.waited_on_cells
             if (
                 may_wait <= 0
-                or self.spent_on_cells - before >= HAND_IN_S
+                or self.spent_on_cells - before >= SUBMISSION_S
                 or self.spent_on_cells >= ALL_CELLS_S
             ):
                 self.outcome.cells[name] = (
@@ -748,7 +754,7 @@ class Run:
             for (_, number, case), question in zip(batch, sent, strict=True):
                 before = child.received
                 try:
-                    with self._waiting(child, HAND_IN_WAITS_S - self.outcome.waited):
+                    with self._waiting(child, SUBMISSION_WAITS_S - self.outcome.waited):
                         answer, cpu, wall = child.receive(question, exercise.limit_s)
                 except Stopped as stopped:
                     if (

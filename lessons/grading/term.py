@@ -20,7 +20,7 @@ from typing import Any
 
 from .exercise import SheetError
 from .exports import came_in_time
-from .journal import Record, hand_ins_that_count, read
+from .journal import Record, read, submissions_that_count
 from .marks import last_marks
 from .run import JOURNAL, Graded, judgements, sheet_at, sheet_file
 from .sheet import Sheet
@@ -309,7 +309,7 @@ def _attempts(piece: Piece, sheet: Sheet) -> dict[str, list[Graded]]:
     An older one that was asked something else than the sheet asks now is left out.
     """
     path = piece.results / JOURNAL
-    last, marks = hand_ins_that_count(path), last_marks(path)
+    last, marks = submissions_that_count(path), last_marks(path)
     records: dict[str, dict[str, Record]] = {name: {} for name in last}
     for record in read(path):
         if record["kind"] == "hand-in" and record["student"] in last:

@@ -51,7 +51,7 @@ from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten,
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
 PRINTED = 20_000
-"""Characters that are kept of what a hand-in prints."""
+"""Characters that are kept of what a submission prints."""
 RECURSION_LIMIT = 3_000
 """As in Jupyter's kernel, so that what works there works here."""
 FLAGS = 20
@@ -67,7 +67,7 @@ TIMERS = tuple(
 
 
 class Student:
-    """One hand-in: the names that its cells define, and the ways to run more of it."""
+    """One submission: the names that its cells define, and the ways to run more of it."""
 
     def __init__(self, folder: str, readable: list[str]) -> None:
         self.module = types.ModuleType("__main__")

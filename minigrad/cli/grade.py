@@ -22,10 +22,10 @@ makes possible. RESULTS holds the journal, from which everything else is made; a
 interrupted goes on where it stopped.
 
 exit status of run and regrade: 0 all graded; 1 some need a person (RESULTS/items.csv says why); 2
-no hand-in was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if the
-points are others now. export: 1 if a student is missing on one side. term: 1 if a student handed in
-who is not in the roster. sheet: 2 if its own solution
-does not get all points. doctor: 1 if nothing keeps hand-ins from your files.
+no submission was graded: the sheet itself, or what the command was given, is wrong. appeal: 1 if
+the points are others now. export: 1 if a student is missing on one side. term: 1 if a student
+handed in who is not in the roster. sheet: 2 if its own solution
+does not get all points. doctor: 1 if nothing keeps submissions from your files.
 
 examples:
   minigrad grade doctor
@@ -75,7 +75,7 @@ def main(argv: list[str]) -> int:
         complain(_said(error))
         if isinstance(error, grading["sandbox"].SandboxError):
             complain(
-                "`minigrad grade doctor` says why; --trust-students runs hand-ins all the same"
+                "`minigrad grade doctor` says why; --trust-students runs submissions all the same"
             )
         return 2
 
@@ -134,14 +134,14 @@ def _wrong_input(options: argparse.Namespace, grader: Any) -> str:
 
 
 def _wrong_submitted(paths: list[Path]) -> str:
-    """Why one of some paths is nothing in which hand-ins could be; "" if each is."""
+    """Why one of some paths is nothing in which submissions could be; "" if each is."""
     return next(filter(None, map(_no_submissions, paths)), "")
 
 
 def _no_submissions(path: Path) -> str:
     if path.is_file() and path.suffix.lower() != ".zip":
         return (
-            f"{path} is one file. Give the folder (or the zip) of all hand-ins; in it a notebook"
+            f"{path} is one file. Give the folder (or the zip) of all submissions; in it a notebook"
             " may be called STUDENT.ipynb."
         )
     if path.is_file() and not zipfile.is_zipfile(path):
@@ -215,7 +215,9 @@ def _tell(report: Any, out: Path) -> None:
             " points were taken for it"
         )
     count = len(report.results)
-    print(f"{count} hand-in{'s' * (count != 1)} graded: {out / 'grades.csv'}, {out / 'items.csv'}")
+    print(
+        f"{count} submission{'s' * (count != 1)} graded: {out / 'grades.csv'}, {out / 'items.csv'}"
+    )
 
 
 def _appeal(options: argparse.Namespace, grader: Any) -> int:
@@ -228,7 +230,7 @@ def _appeal(options: argparse.Namespace, grader: Any) -> int:
         )
     except KeyError:
         near = difflib.get_close_matches(
-            options.student, grader.last_hand_ins(options.out / grader.JOURNAL), n=1
+            options.student, grader.last_submissions(options.out / grader.JOURNAL), n=1
         )
         complain(
             f"there is no {options.student!r} in the journal of {options.out}"
@@ -374,7 +376,7 @@ OUT = {"--out": {**_file("RESULTS", "the folder of the results"), "required": Tr
 TRUST = {
     "--trust-students": {
         "action": "store_true",
-        "help": "run hand-ins even where nothing keeps them from your files and the network",
+        "help": "run submissions even where nothing keeps them from your files and the network",
     }
 }
 RUN = {
@@ -386,16 +388,18 @@ RUN = {
         "type": _positive,
         "default": 0,
         "metavar": "N",
-        "help": "hand-ins at a time (default: one a processor)",
+        "help": "submissions at a time (default: one a processor)",
     },
     "--cluster": {
         "metavar": "ADDRESS",
         "default": "",
-        "help": "run hand-ins on the workers of a Dask cluster (pip install 'minigrad[cluster]')",
+        "help": (
+            "run submissions on the workers of a Dask cluster (pip install 'minigrad[cluster]')"
+        ),
     },
     "--cold": {
         "action": "store_true",
-        "help": "start a new Python for each hand-in instead of forking a running one",
+        "help": "start a new Python for each submission instead of forking a running one",
     },
 }
 MARKS = {
@@ -424,7 +428,7 @@ EXPORT = {
     "--canvas-feedback": _file("ZIP", "the pages as Canvas takes files back"),
     "--nbgrader-feedback": _file("DIR", "the pages as nbgrader's feedback folder"),
     "--report": _file(
-        "FILE", "a page on the class: mistakes, what to look at, hand-ins that are alike"
+        "FILE", "a page on the class: mistakes, what to look at, submissions that are alike"
     ),
     "--language": {
         "choices": ("en", "zh"),
@@ -443,7 +447,7 @@ COMMANDS: list[
     (
         "run",
         _run,
-        "grade hand-ins: nbgrader's folders, a folder of files, or a learning system's zip",
+        "grade submissions: nbgrader's folders, a folder of files, or a learning system's zip",
         SHEET | RUN | OUT | TRUST,
     ),
     (
@@ -455,7 +459,7 @@ COMMANDS: list[
     (
         "appeal",
         _appeal,
-        "run one student's hand-in again with the same cases",
+        "run one student's submission again with the same cases",
         SHEET | {"student": {"metavar": "STUDENT"}} | OUT | TRUST,
     ),
     (

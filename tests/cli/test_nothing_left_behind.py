@@ -2,7 +2,7 @@
 finished stays whole.
 
 Each command runs in a process of its own, is brought into the middle of its work (a busy kernel, a
-hand-in that loops, a film that is drawn), and is then sent a signal or loses its terminal. A
+submission that loops, a film that is drawn), and is then sent a signal or loses its terminal. A
 process is known by a variable in its environment, or by the test's folder in its command line: the
 grader gives its servers an environment of their own.
 """
@@ -226,7 +226,7 @@ def _program(name: str, folder: Path) -> str:
 
 
 def _grade(folder: Path) -> list[str]:
-    """A class of which one hand-in does not end."""
+    """A class of which one submission does not end."""
     sheet = write_sheet(folder / "sheet")
     hand_in(folder / "submitted", "ada", notebook({}))
     hand_in(folder / "submitted", "bob", notebook({"g": "while True: pass"}))
@@ -321,7 +321,7 @@ def _lab_is_busy(command: Command) -> None:
 
 
 def _grade_is_busy(command: Command) -> None:
-    """One hand-in is in the journal, and the other one runs."""
+    """One submission is in the journal, and the other one runs."""
     journal = command.folder / "results" / "journal.jsonl"
     command.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 1)
 
@@ -377,9 +377,9 @@ def _work_is_whole(name: str, folder: Path) -> None:
     if name == "benchmarks":
         assert list((folder / "figures").iterdir()) == []
     if name.startswith("grade"):
-        from minigrad.lessons.grading.journal import last_hand_ins
+        from minigrad.lessons.grading.journal import last_submissions
 
-        assert list(last_hand_ins(folder / "results" / "journal.jsonl")) == ["ada"]
+        assert list(last_submissions(folder / "results" / "journal.jsonl")) == ["ada"]
         assert not (folder / "results" / "work").exists()
 
 

@@ -1,4 +1,4 @@
-"""What the grader's tests share: the copies of the library that hand-ins run with."""
+"""What the grader's tests share: the copies of the library that submissions run with."""
 
 import os
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from tests.helpers.grader_libraries import made_once
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Hand-ins are run where processes can be forked."""
+    """Submissions are run where processes can be forked."""
     if not hasattr(os, "fork"):
-        pytest.skip("hand-ins are run on Linux and macOS only")
+        pytest.skip("submissions are run on Linux and macOS only")
 
 
 @pytest.fixture(autouse=True)

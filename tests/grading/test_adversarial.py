@@ -1,5 +1,5 @@
-"""Hand-ins that are honest, wrong, broken, cheating, hostile and sly: each gets the points that it
-deserves, and nothing else happens.
+"""Submissions that are honest, wrong, broken, cheating, hostile and sly: each gets the points that
+it deserves, and nothing else happens.
 
 They are data: honest, wrong, broken, cheating, hostile and sly hold them (.txt, and .py for what is
 no text) with the points that each deserves; sheet.py is what they answer. A pasted right
@@ -33,8 +33,8 @@ from tests.helpers.grader_libraries import made_once
 ROOT = Path(__file__).resolve().parents[2]
 ADVERSARIAL = ROOT / "tests" / "helpers" / "adversarial"
 MODULES = (honest, wrong, broken, cheating, hostile, sly)
-HAND_INS: dict[str, Submission] = {
-    f"{m.__name__} {name}": h for m in MODULES for name, h in m.HAND_INS.items()
+SUBMISSIONS: dict[str, Submission] = {
+    f"{m.__name__} {name}": h for m in MODULES for name, h in m.SUBMISSIONS.items()
 }
 MARK = "minigrad-was-here"
 OUTSIDE = [
@@ -49,7 +49,7 @@ SAMPLE = {
     hostile: ("a daemon", "kills its parent", "writes outside", "script in everything"),
     sly: ("homoglyphs", "answers written early, then exit with 0"),
 }
-"""Hand-ins of each family, for the default run."""
+"""Submissions of each family, for the default run."""
 
 pytestmark = pytest.mark.skipif(
     not {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]),
@@ -59,7 +59,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass
 class Graded:
-    """What a run over all hand-ins left behind."""
+    """What a run over all submissions left behind."""
 
     hand_ins: dict[str, Submission]
     report: run.Report
@@ -107,14 +107,14 @@ def processes_in(folder: Path) -> list[str]:
 def chosen(whole: bool) -> dict[str, Submission]:
     """The sample, or all that attack and every third of the others, by the student's name."""
     attacks = (cheating, hostile, sly)
-    every = {m: list(m.HAND_INS)[:: 1 if m in attacks else 3] for m in MODULES}
+    every = {m: list(m.SUBMISSIONS)[:: 1 if m in attacks else 3] for m in MODULES}
     names = [(m, name) for m in MODULES for name in (every if whole else SAMPLE)[m]]
-    return {f"{m.__name__} {name}": m.HAND_INS[name] for m, name in names}
+    return {f"{m.__name__} {name}": m.SUBMISSIONS[name] for m, name in names}
 
 
 @pytest.fixture(scope="module")
 def graded(request, tmp_path_factory, libraries_folder):
-    """The hand-ins, graded once, with a listener on this machine."""
+    """The submissions, graded once, with a listener on this machine."""
     whole, top = request.config.getoption("whole"), tmp_path_factory.mktemp("adversarial")
     with made_once(libraries_folder):
         yield from grading(chosen(whole), top, jobs=2 if whole else 1)
@@ -122,7 +122,7 @@ def graded(request, tmp_path_factory, libraries_folder):
 
 # Long: one class is graded for all tests.
 def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
-    """Grades hand-ins; yields what that left behind."""
+    """Grades submissions; yields what that left behind."""
     sheet, submitted, out = top / "sheet", top / "submitted", top / "out"
     sheet.mkdir()
     shutil.copy(ADVERSARIAL / "sheet.py", sheet / "sheet.py")
@@ -186,9 +186,9 @@ def grading(hand_ins: dict[str, Submission], top: Path, jobs: int):
 
 
 def test_there_are_enough_of_each_kind():
-    assert len(HAND_INS) >= 100
-    assert all(len(m.HAND_INS) >= 20 for m in MODULES)
-    assert all(set(h.deserves) == set(POINTS) for h in HAND_INS.values())
+    assert len(SUBMISSIONS) >= 100
+    assert all(len(m.SUBMISSIONS) >= 20 for m in MODULES)
+    assert all(set(h.deserves) == set(POINTS) for h in SUBMISSIONS.values())
 
 
 def test_everybody_is_graded(graded):
@@ -234,7 +234,7 @@ def test_no_process_is_left_behind(graded):
 
 
 def test_the_attacks_name_modules_of_the_grader():
-    """A hand-in that names a module which has another name by now attacks nothing."""
+    """A submission that names a module which has another name by now attacks nothing."""
     named = {
         name
         for path in ADVERSARIAL.glob("*.txt")
@@ -326,4 +326,4 @@ def _is_number(text: str) -> bool:
 def test_the_run_was_quick_enough_to_be_run_every_day(graded):
     seconds = sum(r.record.get("cpu_s", 0.0) for r in graded.report.results)
     most = 30 + 0.5 * len(graded.hand_ins)  # some are stopped by a limit of seconds
-    assert seconds < most, f"{seconds:.0f} s of CPU in hand-ins"
+    assert seconds < most, f"{seconds:.0f} s of CPU in submissions"

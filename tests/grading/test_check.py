@@ -36,7 +36,7 @@ def test_right_work_is_told_what_was_checked_and_that_other_cases_count():
     assert (feedback.points, feedback.possible) == (4.0, 4.0)
     text = str(feedback)
     assert "All 10 cases of this run agree" in text
-    assert "Your hand-in is graded on other cases" in text
+    assert "Your submission is graded on other cases" in text
     assert "all tests passed" not in text.lower()
     assert "hint(" not in text
 
@@ -122,7 +122,7 @@ def test_it_says_that_cases_are_redrawn_only_where_they_are(exercise, right, wro
     for answer, say in ((1, right), (2, wrong)):
         text = str(check_exercise(exercise, [answer]))
         assert say in text
-        assert text.endswith(f"Your hand-in is {end}")
+        assert text.endswith(f"Your submission is {end}")
 
 
 def test_a_check_that_fails_on_an_odd_value_is_no_fault_of_the_course():

@@ -195,7 +195,7 @@ def test_through_gradescope(graded, tmp_path):
     sheet, out = graded(submitted)
     back = tmp_path / "results"
     assert main(["grade", "export", sheet, "--out", out, "--gradescope", str(back)]) == 0
-    journal = run.last_hand_ins(Path(out) / "journal.jsonl")
+    journal = run.last_submissions(Path(out) / "journal.jsonl")
     numbers = {record["student"]: int(record["lms"]["sid"]) - 5000 for record in journal.values()}
     assert sorted(numbers.values()) == [s.n for s in HANDED_IN]
     scores = [json.loads(path.read_text())["score"] for path in back.rglob("*results.json")]

@@ -7,7 +7,7 @@ import json
 import pytest
 from minigrad.lessons.grading import run, supervisor
 from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
-from minigrad.lessons.grading.journal import last_hand_ins
+from minigrad.lessons.grading.journal import last_submissions
 from minigrad.lessons.grading.jupyter_cells import names_in
 from minigrad.lessons.grading.sheet import load_sheet
 from minigrad.lessons.grading.submissions import code_cells
@@ -133,7 +133,7 @@ def test_without_names_everything_is_run(answer):
 
 def test_the_lessons_demonstrations_are_left_out():
     """Lesson 2 shows what its exercises ask for: with the shown cells left out, nothing of it is
-    called in a hand-in.
+    called in a submission.
     """
     sheet = load_sheet("lessons/02_forward_and_reverse_mode.ipynb")
     cells = code_cells(sheet.notebook, sheet)
@@ -144,7 +144,8 @@ def test_the_lessons_demonstrations_are_left_out():
     )
 
 
-# ------------------------------------------------------------------------------------- in a hand-in
+# ------------------------------------------------------------------------------------- in a
+# submission
 
 SHEET = """
 from minigrad.lessons.grading.exercise import Case, exercise
@@ -207,7 +208,7 @@ def book(free: str = FREE, own: str = OWN, shown: str = SHOWN) -> dict:
 
 @pytest.fixture
 def graded(tmp_path, monkeypatch, shared_libraries):
-    """Grades hand-ins of the sheet above; returns {student: (points, number of processes)} and
+    """Grades submissions of the sheet above; returns {student: (points, number of processes)} and
     the journal.
     """
     (tmp_path / "sheet").mkdir()
@@ -235,7 +236,7 @@ def graded(tmp_path, monkeypatch, shared_libraries):
                 next(r.points for r in report.results if r.student == student),
                 len(started) - before - own_solution,
             )
-        return found, last_hand_ins(tmp_path / "out" / "journal.jsonl")
+        return found, last_submissions(tmp_path / "out" / "journal.jsonl")
 
     yield grade
     run.close_servers()

@@ -1,4 +1,4 @@
-"""`forbid=["derivatives"]`: in the library that hand-ins see nothing differentiates any more,
+"""`forbid=["derivatives"]`: in the library that submissions see nothing differentiates any more,
 and everything else works as before.
 """
 

@@ -111,7 +111,7 @@ def test_what_computes_with_a_picture_is_no_loss(folder, source):
 
 
 def test_a_cell_that_fails_is_a_loss_only_where_something_is_lost(folder):
-    """SymPy is not there when hand-ins are graded; lesson 1's own cells fail without it."""
+    """SymPy is not there when submissions are graded; lesson 1's own cells fail without it."""
     cell = "import sympy\nx = sympy.Symbol('x')"
     found = dry_run(write(folder, {}, cell))
     assert not found.lost, found

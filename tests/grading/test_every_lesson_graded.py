@@ -1,4 +1,4 @@
-"""Every lesson is graded as a class's hand-ins are: its own solution gets all its points (every
+"""Every lesson is graded as a class's submissions are: its own solution gets all its points (every
 second lesson), and an untouched one none and a readable page (every sixth).
 
 The released notebook is handed in, once with the instructor's solutions put in and once as it was
@@ -54,7 +54,7 @@ def solved(path: Path) -> dict:
 
 
 def graded(path: Path, book: dict, folder: Path, student: str) -> run.Graded:
-    """A hand-in's line of the journal and what it is worth."""
+    """A submission's line of the journal and what it is worth."""
     hand_in = folder / f"{student}.ipynb"
     hand_in.write_text(json.dumps(book), encoding="utf-8")
     common = run._common_job(path, folder, folder, run.Options(least=LEAST, wrap=False)) | {

@@ -1,4 +1,4 @@
-"""What will not be there when a hand-in is graded fails at once in the notebook too, and nothing
+"""What will not be there when a submission is graded fails at once in the notebook too, and nothing
 else does.
 """
 
@@ -15,7 +15,7 @@ import minigrad as mg
 from minigrad.core.primitive import registry
 
 SIN = Vjp("vjp_sin", mg.sin)
-GONE = "is not there when your hand-in is graded"
+GONE = "is not there when your submission is graded"
 
 
 def by_vjp(x, g):

@@ -1,5 +1,5 @@
-"""The level "full": bubblewrap around Landlock and seccomp, for real, and what hostile hand-ins get
-out of it: nothing.
+"""The level "full": bubblewrap around Landlock and seccomp, for real, and what hostile submissions
+get out of it: nothing.
 
 Also what `minigrad grade doctor` says with bubblewrap, without it, and where the system forbids it
 what it needs.

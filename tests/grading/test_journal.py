@@ -7,7 +7,13 @@ import signal
 import time
 
 import pytest
-from minigrad.lessons.grading.journal import Journal, JournalError, last_grades, last_hand_ins, read
+from minigrad.lessons.grading.journal import (
+    Journal,
+    JournalError,
+    last_grades,
+    last_submissions,
+    read,
+)
 
 
 def line(student: str, **more) -> dict:
@@ -25,7 +31,7 @@ def test_lines_come_back_in_order_and_the_last_one_counts(tmp_path):
         ):
             journal.append(record)
     assert [record.get("n") for record in read(path)] == [1, 2, 3, None]
-    assert {name: record["n"] for name, record in last_hand_ins(path).items()} == {
+    assert {name: record["n"] for name, record in last_submissions(path).items()} == {
         "ada": 2,
         "bob": 3,
     }
@@ -40,10 +46,10 @@ def test_a_torn_last_line_is_dropped(tmp_path, cut):
         journal.append(line("ada", text="x" * 100_000))
         journal.append(line("bob", text="y" * 100_000))
     os.truncate(path, path.stat().st_size - cut)
-    assert list(last_hand_ins(path)) == ["ada"]
+    assert list(last_submissions(path)) == ["ada"]
     with Journal(path) as journal:
         journal.append(line("cem"))
-    assert list(last_hand_ins(path)) == ["ada", "cem"]
+    assert list(last_submissions(path)) == ["ada", "cem"]
 
 
 def test_a_journal_of_one_torn_line_is_empty(tmp_path):
@@ -51,7 +57,7 @@ def test_a_journal_of_one_torn_line_is_empty(tmp_path):
     path.write_bytes(b'{"v": 1, "ki')
     with Journal(path) as journal:
         journal.append(line("ada"))
-    assert list(last_hand_ins(path)) == ["ada"]
+    assert list(last_submissions(path)) == ["ada"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_a_damaged_line_in_the_middle_is_reported(tmp_path, damage):
     with Journal(path) as journal:
         journal.append(line("bob"))
     with pytest.raises(JournalError, match="line 2"):
-        last_hand_ins(path)
+        last_submissions(path)
 
 
 def test_one_grader_at_a_time(tmp_path):
@@ -82,7 +88,7 @@ def test_what_is_no_json_is_not_written(tmp_path):
         with pytest.raises(ValueError, match="JSON"):
             journal.append(line("ada", value=float("nan")))
         journal.append(line("bob", text="\ud800"))
-    assert list(last_hand_ins(tmp_path / "j")) == ["bob"]
+    assert list(last_submissions(tmp_path / "j")) == ["bob"]
 
 
 def test_others_cannot_read_it(tmp_path):

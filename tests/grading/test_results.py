@@ -360,10 +360,10 @@ def test_a_page_tells_of_the_cells_that_failed_but_for_those_that_cannot_run_her
     cells = {
         "cell 3": (
             "minigrad.core.backward is what you are asked to write, so it is not there when your"
-            " hand-in is graded."
+            " submission is graded."
         ),
         "cell 4": (
-            "ModuleNotFoundError: sympy is not there when a hand-in is graded, so `sympy.Symbol`"
+            "ModuleNotFoundError: sympy is not there when a submission is graded, so `sympy.Symbol`"
             " cannot be used; NumPy is."
         ),
         "cell 5": "NameError: name 'q' is not defined (line 1 of cell 5: `q`)",
@@ -412,7 +412,7 @@ def test_the_report_says_what_was_seen(graded):
 
 def test_the_report_of_a_class_without_hand_ins():
     page = report.report_html(report.ClassReport("x", 7.0, [], [], [], [], [], []))
-    assert "No hand-in has been graded yet." in page
+    assert "No submission has been graded yet." in page
 
 
 # --------------------------------------------------------------------------------------- similarity

@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore")]
 LESSON = Path(__file__).parents[2] / "lessons" / "02_forward_and_reverse_mode.ipynb"
 NAME = LESSON.stem
 HALF = ("trace", "forward-v4", "reverse-count", "sin", "reverse_sweep")
-"""The exercises that the half hand-in has done; in `sin` it has only one of the two rules right."""
+"""The exercises that the half submission has done; in `sin` it has only one of the two rules
+right."""
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "course"
@@ -55,7 +56,7 @@ def filled(done) -> str:
 
 @pytest.fixture(scope="module")
 def class_of_three(tmp_path_factory):
-    """An nbgrader course with a full, a half and an untouched hand-in, autograded; and our
+    """An nbgrader course with a full, a half and an untouched submission, autograded; and our
     grades for the same files.
     """
     root = tmp_path_factory.mktemp("course")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from minigrad.lessons.grading import redact, run, sandbox
 from minigrad.lessons.grading.exercise import SheetError
-from minigrad.lessons.grading.journal import last_hand_ins, read
+from minigrad.lessons.grading.journal import last_submissions, read
 from minigrad.lessons.grading.marks import Mark, enter, last_marks
 
 from minigrad.cli import main
@@ -65,7 +65,7 @@ CLASS = {
 
 @pytest.fixture
 def course(tmp_path, shared_libraries):
-    """A sheet and a class of hand-ins: (sheet, submitted, out)."""
+    """A sheet and a class of submissions: (sheet, submitted, out)."""
     sheet = write_sheet(tmp_path / "sheet")
     for student, (content, _) in CLASS.items():
         hand_in(tmp_path / "submitted", student, content)
@@ -100,7 +100,7 @@ def graded(graded_once, shared_libraries):
 
 
 def only(submitted: Path, *students: str) -> dict[str, float]:
-    """Takes the hand-ins of all others away; what those that are left deserve."""
+    """Takes the submissions of all others away; what those that are left deserve."""
     for folder in submitted.iterdir():
         if folder.name not in students:
             shutil.rmtree(folder)
@@ -124,7 +124,7 @@ def test_everybody_gets_what_they_deserve(graded, graded_once):
     report = graded_once[2]
     assert points(report) == EXPECTED
     assert (report.ran, report.failed, report.status) == (len(CLASS), {}, 1)
-    records = last_hand_ins(out / "journal.jsonl")
+    records = last_submissions(out / "journal.jsonl")
     assert all(
         record["level"] in (LEAST, "full") for record in records.values() if "exercises" in record
     )
@@ -170,7 +170,7 @@ def test_unchanged_hand_ins_are_not_run_again(graded):
 def returned(out: Path) -> dict[str, dict]:
     """What each student's code returned, without the times."""
     found = {}
-    for student, record in last_hand_ins(out / "journal.jsonl").items():
+    for student, record in last_submissions(out / "journal.jsonl").items():
         found[student] = {
             name: [
                 {key: value for key, value in back.items() if not key.endswith("_s")}
@@ -200,7 +200,7 @@ def test_place_and_time_of_a_submission_follow_its_file_without_a_run(graded):
     def record():
         report = run.grade(sheet, submitted, out, OPTIONS)
         assert report.ran == 0
-        return last_hand_ins(out / "journal.jsonl")["right"]
+        return last_submissions(out / "journal.jsonl")["right"]
 
     for when, expected in ((1.7e9, "2023-11-14T22:13:20"), (1.75e9, "2023-11-14T22:13:20"),
                            (1.6e9, "2020-09-13T12:26:40")):  # fmt: skip
@@ -230,7 +230,7 @@ def test_a_class_s_zip_in_a_folder_is_pointed_out(course, capsys):
     command[3] = str(folder / "all.zip")
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "2 hand-ins graded" in said and "not counted: all\n" in said
+    assert "2 submissions graded" in said and "not counted: all\n" in said
 
 
 def test_who_has_withdrawn_is_named_once_and_files_of_no_student_always(graded, capsys):
@@ -247,7 +247,7 @@ def test_who_has_withdrawn_is_named_once_and_files_of_no_student_always(graded, 
     said = capsys.readouterr().out
     assert "not handed in any more, so not counted: one group\n" in said
     assert "neither notebooks nor zips, so not looked at: notes.txt\n" in said
-    assert "3 hand-ins graded" in said and "1 run now" in said
+    assert "3 submissions graded" in said and "1 run now" in said
     assert main(command) == 0
     said = capsys.readouterr().out
     assert "one group" not in said and "notes.txt" in said
@@ -275,7 +275,7 @@ def test_every_pool_gives_the_same(graded):
 def test_a_job_is_plain_data(graded):
     sheet, _, out = graded
     (job,) = run._jobs(
-        [run._hand_in_of(last_hand_ins(out / "journal.jsonl")["right"])],
+        [run._submission_of(last_submissions(out / "journal.jsonl")["right"])],
         run._common_job(sheet, out, run._empty(out / "work"), OPTIONS),
     )
     record = run.grade_one(json.loads(json.dumps(job)))
@@ -290,7 +290,7 @@ def test_seeds_differ_between_students_and_can_be_found_again(graded):
     sheet, submitted, out = graded
     hand_in(submitted, "twin", notebook({}))
     run.grade(sheet, submitted, out, OPTIONS)
-    records = last_hand_ins(out / "journal.jsonl")
+    records = last_submissions(out / "journal.jsonl")
     seeds = {name: record["seed"] for name, record in records.items() if record["seed"]}
     assert seeds["twin"] == seeds["right"], "the same file has the same cases"
     assert len(set(seeds.values())) == len(
@@ -428,11 +428,11 @@ def libraries(shared_libraries, tmp_path_factory, monkeypatch):
 
 
 def hand_ins_in(out: Path) -> int:
-    """How many lines about hand-ins the journal has; it is too often looked at to be read each
+    """How many lines about submissions the journal has; it is too often looked at to be read each
     time.
     """
     journal = out / "journal.jsonl"
-    return journal.read_bytes().count(b'"kind":"hand-in"') if journal.exists() else 0
+    return journal.read_bytes().count(b'"kind":"submission"') if journal.exists() else 0
 
 
 def start_grading(sheet: Path, submitted: Path, out: Path, as_command: bool) -> int:
@@ -521,7 +521,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
         before = hand_ins_in(out)
         process = start_grading(sheet, submitted, out, as_command=turn == 0)
         deadline = time.monotonic() + 60
-        # Only moments at which hand-ins are being run are of interest.
+        # Only moments at which submissions are being run are of interest.
         wanted = min(before + chance.randint(1, 4), len(expected))
         while hand_ins_in(out) < wanted and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -534,7 +534,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_little_is_repeated(course,
             time.sleep(0.02)
         assert alive(out) == [], "a process outlived the grader"
         assert hand_ins_in(out) >= before
-        known = sorted(last_hand_ins(out / "journal.jsonl"))[:5]
+        known = sorted(last_submissions(out / "journal.jsonl"))[:5]
         if known:
             told = killed_while_entering(journal, known, chance.uniform(0, 0.1))
             for student, n in numbers(journal).items():
@@ -572,7 +572,9 @@ def test_the_command_grades_regrades_and_exports(course, capsys):
     )
     said = capsys.readouterr()
     assert "no notebook: The file is not a notebook" in said.out
-    assert f"{len(expected)} hand-ins graded" in said.out and f"{len(expected)} run now" in said.out
+    assert (
+        f"{len(expected)} submissions graded" in said.out and f"{len(expected)} run now" in said.out
+    )
     assert main(["grade", "regrade", str(sheet), "--out", str(out)]) == 1
     assert "0 gain, 0 lose" in capsys.readouterr().out
     assert main(["grade", "appeal", str(sheet), "one wrong", "--out", str(out), *trust]) == 0
@@ -697,7 +699,7 @@ def test_a_link_to_the_solution_pays_nothing(course):
     (submitted / "eve.ipynb").symlink_to(next(sheet.parent.glob("*.ipynb")))
     report = run.grade(sheet, submitted, out, OPTIONS)
     assert points(report) == {"eve": 0.0, "right": MAX}
-    record = last_hand_ins(out / "journal.jsonl")["eve"]
+    record = last_submissions(out / "journal.jsonl")["eve"]
     assert "no ordinary file" in record["problem"] and report.status == 1
 
 

@@ -1,4 +1,4 @@
-"""Packages that only the lessons use and that are not there when a hand-in is graded: importing
+"""Packages that only the lessons use and that are not there when a submission is graded: importing
 them costs nothing, using them fails.
 """
 
@@ -68,7 +68,7 @@ def test_using_it_says_that_it_is_not_there(cell, line, what):
     with pytest.raises(ModuleNotFoundError) as caught:
         cell(line)
     assert str(caught.value).startswith(
-        f"nowhere_at_all is not there when a hand-in is graded, so `{what}` cannot be used"
+        f"nowhere_at_all is not there when a submission is graded, so `{what}` cannot be used"
     )
     assert caught.value.name == "nowhere_at_all"
 

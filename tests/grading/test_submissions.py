@@ -1,4 +1,4 @@
-"""Finding and reading hand-ins: every layout, and files that are anything but notebooks."""
+"""Finding and reading submissions: every layout, and files that are anything but notebooks."""
 
 import json
 import os

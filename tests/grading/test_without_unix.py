@@ -79,4 +79,4 @@ def test_run_says_what_it_needs(tmp_path):
     (tmp_path / "submitted" / "ada" / "small.ipynb").write_text(json.dumps(notebook({})))
     done = minigrad(tmp_path, "grade", "run", "sheet/sheet.py", "submitted", "--out", "new")
     assert done.returncode == 2, done
-    assert "hand-ins can be run on Linux and macOS only; on Windows, use WSL" in done.stderr
+    assert "submissions can be run on Linux and macOS only; on Windows, use WSL" in done.stderr

@@ -1,8 +1,8 @@
-"""Hand-ins that are wrong, broken, cheating or hostile, one by one: each gets the points that it
-deserves, and no other hand-in is affected.
+"""Submissions that are wrong, broken, cheating or hostile, one by one: each gets the points that it
+deserves, and no other submission is affected.
 
-Every hostile hand-in has an honest exercise beside the hostile one, so that "costs only itself" is
-tested each time.
+Every hostile submission has an honest exercise beside the hostile one, so that "costs only itself"
+is tested each time.
 """
 
 import copy
@@ -106,7 +106,7 @@ def run(server, monkeypatch):
         )
         outcome = supervisor.Outcome()
         supervisor.Run(server, work, outcome, least).run()
-        assert list(server.base.iterdir()) == [], "a hand-in left files behind"
+        assert list(server.base.iterdir()) == [], "a submission left files behind"
         return outcome
 
     return run_
@@ -207,7 +207,7 @@ def test_many_killers_end_the_hand_in_after_a_bounded_time(run, monkeypatch):
 
 
 def test_cells_have_an_allowance_together_and_what_they_defined_is_asked_for(run, monkeypatch):
-    monkeypatch.setattr(supervisor, "HAND_IN_S", 0.5)
+    monkeypatch.setattr(supervisor, "SUBMISSION_S", 0.5)
     burn = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
     outcome = run(F, G, *[burn] * 6)
     late = [name for name, said in outcome.cells.items() if "took all the time" in said]
@@ -218,14 +218,18 @@ def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
     """What a submission may wait is counted over all its steps and processes; one that it may not
     end costs itself alone.
     """
-    for name, seconds in (("STEP_WAITS_S", 0.4), ("CELLS_WAIT_S", 1.0), ("HAND_IN_WAITS_S", 1.3)):
+    for name, seconds in (
+        ("STEP_WAITS_S", 0.4),
+        ("CELLS_WAIT_S", 1.0),
+        ("SUBMISSION_WAITS_S", 1.3),
+    ):
         monkeypatch.setattr(supervisor, name, seconds)
     nap = "import time\ntime.sleep(0.3)"
     outcome = run(F, *[nap] * 6, G)
     assert set(outcome.cells) == {"cell 6", "cell 7", "cell 8"} and points(outcome) == (3, 0)
     assert all("took all the time" in said for said in outcome.cells.values())
     outcome = run("import time\ndef f(x, y):\n    time.sleep(0.35)\n    return x * y", G)
-    assert "the whole hand-in may wait for 1.3 seconds" in outcome.returned["g"][-1].error
+    assert "the whole submission may wait for 1.3 seconds" in outcome.returned["g"][-1].error
     outcome = run(F, "import time\nwhile True: time.sleep(1)", G)
     assert "without computing anything" in outcome.cells["cell 2"] and points(outcome) == (3, 1)
     assert outcome.asleep == {"cell 2"} and 0.4 <= outcome.waited < 1.0
@@ -344,7 +348,7 @@ def test_cheating_pays_nothing(run, name):
     outcome = run(CHEATS[name], G, exercises=(with_little_time, g))
     mine, honest = points(outcome)
     assert mine == 0, outcome.returned["f"]
-    # Who takes the process apart that all of the hand-in's calls share may lose the others too.
+    # Who takes the process apart that all of the submission's calls share may lose the others too.
     assert honest == 1 or name in ("a patched encoder", "a pickle"), outcome.returned["g"]
 
 

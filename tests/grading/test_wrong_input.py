@@ -18,7 +18,7 @@ TRUST = [] if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A sheet, graded hand-ins, and what could be given in their place by mistake."""
+    """A sheet, graded submissions, and what could be given in their place by mistake."""
     top = tmp_path_factory.mktemp("course")
     write_sheet(top / "sheet")
     hand_in(top / "submitted", "ada", notebook({}))
@@ -69,11 +69,12 @@ RUN, OUT = ["run", "sheet", "submitted"], ["--out", "results"]
         (["run", "sheet", "nothing", *OUT], "there is nothing at nothing"),
         (
             ["run", "sheet", "empty", *OUT],
-            "there are no hand-ins in empty: neither folders of students nor notebooks nor zips.",
+            "there are no submissions in empty: neither folders of students nor notebooks nor"
+            " zips.",
         ),
         (
             ["run", "sheet", "one.ipynb", *OUT],
-            "one.ipynb is one file. Give the folder (or the zip) of all hand-ins",
+            "one.ipynb is one file. Give the folder (or the zip) of all submissions",
         ),
         (
             ["run", "sheet", "cut.zip", *OUT],
@@ -143,7 +144,7 @@ def test_help_lists_the_exit_statuses(capsys):
     assert main(["grade", "--help"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "exit status of run and regrade: 0 all graded; 1 some need a person" in told
-    assert "2 no hand-in was graded" in told
+    assert "2 no submission was graded" in told
 
 
 def test_the_instructor_is_told_of_a_student_with_two_notebooks(tmp_path, capsys):

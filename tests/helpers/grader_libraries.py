@@ -1,4 +1,4 @@
-"""Copies of the library for hand-ins, made once in a process and used by many tests: making one
+"""Copies of the library for submissions, made once in a process and used by many tests: making one
 takes longer than grading a small class.
 """
 

@@ -1,4 +1,4 @@
-"""A small sheet and hand-ins for it: what the tests of the grader grade.
+"""A small sheet and submissions for it: what the tests of the grader grade.
 
 The sheet asks for a product (`f`, two groups), a double (`g`) and a class (`Counter`, through a
 drive). Each is worth what it says.
@@ -121,7 +121,7 @@ def write_sheet(folder: Path) -> Path:
 def hand_in(
     submitted: Path, student: str, content: dict | str | bytes, name: str = "small.ipynb"
 ) -> Path:
-    """A hand-in in nbgrader's layout."""
+    """A submission in nbgrader's layout."""
     path = submitted / student / "small" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     data = json.dumps(content) if isinstance(content, dict) else content

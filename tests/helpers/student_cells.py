@@ -213,7 +213,7 @@ class P:
         G,
     ),
 }
-"""Whole hand-ins that deserve everything: the cells that define f and g."""
+"""Whole submissions that deserve everything: the cells that define f and g."""
 
 BROKEN = {
     "not there": ("", {"missing"}),

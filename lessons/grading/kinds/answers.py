@@ -154,7 +154,7 @@ def Table(
 
 @cache
 def _primal(f: Callable[..., Any], point: tuple[float, ...]) -> Trace:
-    """Computed once for all hand-ins; never modified."""
+    """Computed once for all submissions; never modified."""
     return trace_function(f, *point, mode="primal")
 
 

@@ -50,7 +50,7 @@ from ..misconceptions import MISTAKES, Mistake, in_some_rules, sweep
 
 SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh")
 RANDOM = 30
-"""Random graphs of a hand-in; the notebook, which checks one student alone, tries 300."""
+"""Random graphs of a submission; the notebook, which checks one student alone, tries 300."""
 PRACTICE = 300
 
 HINTS = (

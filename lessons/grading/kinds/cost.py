@@ -67,7 +67,7 @@ def Cost(
         )
 
     def cases(rng: np.random.Generator, n: int = n) -> Iterator[Case]:
-        # How many exactly is drawn, so that no two hand-ins are asked the same.
+        # How many exactly is drawn, so that no two submissions are asked the same.
         for shape in worth:
             yield Case.of(shape, {"shape": shape, "n": n + int(rng.integers(0, max(n // 100, 1)))})
 

@@ -6,7 +6,7 @@
                                         the tangent of the result
 
 The notebook tests a rule without knowing it: it moves each input a little and sees how the inner
-product with g changes. When a hand-in is graded, the engine says what is right.
+product with g changes. When a submission is graded, the engine says what is right.
 """
 
 from __future__ import annotations

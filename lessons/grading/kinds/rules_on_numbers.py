@@ -31,7 +31,7 @@ Trial = tuple[Numbers, Numbers, float]
 
 DIRECTIONS = ((1.0, 0.0), (0.0, 1.0))
 GRADED = 6
-"""Random trials of a hand-in: together with the small ones they tell every classic mistake from
+"""Random trials of a submission: together with the small ones they tell every classic mistake from
 the right rules.
 """
 PRACTICE = 20

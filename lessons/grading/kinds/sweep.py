@@ -27,7 +27,7 @@ from ..student_trace import Adjoints, Example, Tape, Trace, plain, tape_of, with
 from .backward import graph_of, of_graphs, verdict
 
 GRADED = 15
-"""Random tapes of a hand-in; the notebook tries more."""
+"""Random tapes of a submission; the notebook tries more."""
 PRACTICE = 40
 GROUPS = {"each node used once": 1.0, "shared nodes": 2.0, "random graphs": 1.0}
 

@@ -1,9 +1,9 @@
 """Results in the form that Gradescope reads, and a zip with which Gradescope grades by itself.
 
 Gradescope expects of an autograder a zip with `setup.sh` (run once, to build the machine) and
-`run_autograder` (run for each hand-in), which writes /autograder/results/results.json (the
+`run_autograder` (run for each submission), which writes /autograder/results/results.json (the
 "Autograder specifications" of its documentation). The same function writes that file here for
-hand-ins that were graded on a machine of yours.
+submissions that were graded on a machine of yours.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ two packages.
 
 SETUP = """\
 #!/usr/bin/env bash
-# Builds the machine on which hand-ins are graded: Python 3.11 or later, and NumPy.
+# Builds the machine on which submissions are graded: Python 3.11 or later, and NumPy.
 set -e
 apt-get update
 apt-get install -y --no-install-recommends python3 python3-venv bubblewrap
@@ -48,9 +48,9 @@ python3 -m venv /autograder/environment
 RUN = """\
 #!/usr/bin/env bash
 # Grades what lies in /autograder/submission. Students' code runs locked in; \
-where the machine cannot do that, no hand-in is graded
+where the machine cannot do that, no submission is graded
 # (or set MINIGRAD_TRUST_STUDENTS=1 here: \
-then nothing keeps a hand-in from reading the sheet's solutions).
+then nothing keeps a submission from reading the sheet's solutions).
 cd /autograder/source
 exec /autograder/environment/bin/python -m minigrad.lessons.grading.results.gradescope \
 sheet/SHEET_NAME \
@@ -106,7 +106,7 @@ def _tests(result: Graded, sheet: Sheet) -> Iterator[dict[str, Any]]:
 
 
 def extra(record: Record, result: Graded) -> dict[str, Any]:
-    """For the instructor, whom alone Gradescope shows it: nothing by which a hand-in's cases
+    """For the instructor, whom alone Gradescope shows it: nothing by which a submission's cases
     could be found out.
     """
     named = {j.exercise: j.misconception["name"] for j in result.judgements if j.misconception}
@@ -197,8 +197,8 @@ def main(sheet_path: str, submission: str, out: str, trust: str = "") -> int:
         except SandboxError as error:
             said = {
                 "output": (
-                    f"No hand-in was graded: this machine cannot lock hand-ins in ({error}). Please"
-                    " tell your instructor."
+                    f"No submission was graded: this machine cannot lock submissions in ({error})."
+                    " Please tell your instructor."
                 ),
                 "score": 0.0,
             }

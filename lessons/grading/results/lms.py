@@ -1,9 +1,9 @@
 """Points into a file that Canvas or Moodle exported: both want their own columns back.
 
 A student is matched with a row of the export by the number that the learning system itself wrote
-into the name of the hand-in, else by an identifier (login, student number, address of mail), else
-by the full name where it is the only one. Students found on one side only are reported, and so are
-those who fit two rows: no points are given by a guess.
+into the name of the submission, else by an identifier (login, student number, address of mail),
+else by the full name where it is the only one. Students found on one side only are reported, and so
+are those who fit two rows: no points are given by a guess.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FEEDBACK = "Feedback comments"
 @dataclass
 class Filled:
     """What came of it. data: the file; matched: our students in it; missing: ours who are in no
-    row; rows: theirs of whom there is no hand-in; notes: what else a person should know.
+    row; rows: theirs of whom there is no submission; notes: what else a person should know.
     """
 
     data: bytes

@@ -2,7 +2,7 @@
 
 The report says what an instructor needs between grading and the next lecture: for each exercise how
 many have it, which classic mistake was made by how many, and which group of cases was lost most.
-Then what changes no grade but asks for a look: hand-ins that could not be read, things noticed
+Then what changes no grade but asks for a look: submissions that could not be read, things noticed
 while they ran, the slowest, and pairs whose code has the same structure.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from minigrad.lessons.edition import EditionError, student_edition
 
 from .. import pages, submissions
-from ..journal import Record, last_hand_ins
+from ..journal import Record, last_submissions
 from ..run import JOURNAL, Graded
 from ..sheet import Sheet
 from .similarity import Pair, Passage, evidence, similar
@@ -68,14 +68,14 @@ class ClassReport:
 def class_report(
     found: Sequence[Graded], sheet: Sheet, earlier: Sequence[Path] = ()
 ) -> ClassReport:
-    """The report on a class. It reads the hand-ins' files for their structure, where they are
-    still there, and runs none of them. earlier: results folders of other years, whose hand-ins
+    """The report on a class. It reads the submissions' files for their structure, where they are
+    still there, and runs none of them. earlier: results folders of other years, whose submissions
     this year's are compared with.
     """
     programs, unread = _programs([r.record for r in found], sheet)
     older: dict[str, str] = {}
     for folder in earlier:
-        its, missing = _programs(last_hand_ins(folder / JOURNAL).values(), sheet)
+        its, missing = _programs(last_submissions(folder / JOURNAL).values(), sheet)
         older |= {f"{folder}: {student}": source for student, source in its.items()}
         unread += [f"{folder}: {student}" for student in missing]
     everybody, starter = programs | older, _starter(sheet)
@@ -219,7 +219,7 @@ def _widths() -> str:
 def _summary(report: ClassReport) -> str:
     points = sorted(report.points)
     if not points:
-        return "<p>No hand-in has been graded yet.</p>"
+        return "<p>No submission has been graded yet.</p>"
     median = (points[(len(points) - 1) // 2] + points[len(points) // 2]) / 2
     said = (
         f"{_people(len(points))}, {sum(points) / len(points):.3g} of {report.max:g} points on"
@@ -312,7 +312,7 @@ def _look_html(report: ClassReport) -> str:
 
 def _pairs_html(report: ClassReport) -> str:
     intro = (
-        '<h2>Hand-ins of the same structure</h2><p class="soft">Names, comments and the starter'
+        '<h2>Submissions of the same structure</h2><p class="soft">Names, comments and the starter'
         " code do not count, nor does what most of the class wrote. Two who are alike may have"
         " worked together, or have had the same idea: ask them. No grade depends on it.</p>"
     )
@@ -369,4 +369,4 @@ def _named(students: Sequence[str]) -> str:
 
 
 def _people(count: int) -> str:
-    return "1 hand-in" if count == 1 else f"{count} hand-ins"
+    return "1 submission" if count == 1 else f"{count} submissions"

@@ -1,4 +1,4 @@
-"""Hand-ins whose code has the same structure, when the starter code is taken away.
+"""Submissions whose code has the same structure, when the starter code is taken away.
 
 Copies are found although names, comments and the order of functions were changed. A program becomes
 the sequence of its syntax tree's nodes, without names and constants; every K nodes in a row are

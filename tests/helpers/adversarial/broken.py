@@ -40,7 +40,7 @@ def _raw_cell(book):
             c["cell_type"] = "raw"
 
 
-HAND_INS = read(__file__) | {
+SUBMISSIONS = read(__file__) | {
     "a byte order mark in a cell": hand_in(
         vjp_sin="\ufeff" + RIGHT["vjp_sin"], deserves={"vjp_sin": 0}
     ),

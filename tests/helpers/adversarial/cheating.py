@@ -26,7 +26,7 @@ def _points(book):
             c["metadata"]["nbgrader"]["points"] = 1000
 
 
-HAND_INS = read(__file__) | {
+SUBMISSIONS = read(__file__) | {
     "outputs in the notebook": hand_in(
         vjp_sin="vjp_sin = ...", deserves={"vjp_sin": 0}, change=_outputs
     ),

@@ -108,7 +108,7 @@ def _edited_check(book):
             c["source"] = "slope = ..."
 
 
-HAND_INS = read(__file__) | {
+SUBMISSIONS = read(__file__) | {
     "markdown everywhere": hand_in(change=_noise),
     "large outputs": hand_in(change=_outputs),
     "sources as lists of lines": hand_in(change=_lines),

@@ -43,7 +43,7 @@ def _whole():
     return json.dumps(notebook())
 
 
-HAND_INS = read(__file__) | {
+SUBMISSIONS = read(__file__) | {
     "killers in every cell": hand_in(
         change=lambda b: b["cells"].extend(
             [cell("import os\nos._exit(1)", f"k{i}") for i in range(3)]

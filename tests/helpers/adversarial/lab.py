@@ -1,10 +1,10 @@
-"""The instructor's notebook for sheet.py, and what a hand-in is: cells, and the points that each
+"""The instructor's notebook for sheet.py, and what a submission is: cells, and the points that each
 exercise deserves.
 
-A hand-in is written down as its difference from the right one: most in text files (`read`), those
-that change the notebook itself, or are none, in Python beside them (`hand_in`, `raw`). Words such
-as @PORT@ are filled in by the test: the port of a listener, a folder that must stay untouched, and
-so on.
+A submission is written down as its difference from the right one: most in text files (`read`),
+those that change the notebook itself, or are none, in Python beside them (`hand_in`, `raw`). Words
+such as @PORT@ are filled in by the test: the port of a listener, a folder that must stay untouched,
+and so on.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def momentum(parameter, gradient, state):
 
 Cell = dict[str, Any]
 SURROGATES = "surrogatepass"
-"""Some hand-ins hold half a pair of UTF-16."""
+"""Some submissions hold half a pair of UTF-16."""
 
 
 def cell(source: str, name: str, **nbgrader: Any) -> Cell:
@@ -189,8 +189,8 @@ def hand_in(
     file: str = "lab.ipynb",
     **answers: str,
 ) -> Submission:
-    """A hand-in that differs from the right one in some answers, in a cell before or after, or by a
-    change of the whole notebook.
+    """A submission that differs from the right one in some answers, in a cell before or after, or
+    by a change of the whole notebook.
 
     deserves: the points that differ from full ones.
     """
@@ -213,7 +213,7 @@ def raw(
 
 
 def read(module: str) -> dict[str, Submission]:
-    """The hand-ins of the text file beside a module. Each begins with its name; then come the
+    """The submissions of the text file beside a module. Each begins with its name; then come the
     points that it deserves, where those are not full ones, and the cells in which it differs from
     the right one:
 

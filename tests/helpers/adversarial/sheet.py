@@ -1,5 +1,5 @@
-"""The sheet that the adversarial hand-ins answer: one exercise of most kinds, small, so that a
-hundred hand-ins are graded in seconds.
+"""The sheet that the adversarial submissions answer: one exercise of most kinds, small, so that a
+hundred submissions are graded in seconds.
 """
 
 import math
@@ -13,7 +13,8 @@ import minigrad as mg
 NOTEBOOK = "lab.ipynb"
 LIMIT_S = 1.0
 FORBID = (DERIVATIVES, *SUMS_BACK, "minigrad.optim")
-"""For all but the first exercise: each set of forbidden names costs a hand-in another process."""
+"""For all but the first exercise: each set of forbidden names costs a submission another
+process."""
 
 vjp_sin = Vjp("vjp_sin", mg.sin, limit_s=LIMIT_S)
 

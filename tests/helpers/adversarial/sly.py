@@ -7,7 +7,7 @@ Most are in sly.txt; here are those whose text would not be seen as what it is.
 
 from tests.helpers.adversarial.lab import hand_in, read
 
-HAND_INS = read(__file__) | {
+SUBMISSIONS = read(__file__) | {
     "homoglyphs": hand_in(
         vjp_sin="def v\u0458p_sin(x, g):\n    return g * np.cos(x)",
         slope="\u0455lope = np.cos(2.0)",

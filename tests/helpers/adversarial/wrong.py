@@ -6,4 +6,4 @@ point, shared nodes 2, random graphs 2.
 
 from tests.helpers.adversarial.lab import read
 
-HAND_INS = read(__file__)
+SUBMISSIONS = read(__file__)
