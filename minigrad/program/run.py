@@ -196,12 +196,12 @@ class Replayer:
             plain = _note_layout(array, layout) and plain
             arrays.append(array)
         if self.alone:
-            self._check_apart(payloads, arrays)
+            self._check_apart(payloads, arrays, tensors)
         return payloads, tuple(layout) if plain else None
 
-    def _check_apart(self, payloads: list[Any], arrays: list[Any]) -> None:
-        """Raise OverlapError if inputs and captured arrays share memory. Captured arrays are mostly
-        the same from call to call."""
+    def _check_apart(self, payloads: list[Any], arrays: list[Any], tensors: Sequence[Any]) -> None:
+        """Raise OverlapError if inputs and captured arrays share memory, or what is overwritten
+        shares a version counter. Captured arrays are mostly the same from call to call."""
         known, owners, _ = self.apart
         ids = [*map(id, arrays)]
         if ids != known:
@@ -211,7 +211,9 @@ class Replayer:
             self.apart = ids, owners, arrays
         keys = [id(p) if p.base is None else overlap_key(p) for p in payloads]
         apart = len(set(keys)) == len(keys) and 0 not in keys and 0 not in owners
-        if not (apart and owners.isdisjoint(keys)) and overlapping(payloads, arrays):
+        if not (apart and owners.isdisjoint(keys)) and (
+            overlapping(payloads, arrays) or counted_together(self.program, tensors)
+        ):
             raise OverlapError(SHARED)
 
     def run(
@@ -436,6 +438,25 @@ def _root_of(program: Program, makers: list[int], number: int) -> int:
             break
         number = source
     return number
+
+
+def counted_together(program: Program, tensors: Sequence[Any]) -> bool:
+    """Whether an input and a tensor that the program overwrites have one version counter, as views
+    of one tensor have. A write into one then counts for what graphs hold of the other.
+
+    tensors: the inputs."""
+    inputs = dict(zip(program.inputs, tensors, strict=True))
+    places = program.captured.items()
+    captured = {n: place.tensor for n, place in places if isinstance(place, TensorBinding)}
+    every = {**captured, **inputs}
+    for number in program.updates:
+        written = every.get(number)
+        others = (every if number in inputs else inputs).values()
+        counters = [getattr(t, "version", None) for t in others if t is not written]
+        version = getattr(written, "version", None)
+        if version is not None and any(other is version for other in counters):
+            return True
+    return False
 
 
 def _note_layout(array: Any, layout: list[Any]) -> bool:

@@ -23,7 +23,7 @@ from .outcome import Outcome
 from .passes import hashable
 from .ready_code import Ready, ready_code
 from .recorder import Recorder
-from .run import Replayer
+from .run import Replayer, counted_together
 from .snapshot import MADE_STATE, Snapshot
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Variant:
         program, whole, outcome, equal = before.run(recorder, again)
         self.writes = bool(program.updates or program.gradients)
         recorded = whole, outcome.key(), recorder.frozen
-        problem = self._problem_of(program, recorder, before) or (
+        problem = self._problem_of(program, recorder, before, arguments) or (
             "it does not do the same in each call: run a second time from the same state, it gave"
             " other values"
             if not equal and not recorder.draws.elsewhere
@@ -160,14 +160,16 @@ class Variant:
         self.ready, self._first = self._first is not None, recorded
         return None
 
-    def _problem_of(self, program: Program, recorder: Recorder, before: Snapshot) -> str | None:
+    def _problem_of(
+        self, program: Program, recorder: Recorder, before: Snapshot, arguments: Arguments
+    ) -> str | None:
         """Why a recording is no program of later calls, judged by itself."""
         if program.decisions:
             return f"Python asked for a value, {program.decisions[0]}, and may decide by it"
         shaped = shaped_by_values(recorder.instructions, recorder.types)
         if shaped is not None:
             return shaped
-        if before.shared and self.writes:
+        if self.writes and (before.shared or counted_together(program, arguments.tensors)):
             return ONE_MEMORY
         for place in program.captured.values():
             if place.owner is not None and id(place.owner) not in before.tensors:

@@ -30,7 +30,8 @@ EXPRESSIONS = (
     "F.dropout({a}, 0.5, True) * mg.ones(3)[(x.detach()[0] > 1).long() * 5]", "{a} * cached()",
     "{a}[{a}.detach() > 0].sum() * {b}", "{b} * mg.nonzero({a}.detach() > 0).shape[0]",
     "{b} * (2 if type({a}.array) is np.ndarray else 3)",
-    "({a}.half() * 3e-7).float() * 1e6", "({a}.to(mg.bfloat16) * {b}.sum().detach() / 0.3).float()",
+    "({a}.detach().half() * 3e-7).float() * {b}",
+    "({a}.detach().to(mg.bfloat16) * {b}.detach().sum() / 0.3).float() + {b}",
     "mg.sign({a}) * ({a} / 0.0).clamp(-1, 1)",
 )  # fmt: skip
 IN_PLACE = (

@@ -208,6 +208,46 @@ def test_arguments_that_share_memory(overlap: str, from_the_start: bool) -> None
     both(make)
 
 
+@pytest.mark.parametrize("written", ["the other", "itself", "a parameter"])
+@pytest.mark.parametrize("from_the_start", [False, True])
+def test_arguments_that_are_parts_of_one_tensor(written: str, from_the_start: bool) -> None:
+    """A write into one part counts as a write into the tensor, so a graph that holds the other part
+    cannot be walked. A write elsewhere does not matter: such calls are replayed.
+    """
+
+    def make(compile_: Any) -> Any:
+        w, other = mg.ones(4, requires_grad=True), mg.ones(4)
+
+        def step(x: Any, y: Any) -> Any:
+            result = w * y
+            {"the other": x, "itself": y, "a parameter": other}[written].mul_(2)
+            return result
+
+        f = compile_(step)
+
+        def call(i: int) -> Any:
+            base = mg.arange(8.0)
+            parts = base[:4], base[4:]
+            if not from_the_start and i < 4:
+                parts = parts[0].clone(), parts[1].clone()
+            result, w.grad = f(*parts), None
+            try:
+                result.sum().backward()
+            except mg.AutogradError as error:
+                return type(error).__name__, result, parts
+            return w.grad, result, parts
+
+        call.function = f  # type: ignore[attr-defined]
+        return call
+
+    both(make)
+    if written == "a parameter":
+        call = make(mg.compile)
+        for i in range(8):
+            call(i)
+        assert call.function.statistics["replayed"] > 3
+
+
 def test_calls_whose_arguments_share_memory_are_not_what_is_recorded() -> None:
     """They run as themselves, and later calls whose arguments lie apart are recorded."""
     f = mg.compile(lambda x, y: (x.mul_(2), x + y)[1])
