@@ -22,12 +22,17 @@ INBOUND = re.compile(
 CANVAS = re.compile(
     r"(?:(?:LATE_)?(?P<anonymous>anon)_(?P<code>[A-Za-z0-9]{5})"
     r"|(?P<name>[^/]+?)_(?:LATE_)?(?P<id>\d+))"
-    r"_(?:\d+_(?P<file>.+)|(?P<entry>(?:text|link)\.html))$"
+    r"_(?:\d+_(?P<file>.+)|(?P<entry>(?:text|link)\.html))",
+    re.DOTALL,
 )
 """A file of Canvas's: the student, the student's number, the file's number, the file's name. Where
 students are anonymous, a word stands for both; what was typed into Canvas has no number.
 """
-MOODLE = re.compile(r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)$")
+MOODLE = re.compile(
+    r"(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL
+)
+LONGEST = 300
+"""No file system has longer names; in a zip, a student can write one of any length."""
 EXPORT = re.compile(r"assignment_\d+_export")
 """The one folder in a zip that Gradescope exports."""
 METADATA = "submission_metadata.yml"
@@ -50,9 +55,11 @@ class Source:
 
 def source_in(name: str) -> Source | None:
     """Whose a file or folder is that Canvas or Moodle has named; None for other names."""
-    if match := MOODLE.match(name):
+    if len(name) > LONGEST:
+        return None
+    if match := MOODLE.fullmatch(name):
         student, number, file, system = match["name"], match["id"], match["file"], "moodle"
-    elif match := CANVAS.match(name):
+    elif match := CANVAS.fullmatch(name):
         student, number = match["name"] or match["anonymous"], match["id"] or match["code"]
         file, system = match["file"] or match["entry"], "canvas"
     else:

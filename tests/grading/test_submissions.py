@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -318,6 +319,15 @@ def test_who_sent_no_notebook_is_in_the_list_and_told_why(find, tmp_path):
         "Bob B_2_assignsubmission_onlinetext_onlinetext.html": b"x",
     }
     assert set(find(packed(tmp_path / "moodle.zip", moodle))) == {"Ada L_1", "Bob B_2"}
+
+
+def test_names_with_line_breaks_and_of_any_length_take_no_time(find, tmp_path):
+    eve = packed(tmp_path / "s" / "eve.zip", {"1_" * 30_000 + "\nx": b"", "a_1_2_b\nc": b""})
+    write(tmp_path / "s" / "ada_1_2_small\n.ipynb", notebook({}))
+    start = time.process_time()
+    found = find(eve.parent)
+    assert time.process_time() - start < 5
+    assert set(found) == {"ada_1", "eve"} and found["ada_1"].path
 
 
 def test_files_of_no_student_are_named(sheet, tmp_path):
