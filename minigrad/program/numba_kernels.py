@@ -14,8 +14,9 @@ again in each pass and not stored, but for exponentials, which a scratch row kee
 elements are written out, element by element.
 
 What is not exact is the same as everywhere in the library: sums are taken in another order
-(float32 in float64), and `exp` of float32 has an error of 1.5 units of the last place. All other
-results have the bits of the plain program, NaN, infinities and signs of zeros included.
+(float32 in float64), and `exp` and `erf` of float32 have an error of up to 2 units of the last
+place. All other results have the bits of the plain program, NaN, infinities and signs of zeros
+included.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .generated_kernel import Generated
 from .instructions import Instruction
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
-from .row_groups import Block, Finder, Sources, kind_of, summed, with_early_sums
+from .row_groups import Block, Finder, Sources, is_costly, kind_of, summed, with_early_sums
 from .scalar_code import with_scalar_runs
 
 if TYPE_CHECKING:
@@ -53,14 +54,15 @@ NUMBA = Language(
         "minimum": "smaller({}, {})", "where": "{1} if {0} else {2}", "isnan": "isnan({})",
         "xor": "({} != 0) != ({} != 0)", "not": "not {}", "and": "{} and {}", "or": "{} or {}",
         "floor": "floor({})", "ceil": "ceil({})", "trunc": "trunc({})", "log": "log({})",
+        "erf": "erf32({})",
     },
     ("nan", "inf"),
-    frozenset([*WORDS.split(), "exp", "log"]),
+    frozenset([*WORDS.split(), "exp", "log", "erf"]),
 )  # fmt: skip
 HEAD = """from numba import njit, float32 as f32, float64 as f64, uint64
 from numpy import ceil, empty, floor, inf, isnan, log, nan, sqrt, trunc, zeros
 from minigrad.program.numba_functions import (
-    LEAST, any_order, exp32, larger, most, number32, order32, smaller, truth
+    LEAST, any_order, erf32, exp32, larger, most, number32, order32, smaller, truth
 )
 """
 
@@ -142,7 +144,7 @@ class _BlockText:
         return [
             n
             for n in dict.fromkeys(found)
-            if found.count(n) > 1 and "exp32(" in self._expression(self.made[n], "")
+            if found.count(n) > 1 and is_costly(self._expression(self.made[n], ""))
         ]
 
     def lines(self) -> list[str]:

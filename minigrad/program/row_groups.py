@@ -38,6 +38,11 @@ IN_TURN = 64
 """So many float64 numbers are added one after another at most (ops/sums.py says why)."""
 
 
+def is_costly(text: str) -> bool:
+    """Whether an expression calls a function that is written out for float32."""
+    return "exp32(" in text or "erf32(" in text
+
+
 def kind_of(shape: Shape, whole: Shape, split: int) -> str | None:
     """Which kind of value of a block a shape is; None if it is none."""
     if len(shape) > len(whole):
@@ -306,7 +311,7 @@ class Finder:
         text = expression(self.program, instruction, None, self.language)
         types = self.program.types
         narrow = types[instruction.outputs[0]].dtype.itemsize == 4
-        if text is None or (not narrow and ("exp32(" in text or "log(" in text)):
+        if text is None or (not narrow and (is_costly(text) or "log(" in text)):
             return False
         made = kind_of(types[instruction.outputs[0]].shape, shape, split)
         if "log(" in text and made == "full":  # once a row it costs little

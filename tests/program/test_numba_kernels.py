@@ -25,7 +25,7 @@ from minigrad.nn import functional as F
 from minigrad.program import EagerWarning, kernel_files, numba_kernels, scalar_code, trace
 from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
 from minigrad.program.program import Program
-from minigrad.program.row_groups import Block, Finder
+from minigrad.program.row_groups import Block, Finder, is_costly
 from tests.helpers import random_compiled_programs
 from tests.helpers.tables import in_one_test
 from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
@@ -60,10 +60,15 @@ def number32(place: int) -> Any:
     return np.int32(place if place >= 0 else place ^ 0x7FFFFFFF).view(np.float32)
 
 
+def erf32(x: Any) -> Any:
+    return np.float32(math.erf(x))
+
+
 def as_python(head: str, source: str, name: str) -> Any:
     """The kernel as Python runs it, with NumPy's scalars."""
     space: dict[str, Any] = {
-        "f32": np.float32, "f64": np.float64, "uint64": int, "exp32": np.exp, "sqrt": np.sqrt,
+        "f32": np.float32, "f64": np.float64, "uint64": int, "exp32": np.exp, "erf32": erf32,
+        "sqrt": np.sqrt,
         "any_order": lambda a, b: a + b, "truth": lambda x: np.bool_(x != 0),
         "larger": lambda a, b: a if a > b or a != a else b,
         "smaller": lambda a, b: a if a < b or a != a else b,
@@ -308,7 +313,7 @@ def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[K
     for kind in program.types:
         kind.shape = expected.shape
     text = numba_kernels.expression(program, instruction, None, NUMBA)
-    if text is None or ("exp32(" in text and expected.dtype != np.float32):
+    if text is None or (is_costly(text) and expected.dtype != np.float32):
         return None
     block = Block([0], expected.shape, frozenset([0]))
     return Kernel(program, [block], {*program.outputs}), expected
@@ -328,7 +333,7 @@ def check_table(dtype: str, make: Any, once: bool = False) -> int:
         arrays = [o for o in operands if hasattr(o, "dtype")]
         make(kernel)(*arrays, out)
         what = f"{name} {params} of {[getattr(o, 'dtype', o) for o in operands]}"
-        if "exp32(" in kernel.text or name in ROUNDED:
+        if is_costly(kernel.text) or name in ROUNDED:
             np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-44, err_msg=what)
         else:
             np.testing.assert_array_equal(out, expected, err_msg=what)
@@ -524,6 +529,29 @@ def test_layers_with_kernels(own_folder: Path) -> None:
     (fused,) = step.fused_programs
     left = [i.primitive.name for i in fused.instructions if not isinstance(i.primitive, Kernel)]
     assert {*left} <= {"matmul", "permute"}
+
+
+@needs_numba
+def test_erf_is_right(own_folder: Path) -> None:
+    """Within two units of the last place of the exact value; signs of zeros, NaN and infinities."""
+    special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 4.0, 3.9, 1e-42, -1e-30, 3e38]
+    parts = [
+        RNG.uniform(-5, 5, 20000),
+        RNG.uniform(-1.1, 1.1, 20000),
+        10 ** RNG.uniform(-38, 0, 999),
+    ]
+    x = np.concatenate([*parts, special]).astype("float32")
+    program = trace(lambda x: x.erf() * 1, mg.tensor(x))
+    fused = with_kernels(program)
+    assert len(fused.instructions) == 1
+    for _ in range(2):
+        y = fused(mg.tensor(x)).numpy()
+    exact = np.array([math.erf(v) for v in x.astype("float64")])
+    real = ~np.isnan(x)
+    np.testing.assert_array_equal(np.isnan(y), ~real)
+    np.testing.assert_array_equal(np.signbit(y[real]), np.signbit(x[real]))
+    unit = np.spacing(abs(exact[real]).astype("float32"))
+    assert (abs(y[real] - exact[real]) <= 2 * unit).all() and (abs(y[real]) <= 1).all()
 
 
 @needs_numba
