@@ -179,7 +179,7 @@ def with_hints(module: ModuleType) -> None:
     have.
 
     A module keeps one of its own: where an exercise forbids a module, it says so
-    (lessons/grading/redact.py).
+    (lessons/grading/stripped_library.py).
     """
     names = vars(module)
     if "__getattr__" in names:

@@ -29,10 +29,10 @@ from contextlib import redirect_stdout
 from types import FrameType
 from typing import Any
 
-from .absent import Absent
 from .arguments import Changed, Unchanging
 from .forbidden import watched
 from .stubs import is_blank, is_stub, methods, unwritten
+from .withheld import Withheld
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL, a_kind, counted, cure, without_stop
 
 SECONDS = 3.0
@@ -88,7 +88,7 @@ class Caller:
                 f"`{shown}` took too long, so it was stopped ({limit}). Is there a loop that"
                 " nothing ends?",
             ) from None
-        except Absent as error:
+        except Withheld as error:
             raise StudentProblem(
                 "forbidden", f"`{shown}` called what it may not. {error}"
             ) from None
@@ -256,7 +256,7 @@ class _Clipped(io.StringIO):
 
 
 def run_limited(function: Callable[..., Any], args: tuple[Any, ...], seconds: float) -> Any:
-    """function(*args), or TimeUp after so many seconds (as of `spending`). Raises Absent where
+    """function(*args), or TimeUp after so many seconds (as of `spending`). Raises Withheld where
     something is called that is forbidden just now.
     """
     function = watched(function)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import redact
+from . import stripped_library
 from .sandbox import LEVELS, SandboxError, probe
 from .supervisor import Child, Server, Stopped
 
@@ -52,7 +52,7 @@ def examine() -> Finding:
     lines = _kernel(found)
     level = ""
     with tempfile.TemporaryDirectory(prefix="minigrad-doctor-") as work:
-        library = redact.make((), Path(work))
+        library = stripped_library.make((), Path(work))
         for wrap in (True, False):
             try:
                 server = (

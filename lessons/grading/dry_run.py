@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import packages, protocol, redact, submissions
+from . import packages, protocol, stripped_library, submissions
 from .checking import judge_here
 from .exercise import FAILURES, Case, Exercise, Returned
 from .sheet import asked_in, given_by, module_for
@@ -134,7 +134,7 @@ def _asked(
     """
     names = forbidden(work.exercises)
     outcome = _run(names, work, there, base)
-    if not outcome.absent or (outcome.picture and stop_at_picture):
+    if not outcome.withheld or (outcome.picture and stop_at_picture):
         return outcome
     groups = {(): [], **dict(iter_groups(work.exercises))}
     for part_names, part in groups.items():
@@ -155,7 +155,7 @@ def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path)
     for name, file in work.given.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(file.read_bytes())
-    with _Process(redact.library(names, base), folder, there, base) as process:
+    with _Process(stripped_library.library(names, base), folder, there, base) as process:
         for name, source in work.cells:
             answer = process.ask(WALL * CELL_S, do="cell", name=name, source=source)
             if error := protocol.one_line(answer.get("error")):
@@ -169,7 +169,7 @@ def _run(names: tuple[str, ...], work: Work, there: tuple[str, ...], base: Path)
                 _returned(process.call(exercise, case, drive), exercise.called(case), work, outcome)
                 for case in cases
             ]
-        outcome.absent, outcome.picture = process.absent, process.picture
+        outcome.withheld, outcome.picture = process.withheld, process.picture
     return outcome
 
 
@@ -194,7 +194,7 @@ class _Process:
         self.lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.number = 0
-        self.absent = self.picture = False
+        self.withheld = self.picture = False
 
     def __enter__(self) -> _Process:
         return self
@@ -262,7 +262,7 @@ class _Process:
                 continue
             if isinstance(answer, dict) and answer.get("id") == number:
                 return answer
-            self.absent |= answer == {"absent": True}
+            self.withheld |= answer == {"withheld": True}
             self.picture |= answer == {"picture": True}
 
 

@@ -2,7 +2,7 @@
 and says why.
 
 The check forbids a name without removing it. In the batch the library's files themselves are
-emptied (redact.py); here, where other code needs the whole library, Python tells of each
+emptied (stripped_library.py); here, where other code needs the whole library, Python tells of each
 function that is entered while a student's code runs (`sys.setprofile`), and one that is forbidden
 raises what it will raise there. It helps an honest student in time, and is no protection.
 """
@@ -21,9 +21,9 @@ from typing import Any
 
 import minigrad
 
-from .absent import Absent, said_of
 from .exercise import DERIVATIVES
-from .redact import ENGINES, RULE_PARAMETERS, find
+from .stripped_library import ENGINES, RULE_PARAMETERS, find
+from .withheld import Withheld, said_of
 
 EVENTS, AT_LEAST = 500_000, 5_000
 """So many functions entered, in all calls of a check together, are looked at; and so many in
@@ -99,7 +99,7 @@ class Watch:
         self.marks, self.left = marks_of(names), EVENTS
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, in which a call of something forbidden raises Absent."""
+        """The function, in which a call of something forbidden raises Withheld."""
         cleared: set[CodeType] = set()
 
         def run(*args: Any) -> Any:
@@ -115,7 +115,7 @@ class Watch:
                 elif frame.f_code in cleared:
                     pass
                 elif name := self.marks.name_of(frame):
-                    raise Absent(said_of(name))
+                    raise Withheld(said_of(name))
                 elif frame.f_code not in self.marks.codes:
                     cleared.add(frame.f_code)
 

@@ -16,7 +16,6 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from .absent import Absent
 from .arguments import Answers, Changed, Unchanging
 from .calls import (
     StudentProblem,
@@ -31,6 +30,7 @@ from .exercise import Case, Exercise, Returned, copied
 from .judge import returned_by
 from .protocol import ProtocolError, decode, encode
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
+from .withheld import Withheld
 
 
 def run_cases(
@@ -148,7 +148,7 @@ def _guarded(
         return Returned(error=say, kind="time")
     except Unwritten:
         return Returned(error=empty(), kind="unfinished")
-    except Absent as error:
+    except Withheld as error:
         return Returned(error=str(error), kind="forbidden")
     except Changed as error:
         return Returned(error=str(error), kind="changed")

@@ -43,7 +43,7 @@ import numpy as np
 
 from minigrad.cli.folders import remove
 
-from . import folders, packages, protocol, redact, submissions
+from . import folders, packages, protocol, stripped_library, submissions
 from .demonstrations import demonstrations
 from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_submissions, submissions_that_count
@@ -254,7 +254,8 @@ def _asked(
     given = sheet_at(job["sheet"]).files
     if len(groups) > 1 and job["together"]:
         _run(all_names, Work(cells, list(questions), beside, shown, given), outcome, job, there)
-        groups = [(names, part) for names, part in groups if names != all_names and outcome.absent]
+        again = [group for group in groups if group[0] != all_names]
+        groups = again if outcome.withheld else []
     for names, part in groups:
         _run(names, Work(cells, part, beside, shown, given), outcome, job, there)
     return outcome
@@ -331,7 +332,7 @@ def server(
                     _idle.remove(entry)
                     found = entry[2]
                     break
-    found = found or Server(redact.library(forbid, work), job["wrap"], work, there)
+    found = found or Server(stripped_library.library(forbid, work), job["wrap"], work, there)
     healthy = False
     try:
         yield found
@@ -693,7 +694,7 @@ def bubblewrap_works(work: Path) -> bool:
     if not bubblewrap(work, work):
         return False
     try:
-        Server(redact.library((), work), True, work).close()
+        Server(stripped_library.library((), work), True, work).close()
     except (SandboxError, OSError):
         return False
     return True
@@ -786,7 +787,7 @@ def check_own_solution(sheet: Sheet, job: dict[str, Any]) -> dict[str, bool]:
     if not shorten:
         outcome, found = judged(frozenset())
         _need_full(found)
-    return {"shorten": shorten, "together": not outcome.absent}
+    return {"shorten": shorten, "together": not outcome.withheld}
 
 
 def _need_full(found: list[Judgement]) -> None:

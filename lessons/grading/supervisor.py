@@ -343,7 +343,7 @@ class Child:
         os.set_blocking(self.requests, False)
         os.set_blocking(self.answers, False)
         self.unsent, self.unread, self.used, self.junk = b"", b"", 0.0, 0
-        self.absent = self.picture = False
+        self.withheld = self.picture = False
         self.received = 0
         self.waited, self.may_wait, self.queued = 0.0, STEP_WAITS_S, 0.0
         self.pid = self.server.sender or (0 if server.wrapped else int(said.get("pid", 0)))
@@ -413,8 +413,8 @@ class Child:
             if isinstance(answer, dict) and answer.get("id") == number:
                 self.received += len(line)
                 return answer, (self._cpu() - cpu if waited else 0.0), time.monotonic() - wall
-            if answer == {"absent": True}:
-                self.absent = True
+            if answer == {"withheld": True}:
+                self.withheld = True
                 continue
             if answer == {"picture": True}:
                 self.picture = True
@@ -571,8 +571,8 @@ class Outcome:
 
     returned: for each exercise's name what came back for each of its cases; cells: what went wrong,
     by cell; level: the worst level of isolation that any of its processes had; cpu_s: seconds of
-    all its processes together; absent: whether something was called that had been taken out of the
-    library; picture: whether code computed with what a stub of a display package gave; not_run:
+    all its processes together; withheld: whether something was called that had been taken out of
+    the library; picture: whether code computed with what a stub of a display package gave; not_run:
     cells that were left out because they only show something, if that has been decided; waited,
     waited_on_cells: seconds without computing, in all and of the cells; asleep: cells that were
     stopped because they waited.
@@ -585,7 +585,7 @@ class Outcome:
     level: str = ""
     stops: int = 0
     cpu_s: float = 0.0
-    absent: bool = False
+    withheld: bool = False
     picture: bool = False
     not_run: list[str] | None = None
     waited: float = 0.0
@@ -630,7 +630,7 @@ class Run:
             finally:
                 if child is not None:
                     self.outcome.cpu_s += child.used
-                    self.outcome.absent |= child.absent
+                    self.outcome.withheld |= child.withheld
                     self.outcome.picture |= child.picture
                     child.close()
                 self.server.clear()

@@ -16,7 +16,7 @@ written it, because the student may have. One request a line comes in, one answe
         -> for each call {"id": "d4", "value": ...}, or "error" and "kind"
 
 An answer also tells what was printed, and what a person might like to look at ("flags"), where
-there is something to tell. The line {"absent": true} comes between answers, once, at the moment
+there is something to tell. The line {"withheld": true} comes between answers, once, at the moment
 when something is called that has been taken out of the library; so does {"picture": true}, when
 code computes with what a stub of a display package gave it.
 """
@@ -43,11 +43,11 @@ import numpy as np
 import minigrad as mg
 
 from . import child_processes, library_stubs, protocol, words
-from .absent import Absent, tell_of_the_first
 from .arguments import Answers, Changed, Unchanging
 from .jupyter_cells import FUTURES, SHELL, Shell, compile_cell, names_in, rest_of
 from .library_stubs import nothing
 from .stubs import SAYS_SO, Unwritten, attempt, is_blank, is_no_code, unwritten, without_gaps
+from .withheld import Withheld, tell_of_the_first
 from .words import LOOK_AT_PARAMETERS, WRONG_CALL
 
 PRINTED = 20_000
@@ -56,7 +56,7 @@ RECURSION_LIMIT = 3_000
 """As in Jupyter's kernel, so that what works there works here."""
 FLAGS = 20
 SHORT = 300
-ABSENT = b'{"absent":true}\n'
+WITHHELD = b'{"withheld":true}\n'
 PICTURE = b'{"picture":true}\n'
 PACKAGE = os.path.dirname(mg.__file__) + os.sep
 TIMERS = tuple(
@@ -299,7 +299,7 @@ class Student:
 def kind_of(error: BaseException) -> str:
     """Which of the failures an exception is."""
     kinds = (
-        (Absent, "forbidden"),
+        (Withheld, "forbidden"),
         (Changed, "changed"),
         (NotImplementedError, "unfinished"),
         (MemoryError, "memory"),
@@ -466,7 +466,7 @@ def run(
     child_processes.install()
     np.seterr(all="ignore")
     student = Student(folder, readable)
-    tell_of_the_first(lambda: os.write(answer_pipe, ABSENT))
+    tell_of_the_first(lambda: os.write(answer_pipe, WITHHELD))
     library_stubs.tell_of_the_first(lambda: os.write(answer_pipe, PICTURE))
     with os.fdopen(request_pipe, "rb") as incoming:
         for request in requests(incoming):

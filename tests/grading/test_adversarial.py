@@ -240,7 +240,7 @@ def test_the_attacks_name_modules_of_the_grader():
         for path in ADVERSARIAL.glob("*.txt")
         for name in re.findall(r"\buntrusted\.(\w+)'", path.read_text(encoding="utf-8"))
     }
-    assert {"absent", "protocol", "worker"} <= named
+    assert {"withheld", "protocol", "worker"} <= named
     assert {
         name for name in named if not (ROOT / "lessons/grading" / f"{name}.py").exists()
     } == set()

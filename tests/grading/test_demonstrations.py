@@ -274,7 +274,7 @@ def test_who_hides_a_call_or_ends_the_process_gets_as_many_processes_as_others(g
     assert found["hides_and_ends"] == (
         2.0,
         3,
-    ), "where something is absent is told before the process ends"
+    ), "where something withheld is called is told before the process ends"
     assert found["changed"][0] == 2.0
     assert "shown" in journal["changed"]["printed"] and journal["changed"]["not_run"] == []
 

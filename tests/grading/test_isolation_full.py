@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import doctor, redact, run, sandbox, supervisor
+from minigrad.lessons.grading import doctor, run, sandbox, stripped_library, supervisor
 
 from minigrad.cli import folders, main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
@@ -239,7 +239,7 @@ def test_the_file_tree_of_the_sandbox_holds_no_more_than_it_needs(wrapped):
     """Asked from inside bubblewrap alone, without Landlock's second lock: what is not bound is
     not there.
     """
-    library = redact.make(())
+    library = stripped_library.make(())
     work = Path(library) / "work"
     work.mkdir()
     try:

@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import redact, run, sandbox
+from minigrad.lessons.grading import run, sandbox, stripped_library
 from minigrad.lessons.grading.exercise import SheetError
 from minigrad.lessons.grading.journal import last_submissions, read
 from minigrad.lessons.grading.marks import Mark, enter, last_marks
@@ -416,7 +416,7 @@ def libraries(shared_libraries, tmp_path_factory, monkeypatch):
     """The graders get links to the copies of the library, so that their processes are known by
     the folder of the results.
     """
-    shared, top = redact.library, tmp_path_factory.mktemp("libraries")
+    shared, top = stripped_library.library, tmp_path_factory.mktemp("libraries")
 
     def linked(names, base=None):
         link = Path(base or top, f"library-{len(names)}")
@@ -424,7 +424,7 @@ def libraries(shared_libraries, tmp_path_factory, monkeypatch):
             link.symlink_to(shared(names))
         return link
 
-    monkeypatch.setattr(redact, "library", linked)
+    monkeypatch.setattr(stripped_library, "library", linked)
 
 
 def hand_ins_in(out: Path) -> int:

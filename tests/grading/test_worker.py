@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import known, redact, sandbox, supervisor
+from minigrad.lessons.grading import known, sandbox, stripped_library, supervisor
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 
@@ -81,7 +81,7 @@ def quick_ones(table) -> list:
 @pytest.fixture(scope="module")
 def library(libraries_folder):
     with made_once(libraries_folder):
-        return redact.library(())
+        return stripped_library.library(())
 
 
 @pytest.fixture(scope="module")
@@ -578,14 +578,14 @@ def test_the_server_ends_when_the_grader_closes_its_pipe(library):
 
 
 @pytest.fixture(scope="module")
-def redacted():
+def stripped():
     names = (
         "minigrad.sin",
         "minigrad.Tensor.backward",
         "minigrad.autograd.grad",
         "minigrad.func.vjp",
     )
-    folder = redact.make(names)
+    folder = stripped_library.make(names)
     process = supervisor.Server(folder, False)
     yield process
     process.close()
@@ -603,10 +603,10 @@ def _(x):
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_is_forbidden_is_not_there(redacted, name):
+def test_what_is_forbidden_is_not_there(stripped, name):
     work = supervisor.Work([("cell 1", WAYS[name])], [(h, h.cases(1))])
     outcome = supervisor.Outcome()
-    supervisor.Run(redacted, work, outcome, "process").run()
+    supervisor.Run(stripped, work, outcome, "process").run()
     (returned,) = outcome.returned["h"]
     if (
         name == "gc"
@@ -617,7 +617,7 @@ def test_what_is_forbidden_is_not_there(redacted, name):
     assert "what you are asked to write" in returned.error
 
 
-def test_the_rest_of_the_library_still_works(redacted):
+def test_the_rest_of_the_library_still_works(stripped):
     work = supervisor.Work(
         [
             (
@@ -631,7 +631,7 @@ def test_the_rest_of_the_library_still_works(redacted):
         [(h, h.cases(1))],
     )
     outcome = supervisor.Outcome()
-    supervisor.Run(redacted, work, outcome, "process").run()
+    supervisor.Run(stripped, work, outcome, "process").run()
     assert outcome.returned["h"][0].kind == "", outcome.returned
     assert judge(h, h.cases(1), outcome.returned["h"]).points == 1
 
@@ -640,5 +640,5 @@ def test_the_rest_of_the_library_still_works(redacted):
     "name", ["minigrad.nothing", "numpy.sin", "minigrad", "minigrad.Tensor.nothing"]
 )
 def test_a_name_that_is_not_there_cannot_be_forbidden(name):
-    with pytest.raises(redact.SheetError, match="forbid"):
-        redact.make((name,))
+    with pytest.raises(stripped_library.SheetError, match="forbid"):
+        stripped_library.make((name,))

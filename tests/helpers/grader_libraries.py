@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import redact
+from minigrad.lessons.grading import stripped_library
 
 _made: dict[tuple[str, ...], Path] = {}
 _lock = threading.Lock()
@@ -24,9 +24,9 @@ def made_once(top: Path) -> Iterator[None]:
         names = tuple(sorted(set(forbid)))
         with _lock:
             if names not in _made or not _made[names].is_dir():
-                _made[names] = redact.make(names, top)
+                _made[names] = stripped_library.make(names, top)
             return _made[names]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redact, "library", library)
+        patch.setattr(stripped_library, "library", library)
         yield

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 
-class Absent(NotImplementedError):
+class Withheld(NotImplementedError):
     """Raised by whatever is taken away from the library while submissions are graded."""
 
 
@@ -40,10 +40,10 @@ def said_of(name: str) -> str:
     )
 
 
-def absent(name: str) -> NoReturn:
-    """Raises Absent, with a sentence for the student."""
+def withheld(name: str) -> NoReturn:
+    """Raises Withheld, with a sentence for the student."""
     global _tell
     tell, _tell = _tell, None
     if tell is not None:
         tell()
-    raise Absent(said_of(name))
+    raise Withheld(said_of(name))

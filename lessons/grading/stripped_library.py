@@ -47,7 +47,7 @@ UNTRUSTED = (
     "sandbox",
     "worker",
     "fork_server",
-    "absent",
+    "withheld",
     "arguments",
     "child_processes",
     "jupyter_cells",
@@ -56,7 +56,7 @@ UNTRUSTED = (
     "words",
 )
 """Our own modules that run on the student's side."""
-CALL = "from untrusted.absent import absent; absent({name!r})"
+CALL = "from untrusted.withheld import withheld; withheld({name!r})"
 EMPTY = '''"""{name} is not here while submissions are graded."""
 
 
@@ -146,7 +146,7 @@ def _keep_compiled(package: Path, original: Path) -> None:
 
 
 def _take_away(name: str, folder: Path) -> None:
-    """Edits the files of the copy so that calling `name` raises Absent."""
+    """Edits the files of the copy so that calling `name` raises Withheld."""
     owner, found = find(name)
     if inspect.ismodule(found):
         _empty_module(name, Path(str(found.__file__)), folder)
@@ -222,7 +222,7 @@ def _empty_function(file: Path, line: int, function: str, name: str) -> bool:
 
 
 def _empty_module(name: str, original: Path, folder: Path) -> None:
-    """A module whose every name is absent, and all modules below it. The names are classes:
+    """A module whose every name is withheld, and all modules below it. The names are classes:
     others may inherit from them.
     """
     file = _in_copy(str(original), folder)
@@ -237,7 +237,8 @@ def _empty_rules(file: Path) -> None:
     """
     tree = ast.parse(file.read_text(encoding="utf-8"))
     gone = ast.parse(
-        f"__import__('untrusted.absent').absent.absent({'the derivative rule'!r})", mode="eval"
+        f"__import__('untrusted.withheld').withheld.withheld({'the derivative rule'!r})",
+        mode="eval",
     ).body
     for node in ast.walk(tree):
         if not isinstance(node, ast.Lambda | ast.FunctionDef):
@@ -298,7 +299,7 @@ TRY_OUT = """
 import sys, inspect
 sys.path.insert(0, {folder!r})
 import importlib, minigrad
-from untrusted.absent import Absent
+from untrusted.withheld import Withheld
 for name in {names!r}:
     parts, found = name.split(".")[1:], minigrad
     for i, part in enumerate(parts):
@@ -317,7 +318,7 @@ for name in {names!r}:
         count = sum(p.default is p.empty and p.kind in (0, 1) for p in parameters)
         wanted = {{p.name: None for p in parameters if p.default is p.empty and p.kind == 3}}
         found(*[None] * count, **wanted)
-    except Absent:
+    except Withheld:
         continue
     except BaseException as error:
         print(name, "raises", repr(error))
