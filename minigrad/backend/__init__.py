@@ -76,6 +76,7 @@ from .limits import (
 from .npz import load_arrays, save_arrays
 from .payload import (
     FAST_DTYPES,
+    FAST_OPERANDS,
     IMMUTABLE,
     MODULES,
     NUMPY_PAYLOADS,

@@ -42,6 +42,9 @@ PYTHON_SCALARS = frozenset((bool, int, float, complex))
 FAST_DTYPES = frozenset((float32, float64))
 """Arithmetic among equal dtypes of this set needs no promotion: the common case is one set look-up.
 """
+FAST_OPERANDS = frozenset((float32, float64, None))
+"""The dtypes of operands that need no wider dtype to compute in; a Python number has None.
+"""
 
 DTYPE_OF_NUMBER: dict[type, DType] = {bool: bool_, int: int64, float: float32, complex: complex64}
 """The dtype of each type of Python number; `set_default_dtype` changes those of float and complex.

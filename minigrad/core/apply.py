@@ -72,11 +72,11 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
 
 def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
     """The result of the forward function on arrays, or of the first `Payload`, if there is one."""
-    for a in arrays:
-        if isinstance(a, Payload):
-            return a.__minigrad_apply__(prim, arrays, params)
+    for payload in [a for a in arrays if isinstance(a, Payload)]:
+        return payload.__minigrad_apply__(prim, arrays, params)
+    exact = backend.FAST_OPERANDS.issuperset([getattr(a, "dtype", None) for a in arrays])
     with backend.library_of(arrays, prim.name) as library:
-        result = prim.forward(library, *arrays, **params)
+        result = (prim.direct if exact else prim.forward)(library, *arrays, **params)
     return canonical(result) if prim.outputs == 1 else tuple(map(canonical, result))
 
 

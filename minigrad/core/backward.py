@@ -216,7 +216,8 @@ def pull_operation(
         if parent in needed:
             rule: Any = prim.pulls[number]
             read = [values[k] for k in where]
-            c = rule.run(g, *read, **rule.keyword_arguments(node.params, index))
+            run = rule.function if node.dtype in backend.FAST_DTYPES else rule.run
+            c = run(g, *read, **rule.keyword_arguments(node.params, index))
             if differentiable and state.recording:
                 c = _depending_on(c, read)
             parts.append((parent, check_contribution(node, index, parent, c)))

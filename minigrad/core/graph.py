@@ -159,8 +159,7 @@ class Pick(Node):
 def youngest_first(roots: Iterable[Node]) -> tuple[list[Node], set[Node]]:
     """The roots and all nodes they were computed from, as a list in the order of a pass and as a
     set. A loop and no recursion: a graph may be millions of nodes deep."""
-    reached = set(roots)
-    order = list(reached)
+    order = list(reached := set(roots))
     for node in order:  # which the loop extends
         for parent in node.parents:
             if parent is not None and parent not in reached:

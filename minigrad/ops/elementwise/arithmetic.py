@@ -39,6 +39,7 @@ def function(name: str, *rules: Any, called: str = "", **options: Any) -> Primit
 
 
 modular = {"integers": "modulo"}  # as facets.py says
+factors = {"scales": True, **modular}
 add = elementwise(
     "add", lambda xp, a, b: a + b, lambda g: g, lambda g: g, scalar="a + b", **modular
 )
@@ -65,13 +66,7 @@ def _opposite(xp: Any, x: Any) -> Any:
 
 sub = elementwise("sub", _minus, lambda g: g, lambda g: -g, scalar="a - b", **modular)
 mul = elementwise(
-    "mul",
-    lambda xp, a, b: a * b,
-    lambda g, b: g * b,
-    lambda g, a: g * a,
-    scalar="a * b",
-    scales=True,
-    **modular,
+    "mul", lambda xp, a, b: a * b, lambda g, b: g * b, lambda g, a: g * a, scalar="a * b", **factors
 )
 _DIVISION = "a division by zero has no value"
 div = function(
