@@ -3,8 +3,9 @@
 A rule that writes into its arguments may return the right numbers and still spoil a gradient: the
 adjoint that it is given may be another operand's as well, and the operands' values are needed
 later. So a function is right only if its arguments are as they were when it returns. Arrays, lists,
-tuples, dictionaries, tensors, and of other objects what is called `value` and `tangent` are
-compared. A dictionary that the function is to fill is of a subclass of `dict`: it is not compared.
+tuples, dictionaries, tensors, and of other objects what is called `value`, `data` and `tangent`
+are compared. A dictionary that the function is to fill is of another type than `dict`: it is not
+compared.
 
 Both sides use this file, and drives get what they need of it with the answers (`Answers`): it needs
 NumPy and the standard library only.
@@ -12,7 +13,7 @@ NumPy and the standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -212,12 +213,12 @@ def _as_it_was(value: Any, then: Any) -> bool:
 
 def _parts(value: Any) -> dict[str, Any]:
     """The numbers of a tensor, of a node or of a dual number, by name; empty for other objects."""
-    if isinstance(value, type):
+    if isinstance(value, type | np.generic | MutableMapping):
         return {}
     try:
         if hasattr(type(value), "detach"):
             return {"numbers": value.detach().numpy()}
-        found = {name: getattr(value, name, _parts) for name in ("value", "tangent")}
+        found = {name: getattr(value, name, _parts) for name in ("value", "data", "tangent")}
     except Exception:  # on another device, under vmap, or an attribute that a class does not give
         return {}
     return {name: part for name, part in found.items() if part is not _parts}

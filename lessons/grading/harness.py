@@ -70,11 +70,12 @@ def build(answers, call, inputs, rows):
     for name, op, operands in rows:
         args = [nodes[o] for o in operands]
         if op in OPERATORS:
-            nodes[name] = OPERATORS[op](*args)
+            run = OPERATORS[op]
         elif hasattr(args[0], op):
-            nodes[name] = getattr(args[0], op)()
+            run = operator.methodcaller(op)
         else:
-            nodes[name] = answers[op](*args)
+            run = answers[op]
+        nodes[name] = answers.computed(run, args, op)
     return nodes
 
 

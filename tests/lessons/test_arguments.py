@@ -10,6 +10,7 @@ from minigrad.lessons import engine_suite
 from minigrad.lessons.exercises import broken_engines
 from minigrad.lessons.grading import known
 from minigrad.lessons.grading.arguments import Answers, Changed, Unchanging
+from minigrad.lessons.grading.kinds import Backward
 from minigrad.lessons.grading.local import run_cases
 
 import minigrad as mg
@@ -146,6 +147,37 @@ def test_rules_and_loops_of_an_engine_are_watched():
     spoilt = Node(x.value, (x,), lambda g: (g * np.exp(x.value, out=x.value),), "exp")
     with pytest.raises(Changed, match="the rule of `exp` changed the value of an operand"):
         Answers.watching(summed)([x, spoilt], [x], sound)
+
+
+class Value:
+    """A number of an engine that students write by themselves, as instructors' sheets ask for."""
+
+    def __init__(self, data, pulls=()):
+        self.data, self.pulls, self.grad = data, pulls, 0.0
+
+    def __add__(self, other):
+        return Value(self.data + other.data, ((self, 1.0), (other, 1.0)))
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, ((self, other.data), (other, self.data)))
+
+    def backward(self, g=1.0):
+        self.grad += g
+        for parent, local in self.pulls:
+            parent.backward(g * local)
+
+
+def test_the_operators_of_a_students_class_must_leave_their_operands():
+    class InPlace(Value):
+        def __add__(self, other):
+            self.data += other.data
+            return self
+
+    exercise = Backward("Value", form="class", ops=("add", "mul"))
+    cases = exercise.cases(1)
+    assert not {b.kind for b in run_cases(exercise, cases, {"Value": Value}, 60.0)} - {""}
+    found = run_cases(exercise, cases, {"Value": InPlace}, 60.0)
+    assert any("`add` changed one of its operands in place" in back.error for back in found)
 
 
 def test_an_operation_must_leave_its_operands():
