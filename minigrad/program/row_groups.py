@@ -34,6 +34,8 @@ from .passes import renumbered
 if TYPE_CHECKING:
     from .program import Program
 
+ALONE = 4096
+"""Numbers from which on their sum is a kernel by itself."""
 IN_TURN = 64
 """So many float64 numbers are added one after another at most (ops/sums.py says why)."""
 
@@ -119,6 +121,11 @@ class Block:
         return {n: kinds[self.split] for n, kinds in self.sums.items()}
 
     @property
+    def is_long_sum(self) -> bool:
+        """Whether it sums so many numbers that this alone pays for a kernel."""
+        return bool(self.sums) and math.prod(self.shape) >= ALONE
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
         return math.prod(self.shape[: self.split])
@@ -167,12 +174,12 @@ class Finder:
         }
 
     def blocks(self) -> list[Block]:
-        """Blocks of two or more instructions."""
+        """Blocks of two or more instructions, and of one sum of many numbers."""
         for at, instruction in enumerate(self.program.instructions):
             if at not in self.sources.views:
                 self._place(at, instruction)
         found = {id(b): b for b in self._block_of.values()}
-        return [b for b in found.values() if len(b.members) > 1]
+        return [b for b in found.values() if len(b.members) > 1 or b.is_long_sum]
 
     def order(self) -> list[int]:
         """The places of the instructions, with each sum directly behind what it sums where it fits

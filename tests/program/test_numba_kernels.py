@@ -134,6 +134,18 @@ def test_a_row_is_reduced_and_used_again() -> None:
     )
 
 
+def test_a_long_sum_is_a_kernel_by_itself(in_python: None) -> None:
+    w = tensor(3, 64)
+    x = tensor(64, 3)
+    for f in (lambda y: y.sum(0), lambda y: y.mean(1), lambda y: y.sum()):
+        program = trace(lambda x, w, f=f: f(x @ w), x, w)
+        (kernel,) = kernels_of(with_kernels(program))
+        assert kernel.operations == 1
+        agree(program, x, w)
+        small = trace(lambda x, w, f=f: f(x @ w), x[:63], w)
+        assert kernels_of(with_kernels(small)) == []
+
+
 def test_what_ends_a_block() -> None:
     x, y = tensor(4, 4), tensor(4)
     assert chains(lambda x: ((x * 2 + 1) @ x).exp() * 2, x) == [["mul", "add"], ["exp", "mul"]]
