@@ -11,6 +11,7 @@ hands docstrings over in a form that reStructuredText reads as it is meant.
 from __future__ import annotations
 
 import ast
+import html
 import importlib
 import inspect
 import re
@@ -22,11 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from minigrad.viz.explorer import links
 from minigrad.viz.picture import mathtext
 
 import minigrad as mg
+from minigrad import expression
 from minigrad.core.primitive import Primitive, registry
-from minigrad.watch import derivatives, notation
+from minigrad.watch import derivatives, notation, trace_function
+
+from .front_page import LIVE
 
 FOLDER = "reference"
 MODULES = {
@@ -100,10 +105,11 @@ and the public functions are made of them. $\\bar y$ is what arrives at the resu
 pass; a rule says what each operand receives. A rule that is element by element serves forward mode
 as well, with a tangent in the place of $\\bar y$. Numbers in formulas are rounded to four digits.
 
-The functions that call an operation have PyTorch's names wherever PyTorch has the thing, and so has
-its node in a graph. **SINGA** names the operators of `singa.autograd` that are this operation alone
-([the table](../operators.md) has all 75). There is no table of ONNX's names in minigrad; SINGA's
-operators follow ONNX's semantics.
+Where formulas have a word for an operation, a link leads to its steps on the page that
+differentiates. The functions that call an operation have PyTorch's names wherever PyTorch has the
+thing, and so has its node in a graph. **SINGA** names the operators of `singa.autograd` that are
+this operation alone ([the table](../operators.md) has all 75). There is no table of ONNX's names in
+minigrad; SINGA's operators follow ONNX's semantics.
 
 """
 
@@ -279,9 +285,35 @@ def names(primitive: Primitive) -> Iterator[str]:
         parts.append(f"node `{primitive.node_name(None)}`")
     if found := of_singa().get(primitive.name):
         parts.append(f"SINGA: {_words(found)}")
+    if shown := example(primitive):
+        parts.append(f'<a href="../{LIVE}{html.escape(shown)}">step through it</a>')
     if parts:
         said = "; ".join(parts)
         yield f"{said[0].upper()}{said[1:]}."
+
+
+def example(primitive: Primitive) -> str | None:
+    """Where the page that differentiates shows a step of an operation of numbers; None where its
+    formulas have no word for it.
+    """
+    word, count = links.words().get(primitive.name, ("", 0))
+    if primitive.name == "pow":
+        text = "x**3"
+    elif word == "neg":
+        text = "-x"
+    elif word.isidentifier():
+        text = f"{word}({', '.join('xy'[:count])})"
+    else:
+        text = f"x {word} y"
+    for at in (0.5, 1.5):  # the inverse of cosh begins at 1
+        if count:
+            formula = expression.compile(text)
+            values = [at, at / 2][: len(formula.names)]
+            with np.errstate(all="ignore"):
+                found = links.address(trace_function(formula, *values, names=formula.names))
+            if found:
+                return found
+    return None
 
 
 def _words(words: list[str]) -> str:

@@ -11,6 +11,7 @@ from minigrad.lessons import reference
 
 import minigrad as mg
 from minigrad.core.primitive import registry
+from minigrad.expression import FUNCTIONS
 from tests.helpers.public_names import FILE
 
 pytest.importorskip("matplotlib", reason='pip install -e ".[viz]"')
@@ -50,7 +51,7 @@ FORMULAS = {
     "where": "`condition` receives nothing",
     "softmax": "return weighted - y * sum_(weighted, axes=_over(axis, y), keepdims=True)",
     "bitwise_and": r"$y = a\mathbin{\&}b$",
-    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`.",
+    "sigmoid": "; node `SigmoidBackward0`; SINGA: `sigmoid`; <a",
     "add": "Called by `mg.add`",
 }
 
@@ -58,6 +59,15 @@ FORMULAS = {
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_rule_and_the_names_of_an_operation_are_those_of_its_declaration(entries, name):
     assert FORMULAS[name] in entries[name]
+
+
+def test_each_operation_that_formulas_have_leads_to_its_steps(entries):
+    shown = re.compile(r'<a href="\.\./explore\.html#f=([^"]+)">step through it</a>')
+    found = {name: links[1] for name, said in entries.items() if (links := shown.search(said))}
+    assert found["sin"] == "sin(x)&amp;x=0.5" and found["acosh"] == "acosh(x)&amp;x=1.5"
+    assert found["div"] == "x/y&amp;x=0.5&amp;y=0.25"
+    assert len(found) > 40 and {"pow", "neg", "maximum", "erf"} <= set(found)
+    assert set(FUNCTIONS) - set(found) <= {"arccos", "arcsin", "arctan", "ln"}, "other names"
 
 
 def test_the_words_of_a_rule_are_the_very_lambda_of_its_declaration():

@@ -123,7 +123,7 @@ def _made(trace: Trace, nodes: Mapping[str, Any]) -> Made | None:
     for name, node in nodes.items():
         if "op" not in node:
             continue
-        word, count = _words().get(node["op"], ("", 0))
+        word, count = words().get(node["op"], ("", 0))
         given: dict[int, Any] = dict(operands[name])
         free = [slot for slot in range(count) if slot not in given]
         # without a free slot the numbers belong to the notation, as in x² for the square
@@ -148,7 +148,7 @@ def _numbers(tokens: Iterable[Any]) -> Iterable[Any]:
 
 
 @cache
-def _words() -> dict[str, tuple[str, int]]:
+def words() -> dict[str, tuple[str, int]]:
     """By operation the sign or the function of the grammar that calls it, and its operands'
     count.
     """
