@@ -156,8 +156,7 @@ PIECES = {
 }
 
 
-# ------------------------------------------------------------- the engine of a submission, or this
-# one
+# ---------------------------------------------------------- the engine of a submission, or this one
 
 
 def lent(answers, **more):

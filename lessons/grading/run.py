@@ -76,8 +76,7 @@ SAFE_LEVEL = "confined"
 """Below this one a student's program can reach what the grader's account can reach."""
 
 
-# -------------------------------------------------------------------------------------- one
-# submission
+# ----------------------------------------------------------------------------------- one submission
 
 
 def seed_for(secret: bytes, sha256: str) -> str:

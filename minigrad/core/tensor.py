@@ -43,7 +43,7 @@ class Tensor(Methods):
     tangents: dict[int, Any] | None
     stored_grad: Tensor | None
 
-    __array_priority__ = 1000  # an array on the left leaves the operation to the tensor
+    __array_priority__ = 1000  # of array * tensor; NumPy's arrays call methods/numpy_calls.py
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a subclass that does not say how operations treat it, as a symbolic tensor does.
@@ -75,8 +75,8 @@ class Payload:
 
     Example: within `vmap(f)(x)`, f gets a Tensor whose array is a batched payload, x with a hidden
     axis. `mg.sin` of it calls `apply`, which calls the payload's `__minigrad_apply__`: it computes
-    on the whole array and returns a batched payload. The engine wraps it in a Tensor and records
-    one node, as for an array.
+    on the whole array and returns a batched payload, which gets a Tensor and one node, as an array
+    does. (The operations `batch_enter` and `batch_leave` hide and show the axis.)
 
     Views: where a view operation returns a payload on the same memory (as `base` tells), both
     tensors share one version counter. In-place writes: an operation computes the new values; their

@@ -7,8 +7,8 @@ An in-place operation computes the new values out of place (so it is recorded li
 then writes them into the target's memory: `y.add_(1)` is `assign(y, y + 1, "add_")`. A target that
 is not a view gets their node. If the target is a view, the base gets the node of `scatter_view`
 ("the base, with this region replaced"). The node of the target is then derived from the base's, and
-so is that of every other view when it is next used (`View.refresh`). With recording off, nodes stay
-as they are. This is PyTorch's rule, in its functional form.
+so is that of every other view when it is next used (`View.refresh`). With recording off, the
+target, or its base, keeps its node. This is PyTorch's rule, in its functional form.
 """
 
 from __future__ import annotations

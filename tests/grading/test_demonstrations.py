@@ -144,8 +144,7 @@ def test_the_lessons_demonstrations_are_left_out():
     )
 
 
-# ------------------------------------------------------------------------------------- in a
-# submission
+# ---------------------------------------------------------------------------------- in a submission
 
 SHEET = """
 from minigrad.lessons.grading.exercise import Case, exercise
