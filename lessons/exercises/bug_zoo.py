@@ -16,8 +16,8 @@ from minigrad.viz.adapters import Writer
 import minigrad as mg
 from minigrad.watch import trace_function
 
+from ..grading.comparison import as_plain, same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import as_plain, same
 from . import zoo
 from .made import told_by
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Misconception, Where, once_for_each_case
 from ..grading.graphs import (
     Graph,
@@ -26,7 +27,6 @@ from ..grading.graphs import (
     renamed,
     tame,
 )
-from ..grading.judge import same
 from ..grading.kinds.backward import agree, concerns, verdict
 from ..grading.misconceptions import (
     MISTAKES,

@@ -15,9 +15,9 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Misconception, once_for_each_case
 from ..grading.graphs import Graph, apply, by_engine, evaluate, formula
-from ..grading.judge import same
 from ..grading.misconceptions import MISTAKES, Mistake, in_some_rules
 from . import own_engine
 from .engine_graphs import OWN_MISTAKES, draw

@@ -17,9 +17,10 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import beside
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import beside, shown
 from ..grading.kinds import Number
+from ..grading.words import shown
 from .made import by_name, told_by
 from .students_side import FUNCTIONS, of_numbers, watched_difference
 

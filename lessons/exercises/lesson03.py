@@ -17,8 +17,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.watch import trace_function
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Backward, Number, Order
 from ..grading.kinds.answers import cell
 from ..workshop import recorded

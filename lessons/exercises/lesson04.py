@@ -17,9 +17,10 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same, shown
 from ..grading.kinds import Cost, Number
+from ..grading.words import shown
 from .made import by_name, told_by
 from .students_side import MAPS
 

@@ -17,8 +17,8 @@ import minigrad as mg
 from minigrad.trace import state_at
 from minigrad.watch import trace_function
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number, Unbroadcast, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import by_name

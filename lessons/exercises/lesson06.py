@@ -14,8 +14,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.autograd.functional import hessian, jacobian, jvp, vhp
 
+from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
-from ..grading.judge import as_plain, same
 from ..grading.kinds import Jvp, Number, Vjp
 from .drive06 import FUNCTIONS
 from .made import FORWARD_MODE, by_name

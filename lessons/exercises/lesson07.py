@@ -15,8 +15,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.networks import backward_network, fprop
 
+from ..grading.comparison import as_plain, same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, exercise
-from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from .drive07 import RULES, Scaled
 from .made import by_name

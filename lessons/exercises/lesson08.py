@@ -14,8 +14,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.networks import Network, jvp_network
 
+from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
-from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pushed
 from ..grading.words import counted

@@ -15,8 +15,8 @@ import numpy as np
 import minigrad as mg
 from minigrad import autograd
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number, Optimiser, Trains, Vjp
 from ..grading.kinds.rules_on_arrays import Draw, pulled, vjp_by_differences
 from .made import by_name

@@ -17,9 +17,9 @@ import minigrad as mg
 from minigrad.watch import trace_function
 
 from ..grading.checking import feedback_of, judge_here
+from ..grading.comparison import as_plain
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.feedback import Feedback, Line
-from ..grading.judge import as_plain
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import pulled, tensors
 from ..grading.local import run_cases

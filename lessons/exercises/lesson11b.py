@@ -15,6 +15,7 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.graphs import (
     Graph,
@@ -26,7 +27,6 @@ from ..grading.graphs import (
     output,
     tame,
 )
-from ..grading.judge import same
 from ..grading.kinds import Number
 from ..grading.misconceptions import Mistake, Pull, right_parts, rule_mistake, summed_to
 from .engine_graphs import (

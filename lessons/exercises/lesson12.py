@@ -14,8 +14,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.watch import trace_function
 
+from ..grading.comparison import as_plain, same
 from ..grading.exercise import Case, Exercise, Misconception, exercise
-from ..grading.judge import as_plain, same
 from ..grading.kinds import Number
 from .drive12 import Stage, plain, sample
 from .engine_in_use import CHECKPOINT

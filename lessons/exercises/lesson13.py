@@ -15,8 +15,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.watch import trace_function
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from ..grading.words import shown
 from .engine_in_use import OPERATION

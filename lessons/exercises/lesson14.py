@@ -16,9 +16,10 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same, shown
 from ..grading.kinds import Number, Vjp
+from ..grading.words import shown
 from .engine_in_use import AGREES
 from .made import by_name, told_by
 

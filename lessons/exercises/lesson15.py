@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..grading.comparison import same
 from ..grading.exercise import Case, Exercise, Misconception
-from ..grading.judge import same, shown
 from ..grading.kinds import Number
+from ..grading.words import shown
 from .made import by_name, equal_to, told_by
 
 # ------------------------------------------------------------------------------------- every device

@@ -16,8 +16,8 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from ..grading.kinds.rules_on_arrays import vjp_by_differences
 from .made import by_name, told_by

@@ -17,8 +17,8 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from .drive17 import piecewise, round_of
 from .made import by_name, told_by

@@ -16,9 +16,9 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.graphs import apply, formula
-from ..grading.judge import same
 from ..grading.kinds import Number
 from . import drive18
 from .engine_graphs import draw

@@ -19,8 +19,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.watch import trace_function
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from . import own_engine
 from .lesson11b import ENGINE

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from .lesson11b import ENGINE
 from .made import by_name, told_by

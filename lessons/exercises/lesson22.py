@@ -16,8 +16,8 @@ import numpy as np
 
 import minigrad as mg
 
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from .drive22 import draws_of
 from .lesson11b import ENGINE

@@ -20,8 +20,8 @@ import numpy as np
 from minigrad.data.village_names import LETTERS, SOUNDS, surprise_of, villages
 
 from ..engine_suite import gradients_of
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..grading.judge import same
 from ..grading.kinds import Number
 from .lesson11b import ENGINE
 from .made import by_name, told_by

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..grading.comparison import same
 from ..grading.exercise import Accept, Answer, Case, Exercise, once_for_each_case
-from ..grading.judge import returned_by, same
+from ..grading.judge import returned_by
 from .slips import slips_of
 
 Cases = Callable[[np.random.Generator], Iterator[Case]]

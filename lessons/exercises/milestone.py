@@ -22,9 +22,9 @@ from minigrad.watch import trace_function
 
 from ..grading.calls import Caller, StudentProblem
 from ..grading.checking import check_exercise
+from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Misconception
 from ..grading.feedback import Feedback, Line
-from ..grading.judge import same
 from ..workshop import recorded
 from . import wrong_adam
 from .engine_graphs import (

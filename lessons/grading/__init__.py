@@ -17,8 +17,9 @@ functions, and the same one is checked here and graded in batch:
                        what the student sees
     local.py           runs cases in this process; harness.py: what a plain call cannot ask;
                        stubs.py: what is not written yet
-    judge.py           the trusted side: points and reasons; sheet.py: a notebook with exercises,
-                       and whether it is fit to grade with
+    judge.py           the trusted side: points and reasons; comparison.py: whether values agree;
+                       likely_misconception.py: which classic mistake it shows
+    sheet.py           a notebook with exercises, and whether it is fit to grade with
     dry_run.py         a student's whole notebook, run as the grader would run it
     pages.py           feedback for a student as one HTML file and one Markdown file
     student_trace.py   the engine's Trace recomputed with the student's code, and the first step

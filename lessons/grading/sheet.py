@@ -26,8 +26,9 @@ from types import ModuleType
 from typing import Any
 
 from . import cheap_answers, packages
+from .comparison import as_plain
 from .exercise import Exercise, Returned, SheetError
-from .judge import Judgement, as_plain, item_of, judge, verdict_on
+from .judge import Judgement, item_of, judge, verdict_on
 from .local import run_cases, run_notebook
 
 OWN = "minigrad_sheet_"

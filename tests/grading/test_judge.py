@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from minigrad.lessons.grading.comparison import same
 from minigrad.lessons.grading.exercise import (
     Case,
     Exercise,
@@ -15,7 +16,8 @@ from minigrad.lessons.grading.exercise import (
     SheetError,
     Where,
 )
-from minigrad.lessons.grading.judge import Judgement, judge, same, shown
+from minigrad.lessons.grading.judge import Judgement, judge
+from minigrad.lessons.grading.words import shown
 
 import minigrad as mg
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from minigrad.lessons.exercises.lesson02 import EXERCISES
 from minigrad.lessons.grading.checking import judge_here
+from minigrad.lessons.grading.comparison import as_plain
 from minigrad.lessons.grading.exercise import Case, Returned, SheetError
 from minigrad.lessons.grading.graphs import by_engine, of_tape
 from minigrad.lessons.grading.harness import large
-from minigrad.lessons.grading.judge import as_plain, judge
+from minigrad.lessons.grading.judge import judge
 from minigrad.lessons.grading.kinds import (
     Backward,
     Cost,

@@ -10,9 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from minigrad.lessons.grading import chinese
+from minigrad.lessons.grading.comparison import as_plain, same
 from minigrad.lessons.grading.exercise import Returned
 from minigrad.lessons.grading.graphs import by_engine
-from minigrad.lessons.grading.judge import Judgement, as_plain, judge, same
+from minigrad.lessons.grading.judge import Judgement, judge
 from minigrad.lessons.grading.kinds import Backward, Number, Vjp
 from minigrad.lessons.grading.kinds.backward import graph_of
 from minigrad.lessons.grading.misconceptions import BY_NAME

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from minigrad.lessons.grading import known, pages
 from minigrad.lessons.grading.calls import describe, describe_use
+from minigrad.lessons.grading.comparison import as_plain, same
 from minigrad.lessons.grading.exercise import Case, Misconception, Returned, exercise
-from minigrad.lessons.grading.judge import as_plain, judge, same, smallest_case
+from minigrad.lessons.grading.judge import judge, smallest_case
 from minigrad.lessons.grading.kinds import Table
 from minigrad.lessons.grading.kinds.cost import Cost
 from minigrad.lessons.grading.protocol import ProtocolError, encode

@@ -21,8 +21,8 @@ import numpy as np
 
 import minigrad as mg
 
+from ..comparison import as_plain, same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..judge import as_plain, same
 from ..misconceptions import summed_to
 
 SHAPES = {

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comparison import same
 from ..exercise import (
     DERIVATIVES,
     Case,
@@ -45,7 +46,6 @@ from ..graphs import (
     tame,
     tape_of,
 )
-from ..judge import same
 from ..misconceptions import MISTAKES, Mistake, in_some_rules, sweep
 
 SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comparison import same
 from ..exercise import (
     DERIVATIVES,
     Case,
@@ -24,7 +25,6 @@ from ..exercise import (
     once_for_each_case,
 )
 from ..harness import large
-from ..judge import same
 
 SHAPES = {
     "chain": "a chain of operations: recursion goes too deep here",

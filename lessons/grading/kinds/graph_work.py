@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comparison import same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..graphs import (
     ARRAY_ONLY,
@@ -34,7 +35,6 @@ from ..graphs import (
     renamed,
     single,
 )
-from ..judge import same
 from ..misconceptions import BY_NAME
 from .backward import SCALAR_OPS, shared_graphs
 from .cost import ordered_problem

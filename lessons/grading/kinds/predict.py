@@ -26,8 +26,8 @@ import numpy as np
 from minigrad.trace.text import pass_place
 from minigrad.watch import trace_function
 
+from ..comparison import same
 from ..exercise import Case, Exercise, SheetError
-from ..judge import same
 
 HINTS = ("Which nodes does this one depend on, and what do you know of them at this step?",)
 COLUMNS = {"v": "value", "d": "tangent", "g": "adjoint"}

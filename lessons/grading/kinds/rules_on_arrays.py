@@ -19,8 +19,8 @@ import numpy as np
 
 import minigrad as mg
 
+from ..comparison import as_plain, same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
-from ..judge import as_plain, same
 
 Draw = Callable[[np.random.Generator], Sequence[np.ndarray]]
 HINTS_VJP = (

@@ -18,9 +18,10 @@ from minigrad.trace import first_divergence
 from minigrad.trace.text import number
 
 from ..calls import Caller, StudentProblem, need_function
+from ..comparison import same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception, Returned
 from ..feedback import Feedback, Line
-from ..judge import Judgement, same, weigh
+from ..judge import Judgement, weigh
 from ..numeric import all_close, close, partials, tidy
 from ..student_trace import Example, about, call_text, first_wrong_step, plain, with_rules
 from .rules_on_arrays import pulled, pushed
