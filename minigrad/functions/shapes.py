@@ -53,8 +53,12 @@ def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(x: TensorLike) -> Tensor:
-    """The elements in one dimension. A view where the memory layout allows."""
-    return reshape(x, -1)
+    """The elements in one dimension, one after another in memory: a view of a contiguous tensor, a
+    copy of any other.
+    """
+    flat = reshape(x, -1)
+    in_order = backend.is_immutable(flat.array) or flat.array.flags.c_contiguous
+    return flat if in_order else clone(flat)
 
 
 def squeeze(x: TensorLike, dim: Any = None, *, axis: Any = None) -> Tensor:

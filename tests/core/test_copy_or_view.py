@@ -369,6 +369,52 @@ def test_copies_are_views_of_nothing():
     assert (views, wrong) == ({}, {}) and tried > 1000
 
 
+def every_second(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
+    """Inputs with a gap behind each element."""
+    return lambda a: make(np.repeat(a, 2, -1))[..., ::2] if a.ndim else make(a)
+
+
+def columns_first(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
+    """Inputs whose first axis is the innermost one in memory."""
+    return lambda a: make(np.ascontiguousarray(a.T)).permute(*range(a.ndim - 1, -1, -1))
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "layout", [every_second, pytest.param(columns_first, marks=pytest.mark.whole)]
+)
+def test_inputs_that_are_not_contiguous_are_copied_where_pytorch_copies(theirs, layout):
+    """All calls of the table for which minigrad and PyTorch do the same with contiguous inputs."""
+    calls = {c: kind for c, (kind, other) in (table.CALLS | METHODS).items() if kind == other}
+    differing, compared = {}, 0
+    for call in calls:
+        given = []
+        for library in (OURS, theirs):
+            try:
+                given.append(Library(library.names, layout(library.make)).given(call))
+            except (RuntimeError, AttributeError, TypeError, ValueError):
+                given.append("refused")
+        if "refused" not in given:
+            compared += 1
+            if given[0] != given[1]:
+                differing[call] = given
+    assert differing == {} and compared > 1500
+
+
+@pytest.mark.parametrize("ravel", [mg.ravel, lambda x: x.ravel()])
+def test_ravel_copies_what_is_not_contiguous(ravel):
+    for x in (mg.arange(6.0)[::2], mg.ones(3, 4)[:, ::2], mg.ones(3, 4).T, mg.ones(1).expand(4)):
+        before = x.tolist()
+        flat = ravel(x.detach())
+        assert flat.is_contiguous() and flat._base is None
+        flat.mul_(0)
+        assert x.tolist() == before
+    y = mg.ones(3, 4)
+    ravel(y).mul_(0)
+    assert y.sum().item() == 0
+
+
 UNSAFE = (
     "PyTorch does not track the parts, which are views all the same: no in-place change of one is"
     " refused there."
