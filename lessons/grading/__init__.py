@@ -16,7 +16,8 @@ functions, and the same one is checked here and graded in batch:
     checking.py        the check in the notebook; calls.py: time limit and exceptions; feedback.py:
                        what the student sees
     local.py           runs cases in this process; harness.py: what a plain call cannot ask;
-                       stubs.py: what is not written yet
+                       stubs.py: what is not written yet; arguments.py: whether a function
+                       changed its arguments
     judge.py           the trusted side: points and reasons; comparison.py: whether values agree;
                        likely_misconception.py: which classic mistake it shows
     sheet.py           a notebook with exercises, and whether it is fit to grade with

@@ -14,6 +14,7 @@ NumPy and the standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,8 +132,10 @@ def watching(gradients: Callable[..., Any]) -> Callable[..., Any]:
         for node in order:
             pull = getattr(node, "pull", None)
             if callable(pull):
-                node.pull = _Rule(pull, node, values)
-                rules.append(node.pull)
+                rule = _Rule(pull, node, values)
+                with suppress(AttributeError):  # a node that cannot be changed is not watched
+                    node.pull = rule
+                    rules.append(rule)
         found = gradients(order, *more)
         for rule in rules:
             if not _as_it_was(*rule.passed_on):

@@ -149,6 +149,19 @@ def test_rules_and_loops_of_an_engine_are_watched():
         Answers.watching(summed)([x, spoilt], [x], sound)
 
 
+def test_nodes_that_cannot_be_changed_are_left_alone():
+    @dataclass(frozen=True, eq=False)
+    class Frozen:
+        value: np.ndarray
+        parents: tuple = ()
+        pull: object = None
+
+    x = Frozen(np.ones(2))
+    order = [x, Frozen(2 * x.value, (x,), lambda g: (2 * g,))]
+    (found,) = Answers.watching(summed)(order, [x], lambda a, b: a + b)
+    assert np.array_equal(found, [2.0, 2.0])
+
+
 class Value:
     """A number of an engine that students write by themselves, as instructors' sheets ask for."""
 
