@@ -68,10 +68,10 @@ def differentiate(
     roots: Sequence[Node], seeds: Sequence[Tensor], **options: Any
 ) -> dict[Node, Tensor]:
     """One pass (options: those of `Pass`). Returns the cotangents of the targets it has reached."""
-    graph_pass = Pass(roots, seeds, **options)
     recording, outer = state.recording, state.running_pass
-    state.recording, state.running_pass = graph_pass.create_graph, graph_pass
+    state.recording = options.get("create_graph", False)  # also for the sum of a root's seeds
     try:
+        graph_pass = state.running_pass = Pass(roots, seeds, **options)
         with backend.ignore_float_errors():
             if outer is None:
                 run_pass(graph_pass)

@@ -139,9 +139,9 @@ class Primitive(Facets):
 
     name: unique.
     kind: "elementwise", "linear", "bilinear", "general" or "constant".
-    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`.
-    fills: whether `forward` also takes the keyword `out`, which calls of the operation do not: a
-    row-major array of the result's shape and dtype to write into (None: make one).
+    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`. `direct`,
+    of the base class, computes the same where no operand is half precision.
+    fills: whether `forward` takes `out`, an array of the result's shape and dtype to write into.
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
     pulls, pushes: one Rule per input, None where there is no derivative.

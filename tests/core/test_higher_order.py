@@ -228,3 +228,13 @@ def test_a_result_overwritten_between_two_backward_passes_is_noticed():
     vectors.detach().mul_(2)
     with pytest.raises(mg.errors.InPlaceError, match="modified in place"):
         mg.autograd.grad(g.square().sum(), values)
+
+
+def test_the_sum_of_the_seeds_of_one_root_is_recorded_where_the_pass_is():
+    """create_graph decides what is recorded, also where recording is off outside."""
+    x = mg.tensor(2.0, requires_grad=True)
+    seeds = [mg.tensor(value, requires_grad=True) for value in (1.0, 3.0)]
+    y = x * x
+    with mg.no_grad():
+        (g,) = mg.autograd.grad([y, y], [x], seeds, create_graph=True)
+    assert [float(d) for d in mg.autograd.grad(g, seeds)] == [4.0, 4.0]
