@@ -5,8 +5,8 @@ The file gives no answer away. A drive gets (answers, call, *arguments): a dicti
 student defined, the name that the case asks for, and the case's arguments. It uses the student's
 code and returns plain values, without knowing which are right; whoever tampers with it changes what
 is sent, and nothing else. Functions among the answers raise an exception where they change their
-arguments, and the answers have methods that watch operators and rules as well (arguments.py). It needs NumPy and the standard library only, for its source is all that
-the student's side gets.
+arguments, and the answers have methods that watch operators and rules as well (arguments.py). It
+needs NumPy and the standard library only, for its source is all that the student's side gets.
 """
 
 import operator
