@@ -276,8 +276,9 @@ def test_nothing_but_the_late_bindings_comes_from_above_at_run_time():
     """By whatever means it is set: an assignment, `setattr`, a decorator, a loop. In a process of
     its own, without what other tests have loaded or replaced."""
     ask = (
-        "import json, tests.repository.test_source_structure as own; own.ops.load();"
-        " own.on_demand.load(); print(json.dumps([owner for owner, _ in own.from_above()]))"
+        "import json; from minigrad import on_demand, ops; ops.load(); on_demand.load();"
+        " from tests.repository.test_source_structure import from_above;"
+        " print(json.dumps([owner for owner, _ in from_above()]))"
     )
     told = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, check=True)
     owners = set(json.loads(told.stdout))
