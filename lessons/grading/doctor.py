@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from . import stripped_library
+from .process_server import Server
 from .sandbox import LEVELS, SandboxError, probe
-from .supervisor import Child, Server, Stopped
+from .student_process import Child, Stopped
 
 ATTEMPTS = {
     "read a file outside": "open({outside!r}).read()",

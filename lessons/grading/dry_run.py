@@ -25,18 +25,10 @@ from typing import Any
 from . import packages, protocol, stripped_library, submissions
 from .checking import judge_here
 from .exercise import FAILURES, Case, Exercise, Returned
+from .process_server import python_paths
 from .sheet import asked_in, given_by, module_for
-from .supervisor import (
-    CELL_S,
-    WALL,
-    Outcome,
-    Work,
-    forbidden,
-    iter_groups,
-    key_of,
-    python_paths,
-    why_missing,
-)
+from .student_process import WALL
+from .supervisor import CELL_S, Outcome, Work, forbidden, iter_groups, key_of, why_missing
 
 BOOT = """\
 import os, sys

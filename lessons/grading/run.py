@@ -49,20 +49,10 @@ from .exercise import Case, Exercise, Returned, SheetError
 from .journal import Journal, Record, last_grades, last_submissions, submissions_that_count
 from .judge import Judgement, judge
 from .marks import Mark, answers_in, items_of, last_marks
+from .process_server import Server, abandon_all, bubblewrap, disown_all
 from .sandbox import LEVELS, SandboxError
 from .sheet import Sheet, load_sheet, own_solution
-from .supervisor import (
-    Outcome,
-    Questions,
-    Run,
-    Server,
-    Work,
-    abandon_all,
-    bubblewrap,
-    disown_all,
-    forbidden,
-    iter_groups,
-)
+from .supervisor import Outcome, Questions, Run, Work, forbidden, iter_groups
 
 JOURNAL, SECRET, UNPACKED, WORK = "journal.jsonl", "secret.key", "unpacked", "work"
 """In the results folder: the journal, the sheet's secret, what was in zips, and what is there

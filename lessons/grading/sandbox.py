@@ -11,7 +11,7 @@ A Linux process without any privilege enters the sandbox in about two millisecon
 
 and what is left where the kernel lacks one of them. `apply` runs inside the student's process,
 before the student's code; `probe` tries it out. The levels, from best to worst: "full" (bubblewrap
-too: see supervisor.py), "confined" (Landlock and seccomp), "process" (limits and a process of its
+too: process_server.py), "confined" (Landlock and seccomp), "process" (limits and a process of its
 own only).
 """
 

@@ -5,7 +5,7 @@ process does for several sets of names.
 import json
 
 import pytest
-from minigrad.lessons.grading import run, supervisor
+from minigrad.lessons.grading import process_server, run
 from minigrad.lessons.grading.demonstrations import demonstrations, to_leave_out
 from minigrad.lessons.grading.journal import last_submissions
 from minigrad.lessons.grading.jupyter_cells import names_in
@@ -214,9 +214,11 @@ def graded(tmp_path, monkeypatch, shared_libraries):
     (tmp_path / "sheet" / "sheet.py").write_text(SHEET)
     (tmp_path / "sheet" / "small.ipynb").write_text(json.dumps(book()))
     started: list[tuple] = []
-    child = supervisor.Server.child
+    child = process_server.Server.child
     monkeypatch.setattr(
-        supervisor.Server, "child", lambda self, folder: started.append(1) or child(self, folder)
+        process_server.Server,
+        "child",
+        lambda self, folder: started.append(1) or child(self, folder),
     )
 
     def grade(**students):

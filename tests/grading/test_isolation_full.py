@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import doctor, run, sandbox, stripped_library, supervisor
+from minigrad.lessons.grading import doctor, process_server, run, sandbox, stripped_library
 
 from minigrad.cli import folders, main
 from tests.helpers.small_class import MAX, hand_in, notebook, write_sheet
@@ -247,7 +247,7 @@ def test_the_file_tree_of_the_sandbox_holds_no_more_than_it_needs(wrapped):
             "import os, json; print(json.dumps([os.listdir('/'), os.path.exists('/etc/passwd')]))"
         )
         command = [
-            *supervisor.bubblewrap(library, work),
+            *process_server.bubblewrap(library, work),
             os.path.realpath(sys.executable),
             "-I",
             "-S",

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import doctor, sandbox, supervisor
+from minigrad.lessons.grading import doctor, process_server, sandbox
 
 FOUND = sandbox.probe()
 locked = pytest.mark.skipif(
@@ -73,7 +73,7 @@ def tried_out(attempts: dict[str, str], top: Path, locked: bool) -> dict[str, di
     """
     told = {"sandbox": sandbox.__file__, "attempts": attempts, "top": str(top), "locked": locked}
     (top / "library").mkdir()
-    told["read"] = supervisor.python_paths(top / "library")
+    told["read"] = process_server.python_paths(top / "library")
     command = [sys.executable, "-I", "-S", "-c", FORKER]
     done = subprocess.run(
         command, input=json.dumps(told), capture_output=True, text=True, timeout=300

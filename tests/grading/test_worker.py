@@ -18,7 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from minigrad.lessons.grading import known, sandbox, stripped_library, supervisor
+from minigrad.lessons.grading import (
+    known,
+    process_server,
+    sandbox,
+    stripped_library,
+    student_process,
+    supervisor,
+)
 from minigrad.lessons.grading.exercise import Case, exercise
 from minigrad.lessons.grading.judge import judge
 
@@ -86,7 +93,7 @@ def library(libraries_folder):
 
 @pytest.fixture(scope="module")
 def server(library):
-    process = supervisor.Server(library, False)
+    process = process_server.Server(library, False)
     yield process
     process.close()
 
@@ -218,12 +225,9 @@ def test_who_sleeps_does_not_keep_the_others_waiting(run, monkeypatch):
     """What a submission may wait is counted over all its steps and processes; one that it may not
     end costs itself alone.
     """
-    for name, seconds in (
-        ("STEP_WAITS_S", 0.4),
-        ("CELLS_WAIT_S", 1.0),
-        ("SUBMISSION_WAITS_S", 1.3),
-    ):
-        monkeypatch.setattr(supervisor, name, seconds)
+    monkeypatch.setattr(student_process, "STEP_WAITS_S", 0.4)
+    monkeypatch.setattr(supervisor, "CELLS_WAIT_S", 1.0)
+    monkeypatch.setattr(supervisor, "SUBMISSION_WAITS_S", 1.3)
     nap = "import time\ntime.sleep(0.3)"
     outcome = run(F, *[nap] * 6, G)
     assert set(outcome.cells) == {"cell 6", "cell 7", "cell 8"} and points(outcome) == (3, 0)
@@ -267,7 +271,7 @@ def test_who_closes_the_pipe_is_not_told_of_memory(run):
 
 
 def test_a_pipe_full_of_junk_is_not_read_for_ever(run, monkeypatch):
-    monkeypatch.setattr(supervisor, "JUNK_BYTES", 50_000)
+    monkeypatch.setattr(student_process, "JUNK_BYTES", 50_000)
     outcome = run(
         "import os\ndef f(x, y):\n    for _ in range(40):\n        os.write(4, b'{}' + b' ' * 2000"
         " + b'\\n')\n    return x * y",
@@ -297,7 +301,7 @@ def test_a_timer_that_is_left_running_does_not_end_the_next_step(run):
 
 
 def test_a_large_file_beside_the_notebook_does_not_cost_the_small_ones(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(supervisor, "FOLDER_BYTES", 20_000)
+    monkeypatch.setattr(student_process, "FOLDER_BYTES", 20_000)
     (tmp_path / "a-large.bin").write_bytes(bytes(15_000))
     (tmp_path / "mine.py").write_text("two = 2")
     assert points(
@@ -310,7 +314,7 @@ def test_a_large_file_beside_the_notebook_does_not_cost_the_small_ones(run, tmp_
 
 
 def test_more_files_than_anybody_needs_are_stopped(run, monkeypatch):
-    monkeypatch.setattr(supervisor, "FOLDER_FILES", 100)
+    monkeypatch.setattr(student_process, "FOLDER_FILES", 100)
     outcome = run(
         F, "import time\nfor n in range(200): open(f'f{n}', 'w').close()\ntime.sleep(0.5)\n" + G
     )
@@ -468,7 +472,7 @@ def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
     (broken / "untrusted" / "sandbox.py").write_text(
         source.replace('    if not sys.platform.startswith("linux"):', "    if True:", 1)
     )
-    server = supervisor.Server(broken, False)
+    server = process_server.Server(broken, False)
     try:
         work = supervisor.Work(
             [("cell 1", ESCAPES[name]), ("cell 2", F), ("cell 3", G)],
@@ -486,7 +490,7 @@ def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
 
 
 def test_many_files_are_stopped(run, monkeypatch):
-    monkeypatch.setattr(supervisor, "FOLDER_BYTES", 4 << 20)
+    monkeypatch.setattr(student_process, "FOLDER_BYTES", 4 << 20)
     outcome = run(
         "import time\nfor i in range(30):\n    open(str(i), 'wb').write(bytes(1 << 20))\n   "
         " time.sleep(0.02)",
@@ -562,7 +566,7 @@ assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" i
 
 
 def test_the_server_ends_when_the_grader_closes_its_pipe(library):
-    server = supervisor.Server(library, False)
+    server = process_server.Server(library, False)
     pid, base = server.process.pid, server.base
     start = time.monotonic()
     server.close()
@@ -586,7 +590,7 @@ def stripped():
         "minigrad.func.vjp",
     )
     folder = stripped_library.make(names)
-    process = supervisor.Server(folder, False)
+    process = process_server.Server(folder, False)
     yield process
     process.close()
     folders.remove(folder)
