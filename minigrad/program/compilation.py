@@ -11,6 +11,7 @@ of a process a compilation stops behind the kernel that it is at.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -31,7 +32,9 @@ class Compilation:
         self.error: Exception | None = None
         self._lowered = lowered
         self._thread = threading.Thread(target=self._run, name="minigrad kernels")
-        self._thread.start()
+        # without a thread the call that needs the kernels compiles them
+        with contextlib.suppress(RuntimeError):
+            self._thread.start()
 
     def _run(self) -> None:
         try:
@@ -45,4 +48,5 @@ class Compilation:
 
     def wait(self) -> None:
         """Until it has ended."""
-        self._thread.join()
+        if not self.is_done():
+            self._thread.join()

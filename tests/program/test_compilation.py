@@ -67,6 +67,22 @@ def test_without_waiting_the_kernels_come_by_themselves(
     assert "with kernels" in step.reason
 
 
+def test_where_no_thread_can_be_started(beside: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels are compiled by the call that needs them; no call is run twice."""
+
+    def refuses(self: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuses)
+    step, x = mg.compile(lambda x: (x.add_(1.0) * 2 + 1).exp() @ x, fuse=True), tensor(3, 3)
+    before = x.clone()
+    for k in range(8):
+        step(x)
+        np.testing.assert_allclose(x.numpy(), before.numpy() + k + 1, rtol=1e-5, atol=1e-5)
+    step.wait()
+    assert step.statistics["replayed"] == 5 and "with kernels" in step.reason
+
+
 def test_a_compiler_that_fails(beside: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain program goes on, and the reason is given once."""
 
