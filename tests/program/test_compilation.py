@@ -131,6 +131,7 @@ SCRIPT = """
 import minigrad as mg
 from minigrad import nn, optim
 from minigrad.nn import functional as F
+mg.manual_seed(0)
 model = nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 2), nn.Softmax(1))
 optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.5)
 scale = mg.tensor(2.0, dtype=mg.float64)
@@ -149,7 +150,7 @@ for _ in range(5):
 if WAIT:
     step.wait()
     after = step(x)
-    assert "with kernels" in step.reason and 0 < after.item() < before.item()
+    assert "with kernels" in step.reason and abs(after - before).item() < 0.01
     ((variant,),) = step._variants.values()
     lowered = variant.special.latest()
     made = [lowered.names[name].signatures for name, *_ in lowered.kernels]
