@@ -151,3 +151,16 @@ def test_an_ordinary_gradient_has_no_history():
     x = mg.tensor([-2.0, 3.0], requires_grad=True)
     (g,) = mg.autograd.grad(mg.relu(x).sum(), x)
     assert not g.requires_grad and g.tolist() == [0.0, 1.0]
+
+
+def test_a_square_root_written_as_a_power(torch):
+    """At -inf and -0 as in PyTorch, for arrays and for single numbers."""
+    numbers = [-math.inf, -0.0, 0.0, -1.0, 4.0, math.nan, math.inf]
+    for kind in ("float32", "float64"):
+        for values in (numbers, *numbers):
+            ours, theirs = (
+                (m.tensor(values, dtype=getattr(m, kind)) ** 0.5).numpy() for m in (mg, torch)
+            )
+            np.testing.assert_array_equal(ours, theirs)
+            there = ~np.isnan(theirs)
+            assert np.all((np.signbit(ours) == np.signbit(theirs)) | ~there), (kind, values)

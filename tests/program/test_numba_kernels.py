@@ -366,6 +366,57 @@ def test_each_operation_on_awkward_numbers(dtype: str) -> None:
     assert check_table(dtype, make) > 5
 
 
+AWKWARD_CHAINS: dict[str, Any] = {
+    "signs": lambda x, y: mg.sign(x) * y + mg.sgn(y - x) * 0.5,
+    "sizes": lambda x, y: (x * y).abs() + 1,
+    "extremes": lambda x, y: mg.maximum(x * 2, y) - mg.minimum(x, y + 1),
+    "choices": lambda x, y: mg.where(x > y, x * 2, y / 3),
+    "bounds": lambda x, y: (x * 2).clamp(-1.5, 2.0) + y.clamp(min=0.0),
+    "quotients": lambda x, y: x / y + 1 / y,
+    "powers": lambda x, y: x**2 * y + x**3 - y**-1,
+    "roots": lambda x, y: x**0.5 * y,
+    "steps": lambda x, y: mg.floor(x) * mg.ceil(y) + mg.trunc(x),
+    "questions": lambda x, y: ((x <= y) & (x != x)).float() + mg.isnan(y).float(),
+    "slopes": lambda x, y: F.leaky_relu(x, 0.1) * y + F.hardtanh(y),
+    "shrinking": lambda x, y: F.softshrink(x) + F.threshold(y, 0.5, -1.0),
+    "sigmoid": lambda x, y: mg.sigmoid(x) * y,
+}
+
+
+@in_one_test
+@pytest.mark.filterwarnings("ignore:(invalid value|overflow|divide by zero) encountered")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", AWKWARD_CHAINS)
+def test_chains_and_their_gradients_on_awkward_numbers(
+    in_python: None, name: str, dtype: str
+) -> None:
+    """Arrays of all pairs, and pairs of single numbers: NaN, infinities, signs of zeros are those
+    of the plain call."""
+    numbers = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-45, 3e38, math.inf, -math.inf, math.nan]
+    a, b = (v.reshape(-1).astype(dtype) for v in np.meshgrid(numbers, numbers))
+    function = AWKWARD_CHAINS[name]
+
+    def step(x: Any, y: Any) -> Any:
+        result = function(x, y)
+        if not result.requires_grad:
+            return result
+        return [result.detach(), *mg.autograd.grad(result.sum(), [x, y])]
+
+    for pairs in ([(a, b)], [(np.asarray(p), np.asarray(q)) for p, q in zip(a, b, strict=True)]):
+        fused = mg.compile(step, fuse=True)
+        leaves = [mg.tensor(v).requires_grad_() for v in pairs[0]]
+        for pair in [pairs[0]] * 3 + pairs:
+            with mg.no_grad():
+                for leaf, value in zip(leaves, pair, strict=True):
+                    leaf.copy_(mg.tensor(value))
+            for g, w in zip(_flat(fused(*leaves)), _flat(step(*leaves)), strict=True):
+                np.testing.assert_array_equal(g, w, err_msg=f"{name}, {pair}")
+                if w.dtype.kind == "f" and name != "extremes":  # NumPy takes now 0, now -0
+                    alike = (np.signbit(g) == np.signbit(w)) | np.isnan(w)
+                    assert np.all(alike), (name, pair)
+        assert fused.statistics["replayed"] >= len(pairs)
+
+
 # -------------------------------------------------------------------------------------------- Numba
 
 
