@@ -27,11 +27,14 @@ def sizes_of(sizes: Sequence[Any]) -> Shape:
 
 def whole_numbers(value: Any, function: str, name: str) -> Any:
     """A number as an int, a sequence as a list of ints. Raises TypeError for what is no whole
-    number.
+    number, and for a tensor of several axes.
     """
     try:
         if hasattr(value, "__iter__") and getattr(value, "ndim", None) != 0:
-            return [operator.index(n) for n in value]
+            parts = list(value)
+            if any(getattr(n, "ndim", 0) for n in parts):
+                raise TypeError
+            return [operator.index(n) for n in parts]
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{function}: {name} must be whole numbers, got {value!r}.") from None

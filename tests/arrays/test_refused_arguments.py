@@ -45,6 +45,10 @@ REFUSED = {
     "split by a letter": (lambda: mg.ones(4).split("a"), "split: sizes must be whole"),
     "chunk by a fraction": (lambda: mg.ones(4).chunk(1.5), "chunk: chunks must be whole"),
     "tensor_split at letters": (lambda: mg.ones(4).tensor_split([1, "a"]), "must be whole numbers"),
+    "tensor_split at a table": (
+        lambda: mg.ones(4).tensor_split(mg.tensor([[1]])),
+        "must be whole numbers",
+    ),
     "tensor_split by a fraction": (lambda: mg.ones(4).tensor_split(1.5), "must be whole numbers"),
     "a mask for one query": (lambda: attend(attn_mask=mg.ones(6)), r"attn_mask .* \(3, 6\) or"),
     "a mask of another batch": (
