@@ -19,7 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.helpers import lesson_runs, tables
+from tests.helpers import lesson_runs, tables, without_unix
 
 # Equal examples on every machine, and no failure because a busy machine was slow once.
 for name, examples in (("sample", 40), ("whole", 200)):
@@ -77,6 +77,11 @@ MISSING: dict[str, tuple[Callable[[], bool], str, str]] = {
         "there is no CUDA device with CuPy",
         'pip install -e ".[cuda12]" on a machine with a GPU',
     ),
+    "unix": (
+        without_unix.is_missing,
+        "what only Unix has is missing or hidden",
+        "on a machine with Linux or macOS: pytest without --without-unix",
+    ),
 }
 """For each marker of an optional tool: whether it is missing, how that is said, and the command
 that enables its tests.
@@ -107,6 +112,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="",
         metavar="TEXT",
         help="of tests over a table, check only rows whose name contains TEXT",
+    )
+    parser.addoption(
+        "--without-unix",
+        action="store_true",
+        help=(
+            "hide from minigrad and the tests what only Unix has (fcntl, resource, os.fork,"
+            " SIGALRM, ...), as on Windows; what needs it is left out"
+        ),
     )
     parser.addoption(
         "--shuffle",
@@ -150,6 +163,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
     that fixtures are torn down. Processes that are left at the end are ended, and fail the run. All
     temporary files lie in one folder, which is removed at the end.
     """
+    if config.getoption("without_unix"):
+        without_unix.hide()  # before anything of minigrad is imported
     from minigrad.cli import folders, processes
 
     _set_workers(config)
@@ -169,6 +184,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
 
     processes.adopt_orphans()
     with processes.Signals(force) as signals, processes.temporary_folder(signals) as folder:
+        if without_unix.hidden:
+            without_unix.hide_in_children()
         try:
             status = yield
         except BaseException:  # the end of a stopped run lasts too long, or fails itself
@@ -353,6 +370,13 @@ def _lessons_are_executed_once(tmp_path_factory) -> None:
 def _kernels_of_the_run(tmp_path_factory) -> None:
     """Generated kernels do not go into the user's folder for caches."""
     os.environ.setdefault("MINIGRAD_KERNELS", str(tmp_path_factory.getbasetemp() / "kernels"))
+
+
+@pytest.fixture(scope="session")
+def running() -> None:
+    """Hand-ins can be run here."""
+    if without_unix.is_missing():
+        pytest.skip(_reason("unix"))
 
 
 @pytest.fixture(scope="session")

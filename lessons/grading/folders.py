@@ -23,6 +23,19 @@ def made_once(make: Make, names: tuple[str, ...], base: Path | None) -> Path:
         return _made[key]
 
 
+def link(place: Path, target: Path) -> None:
+    """Makes a path stand for a file or a folder: by a link, or by a copy where none can be made
+    (Windows asks for a privilege).
+    """
+    try:
+        place.symlink_to(target)
+    except (OSError, NotImplementedError):
+        if target.is_dir():
+            shutil.copytree(target, place, ignore=shutil.ignore_patterns("tests"))
+        else:
+            shutil.copy2(target, place)
+
+
 def forget() -> None:
     """Remove all folders."""
     with _lock:

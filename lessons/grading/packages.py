@@ -41,7 +41,7 @@ def _link(names: tuple[str, ...], base: Path | None) -> Path:
     tag = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
     folder = Path(tempfile.mkdtemp(prefix=f"minigrad-packages-{tag}-", dir=base))
     for name, path in files_of(names).items():
-        (folder / name).symlink_to(path)
+        folders.link(folder / name, path)
     return folder
 
 

@@ -107,9 +107,9 @@ def make(names: tuple[str, ...], base: Path | None = None) -> Path:
         for module in UNTRUSTED:
             shutil.copy2(Path(__file__).with_name(f"{module}.py"), ours / f"{module}.py")
         numpy = Path(np.__file__).resolve().parent
-        (folder / "numpy").symlink_to(numpy)
+        folders.link(folder / "numpy", numpy)
         if numpy.with_name("numpy.libs").is_dir():
-            (folder / "numpy.libs").symlink_to(numpy.with_name("numpy.libs"))
+            folders.link(folder / "numpy.libs", numpy.with_name("numpy.libs"))
         for name in names:
             for part in ENGINES if name == DERIVATIVES else (name,):
                 _take_away(part, folder)

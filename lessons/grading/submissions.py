@@ -666,6 +666,8 @@ def open_ordinary(path: Path) -> io.BufferedReader:
 
     Raises SubmissionError for a link, a pipe, a device; OSError.
     """
+    if path.is_symlink():  # Windows has no O_NOFOLLOW
+        raise SubmissionError(NOT_ORDINARY)
     try:
         descriptor = os.open(
             path,

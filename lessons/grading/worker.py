@@ -59,6 +59,7 @@ SHORT = 300
 WITHHELD = b'{"withheld":true}\n'
 PICTURE = b'{"picture":true}\n'
 PACKAGE = os.path.dirname(mg.__file__) + os.sep
+OWN_SOCKETS = getattr(socket, "AF_UNIX", None)
 TIMERS = tuple(
     getattr(signal, name)
     for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
@@ -405,7 +406,7 @@ class Watch:
         try:
             if event == "open":
                 self._note_open(args[0])
-            elif event == "socket.__new__" and args[1] == socket.AF_UNIX:
+            elif event == "socket.__new__" and args[1] == OWN_SOCKETS:
                 pass  # asyncio talks to itself
             elif event == "sys.settrace" and _caller().startswith(PACKAGE):
                 pass  # the viewer follows the lines of a traced function

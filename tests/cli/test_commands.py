@@ -485,6 +485,7 @@ def test_the_default_folder_stands_where_the_user_is(launched, tmp_path, monkeyp
     assert (tmp_path / "minigrad-course" / "01_first.ipynb").exists()
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
 def test_only_root_gets_the_flag_that_allows_root(launched, tmp_path, monkeypatch, user, allowed):
     monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)

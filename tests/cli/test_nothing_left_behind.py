@@ -29,10 +29,13 @@ from tests.helpers.small_class import hand_in, notebook, write_sheet
 
 ROOT = Path(__file__).parents[2]
 MARK = "MINIGRAD_TEST_OF_PROCESSES"
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/environ").exists(),
-    reason="what is left is found in /proc, which Linux has",
-)
+pytestmark = [
+    pytest.mark.unix,
+    pytest.mark.skipif(
+        not Path("/proc/self/environ").exists(),
+        reason="what is left is found in /proc, which Linux has",
+    ),
+]
 
 ON_A_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable,"

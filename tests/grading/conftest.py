@@ -1,6 +1,5 @@
 """What the grader's tests share: the copies of the library that submissions run with."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,13 +7,6 @@ import pytest
 from minigrad.lessons.grading import calls, checking
 
 from tests.helpers.grader_libraries import made_once
-
-
-@pytest.hookimpl(tryfirst=True)  # before fixtures are made
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Submissions are run where processes can be forked."""
-    if not hasattr(os, "fork"):
-        pytest.skip("submissions are run on Linux and macOS only")
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +19,7 @@ def _patient_checks(monkeypatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def libraries_folder(tmp_path_factory) -> Path:
+def libraries_folder(running, tmp_path_factory) -> Path:
     """Where a worker keeps the copies of the library that it has made."""
     return tmp_path_factory.mktemp("libraries")
 

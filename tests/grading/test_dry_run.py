@@ -9,16 +9,23 @@ from minigrad.lessons.grading import check_hand_in
 from minigrad.lessons.grading.dry_run import dry_run
 
 from minigrad.cli import main
+from tests.helpers.grader_libraries import made_once
 from tests.helpers.small_class import COUNTER, NEEDS_MATPLOTLIB, F, G, notebook, write_sheet
 
 LESSONS = Path(__file__).parents[2] / "lessons"
 MUL = "import minigrad as mg\n{} = mg.mul(1.0, 2.0).item()\n"
 
 
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    return tmp_path_factory.mktemp("libraries")
+
+
 @pytest.fixture
-def folder(tmp_path, shared_libraries):
+def folder(tmp_path, libraries):
     write_sheet(tmp_path)
-    return tmp_path
+    with made_once(libraries):
+        yield tmp_path
 
 
 def write(folder, sources, *more):

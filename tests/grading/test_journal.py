@@ -76,6 +76,7 @@ def test_a_damaged_line_in_the_middle_is_reported(tmp_path, damage):
         last_submissions(path)
 
 
+@pytest.mark.unix
 def test_one_grader_at_a_time(tmp_path):
     with Journal(tmp_path / "j"), pytest.raises(JournalError, match="another grader"):
         Journal(tmp_path / "j")
@@ -102,6 +103,7 @@ def _write_for_ever(path) -> None:
             journal.append(line(str(n), text="x" * 5000))
 
 
+@pytest.mark.unix
 def test_killed_at_any_moment_it_keeps_every_whole_line(tmp_path):
     path = tmp_path / "j"
     for pause in (0.05, 0.1):

@@ -609,6 +609,7 @@ def test_wrong_arguments_end_with_status_2(course, capsys, tmp_path, arguments, 
 
 
 # Long: one class is graded by two users.
+@pytest.mark.unix
 def test_grading_needs_no_root(course, tmp_path):
     """Where the tests run as root, the grader is started as a user without privileges."""
     sheet, submitted, out = course

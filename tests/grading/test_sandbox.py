@@ -295,6 +295,7 @@ def test_a_process_with_threads_cannot_lock_itself_in(tmp_path):
     assert "has threads already" in done.stderr
 
 
+@pytest.mark.unix
 def test_the_doctor_says_what_it_found():
     finding = doctor.examine()
     text = str(finding)

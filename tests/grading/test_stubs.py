@@ -70,6 +70,7 @@ def told(say: str, expected: str) -> bool:
     return any(part in say for part in expected.split("|"))
 
 
+@pytest.mark.unix
 def test_in_the_batch(tmp_path, shared_libraries):
     sheet = write_sheet(tmp_path / "sheet")
     for student, (source, _) in ANSWERS.items():

@@ -140,7 +140,9 @@ def test_names_that_differ_only_in_what_cannot_be_written_are_two_students(find,
     assert len(found) == 4 and len({h.path for h in found.values()}) == 4
 
 
-@pytest.mark.parametrize("kind", ["a link to what never ends", "a pipe"])
+@pytest.mark.parametrize(
+    "kind", ["a link to what never ends", pytest.param("a pipe", marks=pytest.mark.unix)]
+)
 def test_what_is_no_ordinary_file_is_not_waited_for(sheet, find, tmp_path, kind):
     path = tmp_path / "s" / "ada.ipynb"
     path.parent.mkdir()
@@ -194,7 +196,10 @@ def test_nothing_handed_in(find, tmp_path):
     )
 
 
-def test_links_are_no_hand_ins(find, tmp_path):
+@pytest.mark.parametrize("flag", [True, False], ids=["O_NOFOLLOW", "as on Windows"])
+def test_links_are_no_hand_ins(find, tmp_path, monkeypatch, flag):
+    if not flag:
+        monkeypatch.delattr(submissions.os, "O_NOFOLLOW", raising=False)
     secret = write(tmp_path / "secret.ipynb", notebook({}))
     (tmp_path / "s" / "ada").mkdir(parents=True)
     (tmp_path / "s" / "ada" / "small.ipynb").symlink_to(secret)
@@ -713,6 +718,7 @@ def test_what_is_no_notebook_ends_in_a_sentence(sheet, tmp_path, name):
     assert str(error.value)[0].isupper() and "Traceback" not in str(error.value)
 
 
+@pytest.mark.unix
 def test_a_file_that_is_too_large_or_not_there(tmp_path, monkeypatch):
     monkeypatch.setattr(submissions, "FILE_BYTES", 1000)
     with pytest.raises(submissions.SubmissionError, match="Clear the outputs"):

@@ -6,20 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from minigrad.lessons.grading import run, sandbox
+from minigrad.lessons.grading import dry_run, run, sandbox
 
 from tests.helpers.grader_libraries import made_once
-from tests.helpers.small_class import notebook, write_sheet
+from tests.helpers.small_class import F, notebook, write_sheet
+from tests.helpers.without_unix import IN_PROCESSES, TOP
 
-TOP = Path(__file__).parents[2]
 LEAST = "confined" if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else "process"
 
 
 def minigrad(folder, *arguments: str) -> subprocess.CompletedProcess:
-    code = (
-        f"import sys; sys.path.insert(0, {str(TOP)!r});"
-        " from tests.helpers.without_unix import hide; hide();"
-        " from minigrad.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = IN_PROCESSES.format(top=TOP)
+    code += (
+        f"sys.path.insert(0, {TOP!r})\nfrom minigrad.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -46,6 +45,7 @@ def course(tmp_path_factory, libraries_folder):
 GRADE = ("sheet/sheet.py", "--out", "out")
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     ("arguments", "say"),
     [
@@ -67,10 +67,29 @@ def test_a_command_works(course, arguments, say):
     assert say in done.stdout
 
 
+@pytest.mark.unix
 @pytest.mark.whole
 def test_a_check_leaves_nothing_on_standard_error(course):
     done = minigrad(course, "check", "sheet/small.ipynb")
     assert (done.returncode, done.stderr) == (0, ""), done
+
+
+def test_the_process_of_a_check_needs_nothing_of_unix(tmp_path, monkeypatch):
+    """Nor links, for which Windows asks for a privilege; `await` opens sockets."""
+
+    def refuse(path: Path, target: Path) -> None:
+        raise OSError("A required privilege is not held by the client")
+
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    monkeypatch.setattr(dry_run, "BOOT", IN_PROCESSES.format(top=TOP) + dry_run.BOOT)
+    sheet = write_sheet(tmp_path)
+    with sheet.open("a") as file:
+        file.write('PACKAGES = ["pygments"]\n')
+    cells = {"f": "import asyncio, pygments\nawait asyncio.sleep(0)\n" + F}
+    (tmp_path / "small.ipynb").write_text(json.dumps(notebook(cells)))
+    found = dry_run.dry_run(tmp_path / "small.ipynb")
+    assert not found.lost, found
+    assert {mark for mark, _ in found.lines} == {"✓"}, found
 
 
 def test_run_says_what_it_needs(tmp_path):

@@ -461,6 +461,7 @@ def test_no_process_is_left_behind(run, server, name):
     assert descendants(server.process.pid) == []
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("name", quick_ones(["a daemon", "a program in the background", "threads"]))
 def test_no_process_is_left_behind_where_forking_cannot_be_forbidden(
     library, monkeypatch, tmp_path, name
@@ -565,6 +566,7 @@ assert "HOME" in os.environ and not any("SECRET" in k or "TOKEN" in k or "KEY" i
     assert outcome.cells == {}
 
 
+@pytest.mark.unix
 def test_the_server_ends_when_the_grader_closes_its_pipe(library):
     server = process_server.Server(library, False)
     pid, base = server.process.pid, server.base
@@ -582,7 +584,7 @@ def test_the_server_ends_when_the_grader_closes_its_pipe(library):
 
 
 @pytest.fixture(scope="module")
-def stripped():
+def stripped(running):
     names = (
         "minigrad.sin",
         "minigrad.Tensor.backward",

@@ -16,10 +16,13 @@ import pytest
 from tests.helpers import signals
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/environ").exists(),
-    reason="what is left is found in /proc, which Linux has",
-)
+pytestmark = [
+    pytest.mark.unix,
+    pytest.mark.skipif(
+        not Path("/proc/self/environ").exists(),
+        reason="what is left is found in /proc, which Linux has",
+    ),
+]
 
 TESTS = """
 import subprocess, sys, tempfile, time
