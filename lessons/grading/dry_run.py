@@ -104,10 +104,14 @@ def dry_run(path: Path) -> Found:
         submissions.remove(base)
     for exercise, cases in questions:
         _tell_of(exercise, cases, outcome.returned[exercise.name], found)
-    for cell, error in outcome.cells.items():
-        # The check cells are not run, and of the others only those matter that an exercise needs.
-        mark, needed = ("✗", "") if found.lost else ("·", " No exercise needs it.")
-        found.tell(mark, f"{cell}: {error}{_beside(error, path)}{needed}")
+    failed = [f"{cell}: {error}{_beside(error, path)}" for cell, error in outcome.cells.items()]
+    if found.lost:
+        for line in failed:
+            found.tell("✗", line)
+    elif failed:
+        others = list(outcome.cells)[1:]
+        more = f", nor {', '.join(others)}, which fail{'s' * (len(others) < 2)} too" * bool(others)
+        found.tell("·", f"{failed[0]} No exercise needs it{more}.")
     return found
 
 
