@@ -80,6 +80,7 @@ def cluster(tmp_path):
 
 
 @needs_dask
+@pytest.mark.unix
 @pytest.mark.whole
 def test_workers_that_die_leave_and_join_lose_nothing(cluster, tmp_path):
     sheet, out = write_sheet(tmp_path / "sheet"), tmp_path / "out"

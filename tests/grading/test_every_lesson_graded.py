@@ -25,7 +25,7 @@ PARTLY_FILLED = {"trace", "shapes"}
 been begun.
 """
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.unix, pytest.mark.whole]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,7 +12,7 @@ from minigrad.lessons.grading import run, sandbox
 from minigrad.cli import main
 from tests.helpers.small_class import hand_in, notebook, write_sheet
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.unix, pytest.mark.whole]
 TRUST = [] if {"landlock", "seccomp"} <= set(sandbox.probe()["obtained"]) else ["--trust-students"]
 
 

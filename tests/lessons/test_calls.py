@@ -310,6 +310,7 @@ def test_a_sweep_that_writes_for_ever_is_stopped_before_memory_is_full():
     assert time.monotonic() - start < calls.SECONDS
 
 
+@pytest.mark.unix
 def test_nothing_of_the_time_limit_stays_behind(quick):
     handler, trace = signal.getsignal(signal.SIGALRM), sys.gettrace()
     unraisable = sys.unraisablehook
