@@ -374,7 +374,7 @@ def _kernels_of_the_run(tmp_path_factory) -> None:
 
 @pytest.fixture(scope="session")
 def running() -> None:
-    """Hand-ins can be run here."""
+    """Submissions can be run here."""
     if without_unix.is_missing():
         pytest.skip(_reason("unix"))
 
