@@ -57,8 +57,9 @@ def ravel(x: TensorLike) -> Tensor:
     copy of any other.
     """
     flat = reshape(x, -1)
-    in_order = backend.is_immutable(flat.array) or flat.array.flags.c_contiguous
-    return flat if in_order else clone(flat)
+    if type(flat) is not Tensor or backend.is_immutable(flat.array):  # it has no memory of its own
+        return flat
+    return flat if flat.array.flags.c_contiguous else clone(flat)
 
 
 def squeeze(x: TensorLike, dim: Any = None, *, axis: Any = None) -> Tensor:

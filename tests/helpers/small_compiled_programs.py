@@ -382,8 +382,8 @@ def arguments_that_begin_to_share_memory(compile_: Any) -> Any:
     f = compile_(lambda x, y: (x.mul_(2), x + y)[1])
 
     def call(i: int) -> Any:
-        memory = mg.ones(8)
-        x, y = memory[:4], memory[2:6]
+        memory = np.ones(8)
+        x, y = mg.from_numpy(memory[:4]), mg.from_numpy(memory[2:6])  # each counts its writes
         return f(x, y) if i > 4 else f(x.clone(), y.clone())
 
     return call

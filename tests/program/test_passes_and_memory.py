@@ -265,7 +265,7 @@ def test_computed_bytes_are_measured_bytes() -> None:
     sees, to within 3%.
     """
     weights = [tensor(40, 40, requires_grad=True) for _ in range(4)]
-    x, target = tensor(2000, 40), tensor(2000, 40)
+    x, target = tensor(4000, 40), tensor(4000, 40)  # code takes 50 kB
     program = trace(lambda x, target: network(x, target, weights), x, target, backward=True)
     payloads = [x.array, target.array]
     plain = peak(lambda: interpret(program, payloads))
