@@ -48,8 +48,8 @@ def _right_slope(case: Case) -> np.ndarray:
 
 
 EXACT = 1e-13
-"""So exact a slope must be, relative to the larger of 1 and its size. Differences give ten digits
-at best.
+"""So exact a slope must be, relative to the larger of 1 and its size. Differences give about
+eleven digits at best.
 """
 
 
@@ -183,8 +183,9 @@ SUITE = told_by(
     ),
     hints=(
         "A NameError? Run the cell with unpack() twice: it brings your engine.",
-        "Mend the first group that fails, in its lesson (order and loop: 3; rules: 5, 9 and 11b;"
-        " Dual and hvp: 11b), and `keep` it. Then empty the cell of the engine and unpack again.",
+        "Mend the first group that fails (order and loop: lesson 3; rules: 5, 9 and 11b; Dual and"
+        " hvp: 11b), and `keep` what you changed. If you did so in its lesson, empty the cell of"
+        " the engine here and unpack again.",
         "return Tensor, topological_order, gradients, relu, Dual, hvp. The report below the check"
         " says of each trial what came and what is right.",
     ),
@@ -348,7 +349,7 @@ FEWEST = 5
 BUGS = {
     "A": "a product whose parts are exchanged",
     "B": "a part that overwrites the one before",
-    "C": "a sum that does not add up copies",
+    "C": "a sum (`+` alone) that does not add up copies",
     "D": "an order that takes a node too early",
     "E": "a difference with the wrong sign",
     "F": "gradients that are left from the first pass",
@@ -424,7 +425,7 @@ BAIT = told_by(
     ),
     hints=(
         "Which operations must occur? And what must the graph look like, so that D's order fails?",
-        "A product, a sum with a stretched operand, a difference. D fails where an inner node is"
+        "A product, a `+` with a stretched operand, a difference. D fails where an inner node is"
         " used by the last operation directly, and by one before it as well.",
         "p = x + y; return (p - p * y).sum()",
     ),
@@ -447,10 +448,9 @@ PREDICTIONS = (
         answer=caught_by_rules,
         because="A, C and E are wrong rules. B, D and F are wrong in the order and in the loop.",
         slips=(
-            ("B, D and F are no mistakes of rules: they are in the order and in the loop.",
-             lambda: 6.0),
+            ("Look again: not each of the six lines speaks of a single operation.", lambda: 6.0),
             ("Look again: which of the six lines speak of a single operation?", lambda: 2.0),
-            ("Look again: a part that overwrites another one is no mistake of a rule.",
+            ("Look again: with one operation and no two paths, what can each line change?",
              lambda: 4.0),
         ),
         hints=(

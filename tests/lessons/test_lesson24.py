@@ -13,7 +13,7 @@ from minigrad.lessons import engine_suite
 from minigrad.lessons.exercises import broken_engines, own_engine, zoo
 from minigrad.lessons.exercises.drive24 import Written, recorded
 from minigrad.lessons.exercises.lesson24 import EXERCISES, greedy
-from minigrad.lessons.grading import check
+from minigrad.lessons.grading import check, predict
 
 from tests.helpers.tables import in_one_test
 
@@ -209,6 +209,13 @@ def test_what_a_program_does_not_need_is_not_counted():
     found = recorded({"bait": bait}, "bait", np.ones((2, 3)), np.ones(3))
     assert [row[1] for row in found["rows"]] == ["add", "mul", "sub", "sum"]
     assert isinstance(Written(np.ones(2), [], "x").sum(), Written)
+
+
+@pytest.mark.parametrize("guess", [1, 2, 4, 5, 6])
+def test_a_wrong_guess_does_not_tell_the_answer(guess):
+    said = str(predict("rules-alone", guess))
+    assert not predict("rules-alone", guess).points
+    assert not re.search(r"\b[A-F](, [A-F])* and [A-F]\b|\b3\b", said), said
 
 
 def test_each_engine_of_the_zoo_is_missed_by_some_program():
