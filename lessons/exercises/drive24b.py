@@ -7,10 +7,17 @@ values.
 import numpy as np
 
 
+def even(draws):
+    """So many numbers u at equal distances, 0 ≤ u < 1; the first is 0 itself."""
+    u = (np.arange(draws) + 0.5) / draws
+    u[0] = 0.0
+    return u
+
+
 def picks(answers, call, chances, draws):
     """How often pick(chances, u) gives each letter, for so many numbers u at equal distances."""
     counts = [0] * len(chances)
-    for u in (np.arange(draws) + 0.5) / draws:
+    for u in even(draws):
         found = answers[call](np.array(chances), float(u))
         if found is None or found is ...:
             return None

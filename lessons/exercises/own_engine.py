@@ -565,19 +565,24 @@ def slopes_of(engine, total, leaves):
 
 
 def surprised(answers, call, scores, targets, weights):
-    """name_loss(scores, targets, weights): the loss, and its slopes by the scores."""
+    """name_loss(scores, targets, weights): the loss, and its slopes by the scores. With a loss that
+    is not finite comes what NumPy noticed on the way: "overflow", "divide by zero".
+    """
     engine = lent(answers)
     leaves = [engine["Tensor"](np.array(s)) for s in scores]
     given = [[np.array(a) for a in arrays] for arrays in (targets, weights)]
     with np.errstate(all="ignore"):
-        found = answers[call](leaves, *given)
+        raised = set()
+        with np.errstate(all="call", call=lambda kind, flag: raised.add(kind)):
+            found = answers[call](leaves, *given)
         if not hasattr(found, "value"):
             return found
         value = array(found)
         if value.size != 1:
             raise TypeError(f"the loss has the shape {value.shape}; it should be one number")
         slopes = slopes_of(engine, found, leaves)
-    return {"value": float(value.reshape(())), "slopes": slopes}
+    returned = {"value": float(value.reshape(())), "slopes": slopes}
+    return returned if np.isfinite(value).all() else {**returned, "raised": sorted(raised)}
 
 
 # --------------------------------------------------------------------------------------- projects

@@ -1,5 +1,6 @@
 """Lesson 24b: names whose probabilities are known, and checks that only a right network passes."""
 
+import json
 import math
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from minigrad.lessons.exercises import lesson24b
 from minigrad.lessons.exercises.lesson24b import EXERCISES
-from minigrad.lessons.grading import check
+from minigrad.lessons.grading import check, predict
 
 import minigrad as mg
 from minigrad.data.village_names import (
@@ -79,7 +80,39 @@ def test_knowing_more_letters_lowers_the_loss_towards_the_floor():
     assert floor == pytest.approx(1.117, abs=0.01)
 
 
+def test_the_floor_over_all_names_is_that_of_the_text():
+    """The mean surprise of a name over its mean length, by the rules."""
+    mean = lambda words: sum(map(len, words)) / len(words)
+    log = lambda words: math.log(len(words))
+    endings = [ending for _, some in SOUNDS for ending in some]
+    syllables, vowels = 1.5, math.log(3)
+    surprise = 2 * math.log(2) + log(BEGINNINGS) + vowels + log(endings[: len(endings) // 2])
+    surprise += syllables * (log(MIDDLES) + vowels)
+    length = mean(BEGINNINGS) + 1 + syllables * (mean(MIDDLES) + 1) + mean(endings) + 1
+    assert f"it is {surprise / length:.3f}; a sample" in cell_of("floor-text")
+
+
+def cell_of(name):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    return next("".join(cell["source"]) for cell in cells if cell["id"] == name)
+
+
+def test_training_for_fewer_steps_than_it_prints():
+    scope, values = names_of(), [np.ones(2)]
+    scope |= {"train_names": ["bo"] * 2000, "fresh_names": ["bo"], "perf_counter": lambda: 0.0}
+    scope["first_values"] = lambda hidden, seed: values
+    scope["loss_of"] = lambda given, names: (scope["Tensor"](1.0), given)
+    scope["gradients"] = lambda order, wanted: values
+    exec("def train(" + cell_of("train").partition("def train(")[2], scope)
+    assert len(scope["train"](5)[1]) == 5
+
+
 # -------------------------------------------------------------------------------------- the checks
+
+
+@pytest.mark.parametrize("said, right", [(math.log(22), 1), (3.09, 1), (3.1, 1), (3.0, 0)])
+def test_two_digits_of_a_prediction_are_enough(said, right):
+    assert predict("untrained-loss", said).points == right
 
 
 def test_the_lessons_own_answers_pass():

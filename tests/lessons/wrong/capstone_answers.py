@@ -117,6 +117,13 @@ WRONG_LOSSES = {
     "one minus": (EACH, f"Tensor(1.0) - {CHANCE}", "1 minus the probability"),
     "the score alone": (EACH, "Tensor(0.0) - (s * Tensor(target)).sum(1)", "sum over all letters"),
     "overflow": ("s - Tensor(s.value.max(1, keepdims=True))", "s", "overflows"),
+    "one maximum for all": ("s.value.max(1, keepdims=True)", "s.value.max()", "its own largest"),
+    "the logarithm of p": (
+        EACH,
+        "Tensor(0.0) - ((z.exp() / (z.exp() @ Tensor(np.ones((4, 1))))).log()"
+        " * Tensor(target)).sum(1)",
+        "logarithm of 0",
+    ),
     "detached": ("s - Tensor", "Tensor(s.value) - Tensor", "slope by the scores"),
     "a float": ("total / Tensor(count)", "float(total.value) / count", "Tensor"),
 }
@@ -125,18 +132,19 @@ PICKS = {
     "the likeliest": (one(lambda p, u: int(np.argmax(p))), "always take the likeliest"),
     "all alike": (one(lambda p, u: int(u * len(p))), "equally often"),
     "one too far": (
-        one(lambda p, u: min(int(np.searchsorted(np.cumsum(p), u)) + 1, len(p) - 1)),
+        one(lambda p, u: min(int(np.searchsorted(np.cumsum(p), u, "right")) + 1, len(p) - 1)),
         "behind the right one",
     ),
     "one too early": (
-        one(lambda p, u: max(int(np.searchsorted(np.cumsum(p), u)) - 1, 0)),
+        one(lambda p, u: max(int(np.searchsorted(np.cumsum(p), u, "right")) - 1, 0)),
         "before the right one",
     ),
     "the first large enough": (one(lambda p, u: int(np.argmax(p >= u))), "sums that divide"),
     "squared": (
-        one(lambda p, u: int(np.searchsorted(np.cumsum(p**2) / np.sum(p**2), u))),
+        one(lambda p, u: int(np.searchsorted(np.cumsum(p**2) / np.sum(p**2), u, "right"))),
         "squared before",
     ),
+    "u = 0": (one(lambda p, u: int(np.argmax(np.cumsum(p) >= u))), "once, for u = 0"),
     "a float": (one(lambda p, u: float(np.argmax(p))), "number of a letter"),
     "beyond": (one(lambda p, u: len(p)), "there are letters"),
 }
