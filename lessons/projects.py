@@ -149,7 +149,8 @@ def lens_picture(numbers: Numbers) -> Picture:
 
 # -------------------------------------------------------------------------------------------- orbit
 
-NEAREST = 0.05
+NEAREST, SHORTEST, LONGEST = 0.05, 3, 20
+"""How near two bodies may come; the time T at least and at most."""
 
 
 def _bodies(s: np.ndarray) -> np.ndarray:
@@ -166,7 +167,7 @@ def dance(numbers: Numbers, steps: int = 0) -> np.ndarray:
     unit of time.
     """
     p, q, seconds = numbers
-    steps = steps or max(100, round(240 * min(abs(seconds), 20.0)))
+    steps = steps or max(100, round(240 * min(abs(seconds), LONGEST)))
     start = np.array([[-1, 0], [1, 0], [0, 0], [p, q], [p, q], [-2 * p, -2 * q]], dtype=float)
     return _stepped(_bodies, start, seconds, steps)
 
@@ -178,14 +179,22 @@ def orbit_loss(numbers: Numbers) -> float:
 
 
 def orbit_miss(numbers: Numbers) -> float:
-    """The distance between the last state and the first; infinity for a time below 3, or bodies
-    that come too near each other for the steps.
+    """The distance between the last state and the first; infinity for a time that is too short or
+    too long, or bodies that come too near each other for the steps.
     """
-    if not 3 <= numbers[2] <= 20:
+    if not SHORTEST <= numbers[2] <= LONGEST:
         return math.inf
     path = dance(numbers)
     gaps = np.linalg.norm(path[:, [0, 1, 2]] - path[:, [1, 2, 0]], axis=-1)
     return math.inf if np.min(gaps) < NEAREST else math.sqrt(orbit_loss(numbers))
+
+
+def _orbit_never(numbers: Numbers) -> str:
+    if not SHORTEST <= numbers[2] <= LONGEST:
+        return f"the time T is {numbers[2]:.4g}, and not between {SHORTEST} and {LONGEST}"
+    return (
+        f"two bodies come nearer to each other than {NEAREST:g}, too near for the referee's steps"
+    )
 
 
 def orbit_picture(numbers: Numbers) -> Picture:
@@ -270,7 +279,7 @@ class Project:
     """A project: what its numbers are, where a search may begin, what it measures.
 
     loss: what a student's program computes as well; miss: what counts; unit: of the miss; good,
-    fine: the misses that pass; never: what an infinite miss means.
+    fine: the misses that pass; never: why some numbers have an infinite miss.
     """
 
     title: str
@@ -281,7 +290,7 @@ class Project:
     good: float
     fine: float
     unit: str
-    never: str
+    never: Callable[[Numbers], str]
     picture: Callable[[Numbers], Picture]
 
 
@@ -302,7 +311,7 @@ PROJECTS = {
         RADIUS,
         0.005,
         "m from the hole",
-        f"the ball is faster than {FASTEST} m/s after four seconds, and does not fall in",
+        lambda _: f"the ball is faster than {FASTEST} m/s after four seconds, and does not fall in",
         golf_picture,
     ),
     "lens": Project(
@@ -314,7 +323,7 @@ PROJECTS = {
         0.02,
         0.002,
         "cm, the size of the spot",
-        "a ray stays in the glass",
+        lambda _: "a ray stays in the glass",
         lens_picture,
     ),
     "orbit": Project(
@@ -326,7 +335,7 @@ PROJECTS = {
         0.1,
         0.001,
         "between the last state and the first",
-        "the time is not between 3 and 20, or two bodies come too near each other",
+        _orbit_never,
         orbit_picture,
     ),
     "renderer": Project(
@@ -338,7 +347,7 @@ PROJECTS = {
         0.1,
         0.07,
         "root mean squared difference",
-        f"there are more than {DISCS} discs",
+        lambda _: f"there are more than {DISCS} discs",
         renderer_picture,
     ),
 }
@@ -384,7 +393,7 @@ def verdict(name: str, numbers: Numbers) -> str:
         raise ValueError(problem)
     project, miss = PROJECTS[name], missed(name, numbers)
     if not math.isfinite(miss):
-        return f"{project.title}: {project.never}: not yet"
+        return f"{project.title}: {project.never(numbers)}: not yet"
     grade = "fine" if miss <= project.fine else "good" if miss <= project.good else "not yet"
     return (
         f"{project.title}: {miss:.4g} {project.unit}: {grade}"

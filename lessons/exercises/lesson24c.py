@@ -8,12 +8,12 @@ compared with the referee at other numbers, and its slopes with differences of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception, once_for_each_case
+from ..grading.exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..grading.kinds import Number
 from ..projects import PROJECTS, missed, problem_with
 from .lesson11b import ENGINE
@@ -31,17 +31,33 @@ BEGIN["orbit"] = np.array([0.3, 0.5, 1.5])  # later, small differences of the st
 BEGIN["renderer"] = BEGIN["renderer"][:18]
 
 
+ADVICE = dict.fromkeys(("golf", "orbit"), "Smaller steps may help; if not, compare the law.") | {
+    "lens": "Compare the law, the units, and the division by √101.",
+    "renderer": "Is the edge 0.5 wide again? Are the differences divided by √1728?",
+}
+"""What to look at first where the value of a program is wrong."""
+
+
 def _program_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Points of each project; the student's choice says at which of them the program is tried."""
     for group in ("its value", "its slopes"):
-        for name, begin in BEGIN.items():
-            points = [begin + NEAR[name] * rng.uniform(-1, 1, begin.shape) for _ in range(2)]
-            yield Case(group, project=name, points=points)
+        points = {
+            name: [begin + NEAR[name] * rng.uniform(-1, 1, begin.shape) for _ in range(2)]
+            for name, begin in BEGIN.items()
+        }
+        yield Case(group, points=points)
 
 
-@once_for_each_case
-def _right(case: Case) -> tuple[list[float], list[np.ndarray]]:
-    loss = PROJECTS[case.args["project"]].loss
-    points, h = case.args["points"], 1e-6
+def _right(case: Case, name: str) -> tuple[list[float], list[np.ndarray]]:
+    """The referee's values of a project at the points of a case, and their slopes."""
+    return _referee(name, tuple(tuple(map(float, point)) for point in case.args["points"][name]))
+
+
+@lru_cache(maxsize=64)
+def _referee(
+    name: str, given: tuple[tuple[float, ...], ...]
+) -> tuple[list[float], list[np.ndarray]]:
+    loss, points, h = PROJECTS[name].loss, [np.array(point) for point in given], 1e-6
     slopes = [
         np.array([(loss(p + h * e) - loss(p - h * e)) / (2 * h) for e in np.eye(len(p))])
         for p in points
@@ -52,15 +68,13 @@ def _right(case: Case) -> tuple[list[float], list[np.ndarray]]:
 def _is_program(case: Case, got: Any) -> str:
     if type(got) is not dict or got.get("name") not in PROJECTS:
         return f"`choice` should be one of {', '.join(PROJECTS)}."
-    name = case.args["project"]
-    if got["name"] != name:
-        return ""  # another project was chosen
-    values, slopes = _right(case)
+    name = got["name"]
+    values, slopes = _right(case, name)
     for right, found in zip(values, got["values"], strict=True):
         if not abs(found - right) <= 0.03 * abs(right) + 1e-9:
             return (
                 f"the sum of the squared residuals of {name} is {found:.5g}; the referee finds"
-                f" {right:.5g}. Smaller steps may help; if not, compare the law."
+                f" {right:.5g}. {ADVICE[name]}"
             )
     if case.group == "its value":
         return ""
@@ -77,9 +91,7 @@ def _is_program(case: Case, got: Any) -> str:
 
 def _scaled(values: float, slopes: float) -> Callable[[Case, str], Any]:
     def made(case: Case, name: str) -> Any:
-        found, steep = _right(case)
-        if case.args["project"] != name:
-            return {"name": name, "values": [], "slopes": []}
+        found, steep = _right(case, name)
         return {
             "name": name,
             "values": [values * v for v in found],
@@ -114,17 +126,18 @@ PROGRAM = told_by(
     drive=f"{ENGINE}:missed",
     forbid=(DERIVATIVES,),
     limit_s=30.0,
-    present=lambda case: f"{case.args['project']} at numbers near its start",
+    present=lambda case: "your program at two places near the start of its project",
     checked=(
         "The sum of your squared residuals is the referee's to 3 percent, and its slopes are those"
         " of the referee to 5 percent, at numbers drawn for this check."
     ),
     hints=(
-        "Set choice = 'golf', say: the check asks for that project alone.",
+        "Set choice = 'golf', say: the check tries your program on that project alone.",
         "`numbers` is a list of Tensors without dimensions. A row of them is made with"
         " constants: numbers[0] * Tensor([1.0, 0.0]) + numbers[1] * Tensor([0.0, 1.0]).",
-        "Print your value beside projects.PROJECTS[choice].loss(numbers), and halve your steps:"
-        " what changes is the steps' fault, what stays is the law's.",
+        "For plain numbers: print(residuals([Tensor(n) for n in numbers]).pow(2).sum().value,"
+        " projects.PROJECTS[choice].loss(numbers)). What changes with half of the steps' length is"
+        " the steps' fault, what stays is the law's.",
     ),
     misconceptions=tuple(_mistakes()),
 )
@@ -155,7 +168,7 @@ def _is_reached(case: Case, got: Any) -> str:
         )
     project, miss = PROJECTS[got["name"]], missed(got["name"], got["numbers"])
     if not np.isfinite(miss):
-        return f"{project.never}."
+        return f"{project.never(got['numbers'])}."
     bar = getattr(project, case.group)
     return "" if miss <= bar else f"the referee finds {miss:.4g} {project.unit}; {bar:g} passes."
 

@@ -588,16 +588,16 @@ def surprised(answers, call, scores, targets, weights):
 # --------------------------------------------------------------------------------------- projects
 
 
-def missed(answers, call, project, points):
-    """residuals(numbers) at some points: the sum of its squares, and the slopes of that. What
-    belongs to another project than the student's choice is not asked for.
+def missed(answers, call, points):
+    """residuals(numbers) at the points of the project that is the student's choice: the sum of its
+    squares, and the slopes of that.
     """
     name = answers["choice"]
     if name is None or name is ...:
         return None
     name = name if isinstance(name, str) else ""
     engine, values, slopes = lent(answers), [], []
-    for point in points if name == project else []:
+    for point in points.get(name, []):
         leaves = [engine["Tensor"](float(x)) for x in point]
         found = answers[call](leaves)
         if found is None or found is ...:

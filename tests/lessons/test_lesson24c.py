@@ -1,5 +1,6 @@
 """Lesson 24c: the referee's physics keeps what physics keeps, and numbers are judged by it."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -160,6 +161,27 @@ def test_a_right_program_of_each_project_passes(source):
     assert check("program", scope["residuals"], choice).points == 4
     scope["project"] = {"name": choice, "numbers": list(static_figures.FOUND[choice])}
     assert check("project", *answers_of(scope)).points == 4
+
+
+def test_a_wrong_program_is_judged_by_the_chosen_project_alone():
+    wrong = RENDERER.replace("Tensor(0.5)", "Tensor(4.0)")
+    scope = names_of(f"from minigrad.lessons.projects import scene\nSCENE = scene()\n{wrong}")
+    feedback = check("program", scope["residuals"], scope["choice"])
+    assert not feedback.points
+    assert "its value (0 of 2): The sum of the squared residuals of renderer" in str(feedback)
+    assert "edge 0.5 wide" in str(feedback)
+    assert "steps" not in str(feedback).partition("its value (0 of 2)")[2].partition("\n")[0]
+
+
+def test_the_search_says_where_no_step_helps(capsys):
+    scope = names_of(cell_of("search"))
+    scope["sharpen"](lambda numbers: numbers[0] * numbers[0] + scope["Tensor"](1.0), [0.0])
+    assert "no step makes them shorter" in capsys.readouterr().out
+
+
+def cell_of(name):
+    cells = json.loads(LESSON.read_text(encoding="utf-8"))["cells"]
+    return next("".join(cell["source"]) for cell in cells if cell["id"] == name)
 
 
 def test_a_picture_of_fewer_discs_is_ranked_as_well():

@@ -182,7 +182,7 @@ def residuals(numbers):
 choice = "lens"
 """
 WRONG_LENSES = {
-    "no mean": (" / Tensor(101**0.5)", "", "referee finds"),
+    "no mean": (" / Tensor(101**0.5)", "", "division by √101"),
     "up": ("(r - down)", "(r + down)", "referee finds"),
     "another glass": ("Tensor(2.25)", "Tensor(2.0)", "referee finds"),
     "no sag": ("(Tensor(5.0) + s)", "Tensor(5.0)", "referee finds"),
@@ -231,7 +231,8 @@ NUMBERS = {
     "not finite": (numbers("lens", [1.0, float("nan"), 0.0]), "finite"),
     "too fast": (preferred("golf", [40.0, 30.0]), "faster than"),
     "half a disc": (preferred("renderer", [5.0] * 9), "six belong to each"),
-    "no time": (preferred("orbit", [0.3, 0.5, 0.0]), "not between 3 and 20"),
+    "no time": (preferred("orbit", [0.3, 0.5, 0.0]), "T is 0, and not between 3 and 20"),
+    "a collision": (preferred("orbit", [0.0, 0.0, 6.0]), "bodies come nearer"),
 }
 
 WRONG = {
