@@ -24,6 +24,7 @@ FILLED = {
     "node": "v1",
     "value": "2",
     "part": "7",
+    "line": 5,
 }
 
 

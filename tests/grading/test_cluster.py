@@ -106,7 +106,7 @@ def test_workers_that_die_leave_and_join_lose_nothing(cluster, tmp_path):
         journal = out / "journal.jsonl"
         while process.poll() is None:
             time.sleep(0.1)
-            lines = journal.read_bytes().count(b'"kind":"submission"') if journal.exists() else 0
+            lines = journal.read_bytes().count(b'"kind":"hand-in"') if journal.exists() else 0
             if changes and lines >= changes[0][0] * COUNT:
                 changes.pop(0)[1]()
         said = process.stdout.read()

@@ -432,7 +432,7 @@ def hand_ins_in(out: Path) -> int:
     time.
     """
     journal = out / "journal.jsonl"
-    return journal.read_bytes().count(b'"kind":"submission"') if journal.exists() else 0
+    return journal.read_bytes().count(b'"kind":"hand-in"') if journal.exists() else 0
 
 
 def start_grading(sheet: Path, submitted: Path, out: Path, as_command: bool) -> int:
