@@ -44,7 +44,10 @@ def page(visit, tmp_path):
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_text_of_the_table_is_the_same(page, lang):
-    t, names = words(lang), [*texts()["en"], *texts()["zh"], "no such text"]
+    known = [*texts()["en"], *texts()["zh"], "no such text"]
+    # the titles of views are read from the views' own files, on both sides
+    t, names = words(lang), [name for name in known if not name.startswith("view_")]
+    assert len(names) > 250
     said = page.evaluate(
         "([lang, names, filled]) => names.map((name) => words.translator(lang)(name, filled))",
         [lang, names, FILLED],
