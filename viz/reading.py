@@ -8,7 +8,7 @@ described in ``minigrad/design/0002-trace.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from minigrad.viz.constants import PHASES, SPACED
@@ -204,11 +204,6 @@ def heading_runs(node: Mapping[str, Any]) -> list[Run]:
     return [*head, Run(" = "), Run(str(node.get("op") or "…"))]
 
 
-def shape_label(shape: Sequence[int]) -> str:
-    """A shape as Python writes it, (3,) or (2, 3): a bare 3 would be read as a number."""
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-
-
 def _outcome(decided: Mapping[str, Any]) -> str:
     """What a condition decided, in signs: the lines that run and, crossed out, those that do
     not.
@@ -230,6 +225,6 @@ def caption(node: Mapping[str, Any]) -> str:
     name = str(node.get("name") or "")
     parts = [name if len(name) <= 22 else name[:21] + "…"] if name and name != label else []
     if node.get("shape"):
-        parts.append(f"{shape_label(node['shape'])} {node.get('dtype', '')}".strip())
+        parts.append(f"{tuple(node['shape'])} {node.get('dtype', '')}".strip())
     parts += [_outcome(one) for one in node.get("decides", ())][:1]
     return " · ".join(parts)

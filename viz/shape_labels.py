@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from minigrad.viz.constants import SHAPE
 from minigrad.viz.edges import Box, Point, waypoints
 from minigrad.viz.layout.lines import turn_of
-from minigrad.viz.reading import shape_label
 
 LETTER = SHAPE["letter"]
 """The width of a letter."""
@@ -121,11 +120,11 @@ def shape_labels(trace: Mapping[str, Any]) -> list[ShapeLabel]:
     of: dict[str, list[tuple[Any, str]]] = {}
     for edge in trace["edges"]:
         src, points = edge["src"], layout["edges"][edge["id"]]["points"]
-        both = f"{shape_label(shape[src])} ⇒ {shape_label(shape[edge['dst']])}"
+        both = f"{tuple(shape[src])} ⇒ {tuple(shape[edge['dst']])}"
         of.setdefault(src, []).append(
             (
                 points,
-                both if edge.get("broadcast") else shape_label(shape[src]) if shape[src] else "",
+                both if edge.get("broadcast") else str(tuple(shape[src])) if shape[src] else "",
             )
         )
     if not any(text for edges in of.values() for _, text in edges):

@@ -229,7 +229,7 @@ def _depending_on(c: Any, read: list[Any]) -> Any:
 
     The rule of abs is g·sign(x): with a constant g, c is a constant, since sign has no derivative.
     In PyTorch c requires grad all the same, and its derivative with respect to x is 0. So c becomes
-    `overwrite(x, c)`, whose values are c's and whose graph leads to x (of c's shape and dtype).
+    `overwrite(x, c)`, whose values are c's and whose graph leads to x (of c's shape).
     """
     if not isinstance(c, Tensor) or c.node is not None or not backend.is_differentiable(c.dtype):
         return c
