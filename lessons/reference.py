@@ -165,7 +165,7 @@ def entry(primitive: Primitive) -> str:
     lines = [f"### {primitive.name}", ""]
     operands = ", ".join([*primitive.inputs, *(f"{name}=…" for name in primitive.keywords)])
     lines += [f"`{primitive.name}({operands})`: {KINDS[primitive.kind]}.", ""]
-    if primitive.notation is not None:
+    if isinstance(primitive.notation, str):
         tokens = notation.expression(primitive, _symbols(primitive), _parameters(primitive))
         lines += [f"$y = {_tex(tokens)}$", ""]
     for index, name in enumerate(primitive.inputs):

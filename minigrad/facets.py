@@ -69,9 +69,18 @@ class Facets:
     has a function of the operation's name, this is filled in. None: generated code cannot compute
     it."""
 
-    notation: str | None = None
-    """How mathematics writes it, in Python's operators: "x ** 2", "a @ b", "x[index]". Filled in
-    where the scalar expression has no function in it. None: its symbol before the operands."""
+    notation: Callable[..., str] | str | None = None
+    """How mathematics writes it, in Python's operators: "x ** 2", "a @ b", "x[index]"; or a
+    function of the parameters that returns such a text. Filled in where the scalar expression has
+    no function in it. None: its symbol before the operands, or between two where the symbol is a
+    sign."""
+
+    pull_notation: str | None = None
+    """How mathematics writes the pull rule of its one operand, where that rule computes it in more
+    operations: "g * (x == y) / sum(x == y)". None: the operations of the rule are written."""
+
+    push_notation: str | None = None
+    """As `pull_notation`, of the push rule: "sum(t * (x == y)) / sum(x == y)"."""
 
     kernel: Callable[..., Any] | str | None = None
     """How a program computes it without allocating: "scalar" (as its scalar expression says), a
@@ -144,8 +153,9 @@ class Facets:
             self.forward = wider(direct)
             self.direct = direct
         self.symbol = self.symbol or self.name
-        if self.notation is not None:
-            formula(self.notation)
+        for text in (self.notation, self.pull_notation, self.push_notation):
+            if isinstance(text, str):
+                formula(text)
         self.pointwise = self.pointwise or kind == "elementwise"
         text = self.scalar if isinstance(self.scalar, str) else ""
         if self.notation is None and "(" not in text and not text.isalnum():

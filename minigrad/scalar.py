@@ -52,7 +52,7 @@ _BINARY: dict[type, str] = {
     ast.Or: "or", ast.Not: "not",
     ast.Invert: "~", ast.USub: "neg", ast.MatMult: "@", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
-NOT_SCALAR = frozenset("@ // % []".split())
+NOT_SCALAR = frozenset("@ // % [] .set .add".split())
 """Words of formulas that scalar expressions do not have."""
 
 
@@ -70,8 +70,9 @@ def parsed(text: str) -> Term:
 
 @functools.cache
 def formula(text: str) -> Term:
-    """The term of a formula, as notation is declared: the operators @, //, %, an index and
-    functions of any name are words of it too. Raises ValueError for other text."""
+    """The term of a formula, as notation is declared: the operators @, //, %, an index,
+    x.at[index].set(part), x.at[index].add(part) and functions of any name are words of it too.
+    Raises ValueError for other text."""
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
@@ -100,6 +101,15 @@ def _term(node: ast.expr, text: str) -> Term:
             return _BINARY[type(op)], _term(operand, text)
         case ast.Subscript(value=value, slice=index):
             return "[]", _term(value, text), _term(index, text)
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(value=whole, attr="at"), slice=index),
+                attr="set" | "add" as how,
+            ),
+            args=[part],
+            keywords=[],
+        ):  # as JAX writes a new array: x.at[index].set(part)
+            return f".{how}", _term(whole, text), _term(index, text), _term(part, text)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
             return name, *(_term(a, text) for a in args)
     raise ValueError(f"{text!r}: {ast.unparse(node)} is no part of a formula.")

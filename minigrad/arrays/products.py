@@ -64,7 +64,18 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         needed = set(output).union(*(labels for _, labels in parts[position + 1 :]))
         total = _pair(total, part, needed)
     x, labels = _summed(total, set(output))
-    return fn.permute(x, [labels.index(letter) for letter in output])
+    x = _in_order(x, [labels.index(letter) for letter in output])
+    return x.view_as(x) if any(x is one for one in tensors) else x
+
+
+def _in_order(x: Tensor, axes: list[int]) -> Tensor:
+    """The axes in another order; x itself where the order is the present one."""
+    return x if axes == [*range(x.ndim)] else fn.permute(x, axes)
+
+
+def _in_shape(x: Tensor, shape: list[int]) -> Tensor:
+    """The elements in another shape; x itself where that is its own."""
+    return x if tuple(shape) == x.shape else x.reshape(shape)
 
 
 def _lettered(*operands: Any) -> tuple[str, tuple[Any, ...]]:
@@ -154,7 +165,7 @@ def _distinct(x: Tensor, labels: list[Label], sizes: dict[Label, int]) -> Labell
     operands make longer.
     """
     kept = [i for i, letter in enumerate(labels) if x.shape[i] == sizes[letter]]
-    x, labels = x.reshape([x.shape[i] for i in kept]), [labels[i] for i in kept]
+    x, labels = _in_shape(x, [x.shape[i] for i in kept]), [labels[i] for i in kept]
     for letter in dict.fromkeys(labels):
         while labels.count(letter) > 1:
             first = labels.index(letter)
@@ -178,13 +189,14 @@ def _pair(a: Labelled, b: Labelled, needed: set[Label]) -> Labelled:
     left, right = [c for c in xs if c not in ys], [c for c in ys if c not in xs]
     size = dict(zip([*xs, *ys], [*x.shape, *y.shape], strict=True))
     total: Callable[[list[Label]], int] = lambda letters: math.prod(size[c] for c in letters)
-    x = fn.permute(x, [xs.index(c) for c in (*batch, *left, *inner)])
-    y = fn.permute(y, [ys.index(c) for c in (*batch, *inner, *right)])
+    x = _in_order(x, [xs.index(c) for c in (*batch, *left, *inner)])
+    y = _in_order(y, [ys.index(c) for c in (*batch, *inner, *right)])
     lead = [size[c] for c in batch]
-    x = x.reshape([*lead, total(left), total(inner)])
-    y = y.reshape([*lead, total(inner), total(right)])
+    x = _in_shape(x, [*lead, total(left), total(inner)])
+    y = _in_shape(y, [*lead, total(inner), total(right)])
     product = fn.matmul(x, y) if inner else x * y
-    return product.reshape([*lead, *(size[c] for c in (*left, *right))]), [*batch, *left, *right]
+    shape = [*lead, *(size[c] for c in (*left, *right))]
+    return _in_shape(product, shape), [*batch, *left, *right]
 
 
 # ------------------------------------------------------------------------------ products with names

@@ -351,7 +351,7 @@ convolve_input = bilinear(
     _convolve_input,
     lambda c, w, *, size, **how: convolve(c, w, **how),
     lambda c, g, w_shape, *, size, **how: convolve_weight(c, g, **how, size=tuple(w_shape[2:])),
-    symbol="∗ᵀ",
+    symbol="conv_transpose",
     accumulates=True,
     batch=join_images,
     cost=scattered_products,
@@ -364,6 +364,7 @@ convolve_weight = bilinear(
     _convolve_weight,
     lambda c, g, x_shape, *, size, **how: convolve_input(g, c, **how, size=tuple(x_shape[2:])),
     lambda c, x, *, size, **how: convolve(x, c, **how),
+    symbol="∗",
     accumulates=True,
     cost=convolution_weight_cost,
 )

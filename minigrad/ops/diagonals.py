@@ -38,7 +38,7 @@ diagonal_backward = linear(
     "diagonal_backward",
     _diagonal_backward,
     lambda g, *, offset, axis1, axis2: diagonal(g, offset=offset, axis1=axis1, axis2=axis2),
-    symbol="place",
+    symbol="diag_embed",
     batch=shift_diagonal,
     shape="given",
     cost=MOVES,

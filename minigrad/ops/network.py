@@ -280,6 +280,8 @@ standardize = general(
     _standardize,
     [_standardize_rule],
     [_standardize_rule],
+    pull_notation="(g - mean(g) - y * mean(g * y)) / sqrt(var(x) + eps)",
+    push_notation="(t - mean(t) - y * mean(t * y)) / sqrt(var(x) + eps)",
     promote="float",
     real_only=True,
     accumulates=True,
@@ -454,7 +456,7 @@ nll_backward = general(
         ),
         None,
     ],
-    symbol="place",
+    notation="-g * one_hot(t)",
     batch=shift_axes,
     cost=each_input(other=1),
 )

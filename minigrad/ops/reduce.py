@@ -140,12 +140,17 @@ mean = linear(
     graph_name=reduction_name("Mean"),
 )
 
+_SHARED_PULL = "g * (x == y) / sum(x == y)"
+_SHARED_PUSH = "sum(t * (x == y)) / sum(x == y)"
+
 amax = general(
     "amax",
     lambda xp, x, *, axes, keepdims: x.max(axis=axes, keepdims=keepdims),
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="max",
+    pull_notation=_SHARED_PULL,
+    push_notation=_SHARED_PUSH,
     real_only=True,
     batch=shift_axes,
     shape=reduced_shape,
@@ -159,6 +164,8 @@ amin = general(
     [lambda g, x, y, *, axes: _shared_pull(g, x, y, axes)],
     [lambda t, x, y, *, axes, keepdims: _shared_push(t, x, y, axes, keepdims)],
     symbol="min",
+    pull_notation=_SHARED_PULL,
+    push_notation=_SHARED_PUSH,
     real_only=True,
     batch=shift_axes,
     shape=reduced_shape,

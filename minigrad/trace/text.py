@@ -116,7 +116,7 @@ def text_of(tokens: list[dict[str, Any]]) -> str:
             piece = token["text"]
         if is_sign(tokens, i):
             pass  # as in −x
-        elif (kind == "op" and piece in "+−·/=×@→≈<>≤≥≠∧∨&|") or piece in (
+        elif (kind == "op" and piece in "+−·/=×@∗→≈<>≤≥≠∧∨&|") or piece in (
             "+=",
             "//",
             "mod",

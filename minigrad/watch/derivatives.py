@@ -1,8 +1,9 @@
 """A derivative rule as a formula: `v̄4 · cos x2` for the sine, `v̄1 @ b^T` for a product of
 matrices.
 
-Nothing is declared for this. The rule itself runs, on symbols that stand for the operands: each
-operation in it returns a symbol that knows how it was made, and the operations' notation writes it.
+The rule itself runs, on symbols that stand for the operands: each operation in it returns a symbol
+that knows how it was made, and the operations' notation writes it. Only where a rule computes in
+many operations what mathematics writes in few, a declaration says so (`pull_notation`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from ..core.primitive import OUTPUT, SHAPES, Primitive
 from ..core.tensor import Tensor
 from ..grad_mode import no_grad
 from ..ops.elementwise import mul, ones_like, power, rsqrt, zeros_like
-from ..ops.shape import broadcast_to, permute, reshape
+from ..ops.shape import broadcast_to, permute, reshape, sum_to
 from . import notation
 from .notation import ATOM, Ranked, Token, Tokens
 
-LARGEST = 10_000
-"""Of operations that are not pointwise, rules run on at most so many elements: larger ones have no
-formula."""
+LARGEST = 1_000_000
+"""Of operations that are not pointwise, rules run on at most so many elements, which takes as long
+as a backward pass: larger ones have no formula."""
 LONGEST = 40
 """Tokens up to which a rule is a formula that people read."""
 
@@ -77,38 +78,44 @@ class Rules:
 
     def pushed(self, name: str, index: int, source: str) -> Tokens | None:
         """What an operand's tangent gives to that of the result; as `pulled`. Of a product only
-        the operand is replaced; an element-by-element rule reads the same in both modes."""
+        the operand is replaced."""
         made = self._made.get(name)
         dot = notation.symbol(source, "dot", "d")
         if made is None:
             return None
-        if made.primitive.kind in ("linear", "bilinear") and not made.primitive.variadic:
+        if made.primitive.kind in ("linear", "bilinear"):
             names = [*made.names]
             names[index] = dot
             found = notation.expression(made.primitive, names, made.params)
             return found if _length(found) <= LONGEST else None
-        return self._written(made, index, name, dot) if made.primitive.elementwise else None
+        if made.primitive.pointwise and not made.primitive.elementwise:
+            return None  # their push rules speak of real parts and of copies
+        return self._written(made, index, name, dot, push=True)
 
-    def _written(self, made: Made, index: int, name: str, g: Token) -> Tokens | None:
+    def _written(
+        self, made: Made, index: int, name: str, g: Token, push: bool = False
+    ) -> Tokens | None:
         places = [notation.symbol(f"operand {i}") for i in range(len(made.operands))]
         names = [
             place if isinstance(operand, Array) else own
             for operand, place, own in zip(made.operands, places, made.names, strict=True)
         ]
         result, adjoint = notation.symbol("result"), notation.symbol("adjoint")
-        key = _key(made, index)
+        push = push and not made.primitive.elementwise  # whose rule is one for both modes
+        key = _key(made, index, push)
         if key is None or key not in self._known:
-            self._known[key] = _formula(made, index, names, result, adjoint)
+            self._known[key] = _formula(made, index, names, result, adjoint, push)
         said = zip([*places, result, adjoint], [*made.names, notation.symbol(name), g], strict=True)
         known = self._known[key]
         return known and _renamed(known, {place["node"]: own for place, own in said})
 
 
-def _key(made: Made, index: int) -> Any:
+def _key(made: Made, index: int, push: bool) -> Any:
     """Under which a formula is known; None for one with parameters that cannot be compared."""
     pointwise = made.primitive.pointwise
     like = [o.dtype if pointwise and isinstance(o, Array) else (type(o), o) for o in made.operands]
-    key = (made.primitive.name, index, *like, *((k, type(v), v) for k, v in made.params.items()))
+    params = ((k, type(v), v) for k, v in made.params.items())
+    key = (made.primitive.name, index, push, *like, *params)
     try:
         hash(key)
     except TypeError:
@@ -117,7 +124,7 @@ def _key(made: Made, index: int) -> Any:
 
 
 def _formula(
-    made: Made, index: int, names: list[Token], result: Token, adjoint: Token
+    made: Made, index: int, names: list[Token], result: Token, adjoint: Token, push: bool
 ) -> Tokens | None:
     """The rule on stand-ins for the operands. None for other operands (a list of numbers), and for
     a rule that refuses the stand-ins or is too long."""
@@ -127,7 +134,7 @@ def _formula(
         return None
     operands = [_stand_in(o) if isinstance(o, Array) else o for o in made.operands]
     try:
-        found = rule_of(made.primitive, index, operands, made.params, names, result, adjoint)
+        found = rule_of(made.primitive, index, operands, made.params, names, result, adjoint, push)
     except (ArithmeticError, IndexError, ValueError):
         return None
     return found if found is None or _length(found) <= LONGEST else None
@@ -215,22 +222,25 @@ def rule_of(
     names: Sequence[Token],
     result: Token,
     g: Token,
+    push: bool = False,
 ) -> Tokens | None:
-    """What an operand receives in a backward pass, as tokens. None where there is no rule, where
-    there are several results, or where the operands are many.
+    """What an operand receives in a backward pass, or, with `push`, what its tangent gives to that
+    of the result, as tokens. None where there is no rule, where there are several results, or
+    where the operands have many elements.
 
     index: of the operand; operands: payloads and Python numbers; names: their tokens, in order;
-    result, g: the tokens of the result and of its adjoint.
+    result, g: the tokens of the result and of its adjoint, or of the operand's tangent.
     """
-    rule = primitive.pull_rule(index) if primitive.kind != "constant" else None
+    ask = primitive.push_rule if push else primitive.pull_rule
+    rule = ask(index) if primitive.kind != "constant" else None
     many = _elements(operands) > LARGEST
-    if (
-        rule is None
-        or primitive.outputs != 1
-        or primitive.variadic
-        or (many and not primitive.pointwise)
-    ):
+    if rule is None or primitive.outputs != 1 or (many and not primitive.pointwise):
         return None
+    text = primitive.push_notation if push else primitive.pull_notation
+    if text is not None:
+        given = {primitive.inputs[0]: names[0], "y": result, "t" if push else "g": g}
+        ranked: dict[str, Ranked] = {name: ([token], ATOM) for name, token in given.items()}
+        return notation.declared(text, ranked, params)[0]
     with unobserved(), no_grad(), backend.ignore_float_errors():
         values = [_one(o) if primitive.pointwise else o for o in operands]
         inputs = [
@@ -238,9 +248,11 @@ def rule_of(
         ]
         made = primitive(*values, **params)
         named = [_source(s, inputs, Symbol(made, [result])) for s in rule.sources]
-        keywords = {k: params.get(k, index) for k in rule.keywords if k in params or k == "index"}
+        like = values[index] if push else made
         out = rule.function(
-            Symbol(backend.ones(made.shape, made.dtype, made), [g]), *named, **keywords
+            Symbol(backend.ones(like.shape, like.dtype, made), [g]),
+            *named,
+            **rule.keyword_arguments(params, index),
         )
     return _tokens(out)[0]
 
@@ -276,7 +288,7 @@ def _tokens(value: Any) -> Ranked:
             notation.op("/"),
             root,
         ], notation.RANK["/"]
-    if primitive is power and params["n"] == 1:
+    if (primitive is power and params["n"] == 1) or _is_identity(primitive, args[0], params):
         return _tokens(args[0])
     if primitive is permute and _swaps_last(params["axes"]):
         return _raised(args[0], {"t": "fn", "text": "T"}), ATOM
@@ -293,6 +305,14 @@ def _made_by(value: Any, primitive: Primitive) -> bool:
 
 def _raised(base: Any, exponent: Token) -> Tokens:
     return [{"t": "sup", "base": notation.within(_tokens(base), ATOM), "exp": [exponent]}]
+
+
+def _is_identity(primitive: Primitive, operand: Any, params: dict[str, Any]) -> bool:
+    """Whether an operation leaves its operand as it is: axes in their order, or its own shape."""
+    if primitive is permute:
+        return tuple(params["axes"]) == tuple(range(len(params["axes"])))
+    shapes = reshape, broadcast_to, sum_to
+    return primitive in shapes and tuple(params["shape"]) == tuple(operand.shape)
 
 
 def _swaps_last(axes: tuple[int, ...]) -> bool:

@@ -96,20 +96,13 @@ def expression(prim: Primitive, operands: Tokens, params: dict[str, Any]) -> Tok
 
 def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> Ranked:
     """An operation on operands that may be formulas themselves, by its notation."""
-    if getattr(prim, "notation", None) is not None:
-        given = dict(zip(prim.inputs, operands, strict=True))
-
-        def leaf(part: Any) -> Ranked:
-            if isinstance(part, str) and part in given:
-                return given[part]
-            if isinstance(part, str) and part not in params:
-                return [{"t": "fn", "text": part}], ATOM  # e
-            value = params[part] if isinstance(part, str) else part
-            if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
-                return [{"t": "text", "text": _index(value)}], ATOM
-            return [num(value)], NEGATIVE if value < 0 else ATOM
-
-        return ranked(formula(str(prim.notation)), leaf)
+    notation = getattr(prim, "notation", None)
+    if notation is not None:
+        text = notation(**params) if callable(notation) else notation
+        return declared(text, dict(zip(prim.inputs, operands, strict=True)), params)
+    if len(operands) == 2 and not any(map(str.isalpha, prim.symbol)):
+        left, right = (within(operand, ATOM) for operand in operands)
+        return [*left, op(prim.symbol), *right], RANK["*"]
     inner: Tokens = []
     for i, (tokens, _) in enumerate(operands):
         inner += [*([op(",")] if i else []), *tokens]
@@ -123,6 +116,22 @@ def applied(prim: Primitive, operands: list[Ranked], params: dict[str, Any]) -> 
                 },
             ]
     return _called(prim.symbol, inner), ATOM
+
+
+def declared(text: str, given: dict[str, Ranked], params: dict[str, Any]) -> Ranked:
+    """A notation as tokens. given: what stands for each name; params: the operation's."""
+
+    def leaf(part: Any) -> Ranked:
+        if isinstance(part, str) and part in given:
+            return given[part]
+        if isinstance(part, str) and part not in params:
+            return [{"t": "fn", "text": part}], ATOM  # e
+        value = params[part] if isinstance(part, str) else part
+        if part == "index" or not isinstance(value, int | float) or isinstance(value, bool):
+            return [{"t": "text", "text": _index(value)}], ATOM
+        return [num(value)], NEGATIVE if value < 0 else ATOM
+
+    return ranked(formula(text), leaf)
 
 
 def _called(name: str, inner: Tokens) -> Tokens:
@@ -144,6 +153,10 @@ def ranked(term: Term, leaf: Callable[[Any], Ranked]) -> Ranked:
         return [{"t": "sqrt", "of": inside[0][0]}], ATOM
     if word == "[]":
         return [*within(inside[0], ATOM), op("["), *inside[1][0], op("]")], ATOM
+    if word in (".set", ".add"):  # x.at[index].set(part)
+        whole, index, (part, _) = within(inside[0], ATOM), inside[1][0], inside[2]
+        how: Tokens = [op("["), *index, op("]"), op(word), op("("), *part, op(")")]
+        return [*whole, op(".at"), *how], ATOM
     rank = RANK.get(word)
     if rank is None:
         inner = [

@@ -1,12 +1,13 @@
 """Derivative rules as formulas: what the pictures say of a step is what the rule computes."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.primitive import elementwise, registry
+from minigrad.core.primitive import OUTPUT, SHAPES, elementwise, registry
 from minigrad.trace.text import text_of
 from minigrad.watch import notation
 from minigrad.watch.derivatives import LARGEST, LONGEST, Made, Rules, rule_of
@@ -33,6 +34,9 @@ def written(name: str, operand: int, /, *operands: Any, **params: Any) -> str | 
 
 
 X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
+WIDE: dict[str, Any] = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": 1}
+FLAT: dict[str, Any] = {**WIDE, "size": (4,)}
+HALVES = {"axis": 2, "size": 2, "stride": 2, "dilation": 1, "padding": (0, 0)}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,17 @@ X, A, B = np.array(0.7), np.ones((2, 3)), np.ones((3, 4))
             {"axes": (0,), "keepdims": False},
             "expand(v, shape (2, 3))",
         ),
-        ("slice", 0, [A], {"index": (slice(0, 1),)}, "place(v, shape (2, 3))"),
+        ("slice", 0, [A], {"index": (slice(0, 1),)}, "zeros(2, 3).at[0:1].set(v)"),
+        ("amax", 0, [A], {"axes": (0,), "keepdims": False}, "v · (x1 = v4) / sum(x1 = v4)"),
+        ("cat", 0, [A, A], {"axis": 0, "sizes": (2, 2)}, "v[0:2]"),
+        ("cat", 1, [A, A], {"axis": 0, "sizes": (2, 2)}, "v[2:4]"),
+        ("permute", 0, [np.ones(3)], {"axes": (0,)}, "v"),
+        ("convolve_input", 0, [np.ones((1, 1, 3)), np.ones((1, 1, 2))], FLAT, "v ∗ x2"),
+        ("convolve", 0, [np.ones((1, 1, 4)), np.ones((1, 1, 2))], WIDE, "conv_transpose(v, x2)"),
+        ("convolve", 1, [np.ones((1, 1, 4)), np.ones((1, 1, 2))], WIDE, "x1 ∗ v"),
+        ("max_pool", 0, [np.ones((1, 1, 4))], HALVES, "max_unpool(v, argmax x1)"),
+        ("nll", 0, [A, np.array([0, 1])], {"axis": 1, "ignored": -1}, "−v · one_hot x2"),
+        ("matmul", 1, [np.ones((300, 400)), np.ones((400, 2))], {}, "x1^T @ v"),
         ("permute", 0, [A], {"axes": (1, 0)}, "v^T"),
         ("where", 0, [A > 0, A, A], {}, None),
     ],
@@ -92,13 +106,94 @@ def test_every_rule_can_be_written(case: Case) -> None:
     inputs, prim = case.inputs("float64" if case.real else "complex128"), registry[case.primitive]
     for index in range(len(inputs)):
         text = written(case.primitive, index, *inputs, **case.params)
-        assert (text is None) == (prim.variadic or prim.pulls[index] is None)
+        assert (text is None) == (prim.pull_rule(index) is None)
         assert (
             text is None
             or "v" in text.replace("v4", "")
             or text == "0"
             or case.primitive in ("detsign", "lu_pivots")
         )
+
+
+DECLARED = [c for c in ONE_RESULT if registry[c.primitive].pull_notation]
+
+
+@pytest.mark.parametrize("case", DECLARED, ids=lambda case: case.id)
+def test_declared_rules_compute_what_the_rules_compute(case: Case) -> None:
+    """A declaration may write a rule in fewer operations. NumPy evaluates what it writes, on
+    samples with equal elements among them, with axes that a reduction keeps."""
+    prim, params = registry[case.primitive], {**case.params}
+    axes = params["axes"]
+    kept = {**params, "keepdims": True} if "keepdims" in params else params
+    rng = np.random.default_rng(3)
+    x = np.round(rng.normal(size=case.shapes[0]), 1)
+    y = prim.forward(np, x, **kept)
+    names: dict[str, Any] = {
+        name: partial(getattr(np, name), axis=axes, keepdims=True)
+        for name in ("sum", "mean", "var")
+    }
+    names |= {"x": x, "y": y, "sqrt": np.sqrt, **params}
+    g, t = rng.normal(size=y.shape), rng.normal(size=x.shape)
+    pull, push = prim.pull_rule(0), prim.push_rule(0)
+    assert pull is not None and push is not None
+    assert prim.pull_notation is not None and prim.push_notation is not None
+    sources = {0: x, OUTPUT: y, SHAPES: x.shape}
+    for rule, text, incoming in (
+        (pull, prim.pull_notation, {"g": g}),
+        (push, prim.push_notation, {"t": t}),
+    ):
+        given = [sources[s] for s in rule.sources]
+        wanted = rule.function(
+            *map(mg.tensor, incoming.values()),
+            *(mg.tensor(v) if isinstance(v, np.ndarray) else v for v in given),
+            **rule.keyword_arguments(kept, 0),
+        )
+        found = eval(text, {"__builtins__": {}}, names | incoming)
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_forward_rules_of_operations_of_no_kind() -> None:
+    """The push rule runs on symbols too: the tangent of a softmax, of a largest element, of joined
+    arrays."""
+
+    def pushed(f: Any, *inputs: Any) -> str:
+        steps = trace_function(f, *inputs, mode="forward")["steps"]
+        return text_of(next(s for s in steps if s["phase"] == "tangent")["formula"])
+
+    A3 = np.arange(6.0).reshape(2, 3)
+    dot = "\u0307"
+    assert f"x{dot} · v1 − v1 · sum(x{dot} · v1, axes 1)" in pushed(lambda x: x.softmax(1), A3)
+    assert f"sum(x{dot} · (x = v1)) / sum(x = v1)" in pushed(lambda x: x.amax(1), A3)
+    joined = pushed(lambda a, b: mg.cat([a, b]), A3, A3)
+    assert f"pad(a{dot}, axis 0) + pad(b{dot}, axis 0)" in joined
+
+
+def test_a_sign_stands_between_its_operands() -> None:
+    x, w = np.ones((1, 1, 4)), np.ones((1, 1, 2))
+    trace = trace_function(lambda x, w: mg.nn.functional.conv1d(x, w).sum(), x, w, mode="reverse")
+    assert trace["steps"][2]["say"].startswith("v1 = x ∗ w = ")
+    assert said(trace, "adjoint", "w").startswith("w = x ∗ v1 = ")
+
+
+def test_einsum_takes_no_step_that_changes_nothing() -> None:
+    """Axes in their order and shapes that fit are left alone; the result is never an operand
+    itself."""
+    a, b = np.ones((2, 3)), np.ones((3, 2))
+    ops = lambda equation, *inputs: [
+        node["op"]
+        for node in trace_function(
+            lambda *xs: mg.einsum(equation, *xs),
+            *inputs,
+            mode="forward",
+            names=["a", "b"][: len(inputs)],
+        )["nodes"]
+        if node["kind"] in ("op", "output")
+    ]
+    assert ops("ij,jk->ik", a, b) == ["matmul"]
+    assert ops("ij,jk->", a, b) == ["sum", "sum", "reshape", "reshape", "matmul", "reshape"]
+    assert ops("ij->ji", a) == ["permute"]
+    x = mg.tensor(a)
+    assert mg.einsum("ij->ij", x) is not x
 
 
 def test_only_pointwise_rules_are_written_for_large_operands() -> None:

@@ -138,9 +138,10 @@ function tokensOf(value) {
     const root = { t: "sqrt", of: tokensOf(args[1].args[0])[0] };
     return [[...enclosed(tokensOf(args[0]), RANK_OF["/"]), opToken("/"), root], RANK_OF["/"]];
   }
-  if (name === "pow" && params.n === 1) return tokensOf(args[0]);
-  const operands = name === "broadcast_to" && madeBy(args[0], "reshape") ? [args[0].args[0]] : args;
-  return applied(name, operands.map(tokensOf), params);
+  // numbers have one shape
+  if ((name === "pow" && params.n === 1) || name === "broadcast_to" || name === "reshape")
+    return tokensOf(args[0]);
+  return applied(name, args.map(tokensOf), params);
 }
 
 // The symbol of an input as a formula, and the tokens of a formula.
