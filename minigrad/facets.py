@@ -91,6 +91,11 @@ class Facets:
     """What a generated loop makes of many elements, over the axes of the parameter `axes` or down
     to the parameter `shape`: "sum", "mean" or "largest". None: generated loops cannot hold it."""
 
+    windows: str | None = None
+    """What a generated loop makes of the windows along an axis: "largest" or "sum" of each, or of
+    what is given for each window, "spread" (to all its elements) or "first largest" (to that one).
+    None: NumPy does it."""
+
     parts: Callable[..., Any] | None = None
     """What it is made of: a function of its operands and parameters, written in operations that
     generated kernels can hold, and products of matrices. It gives the same within rounding. None:

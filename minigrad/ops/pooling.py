@@ -352,6 +352,7 @@ max_pool = general(
     [lambda g, x, y, **window: max_pool_backward(g, x, y, **window)],
     [lambda t, x, y, **window: max_pool_jvp(t, x, y, **window)],
     symbol="max_pool",
+    windows="largest",
     real_only=True,
     batch=shift_axes,
     cost=in_windows(other=1),
@@ -364,6 +365,7 @@ max_pool_backward = general(
     [lambda t, x, m, **window: max_pool_backward(t, x, m, **window), None, None],
     notation="max_unpool(g, argmax(x))",
     accumulates=True,
+    windows="first largest",
     batch=shift_axes,
     cost=each_input(add=1, other=1, operand=2, per="size"),
 )
@@ -387,6 +389,7 @@ sum_pool = linear(
         g, axis=axis, **window, length=x_shape[axis]
     ),
     accumulates=True,
+    windows="sum",
     batch=shift_axes,
     cost=in_windows(add=1),
 )
@@ -397,6 +400,7 @@ sum_pool_backward = linear(
     lambda c, *, length, **window: sum_pool(c, **window),
     symbol="sum_unpool",
     accumulates=True,
+    windows="spread",
     batch=shift_axes,
     cost=each_input(add=1, per="size"),
 )

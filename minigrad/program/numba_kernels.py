@@ -33,6 +33,7 @@ from .kernel_files import compiled, need_numba
 from .passes import renumbered
 from .row_groups import Block, Finder, Sources, is_costly, kind_of, summed, with_early_sums
 from .scalar_code import with_scalar_runs
+from .window_kernels import WindowKernel, is_window
 
 if TYPE_CHECKING:
     from .program import Program
@@ -442,9 +443,17 @@ def with_kernels(program: Program) -> Program:
                 (made if emitted else later.setdefault(int(last or 0), [])).append(instruction)
         elif at not in block_of:
             flush()
-            made.append(instruction)
+            made.append(_in_windows(program, instruction))
     flush()
     return renumbered(program, made, {}, None, program.constants)
+
+
+def _in_windows(program: Program, instruction: Instruction) -> Instruction:
+    """Pooling as a generated loop; other instructions as they are."""
+    if not is_window(program, instruction):
+        return instruction
+    kernel = WindowKernel(program, instruction)
+    return Instruction(kernel, tuple(kernel.reads), {}, instruction.outputs, instruction.phase)
 
 
 def _arguments(program: Program, sources: Sources, blocks: Sequence[Block]) -> int:

@@ -64,13 +64,13 @@ def kind_of(shape: Shape, whole: Shape, split: int) -> str | None:
 @final
 class Sources:
     """The value in whose memory each value lies, seen through reshape and broadcast_to, and the
-    shape with which it is broadcast."""
+    shape with which it is broadcast. through: whether views are seen through."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, through: bool = True) -> None:
         self.program = program
         self.views: set[int] = set()  # places of instructions that are looked through
         self._known: dict[int, tuple[int, Shape]] = {}
-        for at, instruction in enumerate(program.instructions):
+        for at, instruction in enumerate(program.instructions if through else ()):
             name = instruction.primitive.name
             if name in ("reshape", "broadcast_to") and type(instruction.operands[0]) is int:
                 self._look(at, instruction, instruction.operands[0])

@@ -22,12 +22,21 @@ import minigrad as mg
 from minigrad import nn, optim
 from minigrad.errors import ProgramError
 from minigrad.nn import functional as F
-from minigrad.program import EagerWarning, kernel_files, numba_kernels, scalar_code, trace
+from minigrad.ops import pooling
+from minigrad.program import (
+    EagerWarning,
+    kernel_files,
+    numba_kernels,
+    scalar_code,
+    trace,
+    window_kernels,
+)
 from minigrad.program.numba_kernels import NUMBA, Kernel, kernels_of, with_kernels
 from minigrad.program.program import Program
 from minigrad.program.row_groups import Block, Finder, is_costly
 from tests.helpers import random_compiled_programs
 from tests.helpers.tables import in_one_test
+from tests.ops.test_window_kernels import settings
 from tests.program.test_fused import CASES, PARAMETERS, ROUNDED, instruction_for, operand_sets
 
 RNG = np.random.default_rng(0)
@@ -67,14 +76,14 @@ def erf32(x: Any) -> Any:
 def as_python(head: str, source: str, name: str) -> Any:
     """The kernel as Python runs it, with NumPy's scalars."""
     space: dict[str, Any] = {
-        "f32": np.float32, "f64": np.float64, "uint64": int, "exp32": np.exp, "erf32": erf32,
-        "sqrt": np.sqrt,
+        "f32": np.float32, "f64": np.float64, "uint64": int, "int32": int, "exp32": np.exp,
+        "erf32": erf32, "sqrt": np.sqrt,
         "any_order": lambda a, b: a + b, "truth": lambda x: np.bool_(x != 0),
         "larger": lambda a, b: a if a > b or a != a else b,
         "smaller": lambda a, b: a if a < b or a != a else b,
         "LEAST": -(2**31), "most": max, "order32": order32, "number32": number32,
     }  # fmt: skip
-    names = "ceil empty floor inf isnan log nan trunc zeros".split() + scalar_code.FROM_NUMPY
+    names = "ceil empty floor full inf isnan log nan trunc zeros".split() + scalar_code.FROM_NUMPY
     space.update({name: getattr(np, name) for name in names})
     space.update(erf=math.erf, erfc=math.erfc)
     exec(source, space)
@@ -90,7 +99,7 @@ def as_python(head: str, source: str, name: str) -> Any:
 @pytest.fixture
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINIGRAD_KERNELS_WAIT", "1")
-    for module in (numba_kernels, scalar_code):
+    for module in (numba_kernels, scalar_code, window_kernels):
         monkeypatch.setattr(module, "compiled", as_python)
     for module in (numba_kernels, sys.modules["minigrad.program.compiled"]):
         monkeypatch.setattr(module, "need_numba", lambda: None)
@@ -533,6 +542,77 @@ def test_what_is_not_taken_apart(in_python: None) -> None:
     assert left(lambda x, w, b: F.linear(x, w, b).tanh(), x, w, b) == ["affine", "tanh"]
     x = tensor(2, 3, 4, 4)
     assert "standardize" in left(lambda x: F.batch_norm(x, None, None, training=True) * 2, x)
+
+
+# --------------------------------------------------------------------------------------- windows
+
+
+def pooled(how: dict[str, Any], x: Any, g: Any) -> list[Any]:
+    """Maxima and sums of windows, and what each gives back."""
+    results = [pooling.max_pool(x, **how), pooling.sum_pool(x, **how)]
+    return [*results, *(mg.autograd.grad(y, [x], g)[0] for y in results)]
+
+
+def check_windows(seed: int, dtype: str, special: tuple[float, ...] = ()) -> None:
+    """Windows of all kinds: the bits of the operations, but for the sign of a largest zero."""
+    rng = np.random.default_rng(seed)
+    shape, how = settings(rng)
+    how["padding"] = (how["padding"][0], max(0, how["padding"][1]))
+    x = rng.integers(-2, 3, shape).astype(dtype)
+    for value in special:
+        x[rng.random(shape) < 0.3] = value
+    x = mg.tensor(np.asfortranarray(x) if seed % 2 else x).requires_grad_()
+    g = mg.tensor(rng.standard_normal(pooling.max_pool(x, **how).shape).astype(dtype))
+    with np.errstate(invalid="ignore"):
+        program = trace(functools.partial(pooled, how), x, g)
+        fused = with_kernels(program)
+        assert len(kernels_of(fused)) == len(fused.instructions) == 4
+        for _ in range(2):
+            for number, (a, b) in enumerate(
+                zip(_flat(fused(x, g)), _flat(program(x, g)), strict=True)
+            ):
+                np.testing.assert_array_equal(a, b, err_msg=f"{number} {shape} {how}")
+                same = (np.signbit(a) == np.signbit(b)) | np.isnan(b)
+                assert number == 0 or same.all(), (number, shape, how)
+
+
+@in_one_test
+@pytest.mark.parametrize("special", [(), (-np.inf, -0.0), (np.nan, np.inf, -np.inf)])
+@pytest.mark.parametrize("seed", range(24))
+def test_windows_are_loops(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, seed: int, special: tuple[float, ...]
+) -> None:
+    """Strided, padded, dilated, along any axis, of one image or several in a tile."""
+    monkeypatch.setattr(window_kernels, "TILE", [1, 40, 4096][seed % 3])
+    check_windows(seed, ["float32", "float64"][seed % 2], special)
+
+
+def test_which_windows_stay_operations(in_python: None) -> None:
+    """Of other dtypes, of many elements (whose sums are rounded in parts), of cut images; and an
+    operand given twice, or one that is a view, is read as what it is."""
+
+    def left(function: Any, *inputs: Any) -> list[str]:
+        program = trace(function, *inputs)
+        agree(program, *inputs)
+        return [i.primitive.name for i in with_kernels(program).instructions]
+
+    pool = lambda x: F.max_pool1d(x, 3)
+    assert left(pool, tensor(2, 3, 9)) == ["fused_max_pool"]
+    for dtype in ("float16", "int64"):
+        assert left(pool, mg.ones(2, 3, 9, dtype=dtype)) == ["max_pool"]
+    assert left(lambda x: F.max_pool1d(x, 17), tensor(1, 2, 40)) == ["max_pool"]
+    cut = {"axis": 0, "size": 2, "stride": 1, "dilation": 1, "padding": (0, -1)}
+    assert left(lambda x: pooling.max_pool(x, **cut), tensor(5)) == ["max_pool"]
+    plain = {"axis": 0, "size": 1, "stride": 1, "dilation": 1, "padding": (0, 0)}
+    twice = lambda x: pooling.max_pool_backward(x, x, x, **plain)
+    assert left(twice, tensor(5)) == ["fused_max_pool_backward"]
+    spread = lambda x: pool(x.broadcast_to(2, 3, 9)) + pool(x.reshape(1, 9, 1).permute(2, 0, 1))
+    assert "fused_max_pool" in left(spread, tensor(9))
+
+
+@needs_numba
+def test_windows_compiled(own_folder: Path) -> None:
+    check_windows(0, "float32", (np.nan, np.inf, -0.0))
 
 
 def check_hard_rows(columns: int) -> None:
