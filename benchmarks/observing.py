@@ -84,7 +84,10 @@ def asking() -> list[FunctionType]:
         if isinstance(f, FunctionType) and f.__module__ == module.__name__
     ]
     found.append(tensor.Tensor.__init__)
-    ways = ("on_one.<locals>.run", "on_two.<locals>.run")  # one function for each operation
+    ways = (
+        "call_unary.<locals>.run",
+        "call_binary.<locals>.run",
+    )  # one function for each operation
     held = [
         f for owner in (*primitive.registry.values(), tensor.Tensor) for f in vars(owner).values()
     ]

@@ -46,7 +46,7 @@ def new_tensor(array: Any, requires_grad: bool = False, device: Any = None) -> T
 def made_of_data(tensor: Tensor) -> Tensor:
     """Tell observers of a tensor that was made of data, not by an operation, and return it."""
     if observe.observers:
-        observe.tell("tensor_made", tensor)
+        observe.notify("tensor_made", tensor)
     return tensor
 
 
@@ -59,7 +59,7 @@ def function_of_one(prim: Primitive, params: Params, into: Callable[..., Tensor]
     def function(input: Any, *, out: Any = None) -> Tensor:
         if out is not None:
             return into(out, function(input), prim.name, (input,))
-        return prim.on_one(input if type(input) is Tensor else as_tensor(input), params)
+        return prim.call_unary(input if type(input) is Tensor else as_tensor(input), params)
 
     return function
 
@@ -107,7 +107,7 @@ def as_number(kind: type) -> Any:
 
     def method(self: Tensor) -> Any:
         if observe.observers:
-            observe.tell("read", self, kind.__name__)
+            observe.notify("read", self, kind.__name__)
         return kind(item(self))
 
     return method

@@ -26,12 +26,12 @@ class Facets:
     view: bool
     forward: Callable[..., Any]
 
-    direct: Callable[..., Any]
+    declared_forward: Callable[..., Any]
     """The forward function as it was declared, which is right for float32 and float64."""
 
     accumulates: bool = False
     """It adds or multiplies many numbers, so float16 and bfloat16 inputs are computed in float32,
-    and the result is rounded once (half_precision.py). `forward` does so, `direct` does not."""
+    and the result is rounded once (half_precision.py): by `forward`, not by `declared_forward`."""
 
     scales: bool = False
     """Of its two operands, one may be a number that float16 and bfloat16 do not hold. Beside arrays
@@ -129,11 +129,11 @@ class Facets:
             return self.name.title().replace("_", "") + "Backward0"
         return self.graph_name if isinstance(self.graph_name, str) else self.graph_name(node)
 
-    def is_direct(self, dtypes: Collection[Any]) -> bool:
-        """Whether `direct` computes what `forward` does for operands of these dtypes (None: a
-        Python number)."""
+    def upcasts(self, dtypes: Collection[Any]) -> bool:
+        """Whether `forward` computes operands of these dtypes (None: a Python number) in float32,
+        so that `declared_forward` would compute something else."""
         narrow = any(map(is_narrow, dtypes))
-        return not (narrow and (self.accumulates or (self.scales and len(set(dtypes)) > 1)))
+        return narrow and (self.accumulates or (self.scales and len(set(dtypes)) > 1))
 
     def dtypes_for(self, operands: Iterable[Any], dtype: Any) -> Iterable[Any]:
         """To what each operand is cast, given the dtype that all promote to."""
@@ -154,9 +154,9 @@ class Facets:
                 )
         vars(self).update({name: facets.get(name, getattr(self, name)) for name in known})
         if self.accumulates or self.scales:
-            direct, wider = self.forward, accumulating if self.accumulates else scaling
-            self.forward = wider(direct)
-            self.direct = direct
+            declared, upcasting = self.forward, accumulating if self.accumulates else scaling
+            self.forward = upcasting(declared)
+            self.declared_forward = declared
         self.symbol = self.symbol or self.name
         for text in (self.notation, self.pull_notation, self.push_notation):
             if isinstance(text, str):
@@ -178,7 +178,7 @@ class Facets:
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if name == "forward":  # whoever replaces the computation replaces it for every dtype
-            self.direct = value
+            self.declared_forward = value
 
     @classmethod
     def options(cls) -> set[str]:

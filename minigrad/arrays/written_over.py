@@ -7,8 +7,9 @@ from typing import Any
 
 from .. import backend
 from .. import functions as fn
-from ..core.tensor import Tensor, as_tensor, as_values
+from ..core.tensor import Tensor, as_tensor
 from ..errors import ShapeError
+from ..functions.arguments import tensor_for_cast
 from ..names import TensorLike, publish
 from ..ops import diagonals
 from ..ops import elementwise as ew
@@ -25,7 +26,7 @@ def index_put(
     x = as_tensor(x)
     return ix.index_put(
         x,
-        as_values(values, x.dtype).to(x.dtype),
+        tensor_for_cast(values, x.dtype).to(x.dtype),
         index=fn.plain_index(tuple(indices), x.array),
         accumulate=accumulate,
     )
@@ -95,7 +96,7 @@ def _over(x: Tensor, src: TensorLike, index: tuple[Any, ...], function: str) -> 
 def fill(x: TensorLike, value: Any) -> Tensor:
     """A tensor of the shape and dtype of x that holds one value (a number or a 0-d tensor)."""
     x = as_tensor(x)
-    value = as_values(value, x.dtype)
+    value = tensor_for_cast(value, x.dtype)
     if value.ndim:
         raise ShapeError(
             f"fill: the value must be a number or a 0-d tensor, got shape {value.shape}."

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import backend
 from ..batching import batch_axis, check_leaves, check_per_example, enter, taken_out
-from ..core.backward import differentiate, start
+from ..core.backward import differentiate, root_and_seed
 from ..core.graph import Node, youngest_first
 from ..core.tensor import Leaf, Tensor, grad_node, make_pick, wrap
 from ..errors import AutogradError, NoGradientError, UnusedInputError
@@ -41,9 +41,9 @@ def backward(
                 "backward: grad_variables is the old name of grad_tensors; give one of them."
             )
         grad_tensors = grad_variables
-    report: list[tuple[Tensor, Tensor]] = []
-    run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, report)
-    return report
+    stored: list[tuple[Tensor, Tensor]] = []
+    run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, stored)
+    return stored
 
 
 def run_backward(
@@ -52,9 +52,9 @@ def run_backward(
     retain_graph: bool | None,
     create_graph: bool,
     inputs: Any,
-    report: list[tuple[Tensor, Tensor]] | None,
+    stored: list[tuple[Tensor, Tensor]] | None,
 ) -> None:
-    """As `backward`; the pairs go into `report`. None: they are not needed, and no gradient
+    """As `backward`; the pairs go into `stored`. None: they are not needed, and no gradient
     is copied for them."""
     outputs = as_sequence(tensors, "tensors")
     roots, seeds = _roots(outputs, _cotangents(grad_tensors, len(outputs)), "backward")
@@ -69,7 +69,7 @@ def run_backward(
     keep = create_graph if retain_graph is None else retain_graph
     check_leaves([out.array for out in outputs], roots, targets)
     captured = differentiate(
-        roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, report=report
+        roots, seeds, targets=targets, create_graph=create_graph, retain_graph=keep, stored=stored
     )
     if inputs is not None:
         for x, node in zip(wanted, targets or [], strict=True):
@@ -82,8 +82,8 @@ def run_backward(
                     else wrap(backend.copy_with_strides_of(captured[node].array, x.array))
                 )
                 x.stored_grad = own if x.stored_grad is None else x.stored_grad + own
-                if report is not None:
-                    report.append((x, captured[node]))
+                if stored is not None:
+                    stored.append((x, captured[node]))
 
 
 def grad(
@@ -292,10 +292,10 @@ def _cotangents(given: Any, count: int) -> list[Any]:
 def _roots(
     outputs: Sequence[Tensor], cotangents: list[Any], caller: str
 ) -> tuple[list[Node], list[Tensor]]:
-    """The nodes to start from and their seeds."""
+    """The nodes where the pass begins, and their cotangents."""
     pairs = zip(outputs, cotangents, strict=True)
-    started = [start(out, seed, caller, i) for i, (out, seed) in enumerate(pairs)]
-    return [node for node, _ in started], [seed for _, seed in started]
+    found = [root_and_seed(out, seed, caller, i) for i, (out, seed) in enumerate(pairs)]
+    return [node for node, _ in found], [seed for _, seed in found]
 
 
 def _target(x: Tensor, index: int, caller: str) -> Node:

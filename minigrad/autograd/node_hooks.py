@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..backend import DType, Shape, canonical
 from ..core.backward import pull_operation
 from ..core.graph import Node, OpNode, Pick, state
-from ..core.tensor import Leaf, Report, Tensor, alias, wrap
+from ..core.tensor import Gradients, Leaf, Tensor, alias, wrap
 from ..errors import AutogradError, ShapeError
 from ..hook_handle import HookHandle
 from ..names import attach
@@ -116,7 +116,7 @@ class _HookedLeaf:
         extras = extras_of(leaf)
         return bool(extras.after_sum or extras.before or extras.after)
 
-    def store(self, g: Any, create_graph: bool, report: Report | None) -> None:
+    def store(self, g: Any, create_graph: bool, stored: Gradients | None) -> None:
         """Run the hooks that see the complete cotangent, which they may replace; add it to `.grad`;
         then run the hooks that were waiting for that: the tensor's and those of its node, which
         have nothing to replace.
@@ -132,11 +132,11 @@ class _HookedLeaf:
         first = tensor.stored_grad is None
         if extras.before:
             (g,) = _shown(leaf, extras.before, [g], "prehook", "grad_outputs")
-        Leaf.store(leaf, g, create_graph, report)
-        stored = tensor.stored_grad
+        Leaf.store(leaf, g, create_graph, stored)
+        grad = tensor.stored_grad
         shown = _tensor(g)
-        if first and extras.after and stored is not None and stored.node is None:
-            shown = alias(stored)
+        if first and extras.after and grad is not None and grad.node is None:
+            shown = alias(grad)
         for hook in list(extras.after_sum.values()):
             if hook(tensor) is not None:
                 raise AutogradError(

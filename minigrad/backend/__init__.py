@@ -75,13 +75,13 @@ from .limits import (
 )
 from .npz import load_arrays, save_arrays
 from .payload import (
-    FAST_DTYPES,
-    FAST_OPERANDS,
     IMMUTABLE,
     MODULES,
+    NOT_UPCAST,
     NUMPY_PAYLOADS,
     PYTHON_SCALARS,
     SCALAR_DTYPES,
+    SINGLE_OR_DOUBLE,
     Array,
     DType,
     NumpyArray,

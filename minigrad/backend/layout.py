@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .payload import FAST_DTYPES, MODULES, Array, DType, Shape, is_immutable
+from .payload import MODULES, SINGLE_OR_DOUBLE, Array, DType, Shape, is_immutable
 
 
 def shares_memory(array: Array, source: Array) -> bool:
@@ -48,7 +48,7 @@ def broadcast_view(xp: Any, array: Array, shape: Shape) -> Array:
     if (
         xp is np
         and lead >= 0
-        and array.dtype in FAST_DTYPES
+        and array.dtype in SINGLE_OR_DOUBLE
         and array.flags.c_contiguous
         and array.size
         and 0 not in shape

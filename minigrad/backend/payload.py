@@ -39,11 +39,11 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 PYTHON_SCALARS = frozenset((bool, int, float, complex))
 
-FAST_DTYPES = frozenset((float32, float64))
+SINGLE_OR_DOUBLE = frozenset((float32, float64))
 """Arithmetic among equal dtypes of this set needs no promotion: the common case is one set look-up.
 """
-FAST_OPERANDS = frozenset((float32, float64, None))
-"""The dtypes of operands that need no wider dtype to compute in; a Python number has None.
+NOT_UPCAST = SINGLE_OR_DOUBLE | {None}
+"""The dtypes of operands that are never computed in a wider one; a Python number has None.
 """
 
 DTYPE_OF_NUMBER: dict[type, DType] = {bool: bool_, int: int64, float: float32, complex: complex64}
@@ -524,7 +524,7 @@ def canonical(result: Any) -> Array:
     """
     kind = type(result)
     if kind is np.ndarray:
-        if result.ndim == 0 and result.dtype in FAST_DTYPES and result.base is None:
+        if result.ndim == 0 and result.dtype in SINGLE_OR_DOUBLE and result.base is None:
             return result[()]
         return result
     if kind in IMMUTABLE or not isinstance(result, np.generic | bool | int | float | complex):

@@ -10,7 +10,7 @@
 8. `backward`: reverse mode.
 
 Within core, a file imports only files listed before it. Since rules call operations, `apply` sets
-`primitive.run`, and files fetch the operations that they use from the registry. Outside of core,
+`primitive.apply`, and files fetch the operations that they use from the registry. Outside of core,
 `minigrad.backend` has arrays, dtypes and devices, `explain` makes the errors with their texts, and
 `facets` has what a declaration may say to vmap, programs and so on.
 The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .. import backend, explain
-from ..backend import FAST_DTYPES, MODULES, PYTHON_SCALARS, canonical, is_differentiable
+from ..backend import MODULES, PYTHON_SCALARS, SINGLE_OR_DOUBLE, canonical, is_differentiable
 from . import forward, observe, primitive
 from .graph import state
 from .primitive import Args, Params, Primitive
@@ -66,7 +66,7 @@ def apply_to_tensors(prim: Primitive, args: Args, params: Params) -> Any:
     if recorded:
         record(prim, args, parents, params, outs)
     if prim.kind != "constant" and any([type(a) is Tensor and a.tangents for a in args]):
-        forward.push(prim, args, params, outs)
+        forward.push_tangents(prim, args, params, outs)
     return outs[0] if prim.outputs == 1 else outs
 
 
@@ -74,9 +74,9 @@ def compute(prim: Primitive, arrays: Sequence[Any], params: Params) -> Any:
     """The result of the forward function on arrays, or of the first `Payload`, if there is one."""
     for payload in [a for a in arrays if isinstance(a, Payload)]:  # the first computes
         return payload.__minigrad_apply__(prim, arrays, params)
-    exact = backend.FAST_OPERANDS.issuperset([getattr(a, "dtype", None) for a in arrays])
+    exact = backend.NOT_UPCAST.issuperset([getattr(a, "dtype", None) for a in arrays])
     with backend.library_of(arrays, prim.name) as library:
-        result = (prim.direct if exact else prim.forward)(library, *arrays, **params)
+        result = (prim.declared_forward if exact else prim.forward)(library, *arrays, **params)
     return canonical(result) if prim.outputs == 1 else tuple(map(canonical, result))
 
 
@@ -85,7 +85,7 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     if Tensor not in map(type, args):  # called by a rule, whose arrays have one dtype
         return _floating(args) if prim.promote == "float" else args
     dtypes = {a.array.dtype for a in args if type(a) is Tensor}
-    if len(dtypes) == 1 and dtypes <= FAST_DTYPES and _PLAIN.issuperset(map(type, args)):
+    if len(dtypes) == 1 and dtypes <= SINGLE_OR_DOUBLE and _PLAIN.issuperset(map(type, args)):
         return args
     operands = [_operand(a) for a in args]
     if prim.real_only:
@@ -134,4 +134,4 @@ def _cast(operand: Any, given: Any, dtype: Any) -> Any:
     return operand
 
 
-primitive.run = apply
+primitive.apply = apply

@@ -25,7 +25,7 @@ from ..recursion import deeper_stack
 from . import observe, primitive
 from .graph import Node, OpNode, Pick, Version, state, youngest_first
 from .primitive import OUTPUT, is_value
-from .tensor import Leaf, Report, Tensor, add_to_grad, give_node, grad_node, wrap
+from .tensor import Gradients, Leaf, Tensor, add_to_grad, give_node, grad_node, wrap
 
 _tangents = attrgetter("tangents")
 
@@ -41,12 +41,12 @@ def backward(
     cotangent: of the tensor's shape (None for a tensor of one element: 1); retain_graph: keep the
     saved values for another pass (default: as create_graph); create_graph: record the pass itself.
     """
-    root, seed = start(tensor, cotangent, "backward")
+    root, seed = root_and_seed(tensor, cotangent, "backward")
     retain_graph = create_graph if retain_graph is None else retain_graph
     differentiate([root], [seed], create_graph=create_graph, retain_graph=retain_graph)
 
 
-def start(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node, Tensor]:
+def root_and_seed(tensor: Tensor, seed: Any, caller: str, number: int = 0) -> tuple[Node, Tensor]:
     """The node from which a pass begins, and its cotangent: the given one, or a one for a real
     tensor of one element. number: the tensor's position among those given, for messages. Raises
     NoGradientError, NonScalarError, ShapeError, TypeError."""
@@ -91,7 +91,7 @@ class Pass:
     are wanted; None means all leaves. Only nodes on paths to the targets are visited. accumulate:
     add the cotangents of leaves (of targets that are leaves, if targets are given) to their
     `.grad`; `retain_grad` adds in any case. create_graph: record the pass itself. retain_graph:
-    keep the saved values. report: gets a (tensor, gradient) pair for each stored gradient.
+    keep the saved values. stored: gets a (tensor, gradient) pair for each stored gradient.
 
     Its state: order, the nodes, youngest first; needed, those on a path to a target;
     differentiable, whether rules run on tensors: with create_graph, or if any seed or saved value
@@ -105,7 +105,7 @@ class Pass:
     accumulate: bool = True
     create_graph: bool = False
     retain_graph: bool = False
-    report: Report | None = None
+    stored: Gradients | None = None
     cotangents: dict[Node, Any] = field(default_factory=dict)
     captured: dict[Node, Tensor] = field(default_factory=dict)
 
@@ -163,8 +163,8 @@ class Pass:
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
         if not observe.observers:
-            return leaf.store(g, self.create_graph, self.report)
-        run = partial(leaf.store, g, self.create_graph, self.report)
+            return leaf.store(g, self.create_graph, self.stored)
+        run = partial(leaf.store, g, self.create_graph, self.stored)
         observe.run_observed("leaf", None, (g,), {}, run, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
@@ -179,7 +179,7 @@ class Pass:
         g = shown.array if raw else shown
         tensor = None if node.retained is None else node.retained()
         if tensor is not None:
-            add_to_grad(tensor, g, self.create_graph, self.report)
+            add_to_grad(tensor, g, self.create_graph, self.stored)
         return g
 
 
@@ -211,13 +211,13 @@ def pull_operation(
     elif node.dtype.kind == "c" and not prim.conjugates:
         g = primitive.registry["conj"](g)
     parts: list[tuple[Node, Any]] = []
-    for index, number, where in node.plan.pulls:
+    for index, number, where in node.plan.rule_calls:
         parent: Any = node.parents[index]
         if parent in needed:
-            rule: Any = prim.pulls[number]
+            rule: Any = prim.pull_rules[number]
             read = [values[k] for k in where]
-            run = rule.function if node.dtype in backend.FAST_DTYPES else rule.run
-            c = run(g, *read, **rule.keyword_arguments(node.params, index))
+            function = rule.function if node.dtype in backend.SINGLE_OR_DOUBLE else rule.upcasting
+            c = function(g, *read, **rule.keyword_arguments(node.params, index))
             if differentiable and state.recording:
                 c = _depending_on(c, read)
             parts.append((parent, check_contribution(node, index, parent, c)))

@@ -40,7 +40,7 @@ def forward_level() -> Iterator[int]:
         state.levels = outer
 
 
-def push(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
+def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tensor, ...]) -> None:
     """Compute the results' tangents at all open levels at which some input has one. Outer levels
     are computed first: the rule of an inner level may read a result with its outer tangents."""
     result: Any = outs[0] if prim.outputs == 1 else outs
@@ -99,7 +99,7 @@ def contributions(prim: Primitive, args: Args, params: Params, out: Any, level: 
         rule = None if tangent is None else prim.push_rule(index)
         if rule is not None:
             read = [read_source(source, below, out_below) for source in rule.sources]
-            parts[index] = rule.run(tangent, *read, **rule.keyword_arguments(params, index))
+            parts[index] = rule.upcasting(tangent, *read, **rule.keyword_arguments(params, index))
     return parts
 
 

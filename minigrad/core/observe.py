@@ -142,7 +142,7 @@ def _node_of(result: Any) -> Any:
     return None
 
 
-def tell(method: str, *details: Any) -> None:
+def notify(method: str, *details: Any) -> None:
     """Call an optional method of this thread's observers, where they have it."""
     for observer in observation.listening:
         if hasattr(observer, method):

@@ -70,11 +70,12 @@ NO_PARAMS: Params = {}
 class Rule:
     """One derivative rule and where its arguments come from.
 
-    sources: of its positional arguments after g; keywords: the operation's parameters that it asks
-    for; wants_index: whether it asks for `index`; run: `function`, in float32 for half precision.
+    function: as it was declared; upcasting: the same computation, where half precision is computed
+    in float32; sources: of its positional arguments after g; keywords: the operation's parameters
+    that it asks for; wants_index: whether it asks for `index`.
     """
 
-    __slots__ = ("function", "keywords", "run", "sources", "wants_index")
+    __slots__ = ("function", "keywords", "sources", "upcasting", "wants_index")
 
     def __init__(
         self, function: RuleFunction, owner: str, inputs: Sequence[str], defaults: Params
@@ -100,7 +101,8 @@ class Rule:
                 raise explain.unknown_to_rule(owner, name, inputs, tuple(defaults))
         self.sources, self.keywords = tuple(sources), tuple(keywords)
         self.wants_index = "index" in keywords and "index" not in defaults
-        self.run = multiplying(function, registry) if any(map(is_value, sources)) else function
+        reads_values = any(map(is_value, sources))
+        self.upcasting = multiplying(function, registry) if reads_values else function
 
     def keyword_arguments(self, params: Params, index: int) -> Params:
         """Those of the given parameters that the rule names, and `index`, the input's position."""
@@ -111,25 +113,25 @@ class Rule:
 
 
 class Plan:
-    """What a node saves, given which inputs need a gradient.
+    """What a node saves and which rules a pass calls, given which inputs need a gradient.
 
     sources: the values and shapes to save, each once; keeps_values: whether anything but shapes is
-    saved; pulls: for each input that needs a gradient and has a rule (position of the input,
-    position of its rule, where the rule's arguments stand among the sources).
+    saved; rule_calls: for each input that needs a gradient and has a pull rule (position of the
+    input, position of its rule, where the rule's arguments stand among the sources).
     """
 
-    __slots__ = ("keeps_values", "pulls", "sources")
+    __slots__ = ("keeps_values", "rule_calls", "sources")
 
-    def __init__(self, prim: Primitive, needed: Sequence[bool]) -> None:
+    def __init__(self, prim: Primitive, needs_grad: Sequence[bool]) -> None:
         sources: list[int] = []
-        pulls: list[tuple[int, int, tuple[int, ...]]] = []
-        for index, is_needed in enumerate(needed):
-            rule = prim.pull_rule(index) if is_needed else None
+        rule_calls: list[tuple[int, int, tuple[int, ...]]] = []
+        for index, needed in enumerate(needs_grad):
+            rule = prim.pull_rule(index) if needed else None
             if rule is not None:
                 sources += [source for source in rule.sources if source not in sources]
                 where = tuple([sources.index(source) for source in rule.sources])
-                pulls.append((index, 0 if prim.variadic else index, where))
-        self.sources, self.pulls = tuple(sources), tuple(pulls)
+                rule_calls.append((index, 0 if prim.variadic else index, where))
+        self.sources, self.rule_calls = tuple(sources), tuple(rule_calls)
         self.keeps_values = any([is_value(source) for source in sources])
 
 
@@ -139,24 +141,23 @@ class Primitive(Facets):
 
     name: unique.
     kind: "elementwise", "linear", "bilinear", "general" or "constant".
-    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`. `direct`,
-    of the base class, computes the same where no operand is half precision.
-    fills: whether `forward` takes `out`, an array of the result's shape and dtype to write into.
+    forward(xp, *arrays, **params): the computation, in terms of the array library `xp`;
+    declared_forward: as it was declared, before half precision was provided for (facets.py).
+    takes_out: whether `forward` takes `out`, an array of the result's shape and dtype to fill.
     inputs, keywords: names of the inputs and of the parameters.
     variadic: it takes any number of inputs. Its one rule can name `y` and `index`, but no input.
-    pulls, pushes: one Rule per input, None where there is no derivative.
-    plan: for a tuple that says which inputs need a gradient, the Plan of what to save.
+    pull_rules, push_rules: one Rule per input, None where there is no derivative.
+    plan: a function; for a tuple that says which inputs need a gradient it returns the Plan.
 
-    A declaration may set the following by keyword, and the attributes of the base class `Facets`:
-    what vmap, static graphs, programs and so on ask about an operation.
+    A declaration may set the following by keyword, and the attributes of the base class `Facets`
+    (facets.py): what vmap, static graphs, programs and so on ask about an operation.
 
     promote: "same" casts the inputs to a common dtype first, "float" to a common floating one,
-    "branches" all but the first (as in where(condition, a, b)), None leaves them.
+    "branches" all but the first (as in where(condition, a, b)), None leaves them as they are.
     view: the result may share the first input's memory.
-    conjugates: the rules treat complex numbers themselves.
+    conjugates: the rules conjugate complex numbers themselves; the backward pass does not.
     real_only: complex inputs are refused, since it orders or rounds numbers.
     outputs: the number of results, which are a tuple if it is not 1.
-    differentiable: which results have a derivative (by default all, or none of a constant).
     """
 
     promote: str | None = None
@@ -164,34 +165,32 @@ class Primitive(Facets):
     conjugates: bool = False
     real_only: bool = False
     outputs: int = 1
-    differentiable: tuple[bool, ...] = ()
 
     def __init__(
         self,
         name: str,
         kind: str,
         forward: Callable[..., Any],
-        pulls: Sequence[RuleFunction | None] = (),
-        pushes: Sequence[RuleFunction | Rule | None] | None = None,
+        pull_rules: Sequence[RuleFunction | None] = (),
+        push_rules: Sequence[RuleFunction | Rule | None] | None = None,
         **options: Any,
     ) -> None:
         parameters = list(inspect.signature(forward).parameters.values())[1:]
         keyword_only = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
         defaults = keyword_defaults(forward)
         self.inputs = tuple([p.name for p in parameters if p.name not in keyword_only])
-        self.keywords, self.fills = tuple(defaults), "out" in keyword_only
+        self.keywords, self.takes_out = tuple(defaults), "out" in keyword_only
         self.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.name, self.kind, self.forward = name, kind, forward
         self.__doc__ = inspect.getdoc(forward) or f"The operation {name}({', '.join(self.inputs)})."
         self.elementwise = kind == "elementwise"
         self.declare(kind, self.inputs, options)
-        self.differentiable = tuple(self.differentiable) or (kind != "constant",) * self.outputs
         if "y" in self.inputs:
             raise explain.input_named_y(name)
-        if kind != "constant" and len(pulls) != len(self.inputs):
-            raise explain.rules_missing(self, len(pulls))
-        self.pulls = self._rules(pulls, defaults)
-        self.pushes = self.pulls if pushes is None else self._rules(pushes, defaults)
+        if kind != "constant" and len(pull_rules) != len(self.inputs):
+            raise explain.rules_missing(self, len(pull_rules))
+        self.pull_rules = pulls = self._rules(pull_rules, defaults)
+        self.push_rules = pulls if push_rules is None else self._rules(push_rules, defaults)
         self.plan: Callable[[tuple[bool, ...]], Plan] = lru_cache(1000)(partial(Plan, self))
         if name in registry:
             raise explain.declared_twice(name)
@@ -207,19 +206,20 @@ class Primitive(Facets):
         return tuple(map(rule, given))
 
     def __call__(self, *args: Any, **params: Any) -> Tensor:  # or an array, or a tuple of results
-        return run(self, args, params)
+        return apply(self, args, params)
 
-    def on_one(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
-        """As `self(x, **params)`; minigrad.fast replaces this method for each operation."""
-        return run(self, (x,), params)
+    def call_unary(self, x: Any, params: Params = NO_PARAMS) -> Tensor:
+        """`self(x, **params)` for the public functions of one tensor (entry_points.py). With the
+        fast paths on, each operation has a faster one in its place (fast/operations.py)."""
+        return apply(self, (x,), params)
 
     def pull_rule(self, index: int) -> Rule | None:
         """The rule that carries a cotangent of the output to input `index`."""
-        return self.pulls[0 if self.variadic else index] if self.pulls else None
+        return self.pull_rules[0 if self.variadic else index] if self.pull_rules else None
 
     def push_rule(self, index: int) -> Rule | None:
         """The rule that carries a tangent of input `index` to the output."""
-        return self.pushes[0 if self.variadic else index] if self.pushes else None
+        return self.push_rules[0 if self.variadic else index] if self.push_rules else None
 
     def __repr__(self) -> str:
         return f"<{self.kind} operation {self.name}({', '.join(self.inputs)})>"
@@ -251,8 +251,8 @@ def _not_imported(prim: Primitive, args: Args, params: Params) -> Tensor:
     raise RuntimeError("minigrad.core.apply must be imported before an operation is called.")
 
 
-run: Callable[[Primitive, Args, Params], Tensor] = _not_imported
-"""Runs an operation: core/apply.py, which imports this file, assigns its function `apply`."""
+apply: Callable[[Primitive, Args, Params], Tensor] = _not_imported
+"""Runs an operation. core/apply.py, which imports this file, assigns its function `apply` here."""
 
 
 def elementwise(
@@ -274,24 +274,25 @@ def linear(
 def bilinear(
     name: str, forward: Callable[..., Any], left: RuleFunction, right: RuleFunction, **options: Any
 ) -> Primitive:
-    """Declare a map linear in each input: its transposes are the pulls, the map is the pushes."""
+    """Declare a map linear in each input: its transposes are the pull rules; the push rules are the
+    map itself, with the tangent in the place of one input."""
     options = {"promote": "same", **options}
     of_left = lambda t, b, **params: registry[name](t, b, **params)
     of_right = lambda t, a, **params: registry[name](a, t, **params)
     defaults = keyword_defaults(forward)
-    pushes = [Rule(f, name, ("a", "b"), defaults) for f in (of_left, of_right)]
-    return Primitive(name, "bilinear", forward, (left, right), pushes, **options)
+    push_rules = [Rule(f, name, ("a", "b"), defaults) for f in (of_left, of_right)]
+    return Primitive(name, "bilinear", forward, (left, right), push_rules, **options)
 
 
 def general(
     name: str,
     forward: Callable[..., Any],
-    pulls: Sequence[RuleFunction | None],
-    pushes: Sequence[RuleFunction | None],
+    pull_rules: Sequence[RuleFunction | None],
+    push_rules: Sequence[RuleFunction | None],
     **options: Any,
 ) -> Primitive:
     """Declare an operation of no other kind: a pull and a push rule for each input."""
-    return Primitive(name, "general", forward, pulls, pushes, **options)
+    return Primitive(name, "general", forward, pull_rules, push_rules, **options)
 
 
 def constant(name: str, forward: Callable[..., Any], **options: Any) -> Primitive:

@@ -108,7 +108,7 @@ class Payload:
     def __minigrad_fits__(self, target: Any, operation: str) -> None:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
-    def __minigrad_told__(self, what: str) -> None:
+    def __minigrad_read__(self, what: str) -> None:
         """Called by minigrad/optim when Python reads `what`, which may differ in another run."""
 
     __minigrad_update__: Any = None
@@ -116,7 +116,7 @@ class Payload:
     payload this is; the context gives the settings of the step. None: updated as an array is."""
 
 
-Report = list[tuple[Tensor, Tensor]]
+Gradients = list[tuple[Tensor, Tensor]]
 """Pairs (tensor, gradient), in the order in which a pass stored them."""
 
 
@@ -147,12 +147,14 @@ class Leaf(Node):
             self.tensor = weakref.ref(tensor)
         return tensor
 
-    def store(self, g: Any, create_graph: bool, report: Report | None, owned: bool = False) -> None:
+    def store(
+        self, g: Any, create_graph: bool, stored: Gradients | None, owned: bool = False
+    ) -> None:
         """Add a complete cotangent to the tensor's `.grad`. owned: nothing else refers to the
         memory of g, so `.grad` may take it without a copy (minigrad.fast determines that)."""
         tensor = self.variable
         if tensor.node is not None:  # requires_grad was not switched off since
-            add_to_grad(tensor, g, create_graph, report, owned)
+            add_to_grad(tensor, g, create_graph, stored, owned)
 
 
 def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None = None) -> Tensor:
@@ -166,19 +168,6 @@ def wrap(array: Array, node: Node | None = None, tangents: dict[int, Any] | None
 def as_tensor(value: Any) -> Tensor:
     """`value` itself if it is a tensor, else a new constant tensor holding a copy."""
     return value if isinstance(value, Tensor) else wrap(as_payload(value))
-
-
-def as_values(data: Any, dtype: DType) -> Tensor:
-    """As `as_tensor`, for values that are cast to `dtype` next. Python's floats keep their double
-    precision, whatever the default dtype is; integers must be in the range of `dtype`."""
-    if isinstance(data, Tensor):
-        return data
-    array = as_payload(data, dtype if type(data) is int else None)
-    if isinstance(data, float | complex | list | tuple) and array.dtype.kind in "fc":
-        array = as_payload(data, backend.promote_types(array.dtype, backend.float64))
-    elif isinstance(data, list | tuple) and dtype.kind in "iu":
-        array = as_payload(data, dtype)
-    return wrap(array)
 
 
 def make_leaf(tensor: Tensor) -> None:
@@ -268,9 +257,9 @@ def _versions_of(value: Any) -> list[Version]:
 
 def give_node(node: OpNode, outs: tuple[Tensor, ...]) -> None:
     """Assign `node` to the result of its operation, or a Pick of it to each of several results.
-    Results without a derivative get none."""
-    for index, (out, has_rule) in enumerate(zip(outs, node.primitive.differentiable, strict=True)):
-        if has_rule and is_differentiable(out.array.dtype):
+    Results of integers or booleans get none."""
+    for index, out in enumerate(outs):
+        if is_differentiable(out.array.dtype):
             out.node = node if len(outs) == 1 else make_pick(node, index)
 
 
@@ -292,7 +281,7 @@ parameters. (Reentrant: an observer of such a sum may start a pass of its own.)"
 
 
 def add_to_grad(
-    tensor: Tensor, g: Any, create_graph: bool, report: Report | None, owned: bool = False
+    tensor: Tensor, g: Any, create_graph: bool, stored: Gradients | None, owned: bool = False
 ) -> None:
     """Add g to `.grad`. With `create_graph`, or tangents, the sum keeps its graph; otherwise it is
     stored in memory that nothing else refers to."""
@@ -303,8 +292,8 @@ def add_to_grad(
         if isinstance(g, Tensor) and not (create_graph or g.tangents):
             g = g.array
         tensor.stored_grad = _own(g, tensor, owned) if old is None else _sum(tensor, old, g)
-        if report is not None:
-            report.append((tensor, _own(g, tensor, False)))
+        if stored is not None:
+            stored.append((tensor, _own(g, tensor, False)))
 
 
 def _own(g: Any, tensor: Tensor, owned: bool) -> Tensor:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from .. import backend
 from .. import functions as fn
 from ..arrays.operands import floating
-from ..core.tensor import Tensor, as_tensor, as_values
+from ..core.tensor import Tensor, as_tensor
 from ..errors import DTypeError
-from ..functions.arguments import check_factor
+from ..functions.arguments import check_factor, tensor_for_cast
 from ..functions.elementwise import attach_operator, binary, unary
 from ..names import TensorLike, public, publish
 from ..ops.elementwise import in_float32
@@ -224,7 +224,7 @@ def float_power(base: Any, exponent: Any) -> Tensor:
     """base to the exponent in double precision (float64, or complex128 if one of them is
     complex).
     """
-    operands = [as_values(v, backend.float64) for v in (base, exponent)]
+    operands = [tensor_for_cast(v, backend.float64) for v in (base, exponent)]
     wide = (
         backend.complex128
         if any(backend.is_complex(v.dtype) for v in operands)

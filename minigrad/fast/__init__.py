@@ -19,7 +19,7 @@ from ..core import backward as core_backward
 from ..core import primitive
 from ..core.primitive import Primitive
 from . import backward
-from .operations import call, on_itself, on_many, on_one, on_two
+from .operations import call, call_binary, call_nary, call_unary, on_itself
 
 __all__ = ["disable", "disabled", "enable", "is_enabled", "operator", "update_operator"]
 
@@ -58,7 +58,7 @@ def disable() -> None:
     _enabled = False
     primitive.on_declaration.remove(_connect)
     for prim in primitive.registry.values():
-        for name in ("on_one", "on_two", "on_many"):
+        for name in ("call_unary", "call_binary", "call_nary"):
             vars(prim).pop(name, None)
     setattr(Primitive, "__call__", _clear_call)  # noqa: B010
     core_backward.run_pass = _clear_pass
@@ -82,19 +82,19 @@ def operator(owner: type, name: str, prim: Primitive) -> None:
     """Give the method `name(self, other)` of a class, which calls `prim` where `other` suits it,
     the fast path of `prim`."""
     clear = getattr(owner, name)
-    _attach(owner, name, clear, on_two(prim, lambda a, b, params=None: clear(a, b)))
+    _attach(owner, name, clear, call_binary(prim, lambda a, b, params=None: clear(a, b)))
 
 
 def reflected_operator(owner: type, name: str, prim: Primitive) -> None:
     """Give the method `name(self, other)`, which computes `prim(other, self)`, its fast path."""
     clear = getattr(owner, name)
-    run = on_two(prim, lambda b, a, params=None: clear(a, b))
+    run = call_binary(prim, lambda b, a, params=None: clear(a, b))
     _attach(owner, name, clear, lambda self, other: run(other, self))
 
 
 def unary_operator(owner: type, name: str, prim: Primitive) -> None:
     """Give the method `name(self)`, which computes `prim(self)`, its fast path."""
-    _attach(owner, name, getattr(owner, name), on_one(prim))
+    _attach(owner, name, getattr(owner, name), call_unary(prim))
 
 
 def update_operator(owner: type, name: str, kernel: Callable[[Any, Any], Any]) -> None:
@@ -112,7 +112,11 @@ def _attach(owner: type, name: str, clear: Any, fast: Any) -> None:
 
 def _connect(prim: Any) -> None:
     """Give an operation its fast paths."""
-    prim.on_one, prim.on_two, prim.on_many = on_one(prim), on_two(prim), on_many(prim)
+    prim.call_unary, prim.call_binary, prim.call_nary = (
+        call_unary(prim),
+        call_binary(prim),
+        call_nary(prim),
+    )
 
 
 if os.environ.get("MINIGRAD_FAST") != "0":

@@ -41,7 +41,7 @@ def run_pass(graph_pass: Pass) -> None:
         if type(node) is not OpNode or (node.dtype is not float32 and node.dtype is not float64):
             if type(node) is Leaf:
                 if graph_pass.accumulate and node.stores_grad:
-                    node.store(g, False, graph_pass.report, node in owned)
+                    node.store(g, False, graph_pass.stored, node in owned)
             elif type(node) is Pick or isinstance(node, Leaf):
                 graph_pass.visit(node, g)
             else:
@@ -54,8 +54,8 @@ def run_pass(graph_pass: Pass) -> None:
             if version.count != number:
                 node.values()  # raises
         parents, unbroadcast = node.parents, node.unbroadcast
-        rules: Any = node.primitive.pulls
-        for index, number, where in node.plan.pulls:
+        rules: Any = node.primitive.pull_rules
+        for index, number, where in node.plan.rule_calls:
             parent = parents[index]
             if parent not in needed:
                 continue

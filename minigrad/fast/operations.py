@@ -18,8 +18,8 @@ from typing import Any
 
 from .. import explain
 from ..backend import (
-    FAST_DTYPES,
     IMMUTABLE,
+    SINGLE_OR_DOUBLE,
     NumpyArray,
     broadcast_rows,
     canonical,
@@ -29,7 +29,7 @@ from ..backend import (
     overlaps_itself,
 )
 from ..core import primitive
-from ..core.forward import push
+from ..core.forward import push_tangents
 from ..core.graph import OpNode, next_sequence_number, state
 from ..core.observe import observers
 from ..core.primitive import NO_PARAMS, OUTPUT, SHAPES, Plan, Primitive
@@ -62,10 +62,10 @@ def call(self: Any, *args: Any, **params: Any) -> Any:
     try:
         count = len(args)
         if count == 1:
-            return self.on_one(args[0], params)
+            return self.call_unary(args[0], params)
         if count == 2:
-            return self.on_two(args[0], args[1], params)
-        return self.on_many(args, params)
+            return self.call_binary(args[0], args[1], params)
+        return self.call_nary(args, params)
     except TypeError as error:
         wrong = explain.wrong_operands(self, args, params, error)
         if wrong is not None:
@@ -74,16 +74,16 @@ def call(self: Any, *args: Any, **params: Any) -> Any:
 
 
 # Long: a closure that calls as little as it can.
-def on_one(prim: Primitive) -> Callable[..., Any]:
+def call_unary(prim: Primitive) -> Callable[..., Any]:
     """`prim` as a function of one operand and a dictionary of parameters: of a tensor, or of an
     array where a derivative rule calls."""
 
     if not is_simple(prim, 1):
-        many = on_many(prim)
+        many = call_nary(prim)
         return lambda a, params=NO_PARAMS: many((a,), params)
 
     def otherwise(a: Any, params: dict[str, Any] = NO_PARAMS) -> Any:
-        return primitive.run(prim, (a,), params)
+        return primitive.apply(prim, (a,), params)
 
     plans: dict[int, Plan] = {}
     view, recorded = prim.view, prim.kind != "constant"
@@ -105,7 +105,11 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
         elif kind not in IMMUTABLE:
             return otherwise(a, params)
         try:
-            y = prim.direct(numpy, x, **params) if params else prim.direct(numpy, x)
+            y = (
+                prim.declared_forward(numpy, x, **params)
+                if params
+                else prim.declared_forward(numpy, x)
+            )
         except ValueError:
             return otherwise(a, params)
         kind = type(y)
@@ -140,22 +144,22 @@ def on_one(prim: Primitive) -> Callable[..., Any]:
             else:
                 node.saved = node.versions = ()
         if recorded and a.tangents is not None:
-            push(prim, (a,), params, (out,))
+            push_tangents(prim, (a,), params, (out,))
         return out
 
     return run
 
 
 # Long: a closure that calls as little as it can.
-def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def call_binary(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """`prim` as a function of two operands and a dictionary of parameters: of tensors and numbers,
     or of arrays in a derivative rule.
 
     otherwise: what is called for all else with the same arguments, in the place of `apply`.
     """
-    general = otherwise or (lambda a, b, params=NO_PARAMS: primitive.run(prim, (a, b), params))
+    general = otherwise or (lambda a, b, params=NO_PARAMS: primitive.apply(prim, (a, b), params))
     if not is_simple(prim, 2):
-        many = on_many(prim)
+        many = call_nary(prim)
         return otherwise or (lambda a, b, params=NO_PARAMS: many((a, b), params))
     plans: dict[int, Plan] = {}
     view, recorded, elementwise = prim.view, prim.kind != "constant", prim.elementwise
@@ -196,9 +200,13 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
         alike = first is not NumpyArray or second is not NumpyArray or x.shape == y.shape
         try:
             if not alike and elementwise:
-                z = broadcast_rows(prim.direct, x, y, params)
+                z = broadcast_rows(prim.declared_forward, x, y, params)
             else:
-                z = prim.direct(numpy, x, y, **params) if params else prim.direct(numpy, x, y)
+                z = (
+                    prim.declared_forward(numpy, x, y, **params)
+                    if params
+                    else prim.declared_forward(numpy, x, y)
+                )
         except ValueError:
             return general(a, b, params)
         kind = type(z)
@@ -239,18 +247,18 @@ def on_two(prim: Primitive, otherwise: Callable[..., Any] | None = None) -> Call
             else:
                 node.saved = node.versions = ()
         if tangents is not None and recorded:
-            push(prim, (a, b), params, (out,))
+            push_tangents(prim, (a, b), params, (out,))
         return out
 
     return run
 
 
 # Long: a closure that calls as little as it can.
-def on_many(prim: Primitive) -> Callable[..., Any]:
+def call_nary(prim: Primitive) -> Callable[..., Any]:
     """`prim` as a function of a tuple of operands and a dictionary of parameters."""
 
     def otherwise(args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        return primitive.run(prim, args, params)
+        return primitive.apply(prim, args, params)
 
     first = 1 if prim.promote == "branches" else 0  # whose dtype does not count
     simple = prim.outputs == 1 and "dtype" not in prim.keywords
@@ -279,7 +287,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
                 x, parent, tensors = a.array, a.node, True
             if type(x) is NumpyArray or type(x) in IMMUTABLE:
                 if x.dtype is not dtype and len(arrays) >= first:
-                    if dtype is not None or x.dtype not in FAST_DTYPES:
+                    if dtype is not None or x.dtype not in SINGLE_OR_DOUBLE:
                         return otherwise(args, params)
                     dtype = x.dtype
                 if x is a:
@@ -292,7 +300,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
         if dtype is None or (tensors and raw):
             return otherwise(args, params)
         try:
-            result = prim.direct(numpy, *arrays, **params)
+            result = prim.declared_forward(numpy, *arrays, **params)
         except ValueError:
             return otherwise(args, params)
         results = [canonical(result)] if single else [canonical(y) for y in result]
@@ -319,7 +327,7 @@ def on_many(prim: Primitive) -> Callable[..., Any]:
                         node.unbroadcast = tuple([None if s == shape else s for s in shapes])
                 _keep(node, plan.sources, (*args, outs[0]), (*arrays, results[0]))
         if dual and recorded:
-            push(prim, args, params, outs)
+            push_tangents(prim, args, params, outs)
         return outs[0] if single else outs
 
     return run

@@ -1,4 +1,4 @@
-"""Checked arguments: sizes, axes and indices as operations take them."""
+"""Checked arguments: sizes, axes, indices and values as operations take them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import backend
-from ..backend import Shape
-from ..core.tensor import Tensor, as_tensor
+from ..backend import DType, Shape, as_payload
+from ..core.tensor import Tensor, as_tensor, wrap
 from ..errors import DTypeError, ShapeError
 from ..names import TensorLike
 
@@ -45,6 +45,20 @@ def not_negative(sizes: Shape) -> Shape:
     if any(n < 0 for n in sizes):
         raise ShapeError(f"sizes must be at least 0, got {sizes}.")
     return sizes
+
+
+def tensor_for_cast(data: Any, dtype: DType) -> Tensor:
+    """`data` as a tensor that is cast to `dtype` next. Python's floats keep their double precision,
+    whatever the default dtype is; integers must be in the range of `dtype`.
+    """
+    if isinstance(data, Tensor):
+        return data
+    array = as_payload(data, dtype if type(data) is int else None)
+    if isinstance(data, float | complex | list | tuple) and array.dtype.kind in "fc":
+        array = as_payload(data, backend.promote_types(array.dtype, backend.float64))
+    elif isinstance(data, list | tuple) and dtype.kind in "iu":
+        array = as_payload(data, dtype)
+    return wrap(array)
 
 
 def axis_of(ndim: int, dim: Any, function: str) -> int:

@@ -48,7 +48,7 @@ def sum(
         x = x.to(dtype)
     elif x.array.dtype.kind in "bui":
         x = x.to(backend.int64)
-    total = rd.sum_.on_one(
+    total = rd.sum_.call_unary(
         x,
         {
             "axes": axes_to_reduce(x, dim if axis is None else axis, "sum"),
@@ -86,7 +86,7 @@ def mean(
             f"mean: needs a floating or complex dtype, got {x.dtype}. Convert first:"
             " x.float().mean()."
         )
-    return rd.mean.on_one(
+    return rd.mean.call_unary(
         x,
         {
             "axes": axes_to_reduce(x, dim if axis is None else axis, "mean"),

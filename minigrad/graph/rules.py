@@ -61,7 +61,7 @@ class RuleCall:
             for k in self.rule.keywords
             if k in self.params or k == "index"
         }
-        c = self.rule.run(g, *values, **keywords)
+        c = self.rule.upcasting(g, *values, **keywords)
         if c is None:
             raise NotDifferentiableError(
                 f"a rule of {self.primitive.name} for input {self.index} returned None; it must"

@@ -35,7 +35,7 @@ for _kind in (float, int, complex):
 @method
 def __bool__(self: Tensor) -> bool:
     if observe.observers:
-        observe.tell("decided", self)
+        observe.notify("decided", self)
     return bool(_truth(self))
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from .. import backend, functions
 from ..core.graph import OpNode
-from ..core.tensor import Tensor, as_values, grad_node, overwrite_payload, wrap
+from ..core.tensor import Tensor, grad_node, overwrite_payload, wrap
 from ..core.views import assign, check_target
 from ..errors import InPlaceError, ShapeError
 from ..functions import plain_index
+from ..functions.arguments import tensor_for_cast
 from ..names import attach, method
 from ..ops import elementwise as ew
 from ..ops import index as ix
@@ -93,7 +94,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def _on_device_of(value: Any, target: Tensor) -> Tensor:
     """`value` as a tensor on the device of `target`, ready to be written there."""
-    value = as_values(value, target.dtype)
+    value = tensor_for_cast(value, target.dtype)
     out: Tensor = (
         value
         if backend.same_device(value.array, target.array)

@@ -17,7 +17,7 @@ import functools
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, erf_function, numpy
+from ..backend import SINGLE_OR_DOUBLE, erf_function, numpy
 
 PARTS = 256
 """Points of the table between two integers."""
@@ -44,7 +44,7 @@ def _table(dtype: str) -> Any:
 
 def error_function(xp: Any, x: Any) -> Any:
     """erf(x), element by element; NaN of NaN."""
-    if xp is not numpy or x.dtype not in FAST_DTYPES or not x.ndim:
+    if xp is not numpy or x.dtype not in SINGLE_OR_DOUBLE or not x.ndim:
         return erf_function(xp)(x)
     *rows, last = _table(x.dtype.name)
     reach = REACH[x.dtype.name]

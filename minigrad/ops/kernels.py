@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..backend import FAST_DTYPES, Array, DType, Shape, is_narrow
+from ..backend import SINGLE_OR_DOUBLE, Array, DType, Shape, is_narrow
 from .sums import AT_ONCE, PLAIN, ROWS, is_plain, split
 
 
@@ -116,7 +116,7 @@ def sum_kernel(k: Line) -> list[str] | None:
     if source is None or source.dtype != k.made.dtype or not k.made.shape:
         return None
     ordered = row_major(k.strides[0], source.shape, source.dtype)
-    if source.dtype in FAST_DTYPES:
+    if source.dtype in SINGLE_OR_DOUBLE:
         if (
             axes == (0,)
             and len(source.shape) == 2
@@ -156,7 +156,7 @@ def _is_short(source: Any, axes: tuple[int, ...]) -> bool:
         len(axes) == 1
         and 2 <= source.shape[axes[0]] <= 4
         and len(source.shape) > 1
-        and source.dtype in FAST_DTYPES
+        and source.dtype in SINGLE_OR_DOUBLE
     )
 
 
@@ -175,7 +175,7 @@ def _slices(k: Line, source: Any, axis: int, keepdims: bool) -> list[str]:
 
 def mean_kernel(k: Line) -> list[str] | None:
     source = k.array(0)
-    lines = sum_kernel(k) if source is not None and source.dtype in FAST_DTYPES else None
+    lines = sum_kernel(k) if source is not None and source.dtype in SINGLE_OR_DOUBLE else None
     if lines is None or source is None:
         return None
     count = 1
@@ -187,7 +187,7 @@ def mean_kernel(k: Line) -> list[str] | None:
 def sum_to_kernel(k: Line) -> list[str] | None:
     """Leading axes summed away are left to the engine, but for a matrix's columns."""
     source, shape = k.array(0), k.made.shape
-    if source is None or source.dtype not in FAST_DTYPES:
+    if source is None or source.dtype not in SINGLE_OR_DOUBLE:
         return None
     columns = (
         len(source.shape) == 2

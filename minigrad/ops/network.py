@@ -12,7 +12,7 @@ import functools
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, NumpyArray, broadcast_rows, ignore_float_errors, numpy
+from ..backend import SINGLE_OR_DOUBLE, NumpyArray, broadcast_rows, ignore_float_errors, numpy
 from ..core.primitive import general
 from .batch import join_layer, shift_axes
 from .costs import (
@@ -158,18 +158,18 @@ def _mean_product(xp: Any, a: Any, b: Any, axes: Axes) -> Any:
 def _standardize(xp: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
     centred = (
         xp.subtract(x, _mean(xp, x, axes), out=out)
-        if x.dtype in FAST_DTYPES
+        if x.dtype in SINGLE_OR_DOUBLE
         else x - _mean(xp, x, axes)
     )
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
-    if x.dtype in FAST_DTYPES and x.ndim:
+    if x.dtype in SINGLE_OR_DOUBLE and x.ndim:
         centred *= scale
         return centred
     return _placed((centred * scale).astype(x.dtype, copy=False), out)
 
 
 def _standardize_jvp(xp: Any, t: Any, x: Any, *, axes: Axes, eps: float, out: Any = None) -> Any:
-    fast = x.dtype in FAST_DTYPES and x.ndim
+    fast = x.dtype in SINGLE_OR_DOUBLE and x.ndim
     centred = xp.subtract(x, _mean(xp, x, axes), out=out) if fast else x - _mean(xp, x, axes)
     scale = 1 / xp.sqrt(_mean_product(xp, centred, centred, axes) + eps)
     along = scale * scale * _mean_product(xp, t, centred, axes)
@@ -242,7 +242,11 @@ def _as_rows(a: Any, axes: Axes) -> tuple[Axes, int, Axes] | None:
     while lead - 1 in axes:
         lead -= 1
     length = math.prod(a.shape[lead:])
-    if length < 64 or length * math.prod(a.shape[:lead]) < 1 << 14 or a.dtype not in FAST_DTYPES:
+    if (
+        length < 64
+        or length * math.prod(a.shape[:lead]) < 1 << 14
+        or a.dtype not in SINGLE_OR_DOUBLE
+    ):
         return None
     before, rest = tuple(a.shape[:lead]), tuple(axis for axis in axes if axis < lead)
     if length <= FEW_TERMS:
@@ -311,7 +315,7 @@ standardize_jvp = general(
 
 def _scale_shift(xp: Any, x: Any, w: Any, b: Any, *, out: Any = None) -> Any:
     y = x * w if out is None else xp.multiply(x, w, out=out)
-    if y.dtype in FAST_DTYPES and y.ndim and xp.broadcast(y, b).shape == y.shape:
+    if y.dtype in SINGLE_OR_DOUBLE and y.ndim and xp.broadcast(y, b).shape == y.shape:
         y += b
         return y
     return _placed(y + b, out)
@@ -353,7 +357,7 @@ scale_shift = general(
 
 
 def _affine(xp: Any, x: Any, w: Any, b: Any) -> Any:
-    out = matmul.direct(xp, x, w.transpose())
+    out = matmul.declared_forward(xp, x, w.transpose())
     if getattr(out, "ndim", 0) and out.dtype == b.dtype:
         if type(out) is NumpyArray:
             broadcast_rows(lambda xp, table, row: xp.add(table, row, table), out, b, {})

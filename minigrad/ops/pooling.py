@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any
 
-from ..backend import FAST_DTYPES, ignore_float_errors, numpy
+from ..backend import SINGLE_OR_DOUBLE, ignore_float_errors, numpy
 from ..core.primitive import general, linear
 from .batch import shift_axes
 from .convolution import Sizes, window_count
@@ -178,7 +178,7 @@ def _first_hits(flat: _Lines, lines: Any, best: Any) -> Iterator[Any]:
     """
     windows, free = len(best), flat.xp.ones(best.shape, "bool")
     asks = (
-        flat.xp is numpy and best.dtype in FAST_DTYPES
+        flat.xp is numpy and best.dtype in SINGLE_OR_DOUBLE
     )  # a device is not asked for a number: the program would wait for it
     inside = (
         ()
@@ -199,7 +199,7 @@ def _chosen(xp: Any, hit: Any, g: Any) -> Any:
     """g where there was a hit, 0 elsewhere; in host memory on the bits, as in `where`, which is
     exact for NaN and infinity too.
     """
-    if xp is not numpy or g.dtype not in FAST_DTYPES:
+    if xp is not numpy or g.dtype not in SINGLE_OR_DOUBLE:
         return xp.where(hit, g, 0)
     return xp.multiply(g.view(f"int{8 * g.dtype.itemsize}"), hit.view("int8")).view(g.dtype)
 

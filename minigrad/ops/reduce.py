@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 from ..backend import (
-    FAST_DTYPES,
     NUMPY_PAYLOADS,
+    SINGLE_OR_DOUBLE,
     broadcast_view,
     float32,
     ignore_float_errors,
@@ -78,7 +78,7 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
         if (
             axes == (0,)
             and x.ndim == 2
-            and x.dtype in FAST_DTYPES
+            and x.dtype in SINGLE_OR_DOUBLE
             and (x.shape[0] <= AT_ONCE or is_column(x))
         ):
             sums = column_sums(xp, x)
@@ -90,7 +90,7 @@ def sum_forward(xp: Any, x: Any, *, axes: Axes, keepdims: bool) -> Any:
             return sums.reshape((*x.shape[:-1], 1)) if keepdims else sums
     if len(axes) == x.ndim and not keepdims and xp is numpy and is_few(x):
         return total_of_few(x)
-    if x.size <= AT_ONCE and x.dtype in FAST_DTYPES:
+    if x.size <= AT_ONCE and x.dtype in SINGLE_OR_DOUBLE:
         return ignore_float_errors.run(xp.add.reduce, x, axis=axes, keepdims=keepdims)
     return ignore_float_errors.run(total, xp, x, axes, keepdims)
 

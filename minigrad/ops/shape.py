@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backend import FAST_DTYPES, broadcast_view, ignore_float_errors, numpy
+from ..backend import SINGLE_OR_DOUBLE, broadcast_view, ignore_float_errors, numpy
 from ..core.primitive import general, linear
 from .batch import (
     broadcast_behind,
@@ -28,7 +28,7 @@ def _sum_to(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
-    if x.dtype in FAST_DTYPES:
+    if x.dtype in SINGLE_OR_DOUBLE:
         if not shape:
             return (
                 total_of_few(x)

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend import (
-    FAST_DTYPES,
+    SINGLE_OR_DOUBLE,
     DType,
     axis_order,
     complex64,
@@ -141,7 +141,7 @@ def _along(xp: Any, x: Any, axis: int) -> Any:
     if x.flags.c_contiguous:
         if axis == x.ndim - 1 and x.ndim > 1:
             return xp.add.reduce(x, axis=axis)  # pairwise
-        if axis == 0 and x.dtype in FAST_DTYPES:
+        if axis == 0 and x.dtype in SINGLE_OR_DOUBLE:
             return column_totals(xp, x.reshape((n, math.prod(shape[1:])))).reshape(shape[1:])
     count, rest = divmod(n, FOLD)
     before = (slice(None),) * axis
@@ -247,7 +247,7 @@ def has_rows(x: Any, axes: Axes) -> bool:
         axes == (x.ndim - 1,)
         and x.ndim > 1
         and 0 < x.shape[-1] <= ROWS
-        and x.dtype in FAST_DTYPES
+        and x.dtype in SINGLE_OR_DOUBLE
         and bool(x.flags.c_contiguous)
     )
 
@@ -268,7 +268,7 @@ def is_few(x: Any) -> bool:
     return (
         0 < x.size <= FEW_TERMS
         and x.ndim > 0
-        and x.dtype in FAST_DTYPES
+        and x.dtype in SINGLE_OR_DOUBLE
         and (x.ndim == 1 or bool(x.flags.c_contiguous))
     )
 
@@ -291,4 +291,6 @@ def is_short(x: Any, axes: Axes) -> bool:
     """Whether a sum over these axes is one over a single axis of 2 to 4 elements, of a float32
     or float64 array of more than one.
     """
-    return len(axes) == 1 and 2 <= x.shape[axes[0]] <= 4 and x.ndim > 1 and x.dtype in FAST_DTYPES
+    return (
+        len(axes) == 1 and 2 <= x.shape[axes[0]] <= 4 and x.ndim > 1 and x.dtype in SINGLE_OR_DOUBLE
+    )

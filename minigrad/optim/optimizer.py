@@ -281,7 +281,7 @@ class Optimizer:
         groups = self.param_groups or [{**self.defaults, "params": []}]
         for p in (p for group in groups for p in group["params"]):
             if isinstance(p.array, Payload):
-                p.array.__minigrad_told__(f"the settings of {type(self).__name__}")
+                p.array.__minigrad_read__(f"the settings of {type(self).__name__}")
                 break
         lines = [
             f"  group {i}: "

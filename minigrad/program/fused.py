@@ -250,9 +250,9 @@ class Fused(Primitive):
             (),
             len(makes),
         )
-        self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
-        self.forward = self.direct = self._launch
-        self.promote, self.differentiable, self.accumulates = None, (False,) * len(makes), False
+        self.variadic = self.view = self.conjugates = self.takes_out = self.elementwise = False
+        self.forward = self.declared_forward = self._launch
+        self.promote, self.accumulates = None, False
 
     def _launch(self, xp: Any, *operands: Any) -> Any:
         """Results in new memory: one array, or a tuple."""

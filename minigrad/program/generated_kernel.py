@@ -45,10 +45,9 @@ class Generated(Primitive):
         self.kind, self.keywords = "fused", ()
         self.inputs = tuple(self.arrays[n] for n in self.reads)
         self.outputs = len(self.makes)
-        self.variadic = self.view = self.conjugates = self.fills = self.elementwise = False
-        self.forward = self.direct = self._interpreted
-        self.promote, self.differentiable = None, (False,) * self.outputs
-        self.accumulates = False
+        self.variadic = self.view = self.conjugates = self.takes_out = self.elementwise = False
+        self.forward = self.declared_forward = self._interpreted
+        self.promote, self.accumulates = None, False
 
     def _interpreted(self, xp: Any, *operands: Any) -> Any:
         """The operations one after another, as the engine computes them: what a kernel means.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .. import scalar
-from ..backend import FAST_DTYPES, DType, numpy
+from ..backend import SINGLE_OR_DOUBLE, DType, numpy
 from ..core.primitive import Primitive
 from ..ops.kernels import Line, row_major
 from ..scalar import Term
@@ -140,7 +140,7 @@ def _with_numbers(k: Line, dtype: DType) -> list[str]:
     """The operands, Python's numbers as arrays without axes, which NumPy meets in half a
     microsecond less."""
     if (
-        dtype not in FAST_DTYPES
+        dtype not in SINGLE_OR_DOUBLE
         or k.xp is not numpy
         or any(t.dtype != dtype for t in k.types if type(t) is Type)
     ):

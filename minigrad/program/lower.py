@@ -199,7 +199,7 @@ class Lowered(GeneratedCode):
                 return [f"{out} = {total}"]
             if (
                 facts.strides[number] is None
-                and kind.dtype in backend.FAST_DTYPES
+                and kind.dtype in backend.SINGLE_OR_DOUBLE
                 and self._numbers(instruction)
             ):
                 text = on_numbers(instruction.primitive, operands)
@@ -260,7 +260,7 @@ class Lowered(GeneratedCode):
             and not instruction.params["keepdims"]
         )
         in_rows = len(kind.shape) == 1 or row_major(strides, kind.shape, kind.dtype)
-        few = 0 < size <= FEW_TERMS and kind.dtype in backend.FAST_DTYPES and in_rows
+        few = 0 < size <= FEW_TERMS and kind.dtype in backend.SINGLE_OR_DOUBLE and in_rows
         if not (whole and few and kind.shape) or strides is None or self.xp is not backend.numpy:
             return None
         ones = self.static("ones", self.xp.ones(size, kind.dtype))
@@ -316,7 +316,7 @@ class Lowered(GeneratedCode):
         make = self._kernel(instruction)
         if (
             make is None
-            and instruction.primitive.fills
+            and instruction.primitive.takes_out
             and instruction.reads() == [o for o in instruction.operands if type(o) is int]
         ):
             make = self._filling(instruction)
@@ -337,7 +337,7 @@ class Lowered(GeneratedCode):
         buffers, views = len(self.buffers), len(self.views)
         lines: list[str] | None = make(line)
         if lines is None or (
-            (instruction.primitive.fills or ".dot(" in "".join(lines))
+            (instruction.primitive.takes_out or ".dot(" in "".join(lines))
             and not row_major(strides, kind.shape, kind.dtype)
         ):
             self.fixed.discard(number)
@@ -398,7 +398,7 @@ class Lowered(GeneratedCode):
 
     def _kernel(self, instruction: Instruction) -> Any:
         """What writes the lines of the operation's kernel; None if it has none for these dtypes."""
-        has_kernel = instruction.primitive.kernel is not None and self._is_direct(instruction)
+        has_kernel = instruction.primitive.kernel is not None and not self._upcasts(instruction)
         return functools.partial(lines_of, instruction.primitive) if has_kernel else None
 
     def _line(
@@ -454,17 +454,17 @@ class Lowered(GeneratedCode):
         where none is.
         """
         return (
-            instruction.primitive.direct
-            if self._is_direct(instruction)
-            else instruction.primitive.forward
+            instruction.primitive.forward
+            if self._upcasts(instruction)
+            else instruction.primitive.declared_forward
         )
 
-    def _is_direct(self, instruction: Instruction) -> bool:
-        """Whether the operation computes in the dtype of its operands (`Primitive.is_direct`)."""
+    def _upcasts(self, instruction: Instruction) -> bool:
+        """Whether the operation computes its operands in float32 (`Primitive.upcasts`)."""
         types = self.program.types
         dtypes = [None if type(o) is Literal else types[o].dtype for o in instruction.operands]
         dtypes += [types[n].dtype for n in instruction.reads()]
-        return instruction.primitive.is_direct(dtypes)
+        return instruction.primitive.upcasts(dtypes)
 
     def _release(self, at: int, dying: dict[int, list[int]], taken_over: Piece | None) -> None:
         """Give back the buffers that are not read after instruction `at`, but for the one that its

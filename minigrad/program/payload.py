@@ -259,7 +259,7 @@ class Recorded(Payload):
         """
         return self.recorder.update(optimizer, param, group)
 
-    def __minigrad_told__(self, what: str) -> None:
+    def __minigrad_read__(self, what: str) -> None:
         """Python is told something that belongs to this value."""
         if self.recorder.open:
             self.recorder.note(what)

@@ -53,7 +53,7 @@ class ReplayedNode(Node):
         if self.freed == pattern.keepers and not pattern.reads:
             self.values = None
 
-    def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
         """(parent, contribution) for each parent in `needed`. Raises what an eager graph raises:
         GraphFreedError, InPlaceError."""
         graph = self.graph
@@ -64,11 +64,11 @@ class ReplayedNode(Node):
         if (
             values is None
             or self.freed is not None
-            or live
+            or differentiable
             or any([s is None for s in slots])
             or any([version.count != number for version, number in self.counters])
         ):
-            return self._eagerly(slots, needed, live)
+            return self._eagerly(slots, needed, differentiable)
         parents: Any = self.parents
         leaves = [k for k, parent in enumerate(parents) if parent in needed]
         self.latest = None if len(leaves) == len(parents) else (range(len(slots)), leaves, None)
@@ -77,7 +77,9 @@ class ReplayedNode(Node):
         parts = zip(graph.reached, found, strict=True)
         return [(parent, t.array) for i, t in parts if (parent := parents[i]) in needed]
 
-    def _eagerly(self, slots: Sequence[Any], needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    def _eagerly(
+        self, slots: Sequence[Any], needed: Any, differentiable: bool
+    ) -> list[tuple[Node, Any]]:
         """The contributions by the engine, on the graph that an eager run would have made."""
         graph, values, freed = self.graph, {}, self.freed or set()
         pattern = graph.pattern
@@ -102,7 +104,7 @@ class ReplayedNode(Node):
             retain_graph=True,
         )
         reached = [(self.parents[k], found[ends[k]]) for k in leaves if ends[k] in found]
-        return [(p, t if live else t.array) for p, t in reached if p is not None]
+        return [(p, t if differentiable else t.array) for p, t in reached if p is not None]
 
 
 def _passing(parent: Node) -> OpNode:

@@ -226,7 +226,7 @@ def _used(node: Node, slot: int, name: str, into: dict[int, dict[str, Any]]) -> 
     """
     if not isinstance(node, OpNode) or node.primitive.outputs != 1:
         return None
-    positions = {index: where for index, _, where in node.plan.pulls}
+    positions = {index: where for index, _, where in node.plan.rule_calls}
     sources = [node.plan.sources[k] for k in positions.get(slot, ())]
     found = [
         into[s]["src"] if s in into else name if s == primitive.OUTPUT else None for s in sources

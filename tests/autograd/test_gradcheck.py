@@ -312,7 +312,7 @@ def test_a_gradient_of_the_wrong_dtype_is_found_where_asked_for() -> None:
 def test_planted_dtype_of_an_operation(monkeypatch) -> None:
     sine = mg.core.primitive.registry["sin"]
     monkeypatch.setattr(
-        sine.pulls[0],
+        sine.pull_rules[0],
         "function",
         lambda g, x: mg.core.primitive.registry["cast"](
             g * mg.cos(x).array, dtype=mg.backend.float32

@@ -130,10 +130,10 @@ def test_a_view_whose_rule_reads_its_result_guards_it_against_overwriting(declar
 def test_who_hears_of_declarations_is_shown_the_pushes_too(declared, monkeypatch):
     heard = []
     monkeypatch.setattr(core_primitive, "on_declaration", [*core_primitive.on_declaration])
-    core_primitive.on_declaration.append(lambda p: heard.append(p.pushes))
+    core_primitive.on_declaration.append(lambda p: heard.append(p.push_rules))
     double = linear("new", lambda xp, x: 2 * x, lambda g: 2 * g)
     times = bilinear("new too", lambda xp, v, w: v * w, lambda g, w: g * w, lambda g, v: v * g)
-    assert heard == [double.pushes, times.pushes]
+    assert heard == [double.push_rules, times.push_rules]
     x, t = (mg.tensor(3.0), mg.tensor(4.0)), (mg.tensor(1.0), mg.tensor(10.0))
     assert [v.item() for v in mg.func.jvp(times, x, t)] == [12.0, 34.0]
 

@@ -84,16 +84,16 @@ def test_a_wrong_rule_is_found_by_graphs(monkeypatch):
     """The comparison has teeth: one derivative scaled by 1.0001 is seen without any oracle,
     because the modes then disagree.
     """
-    rule = elementwise.tanh.pulls[0]
+    rule = elementwise.tanh.pull_rules[0]
     wrong = type(rule).__new__(type(rule))
     wrong.sources, wrong.keywords, wrong.function = (
         rule.sources,
         rule.keywords,
         lambda g, y: rule.function(g, y) * 1.0001,
     )
-    wrong.run = wrong.function
-    monkeypatch.setattr(elementwise.tanh, "pulls", (wrong,))
-    monkeypatch.setattr(elementwise.tanh, "pushes", (rule,))
+    wrong.upcasting = wrong.function
+    monkeypatch.setattr(elementwise.tanh, "pull_rules", (wrong,))
+    monkeypatch.setattr(elementwise.tanh, "push_rules", (rule,))
     assert any(graphs.disagreements(graphs.generate(seed)) for seed in range(10))
 
 

@@ -23,8 +23,8 @@ def test_each_operation_that_the_grammar_reaches_has_a_forward_and_its_rules():
         part = part[: part.index("\n  },")]
         primitive = registry[name]
         assert "forward: (" in part
-        expected = len(primitive.pulls) + (
-            len(primitive.pushes) if primitive.pushes != primitive.pulls else 0
+        expected = len(primitive.pull_rules) + (
+            len(primitive.push_rules) if primitive.push_rules != primitive.pull_rules else 0
         )
         assert part.count("rule: (") + part.count("      null,") == expected
 

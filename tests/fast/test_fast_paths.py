@@ -51,7 +51,7 @@ def no_fast_path(prim, args, params):
 def both_ways(call):
     """What `call` gives by the fast paths and by the core; the first must not need the core."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(primitive, "run", no_fast_path)
+        patch.setattr(primitive, "apply", no_fast_path)
         short = call()
     with fast.disabled():
         long = call()
@@ -163,7 +163,7 @@ def test_the_fast_path_leaves_the_same_graph(case, dtype, by_the_core, monkeypat
     if case.fixed_dtype:
         pytest.skip("its result's dtype is a parameter")
     expected = by_the_core(results, PLAIN, case, dtype)
-    monkeypatch.setattr(primitive, "run", no_fast_path)
+    monkeypatch.setattr(primitive, "apply", no_fast_path)
     for short, long in zip(results(case, dtype), expected, strict=True):
         assert_same_graph(short, long)
 
@@ -219,7 +219,7 @@ def test_the_switch_puts_everything_back():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             primitive,
-            "run",
+            "apply",
             lambda prim, args, params: calls.append(prim.name) or apply.apply(prim, args, params),
         )
         (-(x * 2.0 + 1.0)).sum().backward()
@@ -334,7 +334,7 @@ def run_by_core(monkeypatch, call):
         found.append(prim.name)
         return apply.apply(prim, args, params)
 
-    monkeypatch.setattr(primitive, "run", counted)
+    monkeypatch.setattr(primitive, "apply", counted)
     call()
     return found
 

@@ -29,7 +29,7 @@ from untrusted.withheld import Withheld
 mg.ops.load()
 left = []
 for name, operation in registry.items():
-    for rule in (*operation.pulls, *operation.pushes):
+    for rule in (*operation.pull_rules, *operation.push_rules):
         # in primitive.py: the JVP of a linear map is the map itself, which tells nothing
         code = rule and rule.function.__code__
         if code and "withheld" not in code.co_names and not code.co_filename.endswith(
@@ -45,7 +45,7 @@ raised = []
 for attempt in (
     lambda: loss.backward(), lambda: mg.autograd.grad(loss, t),
     lambda: mg.func.vjp(mg.sin, t)[1](t), lambda: mg.func.grad(lambda v: v.sum())(t),
-    lambda: mg.func.jvp(mg.sin, (t,), (t,)), lambda: registry["sin"].pulls[0].function(x, x),
+    lambda: mg.func.jvp(mg.sin, (t,), (t,)), lambda: registry["sin"].pull_rules[0].function(x, x),
     lambda: mg.graph.gradients(mg.graph.sin(mg.graph.Variable(name="v")), []),
 ):
     try:

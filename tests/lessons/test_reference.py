@@ -75,7 +75,7 @@ def test_the_words_of_a_rule_are_the_very_lambda_of_its_declaration():
     rules = [
         inspect.unwrap(rule.function)
         for primitive in registry.values()
-        for rule in primitive.pulls
+        for rule in primitive.pull_rules
         if rule is not None and rule.function.__name__ == "<lambda>"
     ]
     assert len(rules) > 80

@@ -366,7 +366,7 @@ def test_rules_use_operations_only() -> None:
     functions do.
     """
     for operation in registry.values():
-        for rule in (*operation.pulls, *operation.pushes):
+        for rule in (*operation.pull_rules, *operation.push_rules):
             assert (
                 rule is None
                 or "xp"

@@ -19,7 +19,7 @@ OPERATIONS = [
 def rules(operation) -> list[tuple[str, Rule]]:
     """Each pull and push rule once (an elementwise rule is both)."""
     found: dict[int, tuple[str, Rule]] = {}
-    for direction, of_inputs in (("pull", operation.pulls), ("push", operation.pushes)):
+    for direction, of_inputs in (("pull", operation.pull_rules), ("push", operation.push_rules)):
         for name, rule in zip(operation.inputs, of_inputs, strict=True):
             if rule is not None:
                 found.setdefault(id(rule), (f"{direction} rule of {name}", rule))
@@ -82,7 +82,7 @@ def survivors(name: str, monkeypatch) -> list[str]:
         with monkeypatch.context() as patch:
             broken = wrong_by_a_hundredth(rule.function, is_zero(name, rule))
             patch.setattr(rule, "function", broken)
-            patch.setattr(rule, "run", broken)
+            patch.setattr(rule, "upcasting", broken)
             if not notices(name):
                 found.append(label)
     return found

@@ -103,7 +103,7 @@ def test_one_tuple_of_cotangents_may_serve_two_nodes() -> None:
     each node.
     """
     seed = (np.ones((4, 2, 3)), np.ones((4, 2, 3)))
-    rule = recurrent.lstm.pulls[0].function
+    rule = recurrent.lstm.pull_rules[0].function
     nodes = []
     for number in (0, 1):
         values = [x.detach().array for x in lstm_inputs(number)]

@@ -15,7 +15,7 @@ from minigrad.program import trace
 from tests.helpers.op_cases import CASES, Case
 from tests.helpers.tables import in_one_test
 
-FILLING = [c for c in CASES if registry[c.primitive].fills]
+FILLING = [c for c in CASES if registry[c.primitive].takes_out]
 
 
 def pooled(

@@ -33,12 +33,13 @@ from tests.helpers.source_tree import (
 KEPT = ("core", "fast")
 
 LATE_BINDINGS = {
-    "minigrad.core.primitive.run": "minigrad.core.apply",
+    "minigrad.core.primitive.apply": "minigrad.core.apply",
     "minigrad.core.primitive.Primitive": "minigrad.fast",
     "minigrad.core.backward.run_pass": "minigrad.fast",
 }
 """What another module sets of a module or class, and which module; each is explained where it is
-declared. Of Primitive these are `__call__`, and for each operation `on_one`, `on_two`, `on_many`.
+declared. Of Primitive these are `__call__`, and `call_unary`, `call_binary` and `call_nary` of each
+operation.
 """
 ATTACHED = {
     "minigrad.core.tensor.Tensor": "the methods that users call",
@@ -344,9 +345,9 @@ def test_no_private_attribute_of_another_package_is_used():
 @pytest.mark.parametrize(
     ("check", "source", "count"),
     [
-        (late_bindings, "from . import primitive\nprimitive.run = 3", 1),
-        (late_bindings, "from . import primitive\ndef f():\n    primitive.run, x = 3, 4", 1),
-        (late_bindings, "from . import primitive\nrun = primitive.run", 0),
+        (late_bindings, "from . import primitive\nprimitive.apply = 3", 1),
+        (late_bindings, "from . import primitive\ndef f():\n    primitive.apply, x = 3, 4", 1),
+        (late_bindings, "from . import primitive\nrun = primitive.apply", 0),
         (late_bindings, "from . import primitive\nsetattr(primitive, 'run', 3)", 1),
         (late_bindings, "from ..scalar import Word\nWord.size = 3\nsetattr(Word, 'size', 3)", 2),
         (late_bindings, "from ..scalar import Word\nword = Word()\nword.size = 3", 0),

@@ -138,7 +138,7 @@ def _reached(values: list[Any]) -> list[Primitive]:
         if primitive.name in found:
             continue
         found[primitive.name] = primitive
-        for rule in (*primitive.pulls, *primitive.pushes):
+        for rule in (*primitive.pull_rules, *primitive.push_rules):
             if rule is not None:
                 waiting += _called(of_rule(primitive, rule))
     return sorted(found.values(), key=lambda one: one.name)
@@ -176,10 +176,10 @@ def _operation(primitive: Primitive) -> str:
     read = [name for name in primitive.keywords if re.search(rf"\b{name}\b", body)]
     arguments = [*primitive.inputs, *([f"{{ {', '.join(read)} }}"] if read else [])]
     lines.append(f"    forward: ({', '.join(arguments)}) => {body},")
-    if any(primitive.pulls):
-        lines += ["    pulls: [", *_rules(primitive, primitive.pulls), "    ],"]
-        if primitive.pushes != primitive.pulls:
-            lines += ["    pushes: [", *_rules(primitive, primitive.pushes), "    ],"]
+    if any(primitive.pull_rules):
+        lines += ["    pulls: [", *_rules(primitive, primitive.pull_rules), "    ],"]
+        if primitive.push_rules != primitive.pull_rules:
+            lines += ["    pushes: [", *_rules(primitive, primitive.push_rules), "    ],"]
     return "\n".join([*lines, "  },"])
 
 

@@ -245,7 +245,7 @@ def forward_text(primitive: Primitive) -> str:
     """A forward function that is declared for arrays alone, such as that of `sum`, on one number
     for each input."""
     params = {name: _parameter(name, Choices()) for name in primitive.keywords}
-    made = primitive.direct(Library(), *map(Text, primitive.inputs), **params)
+    made = primitive.declared_forward(Library(), *map(Text, primitive.inputs), **params)
     return str(made.text)
 
 

@@ -105,7 +105,7 @@ class FunctionNode(Node):
             raise AttributeError(name)
         return getattr(self.ctx, name)
 
-    def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
         """The user's backward, on tensors: (parent, contribution) for each parent in `needed`.
 
         Raises where the result does not fit the arguments.
@@ -136,7 +136,9 @@ class FunctionNode(Node):
                     f" {position}, which was not a tensor. Return None in that place."
                 )
             if parent is not None and parent in needed:
-                parts.append((parent, self._contribution(position, parent, grad, g, live)))
+                parts.append(
+                    (parent, self._contribution(position, parent, grad, g, differentiable))
+                )
         return parts
 
     def _cotangents(self, slots: Sequence[Any]) -> list[Tensor | None]:
@@ -174,7 +176,9 @@ class FunctionNode(Node):
             )
         return given
 
-    def _contribution(self, position: int, parent: Node, grad: Tensor, g: Any, live: bool) -> Any:
+    def _contribution(
+        self, position: int, parent: Node, grad: Tensor, g: Any, differentiable: bool
+    ) -> Any:
         """One gradient in the shape and dtype of its argument."""
         if grad.shape != parent.shape:
             if not _expands_to(parent.shape, grad.shape):
@@ -197,7 +201,7 @@ class FunctionNode(Node):
                     " is real. Return its real part: grad.real."
                 )
             grad = primitive.registry["cast"](grad, dtype=parent.dtype)
-        if live:
+        if differentiable:
             return (
                 grad
                 if state.recording or grad_node(grad) is None
@@ -242,7 +246,7 @@ class SecondTimeNode(Node):
         """What observers see in the place of an operation's declaration."""
         return FunctionDeclaration(self.name(), "A gradient that cannot be differentiated again.")
 
-    def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
         """Raises NotDifferentiableError."""
         raise NotDifferentiableError(
             "trying to differentiate twice a Function that was marked with @once_differentiable:"

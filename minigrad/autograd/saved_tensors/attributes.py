@@ -124,10 +124,7 @@ def _saved_attribute(node: OpNode, wanted: str, raw: bool) -> Any:
     if source < OUTPUT or type(value) in PYTHON_SCALARS:
         return value
     if isinstance(value, tuple):
-        return tuple(
-            wrap(v, make_pick(node, i) if d else None)
-            for i, (v, d) in enumerate(zip(value, node.primitive.differentiable, strict=True))
-        )
+        return tuple(wrap(v, make_pick(node, i)) for i, v in enumerate(value))
     place = node if source == OUTPUT else node.parents[source]
     if isinstance(place, Leaf):
         tensor = place.tensor()

@@ -52,9 +52,9 @@ class ElsewhereNode(OpNode):
 
     versions: Any
 
-    def pull(self, g: Any, needed: Any, live: bool) -> list[tuple[Node, Any]]:
+    def pull(self, g: Any, needed: Any, differentiable: bool) -> list[tuple[Node, Any]]:
         """The operation's own pull, which asks for the values."""
-        return pull_operation(self, g, needed, live)
+        return pull_operation(self, g, needed, differentiable)
 
 
 def hold_elsewhere(node: Any, kind: type[ElsewhereNode], holder: Any) -> None:

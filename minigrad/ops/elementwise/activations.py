@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...backend import FAST_DTYPES, NumpyArray, ignore_float_errors, numpy
+from ...backend import SINGLE_OR_DOUBLE, NumpyArray, ignore_float_errors, numpy
 from ...core.primitive import elementwise
 from ..error_function import error_function
 from ..kernels import Line, row_major
@@ -79,7 +79,12 @@ def _relu(xp: Any, x: Any) -> Any:
     """The larger of x and zeros. NumPy compares an array with an array five times faster than with
     a number, most of all with one of its own shape; for large ones a row of zeros will do.
     """
-    if type(x) is NumpyArray and x.dtype in FAST_DTYPES and x.size >= 256 and x.flags.c_contiguous:
+    if (
+        type(x) is NumpyArray
+        and x.dtype in SINGLE_OR_DOUBLE
+        and x.size >= 256
+        and x.flags.c_contiguous
+    ):
         if x.size <= ZEROS:
             return xp.maximum(x, host_zeros(x.dtype)[: x.size].reshape(x.shape))
         rows = _rows(x.size)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ...backend import FAST_DTYPES
+from ...backend import SINGLE_OR_DOUBLE
 from ...core.primitive import elementwise
 from ..kernels import Line
 from .copies import in_dtype_of
@@ -23,7 +23,7 @@ def _where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
             and getattr(kept, "size", 0) > 4000
             and kept.shape == condition.shape
         ):
-            if kept.dtype not in FAST_DTYPES:
+            if kept.dtype not in SINGLE_OR_DOUBLE:
                 break
             integer = f"int{8 * kept.dtype.itemsize}"
             mask = condition.view("int8")
@@ -46,7 +46,7 @@ def where_kernel(k: Line) -> list[str] | None:
         return None
     dtype = k.made.dtype
     if (
-        dtype not in FAST_DTYPES
+        dtype not in SINGLE_OR_DOUBLE
         or other != k.made
         or condition.shape != other.shape
         or k.strides[0] is None
