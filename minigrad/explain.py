@@ -1,7 +1,8 @@
 """Why something was refused, in words: the errors of the core.
 
-Each function looks at what was given and returns the error, or the problem as text, or None. None
-of them computes anything that a result depends on.
+Each function looks at what was given and returns the error, or the problem as text, or None; those
+named `check_…` and `refuse_…` raise the error. None of them computes anything that a result depends
+on.
 """
 
 from __future__ import annotations
@@ -15,11 +16,8 @@ from typing import Any
 from .backend import (
     IMMUTABLE,
     device_of,
-    in_range,
-    integer_of,
     is_expanded,
     is_writable,
-    modulo,
     overlaps_itself,
 )
 from .errors import (
@@ -187,21 +185,6 @@ def check_integer(operation: str, operand: Any) -> None:
             f" of {operand.bit_length()} bits. To compute in floating point, convert the tensor"
             " first: x.double()."
         )
-
-
-def integer_operand(prim: Any, operand: Any, dtype: Any) -> Any:
-    """An operand of integers that are combined in `dtype`: a Python integer as the operation takes
-    it (`prim.integers`), anything else unchanged. Raises OverflowError for those out of range."""
-    if type(operand) is not int:
-        return operand
-    check_integer(prim.name, operand)
-    if prim.integers == "modulo":
-        return modulo(operand, dtype)
-    if prim.integers == "written":
-        return integer_of(operand, dtype, prim.name)
-    if prim.integers == "any" or prim.promote == "float":
-        return operand
-    return in_range(operand, dtype, prim.name)
 
 
 def freed(node: Any) -> GraphFreedError:

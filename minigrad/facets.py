@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import repeat
 from typing import Any
 
-from .backend import float32, is_narrow
+from .backend import float32, in_range, integer_of, is_narrow, modulo
+from .explain import check_integer
 from .half_precision import accumulating, is_factor, scaling
 from .scalar import FUNCTIONS, formula
 
@@ -24,6 +25,7 @@ class Facets:
 
     name: str
     view: bool
+    promote: str | None
     forward: Callable[..., Any]
 
     declared_forward: Callable[..., Any]
@@ -140,6 +142,20 @@ class Facets:
         if not (self.scales and is_narrow(dtype)):
             return repeat(dtype)
         return [float32 if is_factor(operand, dtype) else dtype for operand in operands]
+
+    def integer_operand(self, operand: Any, dtype: Any) -> Any:
+        """An operand beside integers that promote to `dtype`: a Python integer as `integers` says,
+        anything else unchanged. Raises OverflowError for integers out of range."""
+        if type(operand) is not int:
+            return operand
+        check_integer(self.name, operand)
+        if self.integers == "modulo":
+            return modulo(operand, dtype)
+        if self.integers == "written":
+            return integer_of(operand, dtype, self.name)
+        if self.integers == "any" or self.promote == "float":
+            return operand
+        return in_range(operand, dtype, self.name)
 
     def declare(self, kind: str, inputs: tuple[str, ...], facets: dict[str, Any]) -> None:
         """Set the attributes that a declaration gives, and fill in what follows from the

@@ -9,10 +9,10 @@
 7. `apply`: what happens when an operation is called.
 8. `backward`: reverse mode.
 
-Within core, a file imports only files listed before it. Since rules call operations, `apply` sets
-`primitive.apply`, and files fetch the operations that they use from the registry. Outside of core,
-`minigrad.backend` has arrays, dtypes and devices, `explain` makes the errors with their texts, and
-`facets` has what a declaration may say to vmap, programs and so on.
+Within core, a file imports only files listed before it. Since rules call operations, apply.py
+sets `primitive.apply`, and files fetch the operations that they use from the registry. Outside of
+core, `minigrad.backend` has arrays, dtypes and devices, `explain` makes the errors with their
+texts, and `facets` has what a declaration may say to vmap, programs and so on.
 The core is complete: `minigrad.fast` does the most frequent calls in fewer steps, with equal
 results; `minigrad.fast.disable()`, or MINIGRAD_FAST=0 in the environment, switches that off.
 
@@ -40,9 +40,10 @@ The concepts, in the order in which they appear:
 - Rule: a derivative as a function; its parameters' names say what it needs.
 - Cotangent: the derivative of the output with respect to a value, as it arrives backward.
 - Tangent: the derivative of a value along a direction of the inputs, carried forward.
-- Pull, push: the rules of reverse and of forward mode, one for each input.
+- Pull rule, push rule: the rules of reverse mode (VJP) and forward mode (JVP), one for each input.
 - Registry: all declarations by name.
-- Plan: what a node must save, given which inputs need a gradient.
+- Plan: which rules a backward pass calls, and what a node saves for them, given which inputs need
+  a gradient.
 - Observer: sees the events (forward, tangent, backward, leaf, assign, region) of its thread.
 - State: of one thread: whether it records, its open levels, the pass that is running.
 - Level: one derivative of forward mode; nested derivatives have different levels.

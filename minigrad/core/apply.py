@@ -34,15 +34,14 @@ def apply(prim: Primitive, args: Args, params: Params) -> Any:
             if type(a) is not Tensor and issubclass(type(a), Tensor):  # a symbolic tensor
                 return type(a).__minigrad_apply__(prim, args, params)
         operands = promote_operands(prim, args)
-        run: Any = apply_to_tensors if Tensor in map(type, args) else compute
+        call: Any = apply_to_tensors if Tensor in map(type, args) else compute
         if not observe.observers:
-            return run(prim, operands, params)
+            return call(prim, operands, params)
         # Observers see tensors after promotion (a cast is its own event), other operands as given.
         pairs = zip(args, operands, strict=True)
         shown = tuple([o if type(a) is Tensor else a for a, o in pairs])
-        return observe.run_observed(
-            "forward", prim, shown, params, partial(run, prim, operands, params)
-        )
+        action = partial(call, prim, operands, params)
+        return observe.run_observed("forward", prim, shown, params, action)
     except (ValueError, TypeError) as error:
         reason = explain.wrong_operands(prim, args, params, error)
         if reason is not None:
@@ -95,7 +94,7 @@ def promote_operands(prim: Primitive, args: Args) -> Args:
     first = 1 if prim.promote == "branches" else 0
     dtype = backend.result_type([o.array if type(o) is Tensor else o for o in operands[first:]])
     if int in map(type, operands) and dtype.kind in "iu":
-        operands = [explain.integer_operand(prim, o, dtype) for o in operands]
+        operands = [prim.integer_operand(o, dtype) for o in operands]
     if prim.promote == "float" and not is_differentiable(dtype):
         dtype = backend.default_dtype()
     targets = prim.dtypes_for(operands[first:], dtype)
@@ -123,7 +122,7 @@ def _operand(value: Any) -> Any:
 
 
 def _cast(operand: Any, given: Any, dtype: Any) -> Any:
-    """An operand in the common dtype. given: what the call was given for it."""
+    """An operand in the common dtype. given: the argument of the call that it was made of."""
     cast = primitive.registry["cast"]
     if type(operand) is Tensor and operand.array.dtype != dtype:
         if operand is given:

@@ -3,7 +3,8 @@
 Let y = f(x₁, …, xₙ) be computed by operations with results vᵢ. The cotangent of a value is
 v̄ᵢ = Σⱼ v̄ⱼ ∂vⱼ/∂vᵢ over all operations j that used it, so it is complete when all these have been
 visited. Therefore the nodes are visited from the youngest to the oldest: one loop, no recursion,
-each node once, however many paths lead to it. (CPython frees long chains without recursion too.)
+each node once, however many paths lead to it. (Freeing a long graph needs no deep recursion either:
+CPython limits its depth.)
 
 An ordinary pass computes on raw arrays. If the derivative must itself be differentiable
 (`create_graph`, or forward mode through the backward pass), the same rules run on tensors, so they
@@ -128,7 +129,7 @@ class Pass:
             self.captured[node] = g if isinstance(g, Tensor) else wrap(backend.canonical(g))
             inputs_needed = any(parent in self.needed for parent in node.parents)
             if not (inputs_needed or isinstance(node, Leaf)):
-                if self.accumulate and node.has_hooks:  # not for its rule, but for its hooks
+                if self.accumulate and node.has_hooks:  # they are called with the rule
                     self.pull_node(node, g)
                 return
         if isinstance(node, Leaf):
@@ -155,17 +156,17 @@ class Pass:
         pull: Any = pull_operation if type(node) is OpNode else type(node).pull
         if not observe.observers:
             return pull(node, g, self.needed, self.differentiable)  # type: ignore[no-any-return]
-        run = partial(pull, node, g, self.needed, self.differentiable)
+        action = partial(pull, node, g, self.needed, self.differentiable)
         params = node.params if isinstance(node, OpNode) else {}
-        parts = observe.run_observed("backward", node.primitive, (g,), params, run, node)
+        parts = observe.run_observed("backward", node.primitive, (g,), params, action, node)
         return parts  # type: ignore[no-any-return]
 
     def _store(self, leaf: Leaf, g: Any) -> None:
         """Add a complete cotangent to a leaf's `.grad`; observers see the event "leaf"."""
         if not observe.observers:
             return leaf.store(g, self.create_graph, self.stored)
-        run = partial(leaf.store, g, self.create_graph, self.stored)
-        observe.run_observed("leaf", None, (g,), {}, run, leaf)
+        action = partial(leaf.store, g, self.create_graph, self.stored)
+        observe.run_observed("leaf", None, (g,), {}, action, leaf)
 
     def _show_to_hooks(self, node: Node, g: Any) -> Any:
         """Run the hooks in order; each may replace the cotangent. `retain_grad` stores the last."""

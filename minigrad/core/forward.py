@@ -46,12 +46,12 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
     result: Any = outs[0] if prim.outputs == 1 else outs
     levels = {level for a in args if type(a) is Tensor for level in a.tangents or ()}
     for level in sorted(levels.intersection(state.levels)):
-        run = partial(_tangent_at, level, prim, args, params, result)
+        action = partial(_tangent_at, level, prim, args, params, result)
         if observe.observers:
             shown = (*args, result, level)
-            made = observe.run_observed("tangent", prim, shown, params, run)
+            made = observe.run_observed("tangent", prim, shown, params, action)
         else:
-            made = run()
+            made = action()
         for out, tangent in zip(outs, (made,) if prim.outputs == 1 else made, strict=True):
             if tangent is not None and is_differentiable(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
@@ -61,7 +61,8 @@ def push_tangents(prim: Primitive, args: Args, params: Params, outs: tuple[Tenso
 
 
 def _keep_tangents(node: Any, args: Args, result: Any) -> None:
-    """Keep the tangents of the values that a node has saved: a backward pass may push them."""
+    """Keep the tangents of the values that a node has saved. A backward pass whose rules read these
+    values then computes the tangents of the gradient: forward mode over reverse mode."""
     kept = [read_source(s, args, result) if is_value(s) else None for s in node.plan.sources]
     tangents = tuple(map(_tangents_of, kept))
     node.tangents = tangents if any(tangents) else None

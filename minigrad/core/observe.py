@@ -1,14 +1,14 @@
 """Observers: how other parts of minigrad learn what the engine does.
 
-Profiler, anomaly detection, the recorders of programs (what `compile` runs) and of the Trace (what
-the viewer shows) are all *observers*: objects with `begin(event)` and `end(event)`. They never
-change a result (hooks on tensors do that). minigrad/observers.py adds an observer to the thread
-that asks for it, and there it sees every forward operation, tangent, backward pull, stored
-gradient, write in place and named region of the user's program.
+The profiler, anomaly detection, `mg.compile` (program/) and the Trace that the viewer shows
+(watch/) work by *observers*: objects with `begin(event)` and `end(event)`. They never change a
+result (hooks on tensors do that). minigrad/observers.py adds an observer to the thread that asks
+for it, and there it sees every forward operation, tangent, backward pull, stored gradient, write in
+place and named region of the user's program.
 
-All callers have one form: `if observers: return run_observed(phase, …, run)`, else `run()`. So
-where no thread has an observer, the cost is one truth test of an empty list; `run_observed` then
-asks whether this thread has one. (Operations on symbolic tensors, tensor.py, cause no events.)
+All callers have one form: `if observers: return run_observed(phase, …, action)`, else `action()`.
+While no thread has an observer, this costs one test of an empty list; otherwise `run_observed` asks
+whether this thread has one. (Operations on symbolic tensors, tensor.py, cause no events.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Observation(threading.local):
 
 observation = Observation()
 observers: list[Observer] = []
-"""The observers of all threads, together."""
+"""The observers of all threads together: whether `observation` has to be asked at all."""
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -113,17 +113,17 @@ def run_observed(
     primitive: Any,
     args: Args,
     params: Params,
-    run: Callable[[], Any],
+    action: Callable[[], Any],
     node: Any = None,
 ) -> Any:
-    """Call `run()` between `begin` and `end` of every observer of this thread. They get an Event
-    made of the other arguments; `end` is called even if `run` raises."""
+    """Call `action()` between `begin` and `end` of every observer of this thread. They get an Event
+    made of the other arguments; `end` is called even if `action` raises."""
     if not observation.listening:
-        return run()
+        return action()
     event = Event(phase, primitive, args, params, node)
     try:
         event.begin()
-        event.result = run()
+        event.result = action()
         if phase == "forward":
             event.node = _node_of(event.result)
         return event.result

@@ -7,9 +7,9 @@ memory was overwritten, and all tensors on that memory share it; `view_of` says 
 one is a view (views.py); `stored_grad` is users' `.grad`. Methods are attached by names.py.
 
 A payload is an array of NumPy or CuPy, one of NumPy's immutable scalars, or an instance of the
-class `Payload`: a value that runs operations itself. That class is the protocol by which vmap
-and the recorder of programs take part in everything. (A symbolic tensor stands for a value of a
-static graph; it is an instance of a subclass of Tensor and has no values at all.)
+class `Payload`: a value that runs operations itself. That class is the protocol by which vmap and
+`mg.compile` take part in every operation. (A symbolic tensor stands for a value of a static graph;
+it is an instance of a subclass of Tensor and has no values at all.)
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class Payload:
         """Raise BatchingError unless memory laid out as `target` can hold this value."""
 
     def __minigrad_read__(self, what: str) -> None:
-        """Called by minigrad/optim when Python reads `what`, which may differ in another run."""
+        """Called when Python code reads something that belongs to this value and may differ in
+        another run; `what` names it, as in "the settings of SGD" (minigrad/optim)."""
 
     __minigrad_update__: Any = None
     """`(optimizer, param, group)` returns a context in which minigrad/optim updates `param`, whose

@@ -36,7 +36,7 @@ from .tensor import (
 
 @dataclass(eq=False, slots=True)
 class View:
-    """That a tensor is a view, and of what.
+    """What the handle of a view knows of its base.
 
     base: the tensor whose memory it shares: not a view itself, or a view that was made a leaf; op:
     the view operation that made it, with its parameters; parent_view: the view that this operation
@@ -137,8 +137,8 @@ def assign(
     whole = target.view_of is None or isinstance(grad_node(target), Leaf)
     write: Any = _assign_to_tensor if whole else _assign_to_view
     if observe.observers:
-        run = partial(write, target, value)
-        observe.run_observed("assign", None, (target, value), {"operation": operation}, run)
+        action = partial(write, target, value)
+        observe.run_observed("assign", None, (target, value), {"operation": operation}, action)
     else:
         write(target, value)
     return target
