@@ -141,3 +141,22 @@ def test_the_joined_modules_declare_each_name_once():
 )
 def test_squeezing_keeps_texts_patterns_and_line_breaks(text, expected):
     assert squeezed(text) == expected
+
+
+def test_the_page_has_each_word_that_it_asks_for_and_no_words_of_what_it_cannot_show():
+    text = bundle.script()
+    words = text[text.index("const TEXTS = {") :]
+    words = words[: words.index("\n};")]
+    has = set(re.findall(r"^    (\w+):", words, re.M))
+    asked = set(re.findall(r"\bt\(\s*\"(\w+)\"", text)) | set(re.findall(r", \"(key\w+)\"\]", text))
+    asked |= {"primal", "tangent", "adjoint", "accumulate", "seed", "v", "d", "g", "algorithm6"}
+    assert len(asked) > 60 and asked <= has
+    assert not has & {"buffersWhat", "passPlain", "surfaceSaid", "pairAt", "decidesRuns"}
+
+
+def test_the_page_has_the_styles_of_its_own_elements_alone():
+    style = bundle.stylesheet()
+    for selector in (".mg-card{", ".mg-kind-input", ".mg-c-g{", ".mg-strip-of{", ".mgx-plot{"):
+        assert selector in style
+    assert not re.search(r"\.mg-(?:jacobian|buffers|pairname)\b", style)
+    assert style.count("{") == style.count("}")

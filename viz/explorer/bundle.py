@@ -10,12 +10,31 @@ from pathlib import Path
 
 from minigrad.viz import bundle
 from minigrad.viz.explorer.javascript import rules
+from minigrad.viz.explorer.squeeze import squeezed_style
 
 STATIC = Path(__file__).parent / "static"
 
 
 _ELSEWHERE = ("jacobian", "arrays", "buffers")
 """Views of Traces of several passes, of arrays and of Programs, which the page never makes."""
+
+_OF_NUMBERS = {
+    "arrays.js": """
+import constants from "./constants.json" with { type: "json" };
+import { brief } from "./numbers.js";
+export const { row: ROW, line: LINE } = constants.card, HEAT = 0;
+export const kindOf = () => "line", rowHeight = () => ROW, linesOf = (value) => [brief(value)];
+export const heatOf = () => null, heatMap = heatOf;
+""",
+    "shape_labels.js": """
+export const placeShapes = () => new Map(), shapeBox = () => null, drawShape = shapeBox;
+""",
+    "speech.js": """
+export const sentence = ({ say }) => say, passText = () => "", namesOf = () => null;
+""",
+}
+"""Modules of the viewer as they are where all values are single numbers, in one pass, told in
+English."""
 
 
 def write_modules(folder: Path) -> Path:
@@ -27,6 +46,8 @@ def write_modules(folder: Path) -> Path:
     lines = shelf.read_text(encoding="utf-8").splitlines(keepends=True)
     left = [line for line in lines if not any(f"{name}View" in line for name in _ELSEWHERE)]
     shelf.write_text("".join(left), encoding="utf-8")
+    for name, text in _OF_NUMBERS.items():
+        (shelf.parent / name).write_text(text.lstrip(), encoding="utf-8")
     shutil.copytree(STATIC, own, dirs_exist_ok=True)
     (own / "rules.js").write_text(rules(), encoding="utf-8")
     return own
@@ -45,23 +66,48 @@ def engine() -> str:
     return joined("engine.js")
 
 
-# The page speaks English, and shows neither trainings nor two Traces: these words, the last of a
-# language, and those of other languages would be a tenth of it.
-_OTHER_PICTURES = re.compile(r"^    // trainings\n.*?^  \},\n", re.M | re.S)
+# The page speaks English, and shows neither trainings nor two Traces.
 _OTHER_LANGUAGES = re.compile(r"^  (?!en:)[a-z]{2}: \{\n.*?^  \},\n", re.M | re.S)
+_OTHER_TITLES = re.compile(r', zh: "[^"]*"')
+_WORD = re.compile(r'^    (\w+):\s*"(?:[^"\\]|\\.)*"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*,\n', re.M)
+_RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+_CLASS = re.compile(r"\.(mgx?-[\w-]+)")
+_INSIDE = re.compile(r"\([^()]*\)")
+
+
+class _Mentioned:
+    """Whether a program has a word, or begins it: as `stage${n}` begins `stage1`."""
+
+    def __init__(self, program: str) -> None:
+        self.words = set(re.findall(r"[\w-]+", program))
+        self.beginnings = tuple(re.findall(r"([\w-]{3,})\$\{", program))
+
+    def __call__(self, word: str) -> bool:
+        return word in self.words or word.startswith(self.beginnings)
 
 
 @cache
 def script() -> str:
-    """The page and the viewer as one ES module that imports nothing."""
+    """The page and the viewer as one ES module that imports nothing, with those words of the
+    interface that it can show."""
     text = joined("explore.js")
     start = text.index("const TEXTS = {")
     end = text.index("\n};", start) + 1
-    words = _OTHER_PICTURES.sub("  },\n", _OTHER_LANGUAGES.sub("", text[start:end]))
-    return text[:start] + words + text[end:]
+    before, words, after = text[:start], _OTHER_LANGUAGES.sub("", text[start:end]), text[end:]
+    before, after = (_OTHER_TITLES.sub("", part) for part in (before, after))
+    mentioned = _Mentioned(before + after)
+    return before + _WORD.sub(lambda w: w[0] if mentioned(w[1]) else "", words) + after
 
 
 @cache
 def stylesheet() -> str:
-    """The viewer's styles and the page's."""
-    return bundle.stylesheet() + "\n" + (STATIC / "page.css").read_text(encoding="utf-8")
+    """The viewer's styles and the page's, squeezed: the rules whose classes the page has."""
+    text = bundle.stylesheet() + "\n" + (STATIC / "page.css").read_text(encoding="utf-8")
+    mentioned = _Mentioned(script())
+
+    def kept(rule: re.Match[str]) -> str:
+        selectors = _INSIDE.sub("", _INSIDE.sub("", rule[1])).split(",")
+        shown = any(all(map(mentioned, _CLASS.findall(one))) for one in selectors)
+        return rule[0] if shown else ""
+
+    return _RULE.sub(kept, squeezed_style(text))

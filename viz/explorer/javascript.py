@@ -158,13 +158,13 @@ def _called(value: Any) -> Iterator[Primitive]:
 
 
 def _operation(primitive: Primitive) -> str:
-    """An entry of `OPERATIONS`."""
+    """An entry of `OPERATIONS`. One without a kind is element-wise; one without a symbol has its
+    name for that."""
     notation = None if primitive.notation is None else scalar.formula(str(primitive.notation))
     facts = {
         "inputs": list(primitive.inputs),
-        "parameters": list(primitive.keywords),
-        "kind": primitive.kind,
-        "symbol": primitive.symbol,
+        **({"kind": primitive.kind} if primitive.kind != "elementwise" else {}),
+        **({"symbol": primitive.symbol} if primitive.symbol != primitive.name else {}),
         **({"notation": notation} if notation is not None else {}),
         **({"domain": primitive.domain} if primitive.domain else {}),
     }

@@ -8,7 +8,7 @@ every request and every script but its own, which is named by its hash.
 from __future__ import annotations
 
 from minigrad.viz.explorer.bundle import script, stylesheet
-from minigrad.viz.explorer.squeeze import squeezed, squeezed_style
+from minigrad.viz.explorer.squeeze import squeezed
 from minigrad.viz.html_document import html_document
 
 TITLE = "Differentiate a function, step by step"
@@ -20,5 +20,5 @@ _WITHOUT_SCRIPTS = (
 
 def to_html() -> str:
     """The page as a complete HTML document that makes no network request."""
-    style, program = squeezed_style(stylesheet()), squeezed(script())
+    style, program = stylesheet(), squeezed(script())
     return html_document(TITLE, style, program, _WITHOUT_SCRIPTS)

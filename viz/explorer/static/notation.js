@@ -64,7 +64,7 @@ export const expressionOf = (name, operands, params) =>
 // An operation on operands that may be formulas themselves: tokens, and how closely they hold
 // together.
 function applied(name, operands, params) {
-  const { notation, inputs, symbol } = OPERATIONS[name];
+  const { notation, inputs, symbol = name } = OPERATIONS[name];
   if (notation === undefined) return [called(symbol, operands), ATOM];
   return rankedTerm(notation, (leaf) => {
     const place = inputs.indexOf(leaf);
@@ -177,7 +177,7 @@ export function pushedTokens(name, index, operands, params, result, g) {
     tokens[index] = g;
     return expressionOf(name, tokens, params);
   }
-  return kind === "elementwise" ? pulledTokens(name, index, operands, params, result, g) : null;
+  return kind ? null : pulledTokens(name, index, operands, params, result, g);
 }
 
 // The nodes whose values a formula names, in order.

@@ -670,7 +670,7 @@ export function drawGraph(
       { class: "mg-legend mg-squares" },
       s(
         "svg",
-        { viewBox: "0 0 14 14", class: `mg-square mg-${kind}`, "aria-hidden": "true" },
+        { viewBox: "0 0 14 14", class: `mg-square ${kind}`, "aria-hidden": "true" },
         s("rect", { x: 3, y: 3, width: 8, height: 8, class: "mg-kept" }),
       ),
       t(name),
@@ -680,8 +680,8 @@ export function drawGraph(
     stages.length > 0 && generation(0, "stage0"),
     ...stages.map(([name, stage]) => generation(stage, name)),
     nodes.some((node) => node.dangling) && generation(0, "danglingShort", slants),
-    keeping && square("here", "keptMark"),
-    keeping && frees && square("freed", "freedMark"),
+    keeping && square("mg-here", "keptMark"),
+    keeping && frees && square("mg-freed", "freedMark"),
   ];
   const caption = h(
     "figcaption",
