@@ -56,7 +56,7 @@ class Sample:
         return made, getattr(autograd, name)(*made, **(self.kwargs or {}))
 
     def differentiable(self, name: str) -> bool:
-        """Whether the result has a derivative here; if so, it is held against central differences.
+        """Whether the result has a derivative here; if so, it is compared with central differences.
         Raises GradcheckError.
         """
         leaves, result = self.run(name, leaves=True)

@@ -27,7 +27,7 @@ def k(name):
 
 def chained(answers, call, names, points, dout):
     """chain([K(f), K(g), …]), run at all points before the first pullback is called: [[result,
-    pulled], …].
+    pulled, what the pullback gives of twice the cotangent when it is called again], …].
     """
     chain = answers[call]([k(name) for name in names])
     if chain is None:
@@ -38,7 +38,8 @@ def chained(answers, call, names, points, dout):
             "it should return a function of x that returns a pair: the result, and the pullback,"
             " which is a function."
         )
-    return [[y, bprop(dout)] for y, bprop in runs]
+    once = [(y, bprop(dout), bprop) for y, bprop in runs]
+    return [[y, pulled, bprop(2 * dout)] for y, pulled, bprop in once]
 
 
 def rule(answers, call, x, out, dout):
@@ -66,7 +67,7 @@ def chosen(answers, call, row, w, b, x, y, g):
         raise ValueError("it should be a dictionary from the letters a to e to GradOperations.")
     choice = answers[call].get(row, ...)
     if choice is None or choice is ...:
-        return None
+        raise ValueError(f"row {row} has no GradOperation yet.")
     if not isinstance(choice, mg.GradOperation):
         raise ValueError(f"row {row} should be a GradOperation(…).")
     inputs = [mg.tensor(x), mg.tensor(y)] + ([mg.tensor(g)] if choice.sens_param else [])

@@ -43,6 +43,11 @@ def looked_at(run, stages, x):
         result = run(stages, point)
         if result is None:
             return None
+        if not result.requires_grad:
+            raise ValueError(
+                "its result has no history, so no gradient gets back to x. Nothing may be computed"
+                " under `no_grad`, or detached."
+            )
         result.sum().backward()
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -87,7 +87,8 @@ PREDICTIONS = (
         variable="upper_left",
         answer=lambda: _element("x", "g", 0),
         because=(
-            "The transpose sends −2 and the exponential +2: both ways count, and here they cancel."
+            "The transpose sends −2 and the exponential +2: both contributions count, and here they"
+            " cancel."
         ),
         slips=(
             (
@@ -348,6 +349,11 @@ PRODUCTS: tuple[tuple[str, str, Any], ...] = (
         "order of the factors",
         "the factors stand in the wrong order.",
         lambda a, b, g: (b.T @ g, g @ a.T),
+    ),
+    (
+        "without the adjoint",
+        "`g` is left out: it is a factor of both products.",
+        lambda a, b, g: (b.T, a.T),
     ),
     (
         "element by element, transposed",

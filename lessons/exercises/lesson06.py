@@ -693,6 +693,17 @@ EXERCISES["exp_reducer_jvp"].misconceptions += (
         "not summed", "the sum over each row is missing.", lambda x, dx: np.exp(x) * dx
     ),
     Misconception.of(
+        "the difference of two values",
+        "that is f(x + dx) − f(x). A tangent is no step: each derivative is multiplied by it.",
+        lambda x, dx: np.exp(x + dx).sum(axis=1) - np.exp(x).sum(axis=1),
+    ),
+    Misconception.of(
+        "the mean's rule",
+        "you divide by the number of columns: that is the rule of a mean. exp_reducer takes the sum"
+        " of each row.",
+        lambda x, dx: (np.exp(x) * dx).mean(axis=1),
+    ),
+    Misconception.of(
         "the function at x + dx",
         "that is the value at x + dx. A tangent is no step: each derivative is multiplied by it.",
         lambda x, dx: np.exp(x + dx).sum(axis=1),

@@ -67,7 +67,7 @@ def _by_differences(
             np.sum(dout * (_value(names, x + h * e) - _value(names, x - h * e))) / (2 * h)
             for e in np.eye(len(x))
         ]
-        found.append([_value(names, x), np.array(slopes)])
+        found.append([_value(names, x), np.array(slopes), 2 * np.array(slopes)])
     return found
 
 
@@ -85,7 +85,10 @@ def _slip_in_chain(
 ) -> Misconception:
     def wrong(case: Case) -> Any:
         names, points, dout = case.args["names"], case.args["points"], case.args["dout"]
-        return [[_value(names, x), pulled(names, points, i, dout)] for i, x in enumerate(points)]
+        return [
+            [_value(names, x), *(pulled(names, points, i, d) for d in (dout, 2 * dout))]
+            for i, x in enumerate(points)
+        ]
 
     return Misconception(name, say, wrong)
 
@@ -136,6 +139,46 @@ def _slip_in_chain(
             "there is one list of pullbacks, and it is the last run's. When `k` is called a second"
             " time, those of the first run are lost.",
             lambda names, points, i, dout: _pulled(names, points[-1], dout),
+        ),
+        Misconception(
+            "used up",
+            "a pullback is right when it is called once, and wrong when it is called again. It must"
+            " leave its list as it is: go through a copy, or by `reversed`.",
+            lambda case: [
+                [
+                    _value(case.args["names"], x),
+                    _pulled(case.args["names"], x, case.args["dout"]),
+                    2 * case.args["dout"],
+                ]
+                for x in case.args["points"]
+            ],
+        ),
+        Misconception(
+            "run from the last to the first",
+            "the functions themselves run from the last to the first. Forward, `ks[0]` is the first"
+            " one.",
+            lambda case: [
+                [
+                    _value(case.args["names"][::-1], x),
+                    *(
+                        _pulled(case.args["names"][::-1], x, d)
+                        for d in (case.args["dout"], 2 * case.args["dout"])
+                    ),
+                ]
+                for x in case.args["points"]
+            ],
+        ),
+        _slip_in_chain(
+            "multiplied",
+            "each pullback gets `dout`, and the results are multiplied. Each gets what the one"
+            " before has returned.",
+            lambda names, points, i, dout: np.prod(
+                [
+                    RULES[name][1](_value(names[:k], points[i]), dout)
+                    for k, name in enumerate(names)
+                ],
+                axis=0,
+            ),
         ),
         _slip_in_chain(
             "forgets dout",
@@ -194,7 +237,7 @@ def chain(rng: np.random.Generator) -> Iterator[Case]:
 
 @chain.answer
 def _(names: list[str], points: list[np.ndarray], dout: np.ndarray) -> Any:
-    return [[_value(names, x), _pulled(names, x, dout)] for x in points]
+    return [[_value(names, x), *(_pulled(names, x, d) for d in (dout, 2 * dout))] for x in points]
 
 
 # -------------------------------------------------------------------------------------------- rules
@@ -306,6 +349,16 @@ def Bprop(
                     case.group == "without x"
                     or not same([case.args["dout"] * np.sqrt(1 + case.args["out"] ** 2)], got, 1e-9)
                 ),
+            ),
+            slip(
+                "the square alone",
+                "tan has the derivative 1 + tan²; the 1 is missing.",
+                lambda out, dout, dx: dout * out * out,
+            ),
+            slip(
+                "the reciprocal",
+                "you multiply by cos²; the derivative of tan is 1/cos².",
+                lambda out, dout, dx: dout / (1 + out * out),
             ),
             slip(
                 "no square",

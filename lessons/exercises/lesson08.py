@@ -262,8 +262,8 @@ def _about_marks(case: Case, got: Any) -> str:
         return f"there is no node {strange[0][:20]!r}."
     if wrong := [name for name in got if name not in _dangling(network)]:
         users = [n.id for n in network if wrong[0] in n.inputs and not n.dangling]
-        return f"{wrong[0]} does not dangle: " + (
-            f"{users[0]} uses it, and that is needed." if users else "it is a result."
+        return f"`{wrong[0]}` does not dangle: " + (
+            f"`{users[0]}` uses it, and that is needed." if users else "it is a result."
         )
     missing = _dangling(network) - set(got)
     return (

@@ -6,7 +6,7 @@ Right answers are not written here: they are computed by the engine when a check
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -151,6 +151,11 @@ PULL_RELU = replace(
             lambda case: np.maximum(case.args["g"], 0.0),
         ),
         Misconception.of(
+            "the value",
+            "you return relu(x) itself. Asked for is what goes back to x: `g` where x is positive.",
+            lambda x, g: np.maximum(x, 0.0),
+        ),
+        Misconception.of(
             "as for abs",
             "where x is negative, −g comes back: that is the rule of |x|. relu is constant there,"
             " so nothing comes back.",
@@ -280,6 +285,19 @@ PULL_CROSS_ENTROPY = Exercise(
             "the right class gets nothing: its part is the softmax minus 1.",
                          lambda scores, target,
                          g: g * _softmax(scores) * (1 - target) / len(scores)),
+        Misconception.of("back to the probabilities",
+            "that is the derivative with respect to the probabilities, −target/p. It still has to "
+            "go back through the softmax, to the scores.",
+                         lambda scores, target, g: -g * target / _softmax(scores) / len(scores)),
+        Misconception.of("no softmax",
+            "the softmax is missing: the target is subtracted from the probabilities, not from "
+            "the scores.",
+                         lambda scores, target, g: g * (scores - target) / len(scores)),
+        Misconception.of("one softmax for the batch",
+            "your probabilities add up to 1 over the whole batch; each row has a softmax of its "
+            "own.",
+                         lambda scores, target, g: g * (np.exp(scores - scores.max())
+                         / np.exp(scores - scores.max()).sum() - target) / len(scores)),
         Misconception.of("the other axis", "The softmax goes over each row, not over each column.",
                          lambda scores, target,
                          g: g * (_softmax(scores.T).T - target) / len(scores)),
@@ -322,12 +340,20 @@ def _with_rate(rate: float) -> Any:
     return path
 
 
-def _signed(parameters: Any, gradients: Any) -> Any:
-    now, found = parameters, []
-    for step in gradients:
-        now = [p - RATE * np.sign(g) for p, g in zip(now, step, strict=True)]
-        found.append(now)
-    return found
+def _stepped(step: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The path of an optimiser without memory."""
+
+    def path(parameters: Any, gradients: Any) -> Any:
+        now, found = parameters, []
+        for given in gradients:
+            now = [step(p, g) for p, g in zip(now, given, strict=True)]
+            found.append(now)
+        return found
+
+    return path
+
+
+_signed = _stepped(lambda p, g: p - RATE * np.sign(g))
 
 
 SGD = replace(
@@ -343,6 +369,21 @@ SGD = replace(
             "the sign of the gradient",
             "you use the sign of the gradient alone; its size belongs to the step.",
             _signed,
+        ),
+        Misconception.of(
+            "the gradient of length one",
+            "you divide the gradient by its length; its size belongs to the step.",
+            _stepped(lambda p, g: p - RATE * g / np.linalg.norm(g)),
+        ),
+        Misconception.of(
+            "no gradient",
+            "you subtract the rate alone; multiply it by the gradient.",
+            _stepped(lambda p, g: p - RATE),
+        ),
+        Misconception.of(
+            "a share of the parameter",
+            "the parameter is multiplied by the gradient; subtract the rate times the gradient.",
+            _stepped(lambda p, g: p * (1 - RATE * g)),
         ),
         Misconception.of(
             "no rate",

@@ -164,6 +164,13 @@ BANDS = equal_to(
                          lambda curves: [np.median(curves, axis=0),
                              curves.std(axis=0, ddof=1) if len(curves) > 1
                              else curves.std(axis=0)]),
+        Misconception.of("the edges of the band",
+            (
+                "you return the edges of the band, median ± standard deviation; asked for are the "
+                "two by themselves."
+            ),
+                         lambda curves: [np.median(curves, axis=0) - curves.std(axis=0),
+                             np.median(curves, axis=0) + curves.std(axis=0)]),
         Misconception.of("everything together",
             "one number for all comes out; one for each epoch is wanted.",
                          lambda curves: [np.median(curves), curves.std()]),

@@ -155,8 +155,8 @@ GROWN_ENGINE = told_by(
     limit_s=15.0,
     checked=(
         "Your engine, with the new rules in it, differentiates single operations in every form of"
-        " broadcasting, graphs with forks, and 20,000 operations in a row. Each adjoint is held"
-        " against minigrad's."
+        " broadcasting, graphs with forks, and 20,000 operations in a row. Each adjoint is"
+        " compared with minigrad's."
     ),
     hints=(
         "Without arrays you know all three rules: lesson 2 has them. What is new is the shape.",
@@ -520,7 +520,14 @@ def _is_second(case: Case, got: Any) -> str:
     other = float(np.sum(case.args["dx"] * got["H u"]))
     if said := same(one, other, 1e-9, 1e-9, "ẋ·(H·u)"):
         return f"the Hessian should be symmetric, so ẋ·(H·u) and u·(H·ẋ) are equal: {said}"
-    return ""
+    terms = float(np.sum(np.abs(case.args["u"] * got["H ẋ"])))
+    return _INEXACT if abs(one - other) > 1e-12 * max(terms, 1.0) else ""
+
+
+_INEXACT = (
+    "the product is right to some digits and not to the last ones, so ẋ·(H·u) and u·(H·ẋ) differ."
+)
+"""What tells a difference of two gradients from a derivative."""
 
 
 def _products(case: Case, product: Callable[[Case, Any], Any]) -> dict[str, Any]:
@@ -540,6 +547,20 @@ def _hessian_times(case: Case, direction: Any) -> np.ndarray:
 
     x, dx = (mg.tensor(np.array(a), dtype=mg.float64) for a in (case.args["x"], direction))
     return np.asarray(mg.autograd.functional.hvp(f, x, dx)[1].detach().numpy())
+
+
+def _difference_of_gradients(case: Case, direction: Any, h: float = 1e-5) -> np.ndarray:
+    move = h * np.asarray(direction)
+    return (_gradient(case, move) - _gradient(case, -move)) / (2 * h)
+
+
+DIFFERENCES = Misconception(
+    "differences of gradients",
+    "you take the difference of two gradients. Reverse mode through the forward pass gives the"
+    " product without a step.",
+    lambda case: _products(case, _difference_of_gradients),
+    explains=lambda case, got: _is_second(case, got) in ("", _INEXACT),
+)
 
 
 def _hessian_mistakes() -> Iterator[Misconception]:
@@ -633,7 +654,7 @@ HVP = told_by(
             " gradients(topological_order(slope), [point])[0]."
         ),
     ),
-    misconceptions=tuple(_hessian_mistakes()),
+    misconceptions=(DIFFERENCES, *_hessian_mistakes()),
 )
 
 PREDICTIONS = (

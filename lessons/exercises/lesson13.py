@@ -177,7 +177,7 @@ softplus = _own(
             " a small x the formula is fine as it stands."
         ),
         (
-            "Both at once: `mg.maximum(x, 0 * x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward`"
+            "Both at once: `mg.relu(x) + mg.log1p(mg.exp(-mg.abs(x)))`. And `backward`"
             " returns `g * mg.sigmoid(x)`."
         ),
     ),

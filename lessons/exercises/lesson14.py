@@ -286,7 +286,10 @@ def _where_outside(x: Any) -> Any:
 length = Mended(
     "length",
     {
-        "vectors": lambda rng: [*_vectors(rng), 1e-4 * rng.uniform(1, 2, size=2)],
+        "vectors": lambda rng: [
+            *_vectors(rng),
+            *(size * rng.uniform(1, 2, size=2) for size in (1e-4, 1e-8, 1e-20)),
+        ],
         "the zero vector": lambda rng: [np.zeros(3), np.zeros(1)],
     },
     _length,
@@ -490,6 +493,9 @@ busiest = told_by(
         _misread("the largest total as the whole",
             "you divide by the largest total; the share is relative to the sum of all own times.",
                  lambda r: (_busiest(r)[0], max(x[2] for x in r) / max(x[3] for x in r))),
+        _misread("the time itself",
+            "that is the time itself; its share is that time over the sum of all own times.",
+                 lambda r: (_busiest(r)[0], max(x[2] for x in r))),
         _misread("percent", "The share is a number from 0 to 1, not percent.",
             lambda r: (_busiest(r)[0], 100 * _busiest(r)[1])),
     ),

@@ -98,12 +98,12 @@ weighted = told_by(
     misconceptions=(
         Misconception.of(
             "moves everything to the CPU",
-            "you moved x to the CPU. Move the tensor that you created to x instead.",
+            "you moved x to the CPU. Create the other tensor where x is instead.",
             _result("cpu", 1),
         ),
         Misconception(
             "moves x to the CPU more than once",
-            "you moved x to the CPU. Move the tensor that you created to x instead.",
+            "you moved x to the CPU. Create the other tensor where x is instead.",
             lambda case: _result("cpu", 2)(**case.args),
             explains=lambda case, got: got["where"] == "cpu" and got["back"] > 0,
         ),
@@ -168,14 +168,14 @@ def _trainings(rng: np.random.Generator) -> Iterator[Case]:
             )
 
 
-def _travelled(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) -> float:
+def _travelled(shape: Any, itemsize: int, parameters: int, steps: int, stays: bool) -> int:
     """The bytes of a training, message by message."""
     model = parameters * itemsize
     sent = [model, model] if stays else []
     for _ in range(steps):
         sent += [math.prod(shape) * itemsize, itemsize]
         sent += [] if stays else [model, model]
-    return float(sum(sent))
+    return sum(sent)
 
 
 bytes_moved = equal_to(
@@ -216,6 +216,16 @@ bytes_moved = equal_to(
             "A model that travels does so in both directions: parameters there, gradients back.",
                          lambda **a: _travelled(**a) - (0 if a["stays"] else
                              a["steps"] * a["parameters"] * a["itemsize"])),
+        Misconception.of("stays and travels exchanged",
+            "a model that stays is moved twice in all, one that travels twice in each step; you "
+            "have it the other way round.",
+                         lambda stays, **a: _travelled(stays=not stays, **a)),
+        Misconception.of("one step only", "All steps count, not one.",
+                         lambda steps, **a: _travelled(steps=1, **a)),
+        Misconception.of("a model that stays is not moved",
+            "A model that stays goes to the device once, and comes back once.",
+                         lambda **a: _travelled(**a)
+                         - (2 * a["parameters"] * a["itemsize"] if a["stays"] else 0)),
         Misconception.of("the loss once", "The loss comes back in each step, not once in all.",
                          lambda **a: _travelled(**a) - (a["steps"] - 1) * a["itemsize"]),
         Misconception.of("one batch only", "Each step moves a batch of its own.",
@@ -277,10 +287,10 @@ def _pays(case: Case, got: Any) -> str:
     here, there = product_times(float(got), **case.args)
     if abs(here - there) <= 1e-6 * here:
         return ""
-    longer = "longer" if there > here else "shorter"
+    slower = "slow" if there > here else "fast"
     return (
-        f"for {_shown(case)} the GPU, with its transfers, takes"
-        f" {max(there, here) / min(there, here):.3g} times {longer} at your size than here."
+        f"for {_shown(case)} the GPU, with its transfers, is"
+        f" {max(there, here) / min(there, here):.3g} times as {slower} as the CPU at your size."
     )
 
 
@@ -404,6 +414,20 @@ finished = equal_to(
             "Where a launch takes longer than the job, the device waits for the host.",
                          lambda count, launch, run,
                          wait_each: count * (launch + run) if wait_each else launch + count * run),
+        Misconception.of("one job at the end",
+            "Where the job takes longer than its launch, the device still has a queue when the "
+            "last one is launched.",
+                         lambda count, launch, run, wait_each: count * (launch + run) if wait_each
+                         else count * launch + run),
+        Misconception.of("waiting overlaps nothing",
+            "With waiting, the next job is launched when the one before is done: each takes "
+            "launch + run.",
+                         lambda count, launch, run, wait_each: count * max(launch, run) if wait_each
+                         else _ends(count, launch, run, False)),
+        Misconception.of("the two exchanged",
+            "you have the two cases the other way round: waiting takes longer.",
+                         lambda count, launch, run, wait_each: _ends(count, launch, run,
+                             not wait_each)),
         Misconception.of("the pace alone",
             (
                 "The pace is right, but before the first job (or after the last) the other one "
@@ -456,6 +480,11 @@ _ALL: tuple[Exercise, ...] = (
             ),
             ("That is what the work takes; the stopwatch did not wait for it.", lambda: 2000.0),
             ("That is one call.", lambda: 5.0),
+            (
+                "That is the time if the host waits after each job. It does not: it launches the"
+                " next one at once.",
+                lambda: _ends(100, 5.0, 20.0, True),
+            ),
         ),
         hints=(
             "What does the host do while the device works?",

@@ -235,7 +235,13 @@ def with_rules(answers, engine):
                     raise TypeError(
                         f"`pull_{op}` gave nothing (None): is a `return` missing in it?"
                     )
-                return parts if isinstance(parts, tuple | list) else (parts,)
+                parts = parts if isinstance(parts, tuple | list) else (parts,)
+                if len(parts) != len(x):
+                    raise ValueError(
+                        f"`pull_{op}` should return {len(x)} contributions, one for each operand,"
+                        f" but it returned {len(parts)}."
+                    )
+                return parts
 
             return engine["Tensor"](forward(*x), operands, pull, op)
 

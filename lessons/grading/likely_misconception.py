@@ -27,7 +27,8 @@ def likely_misconception(
     variant; None if there is none.
 
     The values must agree in every case of the same answer that returned one. Mistakes in their full
-    form come before their variants.
+    form come before their variants. Where none explains all cases, one that explains every case of
+    a group is named together with the group.
     """
     for call in dict.fromkeys(item.call for item in items if not item.right and not item.kind):
         pairs = [
@@ -57,7 +58,9 @@ def likely_misconception(
             for say, wrong in (*mistake.variants, *([fitted] if fitted else [])):
                 if wrong is None or made(wrong):
                     return mistake, say
-    return _in_every_number(exercise, cases, returned, items)
+    return _in_every_number(exercise, cases, returned, items) or _in_one_group(
+        exercise, cases, returned, items
+    )
 
 
 def _in_every_number(
@@ -78,6 +81,31 @@ def _in_every_number(
                 return Misconception("a factor for all", say, scaled, alone=True), ""
         if all(not same(exercise.expected(case), got, NEARLY, NEARLY) for case, got in pairs):
             return Misconception("nearly", NEARLY_SAID, exercise.expected, alone=True), ""
+    return None
+
+
+def _in_one_group(
+    exercise: Exercise, cases: Sequence[Case], returned: Sequence[Returned], items: Sequence[Item]
+) -> tuple[Misconception, str] | None:
+    """A mistake that explains every case of one group, at least two of which fail, for an answer
+    with more than one mistake, or one that matters in this group alone. Only floats tell mistakes
+    apart.
+    """
+    if exercise.is_value:
+        return None
+    for group, call in dict.fromkeys((i.group, i.call) for i in items if not i.right):
+        found = [
+            (case, back.value, item.right)
+            for case, back, item in zip(cases, returned, items, strict=True)
+            if (item.group, item.call) == (group, call) and not back.kind
+        ]
+        if sum(not right for _, _, right in found) < 2 or any(
+            _scaled(value, 1.0) is None for _, value, _ in found
+        ):
+            continue
+        for mistake in exercise.misconceptions:
+            if all(_is_of(exercise, mistake.wrong, case, value) for case, value, _ in found):
+                return mistake, f" That explains the cases of “{group}”, but not all others."
     return None
 
 

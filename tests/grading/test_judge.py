@@ -274,8 +274,25 @@ def test_the_likely_mistake_must_explain_every_case():
         "name": "triple",
         "say": "It looks as if three.",
     }
-    assert run(e, lambda x: 3 * x if x.size < 10 else x).misconception is None
+    assert run(e, lambda x: 3 * x if x.size < 2 else 5 * x).misconception is None
     assert run(e, lambda x: 2 * x).misconception is None
+
+
+def test_a_mistake_in_all_cases_of_one_group_is_named_with_the_group():
+    mistakes = (
+        Misconception("same", "you return x.", lambda c: c.args["x"]),
+        Misconception("triple", "three.", lambda c: 3 * c.args["x"]),
+    )
+    e = doubled(misconceptions=mistakes)
+    assert run(e, lambda x: 3 * x if x.size < 10 else 7 * x).misconception == {
+        "name": "triple",
+        "say": "It looks as if three. That explains the cases of “small”, but not all others.",
+    }
+    found = run(e, lambda x: 2 * x if x.size < 10 else x).misconception
+    assert found["say"].endswith("That explains the cases of “large”, but not all others.")
+    assert run(e, lambda x: 3 * x if x.size in (1, 10) else 5 * x).misconception is None
+    few = doubled(misconceptions=(Misconception("no", "no.", lambda c: c.args["x"].size > 0),))
+    assert run(few, lambda x: x.size < 10 or 5 * x).misconception is None, "True tells little"
 
 
 def test_a_variant_comes_after_all_full_mistakes_and_adds_its_sentence():

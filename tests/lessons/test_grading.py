@@ -544,7 +544,7 @@ class TestPredictions:
     def test_another_number_is_wrong_without_a_diagnosis_and_without_the_answer(self, question):
         feedback = predict(question.name, 123.456)
         assert not feedback.passed
-        assert "Look again" in str(feedback)
+        assert f"Begin here: {question.hints[0]}" in str(feedback)
         assert question.because not in str(feedback)
         assert question.because not in feedback._repr_html_()
 

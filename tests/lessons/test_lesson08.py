@@ -78,9 +78,10 @@ def test_tests_for_linearity(test, points, word):
 
 def test_what_is_said_of_marked_nodes_names_them():
     assert "all of the first pass" not in str(check("marked", ["v", "v3", "v4", "v6", "v7"]))
-    assert "v5 does not dangle: v8 uses it" in str(
+    assert "`v5` does not dangle: `v8` uses it" in str(
         check("marked", ["v", "v3", "v4", "v5", "v6", "v7"])
     )
+    assert "`dx` does not dangle" in str(check("marked", ["v", "dx"])), "names keep their case"
     assert "4 more nodes dangle." in str(check("marked", ["v7"]))
     assert "1 more node dangles." in str(check("marked", ["v3", "v4", "v6", "v7"]))
     assert "no node 'w'" in str(check("marked", ["w"]))

@@ -178,6 +178,19 @@ def test_wrong_predictions_are_rejected_and_slips_are_named(name):
             assert not judge(exercise, cases, [Returned(value)] * len(cases)).full
 
 
+@in_one_test
+@pytest.mark.parametrize("name", PREDICTIONS)
+def test_a_guess_that_no_slip_explains_is_told_where_to_begin(name):
+    exercise = EXERCISES[name]
+    right = exercise.notebook.__self__.answer()
+    assert exercise.hints, name
+    guess = right + 12_345.678
+    assert str(predict(name, guess)).count(f"is not right. Begin here: {exercise.hints[0]}") == 1
+    known_slips = [mistake.wrong(None) for mistake in exercise.misconceptions]
+    if right and not any(math.isclose(-right, slip, rel_tol=1e-2) for slip in known_slips):
+        assert "The size is right, but not the sign." in str(predict(name, -right))
+
+
 # -------------------------------------------------------------------- what is right in another form
 
 

@@ -278,12 +278,18 @@ class Prediction:
             return feedback
         slip = next((say for say, wrong in self.slips if self._agree(guess, wrong())), None)
         feedback.lines.append(
-            Line(
-                "wrong",
-                f"{number(plain(guess))} is not right. {slip or 'Look again, or take a hint.'}",
-            )
+            Line("wrong", f"{number(plain(guess))} is not right. {slip or self._beginning(guess)}")
         )
         return feedback
+
+    def _beginning(self, guess: float) -> str:
+        """What is said of a guess that no slip explains: that its sign is wrong, or where to begin,
+        which is the first hint.
+        """
+        right = self.answer()
+        if right and self._agree(-guess, right):
+            return "The size is right, but not the sign."
+        return f"Begin here: {self.hints[0]}" if self.hints else "Look again."
 
     def problem(self, value: Any, place: str) -> str:
         """Why a prediction is not right, without the right one; "" if it is. place: as of

@@ -900,6 +900,7 @@ LESSON_5 = {
         "the largest": (one(lambda g, shape: summed(np.abs(g), shape)), ""),
     },
     "pull_matmul": {
+        "without g": (one(lambda a, b, g: (b.T, a.T)), "`g` is left out"),
         "untransposed": (
             one(lambda a, b, g: (g @ b, a @ g)),
             "It looks as if the other operand is not transposed",
@@ -992,6 +993,11 @@ LESSON_6 = {
         "not summed": (one(lambda x, dx: np.exp(x) * dx), ""),
         "the other axis": (one(lambda x, dx: (np.exp(x) * dx).sum(axis=0)), ""),
         "tangents alone": (one(lambda x, dx: dx.sum(axis=1)), ""),
+        "two values": (
+            one(lambda x, dx: np.exp(x + dx).sum(axis=1) - np.exp(x).sum(axis=1)),
+            "f(x + dx) − f(x)",
+        ),
+        "the mean": (one(lambda x, dx: (np.exp(x) * dx).mean(axis=1)), "the rule of a mean"),
         "sign": (one(lambda x, dx: -(np.exp(x) * dx).sum(axis=1)), "the sign is reversed"),
         "exp of the tangents": (one(lambda x, dx: np.exp(dx).sum(axis=1)), ""),
         "the value at x + dx": (one(lambda x, dx: np.exp(x + dx).sum(axis=1)), "is no step"),
@@ -1083,6 +1089,38 @@ def added_pulls(functions):
     return k
 
 
+def multiplied_pulls(functions):
+    def k(x):
+        pulls = []
+        for function in functions:
+            x, pull = function(x)
+            pulls.append(pull)
+        return x, lambda dout: np.prod([pull(dout) for pull in pulls], axis=0)
+
+    return k
+
+
+def used_up(functions):
+    def k(x):
+        pulls = []
+        for function in functions:
+            x, pull = function(x)
+            pulls.append(pull)
+
+        def bprop(dout):
+            while pulls:
+                dout = pulls.pop()(dout)
+            return dout
+
+        return x, bprop
+
+    return k
+
+
+def run_backward(functions):
+    return chained()[0](functions[::-1])
+
+
 def bprop(f):
     return one(lambda x, out, dout: (f(x, out, dout),))
 
@@ -1112,6 +1150,9 @@ LESSON_7 = {
         "the last run's list": (chained(cleared=True), "it is the last run's"),
         "ones": (chained(seed=np.ones_like), "start from ones"),
         "sign": (chained(seed=lambda dout: -dout), ""),
+        "used up": (one(used_up), "wrong when it is called again"),
+        "run backward": (one(run_backward), "run from the last to the first"),
+        "multiplied": (one(multiplied_pulls), "the results are multiplied"),
         "nothing pulled": (chained(pulls=lambda pulls: []), ""),
     },
     "bprop_exp": {
@@ -1128,6 +1169,8 @@ LESSON_7 = {
         "no dout": (bprop(lambda x, out, dout: 1 + out * out), "`dout` is left out"),
         "dout alone": (bprop(lambda x, out, dout: dout), "`dout` passes unchanged"),
         "minus": (bprop(lambda x, out, dout: dout * (1 - out * out)), ""),
+        "the square alone": (bprop(lambda x, out, dout: dout * out * out), "the 1 is missing"),
+        "the reciprocal": (bprop(lambda x, out, dout: dout / (1 + out * out)), "1/cos²"),
         "sign": (bprop(lambda x, out, dout: -dout * (1 + out * out)), "the sign is reversed"),
         "reads x": (bprop(lambda x, out, dout: dout / mg.cos(x) ** 2), "he rule reads x"),
         "no square": (bprop(lambda x, out, dout: dout * (1 + out)), ""),
@@ -1138,6 +1181,7 @@ LESSON_7 = {
     },
     "choices": {
         "b as a": (one({**CHOICES, "b": CHOICES["a"]}), "the first alone"),
+        "a alone": (one({"a": CHOICES["a"]}), "ow b has no GradOperation yet"),
         "c as b": (one({**CHOICES, "c": CHOICES["b"]}), "gradients of the inputs where"),
         "d as c": (one({**CHOICES, "d": CHOICES["c"]}), "the inputs are missing"),
         "d as b": (one({**CHOICES, "d": CHOICES["b"]}), "ow d"),

@@ -58,6 +58,12 @@ NINE = {
     "sgd": {
         "no rate": (one(lambda p, g, s: p - g), "the whole gradient is taken"),
         "uphill": (one(lambda p, g, s: p + 0.05 * g), "the step goes uphill"),
+        "length one": (
+            one(lambda p, g, s: p - 0.05 * g / np.linalg.norm(g)),
+            "you divide the gradient by its length",
+        ),
+        "no gradient": (one(lambda p, g, s: p - 0.05), "you subtract the rate alone"),
+        "a share": (one(lambda p, g, s: p * (1 - 0.05 * g)), "multiplied by the gradient"),
         "ten times the rate": (one(lambda p, g, s: p - 0.5 * g), "your rate is 0.5"),
         "twice": (one(lambda p, g, s: p - 0.1 * g), "a factor 2 too many"),
         "half": (one(lambda p, g, s: p - 0.025 * g), "lacks a factor 2"),
@@ -82,6 +88,7 @@ NINE = {
     "pull_relu": {
         "all": (one(lambda x, g: g), "`g` passes unchanged"),
         "the wrong half": (one(lambda x, g: g * (x < 0)), ""),
+        "the value": (one(lambda x, g: np.maximum(x, 0.0)), "relu(x) itself"),
         "relu of g": (one(lambda x, g: np.maximum(g, 0.0)), "you applied relu to `g`"),
         "no g": (one(lambda x, g: 1.0 * (x > 0)), "you left out `g`"),
         "times x": (
@@ -97,6 +104,19 @@ NINE = {
         "sign": (one(lambda x, g: -g * (x > 0)), "the sign is reversed"),
     },
     "pull_cross_entropy": {
+        "back to the probabilities": (
+            one(lambda s, t, g: -g * t / softmax(s) / len(s)),
+            "with respect to the probabilities",
+        ),
+        "no softmax": (one(lambda s, t, g: g * (s - t) / len(s)), "the softmax is missing"),
+        "one softmax": (
+            one(lambda s, t, g: g * (softmax(s, None) - t) / len(s)),
+            "each row has a softmax of its own",
+        ),
+        "over the columns, which overflows": (
+            one(lambda s, t, g: g * (np.exp(s) / np.exp(s).sum(0) - t) / len(s)),
+            "explains the cases of “one example”, but not all others",
+        ),
         "no mean": (
             one(lambda s, t, g: g * (softmax(s) - t)),
             "the mean over the batch is forgotten",
@@ -303,6 +323,14 @@ ELEVEN = {
         "the variance": (one(lambda c: (np.median(c, 0), c.var(0))), "you return the variance"),
         "one number": (one(lambda c: (np.median(c), c.std())), "one number for all"),
         "exchanged": (one(lambda c: (c.std(0), np.median(c, 0))), ""),
+        "the edges": (
+            one(lambda c: (np.median(c, 0) - c.std(0), np.median(c, 0) + c.std(0))),
+            "the edges of the band",
+        ),
+        "unbiased, and NaN for one run": (
+            one(lambda c: (np.median(c, 0), np.where(len(c) > 1, c.std(0, ddof=1), np.nan))),
+            "you divide by n − 1",
+        ),
         "the middle only": (one(lambda c: np.median(c, 0)), ""),
         "unbiased": (
             one(lambda c: (np.median(c, 0), c.std(0, ddof=1) if len(c) > 1 else c.std(0))),
@@ -422,7 +450,7 @@ TWELVE = {
         ),
         "cut off": (
             one(lambda stages, x: mg.checkpoint_sequential(stages, 8, x).detach()),
-            "does not require grad",
+            "has no history",
         ),
         "a list": (one(lambda stages, x: [x]), ""),
     },
@@ -680,6 +708,10 @@ FOURTEEN = {
             one(lambda x: mg.sqrt((x * x).sum() + 1e-9)),
             "a small number under the root",
         ),
+        "bounded below": (
+            one(lambda x: mg.sqrt(mg.maximum((x * x).sum(), mg.tensor(1e-30, dtype=x.dtype)))),
+            "",
+        ),
         "the square": (one(lambda x: (x * x).sum()), ""),
         "the sum of sizes": (one(lambda x: mg.abs(x).sum()), ""),
         "cut off": (one(lambda x: mg.sqrt((x * x).sum().detach()) + 0.0 * x.sum()), ""),
@@ -700,6 +732,10 @@ FOURTEEN = {
         "both cut": (skewed(mean=lambda m: m.detach(), variance=lambda v: v.detach()), ""),
     },
     "busiest": {
+        "the time itself": (
+            one(lambda rows: max(rows, key=lambda r: r[2])[0::2]),
+            "that is the time itself",
+        ),
         "the total": (
             one(
                 lambda rows: (
@@ -777,6 +813,31 @@ FIFTEEN = {
         "nothing done": (one(lambda x: x * 1.0), ""),
     },
     "bytes_moved": {
+        "exchanged": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, itemsize, parameters, steps, not stays
+                )
+            ),
+            "the other way round",
+        ),
+        "one step": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: travelled(
+                    shape, itemsize, parameters, 1, stays
+                )
+            ),
+            "All steps count",
+        ),
+        "never moved": (
+            one(
+                lambda shape, itemsize, parameters, steps, stays: (
+                    travelled(shape, itemsize, parameters, steps, stays)
+                    - 2 * parameters * itemsize * stays
+                )
+            ),
+            "goes to the device once",
+        ),
         "numbers": (
             one(
                 lambda shape, itemsize, parameters, steps, stays: travelled(
@@ -864,6 +925,36 @@ FIFTEEN = {
         "upside down": (both(lambda cpu, gpu, link: 1 / size(cpu, gpu, link), adds), ""),
     },
     "finished": {
+        "one job at the end": (
+            one(
+                lambda count, launch, run, wait_each: (
+                    count * (launch + run) if wait_each else count * launch + run
+                )
+            ),
+            "still has a queue",
+        ),
+        "exchanged": (
+            one(
+                lambda count, launch, run, wait_each: (
+                    min(launch, run) + count * max(launch, run)
+                    if wait_each
+                    else count * (launch + run)
+                )
+            ),
+            "the other way round",
+        ),
+        "waiting with overlap": (
+            one(
+                lambda count, launch, run, wait_each: (
+                    count * max(launch, run) + (0 if wait_each else min(launch, run))
+                )
+            ),
+            "when the one before is done",
+        ),
+        "the stopwatch": (
+            one(lambda count, launch, run, wait_each: count * (launch + run * wait_each)),
+            "explains the cases of “wait at the end”",
+        ),
         "launches": (
             one(lambda count, launch, run, wait_each: count * launch),
             "launched the last job",

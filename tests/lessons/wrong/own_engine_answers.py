@@ -102,7 +102,7 @@ WRONG_RULES = {
         f" t * (b.size / max(g.size, 1))))({A})", "gets the mean over the stretched axes"),
     "product: g left out": (A, "unbroadcast(b + 0 * g, a.shape), unbroadcast(a + 0 * g, b.shape)",
         "own adjoint is left out"),
-    "product: one part": (A, "(unbroadcast(g * b, a.shape),)", "zip"),
+    "product: one part": (A, "(unbroadcast(g * b, a.shape),)", "should return 2 contributions"),
     "product: a sign": (A, A.replace("(g * a", "(-g * a"), "those with `*`"),
     "product: twice": (A, A.replace("g *", "2 * g *"), "twice as large"),
     "product: the whole sum": (
@@ -180,6 +180,13 @@ WRONG_PRODUCTS = {
     "a sign": (G, f"-{G}", "The sign is reversed"),
     "v·H·v": (G, f"np.sum(dx * {G})", "H·ẋ has the shape of x"),
     "a list": (G, G.removesuffix("[0]"), ""),
+    "a difference of gradients": (
+        S + "\n    return " + G,
+        "value = lambda p: f(Dual(p, Tensor(0 * dx))).value\n"
+        "    gradient = lambda p: gradients(topological_order(value(p)), [p])[0]\n"
+        "    return (gradient(Tensor(x + 1e-5 * dx)) - gradient(Tensor(x - 1e-5 * dx))) / 2e-5",
+        "you take the difference of two gradients",
+    ),
     "the diagonal": (
         S + "\n    return " + G,
         "found = np.zeros(x.shape)\n    for place in np.ndindex(x.shape):\n        unit ="
