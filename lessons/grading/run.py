@@ -825,7 +825,8 @@ def _spread(
     except BaseException:  # an interruption does not wait for the submissions that run
         if own is not None:
             own.shutdown(wait=False, cancel_futures=True)
-            while wait(futures, 0.05).not_done:
+            # those that were cancelled before they began are never done
+            while wait([f for f in futures if not f.cancelled()], 0.05).not_done:
                 abandon_all()
         raise
     finally:

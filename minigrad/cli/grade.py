@@ -171,6 +171,10 @@ def _run(options: argparse.Namespace, grader: Any) -> int:
     except cluster.ClusterError as error:
         complain(str(error))
         return 2
+    except KeyboardInterrupt:
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            complain(f"what has been run is in {options.out}; the same command goes on from there")
+        raise
     _tell(report, options.out)
     found = len(report.results)
     levels = sorted(

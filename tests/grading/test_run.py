@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -374,6 +375,29 @@ def test_requested_isolation_is_obtained_or_nothing_runs(course, monkeypatch):
     with pytest.raises(sandbox.SandboxError, match='at least "full"'):
         run.grade(sheet, submitted, out, run.Options(least="full"))
     assert list(read(out / "journal.jsonl")) == []
+
+
+def test_an_interruption_ends_what_runs_and_does_not_wait_for_what_has_not_begun(monkeypatch):
+    begun, ended, asked = threading.Event(), threading.Event(), []
+
+    def grade_one(job):
+        if job["student"] != "first":
+            begun.set()
+            ended.wait(60)
+        return job
+
+    def abandon_all():
+        asked.append(1)
+        ended.set()
+        assert len(asked) < 50, "it waits for submissions that have not begun"
+
+    monkeypatch.setattr(run, "grade_one", grade_one)
+    monkeypatch.setattr(run, "abandon_all", abandon_all)
+    jobs = [{"student": name} for name in ("first", "runs", "waits", "waits too")]
+    records = run._spread(jobs, run.Options(jobs=1), None, run.Report(), None)
+    assert next(records) == jobs[0] and begun.wait(60)
+    with pytest.raises(KeyboardInterrupt):
+        records.throw(KeyboardInterrupt())
 
 
 def test_a_hand_in_that_the_grader_cannot_run_costs_only_itself(course, monkeypatch):
