@@ -53,6 +53,7 @@ def python_paths(library: Path) -> list[str]:
         "/usr/lib64",
         "/usr/share/zoneinfo",
         "/etc/localtime",
+        "/etc/mime.types",
     ]
     return sorted(
         {os.path.realpath(path) for path in [*wanted, "/dev/urandom"] if os.path.exists(path)}

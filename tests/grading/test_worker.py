@@ -368,6 +368,24 @@ def test_looking_around_is_noted_and_changes_no_points(run):
         assert word in text
 
 
+EVERYDAY = {
+    "versions": (
+        "from importlib.metadata import version\n"
+        "try: version('numpy')\nexcept Exception: pass\nfrom numpy import *"
+    ),
+    "a profiler": "import cProfile\ncProfile.run('1 + 1')",
+    "doctest": "import doctest\ndef double(x):\n    '>>> double(1)'\ndoctest.testmod()",
+    "types of files": "import mimetypes\nassert mimetypes.guess_type('a.png')[0] == 'image/png'",
+}
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_what_python_s_own_modules_do_is_not_noted(run, name):
+    outcome = run(EVERYDAY[name], F, G)
+    assert points(outcome) == (3, 1)
+    assert (outcome.flags, outcome.cells) == ([], {})
+
+
 # ------------------------------------------------------------------------------------------ hostile
 
 
