@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 from minigrad.cli.folders import remove
 
+from ..edition import without_solutions
 from .exercise import Exercise
 from .exports import EXPORT, METADATA, Source, source_in, sources
 from .protocol import clean, one_line
@@ -57,8 +58,10 @@ DEPTH, ENTRIES = 20, 10_000
 at there.
 """
 
-COPY = r"(?:[ _]*\(\d+\)|(?i:[ _-]+copy(?: ?\d+)?)|-checkpoint)"
+COPY = r"(?:[ _]*\(\d+\)|(?i:[ _-]+(?:copy|kopie|copie|copia)(?: ?\d+)?)|[ _-]*副本|-checkpoint)"
 """What browsers, file managers and Jupyter append to the name of a second copy."""
+COPY_OF = r"(?i:(?:copy of|kopie von|copie de|copia de)[ _]+)"
+"""What Google Drive puts before it."""
 NUMBER = r"-\d{1,2}"
 """What Canvas appends. In the name of a student it says who it is: group-1, group-2."""
 NAME_BYTES = 200
@@ -201,7 +204,7 @@ def _student_in(name: str, sheet: str) -> str:
 def _is_called(name: str, sheet: str) -> bool:
     """Whether a file's name is that of the sheet, or of a copy of it."""
     stem = PurePosixPath(name).stem
-    return bool(re.fullmatch(rf"{re.escape(sheet)}(?:{COPY}|{NUMBER})*", stem))
+    return bool(re.fullmatch(rf"{COPY_OF}*{re.escape(sheet)}(?:{COPY}|{NUMBER})*", stem))
 
 
 def _student(found: dict[str, _Student], source: Source) -> _Student:
@@ -441,45 +444,58 @@ def choose(notebooks: list[Path], sheet: SheetLike) -> tuple[Path | None, str]:
     none is of this sheet.
 
     By its name first (a second copy's number does not matter), then by the ids of its cells; of
-    several, the newest. The note also tells of notebooks with another name that hold cells of this
-    sheet.
+    several, the newest in which something was written. The note also tells of notebooks with
+    another name that hold cells of this sheet.
     """
     if len(notebooks) == 1:
         if _is_foreign(notebooks[0], sheet):
             return None, f"{_names(notebooks)} holds no cell of {sheet.name}.ipynb: {FOREIGN}"
         return notebooks[0], ""
+    latest = sorted(notebooks, key=_changed)[-LOOKED_AT:]
+    blank = {path for path in latest if _is_blank(path, sheet)}
     named = [path for path in notebooks if _is_called(_own_name(path), sheet.name)]
-    right = (
-        named
-        or [path for path in notebooks if path.parent.name == sheet.name]
-        or [
-            path
-            for path in sorted(notebooks, key=_changed)[-LOOKED_AT:]
-            if _ids(path) & (sheet.solution_ids | sheet.check_ids)
-        ]
-    )
+    in_folder = [path for path in notebooks if path.parent.name == sheet.name]
+    right = next((found for found in (named, in_folder) if {*found} - blank), None)
+    if right is None:
+        ids = sheet.solution_ids | sheet.check_ids
+        right = [path for path in latest if path not in blank and _ids(path) & ids]
+        right = right or named or in_folder or [path for path in blank if _ids(path) & ids]
     if not right:
         return (
             None,
             f"None of the {len(notebooks)} notebooks that were handed in is {sheet.name}.ipynb.",
         )
-    newest = max(right, key=lambda path: (_changed(path), path.name))
+    written = [path for path in right if path not in blank]
+    newest = max(written or right, key=lambda path: (_changed(path), path.name))
     others = [path for path in right if path != newest]
+    why = "the newest" if len(written) in (0, len(right)) else "the newest with work in it"
     note = (
-        f"{len(right)} notebooks were handed in; {_names([newest])}, the newest, counts, not"
+        f"{len(right)} notebooks were handed in; {_names([newest])}, {why}, counts, not"
         f" {_names(others)}."
         if others
         else ""
     )
     ignored = [
         path
-        for path in sorted(notebooks, key=_changed)[-LOOKED_AT:]
-        if path not in right and _holds_work(path, sheet)
+        for path in latest
+        if path not in right and path not in blank and _holds_work(path, sheet)
     ]
     if ignored:
-        what = "it has the sheet's own name" if named else "its cells are the sheet's"
+        what = "it has the sheet's own name" if newest in named else "its cells are the sheet's"
         note += f" {_names(ignored)} was not looked at: {_names([newest])} counts, because {what}."
     return newest, note.strip()
+
+
+def _is_blank(path: Path, sheet: SheetLike) -> bool:
+    """Whether a notebook has no other cells than the sheet as it was handed out."""
+    given = (sheet.notebook or {}).get("cells", [])
+    handed_out = {without_solutions(source_of(cell), "").strip() for cell in given}
+    if handed_out == {source_of(cell).strip() for cell in given}:
+        return False  # a sheet that has no solution to take out does not tell
+    try:
+        return {source_of(cell).strip() for cell in cells_of(load(path))} <= handed_out | {""}
+    except SubmissionError:
+        return False
 
 
 def _is_foreign(path: Path, sheet: SheetLike) -> bool:

@@ -87,6 +87,40 @@ def test_of_two_candidates_the_newest_counts_and_it_says_so(find, tmp_path):
     assert "small (1).ipynb, the newest, counts" in found.note and "other" not in found.note
 
 
+@pytest.fixture
+def with_stubs(tmp_path):
+    """The sheet with its answers between markers, and the notebook that students get."""
+    folder = tmp_path / "with stubs"
+    write_sheet(folder)
+    book = notebook({"f": f"f = ...\n### BEGIN SOLUTION\n{F}\n### END SOLUTION"})
+    (folder / "small.ipynb").write_text(json.dumps(book))
+    return load_sheet(folder / "sheet.py"), notebook({"f": "f = ..."})
+
+
+@pytest.mark.parametrize(
+    ("worked", "as_handed_out", "say"),
+    [
+        ("small.ipynb", "small (1).ipynb", "small.ipynb, the newest with work in it, counts"),
+        ("my work.ipynb", "small.ipynb", ""),
+        ("Copy of small.ipynb", "my work.ipynb", ""),
+        ("small - Kopie.ipynb", "small.ipynb", "small - Kopie.ipynb, the newest with work in it"),
+        ("small - 副本.ipynb", "small.ipynb", "small - 副本.ipynb, the newest with work in it"),
+    ],
+)
+def test_the_sheet_as_it_was_handed_out_replaces_no_work(
+    with_stubs, tmp_path, worked, as_handed_out, say
+):
+    sheet, students = with_stubs
+    write(tmp_path / "s" / "ada" / worked, notebook({}), age=100)
+    write(tmp_path / "s" / "ada" / as_handed_out, students, age=50)
+    write(tmp_path / "s" / "bob" / "small.ipynb", students, age=50)
+    (tmp_path / "unpacked").mkdir()
+    ada, bob = submissions.find(tmp_path / "s", sheet, tmp_path / "unpacked")
+    assert ada.path == tmp_path / "s" / "ada" / worked
+    assert ada.note.startswith("2 notebooks were handed in; " + say) if say else not ada.note
+    assert bob.path and not bob.note
+
+
 def _cells_of_another_sheet() -> dict:
     metadata = {
         "nbgrader": {
