@@ -297,14 +297,12 @@ def example(primitive: Primitive) -> str | None:
     formulas have no word for it.
     """
     word, count = links.words().get(primitive.name, ("", 0))
-    if primitive.name == "pow":
-        text = "x**3"
-    elif word == "neg":
+    if word == "neg":
         text = "-x"
     elif word.isidentifier():
         text = f"{word}({', '.join('xy'[:count])})"
-    else:
-        text = f"x {word} y"
+    else:  # the other operand may be a parameter: the exponent of a power
+        text = f"x {word} {'y' if len(primitive.inputs) == 2 else '3'}"
     for at in (0.5, 1.5):  # the inverse of cosh begins at 1
         if count:
             formula = expression.compile(text)

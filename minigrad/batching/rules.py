@@ -16,7 +16,7 @@ from ..ops.batch import batch_lengths
 from ..ops.index import getitem, is_basic, scatter_view, slice_
 from ..ops.operators import attach_operators
 from ..ops.shape import reshape
-from .boundary import drawn, rewrite
+from .boundary import drawn, enter, rewrite
 from .value import Batched, aligned, axes_of, packed, union
 
 
@@ -90,7 +90,7 @@ def _scatter_view(x: Any, values: Any, *, steps: Any, order: tuple[int, ...] | N
     """A copy of x with room for the values' batch, in which the region that the steps lead to is
     overwritten. Steps may lead into the batch themselves.
     """
-    entered = {params["place"] for step, params in steps if step.name == "batch_enter"}
+    entered = {params["place"] for step, params in steps if step is enter}
     axes = tuple(axis for axis in union([x, values]) if axis not in entered)
     array, k = aligned([x], axes)[0], len(axes)
     lengths = [

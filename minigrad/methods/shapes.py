@@ -13,6 +13,7 @@ from ..core import observe
 from ..core.tensor import Tensor, alias, memory_version
 from ..errors import BatchingError, DTypeError, InPlaceError, ProgramError, ShapeError
 from ..names import attach, attribute, method
+from ..ops.shape import permute
 
 
 @method
@@ -242,7 +243,7 @@ def _strides_of_empty(x: Tensor) -> tuple[int, ...]:
     NumPy's are 0.
     """
     steps = () if x.view_of is None else x.view_of.steps
-    if steps and steps[-1][0].name == "permute":
+    if steps and steps[-1][0] is permute:
         axes = steps[-1][1]["axes"]
         own = _row_major([x.shape[axes.index(i)] for i in range(x.ndim)])
         return tuple(own[axis] for axis in axes)

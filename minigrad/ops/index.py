@@ -127,13 +127,18 @@ def _index_behind(
     x, *values = arrays
     if "shape" in params:
         params["shape"] = (*params["shape"], *x.shape[:k])
-    if prim.name == "index_put":
-        x = xp.broadcast_to(x, (*batch_lengths(arrays, k), *x.shape[k:]))
     ndim = len(params["shape"]) - k if "shape" in params else x.ndim - k
     result = prim.forward(
         xp, *(_batch_last(a, k) for a in (x, *values)), index=explicit(index, ndim), **params
     )
     return result.transpose((*range(result.ndim - k, result.ndim), *range(result.ndim - k)))
+
+
+def _put_behind(prim: Primitive, xp: Any, arrays: list[Any], k: int, **params: Any) -> Any:
+    """As `_index_behind`. Each example's values are written into an x of its own."""
+    x, values = arrays
+    x = xp.broadcast_to(x, (*batch_lengths(arrays, k), *x.shape[k:]))
+    return _index_behind(prim, xp, [x, values], k, **params)
 
 
 def _batch_last(array: Any, k: int) -> Any:
@@ -226,7 +231,7 @@ index_put = general(
     ],
     notation=lambda *, index, accumulate: f"x.at[index].{'add' if accumulate else 'set'}(values)",
     accumulates=True,
-    batch=_index_behind,
+    batch=_put_behind,
     shape="valid first",
     dtype="first",
     cost=put_cost,

@@ -226,8 +226,9 @@ def obstacle(program: Program) -> str | None:
                 f"{name} draws random numbers, and that a graph draws new ones each time was never"
                 " tried. Pass the numbers as an input"
             )
-        if name == "move":
-            return "move copies data between devices"
+        known = [program.types[n] for n in (*instruction.reads(), *instruction.outputs)]
+        if len({found.device for found in known if not found.number}) > 1:
+            return f"{name} copies data between devices"
     return None
 
 

@@ -54,9 +54,8 @@ def lines_of(prim: Primitive, k: Line) -> list[str] | None:
     term = scalar.term_of(prim.scalar, k.params) if prim.kernel == "scalar" else None
     if term is None:
         return None
-    if isinstance(term, tuple) and prim.name == "pow" and term[0] == "/" and not k.all_of("f"):
-        # NumPy computes x ** -1 of complex numbers as their reciprocal, which rounds otherwise than
-        # 1 / x
+    if isinstance(term, tuple) and term == ("/", 1, prim.inputs[0]) and not k.all_of("f"):
+        # it may be x ** -1, which NumPy rounds otherwise than 1 / x where x is complex
         return None
     if isinstance(term, tuple):
         return _calls(term, dict(zip(prim.inputs, range(len(k.operands)), strict=True)), k)

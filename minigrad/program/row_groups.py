@@ -27,6 +27,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final
 
 from ..backend import Shape
+from ..ops.shape import broadcast_to, reshape
 from .fused import LONGEST, Language, expression
 from .instructions import Instruction
 from .passes import renumbered
@@ -71,14 +72,14 @@ class Sources:
         self.views: set[int] = set()  # places of instructions that are looked through
         self._known: dict[int, tuple[int, Shape]] = {}
         for at, instruction in enumerate(program.instructions if through else ()):
-            name = instruction.primitive.name
-            if name in ("reshape", "broadcast_to") and type(instruction.operands[0]) is int:
+            is_view = instruction.primitive in (reshape, broadcast_to)
+            if is_view and type(instruction.operands[0]) is int:
                 self._look(at, instruction, instruction.operands[0])
 
     def _look(self, at: int, instruction: Instruction, operand: int) -> None:
         root, shape = self.of(operand)
         made = instruction.outputs[0]
-        if instruction.primitive.name == "reshape":
+        if instruction.primitive is reshape:
             if math.prod(shape) not in (1, math.prod(self.program.types[operand].shape)):
                 return  # a broadcast value in another shape
             shape = self.program.types[made].shape if math.prod(shape) != 1 else (1,)

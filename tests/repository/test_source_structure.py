@@ -485,6 +485,51 @@ def test_no_table_outside_the_declarations_names_operations():
     assert found - set(TABLES_OF_NAMES) == set()
 
 
+def asked_for_by_name(source: str) -> list[str]:
+    """The names of operations to which a source compares the `name` of one."""
+    found = parts(source)
+    kept_names = {
+        target.id
+        for node in found[ast.Assign]
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "name"
+        for target in node.targets
+        if isinstance(target, ast.Name) and last_name(node.value.value) in ("primitive", "prim")
+    }
+    asked = []
+    for node in found[ast.Compare]:
+        sides = [node.left, *node.comparators]
+        if any(
+            (isinstance(side, ast.Attribute) and side.attr == "name")
+            or (isinstance(side, ast.Name) and side.id in kept_names)
+            for side in sides
+        ):
+            asked += [w for side in sides for w in texts_of(side) if w in registry]
+    return asked
+
+
+def test_no_mechanism_asks_for_the_name_of_an_operation():
+    """An operation that is meant is imported: `primitive is reshape`. (Lessons have
+    operations of their own.)"""
+    ops.load()
+    names = [name for name in modules() if not name.startswith("minigrad.lessons")]
+    assert {name: bad for name in names if (bad := asked_for_by_name(text_of(name)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("if primitive.name == 'exp': pass", 1),
+        ("name = instruction.primitive.name\nif name in ('exp', 'reshape', 'x'): pass", 2),
+        ("if primitive is exp: pass", 0),
+        ("name = function.__name__\nif name == 'exp': pass", 0),
+        ("if parameter.name == 'out': pass", 0),
+    ],
+)
+def test_a_question_for_a_name_is_seen(source, count):
+    ops.load()
+    assert len(asked_for_by_name(source)) == count
+
+
 # ----------------------------------------------------------------------------------------- picture
 
 

@@ -438,16 +438,8 @@ class Writer:
         return [*out, notation.op("("), *inner, notation.op(")")]
 
     def _elementwise(self, node: str) -> bool:
-        return next(n for n in self.nodes if n["id"] == node)["op"] in (
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "+",
-            "-",
-            "*",
-            "/",
-        )
+        operation = next(n for n in self.nodes if n["id"] == node)["op"]
+        return SIGNS.get(operation, "@") != "@"
 
     def _step(
         self,
