@@ -18,7 +18,7 @@ import minigrad as mg
 from ..grading.comparison import same
 from ..grading.exercise import DERIVATIVES, Case, Misconception, once_for_each_case
 from ..grading.graphs import Graph, apply, by_engine, evaluate, formula
-from ..grading.misconceptions import MISTAKES, Mistake, in_some_rules
+from ..grading.misconceptions import MISTAKES, Mistake
 from . import own_engine
 from .engine_graphs import OWN_MISTAKES, draw
 from .lesson11b import ENGINE
@@ -479,11 +479,8 @@ def _by_broken(mistake: Mistake, graph: Graph) -> Any:
     """The gradient by an engine with a mistake, in the second of two passes; None where such an
     engine stops.
     """
-    run = mistake.run
-    if mistake.pull is not None:
-        run = in_some_rules(mistake.pull, mistake.ops)
     try:
-        return run(graph, graph)["x1"]
+        return mistake.run(graph, graph)["x1"]
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,35 +31,48 @@ Graph = dict[str, Any]
 Values = dict[str, Any]
 Trace = dict[str, Any]
 
-# operation: (number of operands, the value on arrays and numbers of any library `m` that has
-# NumPy's names)
-OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, lambda m, a, b: a + b),
-    "sub": (2, lambda m, a, b: a - b),
-    "mul": (2, lambda m, a, b: a * b),
-    "div": (2, lambda m, a, b: a / b),
-    "neg": (1, lambda m, a: -a),
-    "square": (1, lambda m, a: a**2),
-    "sin": (1, lambda m, a: m.sin(a)),
-    "cos": (1, lambda m, a: m.cos(a)),
-    "exp": (1, lambda m, a: m.exp(a)),
-    "log": (1, lambda m, a: m.log(a)),
-    "tanh": (1, lambda m, a: m.tanh(a)),
-    "matmul": (2, lambda m, a, b: a @ b),
-    "sum": (1, lambda m, a: a.sum()),
-    "mean": (1, lambda m, a: a.mean()),
-    "t": (1, lambda m, a: a.T),
-    "relu": (1, lambda m, a: m.relu(a) if hasattr(m, "relu") else m.maximum(a, 0.0)),
-    "sum over rows": (1, lambda m, a: a.sum(0)),
-    "sum over columns": (1, lambda m, a: a.sum(1)),
+
+class Operation(NamedTuple):
+    """operands: how many there are; value: of arrays and numbers of any library `m` that has
+    NumPy's names; sign: between two operands, in formulas; arrays: whether it is for arrays alone;
+    tame: where it is far from the edge of its domain and not steep.
+    """
+
+    operands: int
+    value: Callable[..., Any]
+    sign: str = ""
+    arrays: bool = False
+    tame: Callable[..., Any] | None = None
+
+
+OPERATIONS = {
+    "add": Operation(2, lambda m, a, b: a + b, "+"),
+    "sub": Operation(2, lambda m, a, b: a - b, "−"),
+    "mul": Operation(2, lambda m, a, b: a * b, "·"),
+    "div": Operation(2, lambda m, a, b: a / b, "/", tame=lambda a, b: abs(b) > 0.3),
+    "neg": Operation(1, lambda m, a: -a),
+    "square": Operation(1, lambda m, a: a**2),
+    "sin": Operation(1, lambda m, a: m.sin(a)),
+    "cos": Operation(1, lambda m, a: m.cos(a)),
+    "exp": Operation(1, lambda m, a: m.exp(a), tame=lambda a: abs(a) < 3),
+    "log": Operation(1, lambda m, a: m.log(a), tame=lambda a: (a > 0.2) & (abs(a - 1) > 0.15)),
+    "tanh": Operation(1, lambda m, a: m.tanh(a)),
+    "matmul": Operation(2, lambda m, a, b: a @ b, "@", arrays=True),
+    "sum": Operation(1, lambda m, a: a.sum(), arrays=True),
+    "mean": Operation(1, lambda m, a: a.mean(), arrays=True),
+    "t": Operation(1, lambda m, a: a.T, arrays=True),
+    "relu": Operation(
+        1,
+        lambda m, a: m.relu(a) if hasattr(m, "relu") else m.maximum(a, 0.0),
+        arrays=True,
+        tame=lambda a: abs(a) > 0.02,
+    ),
+    "sum over rows": Operation(1, lambda m, a: a.sum(0), arrays=True),
+    "sum over columns": Operation(1, lambda m, a: a.sum(1), arrays=True),
 }
-ARRAY_ONLY = ("matmul", "sum", "mean", "t", "relu", "sum over rows", "sum over columns")
-TAME = {
-    "relu": lambda a: abs(a) > 0.02,
-    "log": lambda a: (a > 0.2) & (abs(a - 1) > 0.15),
-    "div": lambda a, b: abs(b) > 0.3,
-    "exp": lambda a: abs(a) < 3,
-}
+SCALAR_OPS = tuple(op for op, known in OPERATIONS.items() if not known.arrays)
+JOINING = ("add", "mul", "sub")
+"""Operations that join two nodes wherever their values are, the most telling ones first."""
 
 
 def names(graph: Graph) -> list[str]:
@@ -85,7 +98,7 @@ def apply(module: Any, row: Sequence[Any], operands: Sequence[Any]) -> Any:
             f"row {row[0]!r}: there is no operation {row[1]!r}; there are linear,"
             f" {', '.join(OPERATIONS)}."
         )
-    return OPERATIONS[row[1]][1](module, *operands)
+    return OPERATIONS[row[1]].value(module, *operands)
 
 
 def evaluate(graph: Graph, moved: Mapping[str, Any] | None = None) -> Values:
@@ -124,7 +137,7 @@ def by_differences(graph: Graph) -> Values:
     without any rule to get wrong.
     """
     values, end = evaluate(graph), output(graph)
-    if not any(row[1] in ARRAY_ONLY for row in graph["rows"]) and not any(
+    if all(row[1] in ("linear", *SCALAR_OPS) for row in graph["rows"]) and not any(
         np.ndim(v) for v in values.values()
     ):
         return _by_differences_of_numbers(graph, values)
@@ -163,7 +176,8 @@ def tame(graph: Graph) -> bool:
         return False
     for row in graph["rows"]:
         operands = [values[o] for o in row[2]]
-        if row[1] in TAME and not np.all(TAME[row[1]](*operands)):
+        tame_at = OPERATIONS[row[1]].tame if row[1] in OPERATIONS else None
+        if tame_at is not None and not np.all(tame_at(*operands)):
             return False
     return all(np.isfinite(v).all() and np.abs(v).max(initial=0.0) < 40 for v in values.values())
 
@@ -180,7 +194,7 @@ def one_of(rng: np.random.Generator, items: Sequence[Any]) -> Any:
 
 def single(op: str, rng: np.random.Generator, shared: bool = False) -> Graph:
     """One operation on one or two inputs (on the same one twice, if shared)."""
-    count = OPERATIONS[op][0]
+    count = OPERATIONS[op].operands
     for _ in range(200):
         inputs = {f"x{i + 1}": scalar(rng) for i in range(1 if shared else count)}
         graph = {"inputs": inputs, "rows": [["v1", op, ["x1"] * count if shared else list(inputs)]]}
@@ -196,11 +210,11 @@ def random_graph(rng: np.random.Generator, ops: Sequence[str], most: int = 6) ->
         known, unused, rows = list(inputs), list(inputs), []
         for i in range(int(rng.integers(1, most))):
             op = one_of(rng, ops)
-            operands = [one_of(rng, known) for _ in range(OPERATIONS[op][0])]
+            operands = [one_of(rng, known) for _ in range(OPERATIONS[op].operands)]
             rows.append([f"v{i + 1}", op, operands])
             known.append(f"v{i + 1}")
             unused = [u for u in [*unused, f"v{i + 1}"] if u not in operands]
-        binary = [op for op in ops if OPERATIONS[op][0] == 2 and op in ("add", "mul", "sub")]
+        binary = [op for op in ops if op in JOINING]
         while len(unused) > 1 and binary:  # join unused nodes: every node gets an adjoint
             name = f"v{len(rows) + 1}"
             rows.append([name, one_of(rng, binary), unused[:2]])
@@ -259,7 +273,7 @@ def of_tape(rows: Sequence[Any]) -> Graph:
 
 def formula(graph: Graph) -> str:
     """The rows as text, one after the other: "v1 = sin(x1); v2 = v1 * x1"."""
-    signs = {"add": "+", "sub": "−", "mul": "·", "div": "/", "matmul": "@"}
+    signs = {op: known.sign for op, known in OPERATIONS.items() if known.sign}
     out = []
     for name, op, operands, *rest in graph["rows"]:
         if op == "linear":

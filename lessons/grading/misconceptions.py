@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .graphs import Graph, Values, close, evaluate, names, output
+from .graphs import OPERATIONS, Graph, Values, close, evaluate, names, output
 
 Pull = Callable[[str, Sequence[Any], Any, Any], list[Any]]
 
@@ -150,31 +150,22 @@ def _adds_local(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _at_output(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return (
-        right_parts(op, [y], y, g)
-        if op in ("sin", "cos", "exp", "log", "tanh", "square")
-        else right_parts(op, x, y, g)
-    )
+    return right_parts(op, [y], y, g)
 
 
 def _other_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
     parts = contributions(op, x, y, g)
-    return [
-        summed_to(c, np.shape(a))
-        for c, a in zip(parts[::-1] if op in ("mul", "div") else parts, x, strict=True)
-    ]
+    return [summed_to(c, np.shape(a)) for c, a in zip(parts[::-1], x, strict=True)]
 
 
 def _sign(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    sent = right_parts(op, x, y, g)
-    if op == "sub" or op == "div":
-        return [sent[0], -sent[1]]
-    return [-sent[0]] if op in ("neg", "cos") else sent
+    *others, last = right_parts(op, x, y, g)
+    return [*others, -last]
 
 
 def _no_factor(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    sent = right_parts(op, x, y, g)
-    return [sent[0] / 2] if op == "square" else [sent[0] * np.size(x[0])] if op == "mean" else sent
+    (sent,) = right_parts(op, x, y, g)
+    return [sent * np.size(x[0]) if op == "mean" else sent / 2]
 
 
 def _no_sum(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -276,21 +267,15 @@ def _squared(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
 
 
 def _untransposed(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return [g @ x[1], x[0] @ g] if op == "matmul" else right_parts(op, x, y, g)
+    return [g @ x[1], x[0] @ g]
 
 
 def _transposed_result(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return (
-        [_last(c) for c in right_parts(op, x, y, g)] if op == "matmul" else right_parts(op, x, y, g)
-    )
+    return [_last(c) for c in right_parts(op, x, y, g)]
 
 
 def _value_for_derivative(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
-    return (
-        right_parts(op, x, y, g)
-        if len(x) > 1 or op not in ("sin", "cos", "exp", "log", "tanh")
-        else [g * y]
-    )
+    return [g * y]
 
 
 def _first_operand(op: str, x: Sequence[Any], y: Any, g: Any) -> list[Any]:
@@ -376,8 +361,9 @@ class Mistake:
 
     run gets the graph of the case before too, where one sweep leaves something behind for the next.
     variants: other forms of the mistake, with a sentence each; explains(graph, adjoints): whether
-    they could come from it, where that depends on the order of the sweep; pull,
-    ops: for a mistake in rules, the wrong rule and the operations whose rules it can be in.
+    they could come from it, where that depends on the order of the sweep; pull, ops: for a mistake
+    in rules, the wrong rule and the operations whose rules it can be in; needs: operations,
+    "broadcast" or "again" (a second sweep), without which it cannot be made; empty: it always can.
     """
 
     name: str
@@ -387,26 +373,27 @@ class Mistake:
     explains: Callable[[Graph, Values], bool] | None = None
     pull: Pull | None = None
     ops: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 def _mistake(name: str, say: str, **change: Any) -> Mistake:
     return Mistake(name, say, lambda graph, before: sweep(graph, **change))
 
 
-EVERY_RULE = (
-    "add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh", "matmul",
-    "sum", "mean", "t", "relu",
-    "sum over rows", "sum over columns",
-)  # fmt: skip
+BROADCASTING = ("add", "sub", "mul", "div")
+"""Operations that stretch their operands to one shape."""
 
 
-def rule_mistake(name: str, say: str, pull: Pull, ops: Sequence[str] = EVERY_RULE) -> Mistake:
-    """A mistake in rules, pull(op, operands, value, adjoint): in all of those that it can be in,
-    or in some.
+def rule_mistake(
+    name: str, say: str, pull: Pull, ops: Sequence[str] = (), needs: Sequence[str] = ()
+) -> Mistake:
+    """A mistake in rules, pull(op, operands, value, adjoint). ops: those whose rules it can be in,
+    by default all, those of a tape too; needs: by default these operations.
     """
-    return Mistake(
-        name, say, lambda graph, before: sweep(graph, pull=pull), pull=pull, ops=tuple(ops)
-    )
+    everywhere = lambda graph, before: sweep(graph, pull=pull)
+    run = in_some_rules(pull, ops) if ops else everywhere
+    rules = tuple(ops) or tuple(OPERATIONS)
+    return Mistake(name, say, run, pull=pull, ops=rules, needs=tuple(needs or ops))
 
 
 def _one_contribution_each(graph: Graph, got: Values) -> bool:
@@ -587,31 +574,36 @@ MISTAKES: tuple[Mistake, ...] = (
         "an operand that was stretched by broadcasting gets an adjoint of the stretched shape: sum"
         " over the stretched axes.",
         _no_sum,
-        ("add", "sub", "mul", "div"),
+        BROADCASTING,
+        ["broadcast"],
     ),
     rule_mistake(
         "mean over broadcast axes",
         "an operand that was stretched by broadcasting gets the mean over the stretched axes. "
         "Each copy sends its part, and they are added: take the sum.",
         _mean_for_sum,
-        ("add", "sub", "mul", "div"),
+        BROADCASTING,
+        ["broadcast"],
     ),
     rule_mistake(
         "one copy of many",
         "an operand that was stretched by broadcasting gets the part of one of its copies. All of"
         " them send one: take the sum.",
         _one_copy,
-        ("add", "sub", "mul", "div"),
+        BROADCASTING,
+        ["broadcast"],
     ),
-    _mistake(
+    Mistake(
         "matrix product untransposed",
         "a transpose is missing at a matrix product: for C = A·B send g·Bᵀ to A and Aᵀ·g to B.",
-        pull=_untransposed,
+        in_some_rules(_untransposed, ["matmul"]),
+        needs=("matmul",),
     ),
-    _mistake(
+    Mistake(
         "matrix product, result transposed",
         "the contributions of a matrix product come out transposed.",
-        pull=_transposed_result,
+        in_some_rules(_transposed_result, ["matmul"]),
+        needs=("matmul",),
     ),
     rule_mistake(
         "constant factor",
@@ -625,12 +617,14 @@ MISTAKES: tuple[Mistake, ...] = (
         "adjoints of the sweep before are still there when a new one starts: begin each sweep with"
         " zeros.",
         _stale,
+        needs=("again",),
     ),
     Mistake(
         "stale gradients of the inputs",
         "the gradients of the sweep before are added to those of this one: set them back to zero"
         " first.",
         _stale_inputs,
+        needs=("again",),
     ),
     rule_mistake(
         "sign of everything",

@@ -29,8 +29,9 @@ from ..exercise import (
     once_for_each_case,
 )
 from ..graphs import (
-    ARRAY_ONLY,
+    JOINING,
     OPERATIONS,
+    SCALAR_OPS,
     Graph,
     by_differences,
     by_engine,
@@ -48,7 +49,6 @@ from ..graphs import (
 )
 from ..misconceptions import MISTAKES, Mistake, in_some_rules, sweep
 
-SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square", "sin", "cos", "exp", "log", "tanh")
 RANDOM = 30
 """Random graphs of a submission; the notebook, which checks one student alone, tries 300."""
 PRACTICE = 300
@@ -97,7 +97,7 @@ def Backward(
         raise SheetError(
             f'exercise {name!r}: form must be "function", "class" or "tape", got {form!r}.'
         )
-    if unknown := [op for op in ops if op not in OPERATIONS or op in ARRAY_ONLY]:
+    if unknown := [op for op in ops if op not in SCALAR_OPS]:
         raise SheetError(
             f"exercise {name!r}: {unknown[0]!r} is no operation on numbers; there are"
             f" {', '.join(SCALAR_OPS)}."
@@ -295,31 +295,13 @@ def agree(made: Mapping[str, Any], got: Any) -> bool:
     return type(got) is dict and set(got) == set(made) and all(close(got[n], made[n]) for n in made)
 
 
-ONLY_WITH = {
-    "derivative at the output": ("sin", "cos", "exp", "log", "tanh", "square"),
-    "value instead of derivative": ("sin", "cos", "exp", "log", "tanh"),
-    "the other operand": ("mul", "div"),
-    "sign": ("sub", "div", "neg", "cos"),
-    "constant factor": ("square", "mean"),
-    "no sum over broadcast axes": ("broadcast",),
-    "mean over broadcast axes": ("broadcast",),
-    "one copy of many": ("broadcast",),
-    "matrix product untransposed": ("matmul",),
-    "matrix product, result transposed": ("matmul",),
-    "stale gradients": ("again",),
-    "stale gradients of the inputs": ("again",),
-}
-"""Mistakes that can be made only where there is something of the kind."""
-
-
 def concerns(mistake: Mistake, ops: set[str], form: str) -> bool:
     """Whether a mistake can be made in graphs of these operations ("broadcast" and "again" count
     as such).
     """
-    needed = ONLY_WITH.get(mistake.name)
     if form == "tape" and mistake.name in ("seeded with the value", "same operand twice"):
         return mistake.name == "same operand twice"  # the seed is given there
-    return needed is None or (form != "tape" and bool(ops & set(needed)))
+    return not mistake.needs or (form != "tape" and not ops.isdisjoint(mistake.needs))
 
 
 # ------------------------------------------------------------------------------------------- graphs
@@ -329,10 +311,8 @@ def shared_graphs(ops: Sequence[str], rng: np.random.Generator) -> Iterator[Grap
     """Graphs in which a node is used more than once: in one operation, in two, and along ways of
     different length.
     """
-    two = [op for op in ("add", "mul", "sub") if op in ops] or [
-        op for op in ops if OPERATIONS[op][0] == 2
-    ]
-    one = [op for op in ops if OPERATIONS[op][0] == 1]
+    two = [op for op in JOINING if op in ops] or [op for op in ops if OPERATIONS[op].operands == 2]
+    one = [op for op in ops if OPERATIONS[op].operands == 1]
     for op in two[:2]:
         yield single(op, rng, shared=True)
     if not two:

@@ -22,8 +22,8 @@ import numpy as np
 from ..comparison import same
 from ..exercise import DERIVATIVES, Case, Exercise, Misconception
 from ..graphs import (
-    ARRAY_ONLY,
     OPERATIONS,
+    SCALAR_OPS,
     Graph,
     by_differences,
     by_engine,
@@ -36,7 +36,7 @@ from ..graphs import (
     single,
 )
 from ..misconceptions import BY_NAME
-from .backward import SCALAR_OPS, shared_graphs
+from .backward import concerns, shared_graphs
 from .cost import ordered_problem
 
 SHAPES_OF_ORDER = {"chains": 1, "shared nodes": 1, "random graphs": 1}
@@ -334,8 +334,8 @@ def Gradients(
         verify=lambda case, got: _gradients_problem(name, case, got, by_differences),
         misconceptions=tuple(
             Misconception(title, BY_NAME[title].say, lambda case, t=title: gradient_rows(case, t))
-            for title, needed in _GRAPH_MISTAKES.items()
-            if not needed or needed & set(ops)
+            for title in _GRAPH_MISTAKES
+            if concerns(BY_NAME[title], set(ops), "function")
         ),
         **{
             "forbid": (DERIVATIVES,),
@@ -380,13 +380,13 @@ _GRADIENTS_HINTS = (
     ),
 )
 
-_GRAPH_MISTAKES: dict[str, set[str]] = {
-    "overwrites at fan-out": set(),
-    "forgets the incoming adjoint": set(),
-    "the other operand": {"mul"},
-    "sign": {"sub", "neg", "cos"},
-    "first to last": set(),
-}
+_GRAPH_MISTAKES = (
+    "overwrites at fan-out",
+    "forgets the incoming adjoint",
+    "the other operand",
+    "sign",
+    "first to last",
+)
 
 
 def gradient_rows(case: Case, mistake: str = "") -> list[Any]:
@@ -454,12 +454,10 @@ def new_rows_problem(case: Case, got: Any) -> str:
         ):
             return "a row is [name, operation, list of operands]."
         name, op, operands = row
-        if op not in OPERATIONS or op in ARRAY_ONLY:
+        if op not in SCALAR_OPS:
             return f"row {name[:40]!r}: there is no operation {op[:40]!r}."
-        if len(operands) != OPERATIONS[op][0]:
-            return (
-                f"row {name[:40]!r}: {op} takes {OPERATIONS[op][0]} operands, not {len(operands)}."
-            )
+        if len(operands) != (count := OPERATIONS[op].operands):
+            return f"row {name[:40]!r}: {op} takes {count} operands, not {len(operands)}."
         if name in known:
             return f"row {name[:40]!r}: the name is taken."
         if unknown := [o for o in operands if type(o) is not str or o not in known]:
