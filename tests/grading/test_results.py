@@ -3,6 +3,7 @@ on the class.
 """
 
 import csv
+import html
 import io
 import json
 import os
@@ -408,6 +409,20 @@ def test_the_report_says_what_was_seen(graded):
         and "default-src 'none'" in page
         and 'style="' not in page
     )
+
+
+def test_files_that_are_the_same_byte_for_byte_are_named(graded, tmp_path):
+    sheet, (first, second) = load_sheet(graded[0]), of(graded, "ada", "bob")
+    assert not report.class_report(graded[2], sheet).copies, "who has no points copied nothing"
+    twin = replace(
+        second, record=second.record | {"sha256": first.record["sha256"], "student": "<twin>"}
+    )
+    found = report.class_report([*graded[2], twin], sheet)
+    assert found.copies == [[first.student, "<twin>"]]
+    page = report.report_html(found)
+    assert f"was handed in by: {html.escape(first.student)}, &lt;twin&gt;." in page
+    last_year = report.class_report([first], sheet, [graded[1]])
+    assert last_year.copies == [[first.student, f"{graded[1]}: {first.student}"]]
 
 
 def test_the_report_of_a_class_without_hand_ins():

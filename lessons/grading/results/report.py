@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class ExerciseReport:
 @dataclass
 class ClassReport:
     """All of it. looks: (student, why a person should look); slowest: (student, CPU seconds, the
-    exercise with the longest call).
+    exercise with the longest call); copies: students who handed in one and the same file.
     """
 
     sheet: str
@@ -63,6 +63,7 @@ class ClassReport:
     pairs: list[Pair]
     unread: list[str]
     passages: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+    copies: list[list[str]] = field(default_factory=list)
 
 
 def class_report(
@@ -74,9 +75,12 @@ def class_report(
     """
     programs, unread = _programs([r.record for r in found], sheet)
     older: dict[str, str] = {}
+    digests = {r.student: r.record["sha256"] for r in found if r.points > 0}
     for folder in earlier:
-        its, missing = _programs(last_submissions(folder / JOURNAL).values(), sheet)
+        records = last_submissions(folder / JOURNAL)
+        its, missing = _programs(records.values(), sheet)
         older |= {f"{folder}: {student}": source for student, source in its.items()}
+        digests |= {f"{folder}: {student}": r["sha256"] for student, r in records.items()}
         unread += [f"{folder}: {student}" for student in missing]
     everybody, starter = programs | older, _starter(sheet)
     pairs = similar(everybody, starter, earlier=older)
@@ -102,7 +106,20 @@ def class_report(
             (p.first, p.second): evidence(everybody[p.first], everybody[p.second], starter)
             for p in pairs[:SHOWN]
         },
+        _copies(digests, {r.student for r in found}),
     )
+
+
+def _copies(digests: Mapping[str, str], these: set[str]) -> list[list[str]]:
+    """Who handed in one and the same file, as far as one of `these` did."""
+    of_digest: dict[str, list[str]] = {}
+    for student, digest in digests.items():
+        of_digest.setdefault(digest, []).append(student)
+    return [
+        names
+        for digest, names in of_digest.items()
+        if digest and len(names) > 1 and these & {*names}
+    ]
 
 
 def _exercise(name: str, found: Sequence[Graded]) -> ExerciseReport:
@@ -321,8 +338,11 @@ def _pairs_html(report: ClassReport) -> str:
             "<p>Not compared, because their files are not there any more:"
             f" {_named(report.unread)}.</p>"
         )
+    if report.copies:
+        groups = "; ".join(_named(names) for names in report.copies)
+        intro += f"<p>One and the same file, byte for byte, was handed in by: {groups}.</p>"
     if not report.pairs:
-        return intro + "<p>None.</p>"
+        return intro + ("" if report.copies else "<p>None.</p>")
     rows = "".join(
         f"<tr><th>{html.escape(p.first)}</th><th>{html.escape(p.second)}</th><td"
         f' class="points">{100 * p.share:.0f} %</td><td class="points">{p.hashes}</td></tr>'
