@@ -101,7 +101,7 @@ class Term:
 class Totals:
     """credits: by student and sheet; percent, mark: of the whole term, by student; strangers: who
     handed something in and is not in the roster, by sheet; counted: the sheets that count in the
-    total, by student.
+    total, by student; graded: the sheets that have been graded, for others do not count.
     """
 
     term: Term
@@ -111,6 +111,7 @@ class Totals:
     mark: dict[str, str] = field(default_factory=dict)
     counted: dict[str, list[str]] = field(default_factory=dict)
     strangers: dict[str, list[str]] = field(default_factory=dict)
+    graded: set[str] = field(default_factory=set)
 
 
 # ---------------------------------------------------------------------------------- the course file
@@ -124,7 +125,7 @@ def load_term(path: Path, find_sheet: Any = Path) -> Term:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TermError(f"{path}: {error}") from None
+        raise TermError(f"{path}: it is no TOML in UTF-8: {error}.") from None
     _known(path, "the file", given, KEYS)
     if not given.get("sheet"):
         raise TermError(f"{path}: it has no sheet; write [[sheet]] with a name and a due date.")
@@ -253,7 +254,8 @@ def _roster(path: Path) -> list[Student]:
     except csv.Error as error:
         raise TermError(f"{path}: it is no CSV file: {error}.") from None
     if "student" not in (table.fieldnames or ()):
-        raise TermError(f"{path}: it has no column 'student'.")
+        there = ", ".join(map(repr, table.fieldnames or ())) or "none"
+        raise TermError(f"{path}: it has no column 'student'. Its columns: {there}.")
     found = []
     for row in rows:
         cells = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str)}
@@ -284,7 +286,8 @@ def totals(term: Term) -> Totals:
     for piece in term.pieces:
         sheet = sheet_at(str(piece.sheet))
         found.most[piece.name] = sheet.max_points
-        attempts = _attempts(piece, sheet)
+        if attempts := _attempts(piece, sheet):
+            found.graded.add(piece.name)
         owners, found.strangers[piece.name] = _owners(term.students, attempts)
         for student in term.students:
             mates = [student.id]
@@ -296,7 +299,7 @@ def totals(term: Term) -> Totals:
             free[student.id] -= min(free[student.id], credit.late)
             found.credits[student.id][piece.name] = credit
     for student in term.students:
-        percent, counted = _weighed(term, found.credits[student.id], found.most)
+        percent, counted = _weighed(found, found.credits[student.id])
         found.percent[student.id], found.counted[student.id] = percent, counted
         found.mark[student.id] = next((m for m, least in term.marks if percent >= least), "")
     return found
@@ -379,22 +382,22 @@ def _of_attempt(
     factor = max(0.0, 1 - term.late["percent_a_day"] / 100 * charged)
     if charged and days > term.late["most_days"]:
         factor = 0.0
+    price = ", free" if not charged else ", counts nothing" if factor == 0 else ""
     note = graded.record["problem"]
     if days:
-        note = f"{days} day{'s' * (days != 1)} late" + ("" if charged else ", free")
+        note = f"{days} day{'s' * (days != 1)} late{price}"
         note = f"at most {note}" if "canvas" in lms else note
     return when, Credit(graded.points * factor, days, factor, 1, note)
 
 
-def _weighed(
-    term: Term, credits: Mapping[str, Credit], most: Mapping[str, float]
-) -> tuple[float, list[str]]:
-    """The percentage of the whole term, and the sheets that count in it."""
+def _weighed(found: Totals, credits: Mapping[str, Credit]) -> tuple[float, list[str]]:
+    """The percentage of what has been graded of the term, and the sheets that count in it."""
     total = weights = 0.0
     counted: list[str] = []
-    for name, settings in term.categories.items():
-        pieces = [p for p in term.pieces if p.category == name and most[p.name] > 0]
-        shares = {p.name: credits[p.name].points / most[p.name] for p in pieces}
+    worth = {name: most for name, most in found.most.items() if name in found.graded and most > 0}
+    for name, settings in found.term.categories.items():
+        pieces = [p for p in found.term.pieces if p.category == name and p.name in worth]
+        shares = {p.name: credits[p.name].points / worth[p.name] for p in pieces}
         dropped = sorted(pieces, key=lambda p: shares[p.name])[: int(settings["drop_lowest"])]
         kept = [p for p in pieces if p not in dropped]
         weight = sum(p.weight for p in kept)
@@ -417,9 +420,15 @@ def rows(found: Totals) -> tuple[list[str], list[list[Any]]]:
         row: list[Any] = [student.id, student.name, student.group]
         for piece in found.term.pieces:
             credit = found.credits[student.id][piece.name]
-            row += [round(credit.points, 4), credit.note]
+            row += (
+                [round(credit.points, 4), credit.note]
+                if piece.name in found.graded
+                else ["", "not graded yet"]
+            )
         counted = found.counted[student.id]
-        dropped = [p.name for p in found.term.pieces if p.name not in counted]
+        dropped = [
+            p.name for p in found.term.pieces if p.name in found.graded and p.name not in counted
+        ]
         row += [round(found.percent[student.id], 2), found.mark[student.id], ", ".join(dropped)]
         body.append(row)
     return head, body

@@ -331,6 +331,9 @@ def _term(options: argparse.Namespace, grader: Any) -> int:
         complain(str(error))
         return 2
     for piece in found.term.pieces:
+        if piece.name not in found.graded:
+            print(f"{piece.name}: not graded yet, so it does not count ({piece.results})")
+            continue
         credits = {
             student.id: found.credits[student.id][piece.name] for student in found.term.students
         }
@@ -345,7 +348,7 @@ def _term(options: argparse.Namespace, grader: Any) -> int:
                 print(f"  {what}: {', '.join(names)}")
     head, rows = term.rows(found)
     grader.write_csv(options.out, head, rows)
-    print(f"{len(rows)} students: {options.out}")
+    print(f"{len(rows)} student{'s' * (len(rows) != 1)}: {options.out}")
     return int(any(found.strangers.values()))
 
 

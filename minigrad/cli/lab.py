@@ -89,7 +89,7 @@ def open_lab(folder: Path, passed_on: list[str]) -> int:
         complain(f"cannot write the course to {folder}: {error.strerror} ({error.filename})")
         return 1
     if copied:
-        print(f"copied {len(copied)} file(s) of the course to {folder}")
+        print(f"copied {len(copied)} file{'s' * (len(copied) != 1)} of the course to {folder}")
     if kept:
         print(
             f"kept what differs from the course in {folder}: {', '.join(map(str, kept))} (rename a"

@@ -73,7 +73,8 @@ def main(argv: list[str]) -> int:
         return 1
     there = sum(map(len, chosen.values())) - len(copied) - len(kept)
     known = f"; {there} are there already" if there else ""
-    print(f"wrote {len(copied)} file(s) of the students' edition to {folder}{known}")
+    count = f"{len(copied)} file{'s' * (len(copied) != 1)}"
+    print(f"wrote {count} of the students' edition to {folder}{known}")
     if along:
         print(f"  with what sheet.py needs: {', '.join(map(str, along))}")
     if kept:

@@ -637,12 +637,12 @@ def test_release_writes_the_students_edition(release, course, tmp_path):
     )
     status, out, _ = release(tmp_path / "handout")
     assert status == 0
-    assert out == f"wrote 5 file(s) of the students' edition to {tmp_path / 'handout'}\n"
+    assert out == f"wrote 5 files of the students' edition to {tmp_path / 'handout'}\n"
     assert "2 * x" not in (tmp_path / "handout" / "03_third.ipynb").read_text()
     assert release(tmp_path / "handout") == (
         0,
         (
-            f"wrote 0 file(s) of the students' edition to {tmp_path / 'handout'}; 5 are there"
+            f"wrote 0 files of the students' edition to {tmp_path / 'handout'}; 5 are there"
             " already\n"
         ),
         "",

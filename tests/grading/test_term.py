@@ -292,9 +292,11 @@ def test_groups_attempts_categories_and_strangers(course):
 [[sheet]]
 name = "{sheet}"
 title = "second"
-results = "none"
+results = "later"
 category = "exercises"
 """
+    with Journal(path.with_name("later") / "journal.jsonl") as journal:
+        journal.append(bob | {"student": "Eve E_99", "lms": {"moodle": "99"}})
     text = text.replace('results = "out"', 'results = "out"\ngroups = true\ncategory = "exercises"')
     path.write_text(
         'attempts = "best"\n' + text + "[category.exercises]\ndrop_lowest = 1\n" + second
@@ -302,6 +304,27 @@ category = "exercises"
     found = term.totals(term.load_term(path))
     assert found.credits["bob"]["first"].points == MAX, "the group's best submission"
     assert found.counted["bob"] == ["first"] and found.percent["bob"] > 50
+
+
+def test_a_sheet_that_is_not_graded_yet_does_not_count(course, capsys):
+    sheet, out, path = course
+    before = term.totals(term.load_term(path)).percent
+    path.write_text(
+        path.read_text() + f'[[sheet]]\nname = "{sheet}"\ntitle = "second"\nresults = "later"\n'
+    )
+    assert term.totals(term.load_term(path)).percent == before
+    assert main(["grade", "term", str(path), "--out", str(out / "t.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "second: not graded yet, so it does not count" in said and "3 students" in said
+    assert table(out / "t.csv")["ada"]["second note"] == "not graded yet"
+    assert table(out / "t.csv")["ada"]["dropped"] == ""
+
+
+def test_lateness_that_costs_everything_is_called_so(course):
+    _, _, path = course
+    path.write_text(path.read_text().replace("[late]", "[late]\nmost_days = 2"))
+    note = term.totals(term.load_term(path)).credits["bob"]["first"].note
+    assert note == "3 days late, counts nothing"
 
 
 @pytest.mark.parametrize(
