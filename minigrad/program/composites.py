@@ -4,6 +4,9 @@ A softmax, say, is one operation because NumPy has a short path for it. But what
 after it cannot be in one loop with it. So in programs with kernels, and only there, an operation
 that declares its `parts` (facets.py) is replaced by them, if all of them but products of matrices
 and views are then in kernels. They compute what the operation does, within rounding.
+
+So are products of a row and a column, by which NumPy sums the products of two large arrays best
+(batch normalisation does so). They become a product of elements and a sum.
 """
 
 from __future__ import annotations
@@ -15,10 +18,13 @@ from typing import TYPE_CHECKING, Any
 from ..backend import DType, Shape, numpy
 from ..core.primitive import Primitive
 from ..core.tensor import Payload
+from ..ops.linalg import matmul
 from ..ops.operators import attach_operators
+from ..ops.reduce import sum_
+from ..ops.shape import reshape
 from .fused import Language
 from .instructions import Instruction, Literal, Type
-from .passes import without_repetitions
+from .passes import with_instructions, without_repetitions
 from .row_groups import Finder
 
 if TYPE_CHECKING:
@@ -26,25 +32,106 @@ if TYPE_CHECKING:
 
 
 class _Writer:
-    """Writes parts as instructions. types: of all values of the program, which grows."""
+    """Writes parts as instructions. types: of all values of the program, which grows. whole: the
+    values that stay results of one operation."""
 
-    def __init__(self, types: list[Type]) -> None:
-        self.types = types
+    def __init__(self, program: Program, whole: Collection[int]) -> None:
+        self.types, self.whole = list(program.types), whole
         self.written: list[Instruction] = []
         self.phase = ""
+        self.maker = {n: i for i in program.instructions for n in i.outputs}
+        self.readers: dict[int, list[Instruction]] = {}
+        self.kept = {*program.kept()}
+        for i in program.instructions:
+            for n in i.reads():
+                self.readers.setdefault(n, []).append(i)
 
     def parts_of(self, instruction: Instruction) -> list[Instruction] | None:
         """The parts of a composite operation, the last of which makes its result; None for an
         operation that declares none."""
-        declared = instruction.primitive.parts
-        if declared is None or any(type(o) is Literal for o in instruction.operands):
+        declared, operands = instruction.primitive.parts, instruction.reads()
+        made = instruction.outputs[0]
+        if made in self.whole:
             return None
+        if (product := self._sum_of_products(instruction)) is not None:
+            *operands, axes = product
+            shape = self.types[made].shape
+            declared = lambda a, b: reshape(sum_(a * b, axes=axes, keepdims=True), shape=shape)
+            params: dict[str, Any] = {}
+        elif declared is None or any(type(o) is Literal for o in instruction.operands):
+            return None
+        else:
+            params = instruction.params
         self.written, self.phase = [], instruction.phase
-        dtype = self.types[instruction.outputs[0]].dtype
-        values = [_Value(self, n, self.types[n].shape, dtype) for n in instruction.reads()]
-        declared(*values, **instruction.params)
+        dtype = self.types[made].dtype
+        values = [_Value(self, n, self.types[n].shape, dtype) for n in operands]
+        declared(*values, **params)
         last = self.written.pop()
         return [*self.written, last.like(last.operands, last.params, instruction.outputs)]
+
+    def is_absorbed(self, instruction: Instruction) -> bool:
+        """Whether it makes products of rows and columns only for sums of them that are taken
+        apart."""
+        readers = self.readers.get(instruction.outputs[0], ())
+        return (
+            self._dots(instruction) is not None
+            and instruction.outputs[0] not in self.kept
+            and all(
+                i.outputs[0] not in self.whole and self._sum_of_products(i) is not None
+                for i in readers
+            )
+        )
+
+    def _sum_of_products(self, instruction: Instruction) -> Any:
+        """Two arrays, and the axes over which an instruction sums their products; None for another
+        operation."""
+        operands = instruction.operands
+        if (dots := self._dots(instruction)) is not None:
+            a, b, lead, more = dots
+            return None if more else (a, b, tuple(range(lead, len(self.types[a].shape))))
+        if instruction.primitive is not sum_ or type(operands[0]) is not int:
+            return None
+        source = self.maker.get(operands[0])
+        if source is None or (dots := self._dots(source)) is None:
+            return None
+        a, b, lead, more = dots
+        shape = self.types[operands[0]].shape
+        axes = {axis % len(shape) for axis in instruction.params["axes"]}
+        if not axes.issuperset(more):
+            return None
+        first = [axis for axis in sorted(axes) if axis < lead]
+        return a, b, (*first, *range(lead, len(self.types[a].shape)))
+
+    def _dots(self, instruction: Instruction) -> Any:
+        """For the product of (…, 1, n) by (…, n, 1) that are two arrays of one shape in another
+        one: the arrays, from which of their axes on each row is one, and the axes of the product
+        over which it is still to be summed, since its rows are parts of these."""
+        if instruction.primitive is not matmul or any(
+            type(o) is not int or not self._is_reshaped(o) for o in instruction.operands
+        ):
+            return None
+        row, column = instruction.reads()
+        a, b = (self.maker[n].reads()[0] for n in (row, column))
+        kinds = [self.types[n] for n in (a, b, row, column)]
+        shape, left, right = kinds[0].shape, kinds[2].shape, kinds[3].shape
+        front, n = left[:-2], left[-1]
+        if (
+            kinds[1].shape != shape
+            or len({kind.dtype for kind in kinds}) > 1
+            or left != (*front, 1, n)
+            or right != (*front, n, 1)
+        ):
+            return None
+        lead = 0
+        while lead < min(len(front), len(shape)) and front[lead] == shape[lead]:
+            lead += 1
+        if n < 2 or math.prod(shape[lead:]) != math.prod(front[lead:]) * n:
+            return None
+        return a, b, lead, range(lead, len(front))
+
+    def _is_reshaped(self, number: int) -> bool:
+        maker = self.maker.get(number)
+        return maker is not None and maker.primitive is reshape and type(maker.operands[0]) is int
 
     def write(self, primitive: Primitive, operands: Sequence[Any], params: Any) -> _Value:
         """One part."""
@@ -110,7 +197,8 @@ def taken_apart(program: Program, language: Language) -> Program:
         for i in written
         if not (i.primitive.view or i.primitive.kind == "bilinear" or i.outputs[0] in inside)
     )
-    return without_repetitions(_rewritten(program, whole)[0] if whole else apart)
+    apart = _rewritten(program, whole)[0] if whole else apart
+    return without_repetitions(apart)
 
 
 def _rewritten(
@@ -118,26 +206,14 @@ def _rewritten(
 ) -> tuple[Program, dict[int, list[Instruction]]]:
     """The program with parts in the place of all composites but those that make `whole`; and the
     parts, by what they make."""
-    writer = _Writer(list(program.types))
+    writer = _Writer(program, whole)
     made: list[Instruction] = []
     found: dict[int, list[Instruction]] = {}
     for instruction in program.instructions:
-        parts = None if instruction.outputs[0] in whole else writer.parts_of(instruction)
+        if writer.is_absorbed(instruction):
+            continue
+        parts = writer.parts_of(instruction)
         if parts is not None:
             found[instruction.outputs[0]] = parts
         made += [instruction] if parts is None else parts
-    rewritten = type(program)(
-        program.inputs,
-        program.constants,
-        made,
-        program.outputs,
-        writer.types,
-        program.names,
-        captured=program.captured,
-        updates=program.updates,
-        gradients=program.gradients,
-        decisions=program.decisions,
-        signature=program.signature,
-        name=program.name,
-    )
-    return rewritten, found
+    return with_instructions(program, made, writer.types), found

@@ -31,6 +31,7 @@ from .generated_kernel import Generated
 from .instructions import Instruction
 from .kernel_files import compiled, need_numba
 from .passes import renumbered
+from .reductions import with_equal_reductions, with_results_last
 from .row_groups import Block, Finder, Sources, is_costly, kind_of, summed, with_early_sums
 from .scalar_code import with_scalar_runs
 from .window_kernels import WindowKernel, is_window
@@ -113,14 +114,14 @@ class _BlockText:
         makes: Sequence[int],
     ) -> None:
         self.program, self.sources, self.block, self.arrays = program, sources, block, arrays
-        self.split, self.shape, self.sums = block.split, block.shape, block.kinds
+        self.cut, self.shape, self.sums = block.cut, block.shape, block.kinds
         self.members = [program.instructions[m] for m in block.members]
         self.made = {i.outputs[0]: i for i in self.members}
         self.places = {n: k for k, n in enumerate(self.made)}
         self.stored = [n for n in self.made if n in makes]
-        self.kinds = {n: kind_of(program.types[n].shape, self.shape, self.split) for n in self.made}
+        self.kinds = {n: kind_of(program.types[n].shape, self.shape, self.cut) for n in self.made}
         for n in self.made:
-            if self.kinds[n] == "one" and self.shape and self.split == 0:
+            if self.kinds[n] == "one" and self.shape and self.cut[1] == 0:
                 self.kinds[n] = "row"
         for n, kind in self.sums.items():
             self.kinds[n] = kind
@@ -130,9 +131,10 @@ class _BlockText:
             self.level[n] = before + (n in self.sums)
         row_sums = any(kind == "row" for kind in self.sums.values())
         self._loaded: set[str] = set()  # variables of a row that is written out
-        self.written_out = row_sums and self.split > 0 and block.columns <= WRITTEN_OUT
+        self.in_pieces = self.cut[0] > 0
+        self.written_out = row_sums and self.cut[1] > 0 and block.columns <= WRITTEN_OUT
         self._in_scratch: set[int] = set()  # values of this row that an earlier pass has stored
-        fits = not self.written_out and block.columns <= SCRATCH
+        fits = not (self.written_out or self.in_pieces) and block.columns <= SCRATCH
         self.scratched = self._exponentials() if fits else []
 
     def _exponentials(self) -> list[int]:
@@ -150,20 +152,20 @@ class _BlockText:
 
     def lines(self) -> list[str]:
         """The loop, with what comes before and after it."""
-        rows, columns = self.block.rows, self.block.columns
-        lines = [f"# {self.shape}, rows of {columns}"]
+        rows, columns, pieces = self.block.rows, self.block.columns, self.block.pieces
+        lines = [f"# {self.shape}, rows of {f'{pieces} · ' if self.in_pieces else ''}{columns}"]
         full = self._an_array()
         known = full is None or self.written_out
-        size = str(columns) if known else f"{full}.size // {rows}"
+        size = str(columns) if known else f"{full}.size // {rows * pieces}"
         lines.append(f"columns = uint64({size})")
         indent = ""
         before, after = self._accumulators()
         lines += [*before, *self._once("one", "0")]
         lines.append("b = uint64(0)")
-        if self.split:
+        if self.cut[1]:
             lines.append(f"for i in range(uint64({rows})):")
             indent = "    "
-            lines.append(indent + "b = i * columns")
+            lines += [] if self.in_pieces else [indent + "b = i * columns"]
             lines += [indent + line for line in self._once("row", "i")]
         else:
             lines.append("i = uint64(0)")
@@ -226,8 +228,13 @@ class _BlockText:
             for k in range(self.block.columns):
                 lines += self._element(needed, goals, sums, str(k))
             return lines
-        lines.append("for j in range(columns):")
-        lines += ["    " + line for line in self._element(needed, goals, sums, "j")]
+        indent = "    "
+        if self.in_pieces:
+            lines.append(f"for p in range(uint64({self.block.pieces})):")
+            lines.append(f"    b = (p * uint64({self.block.rows}) + i) * columns")
+            indent = "        "
+        lines.append(f"{indent[4:]}for j in range(columns):")
+        lines += [indent + line for line in self._element(needed, goals, sums, "j")]
         self._in_scratch.update(new)
         return lines
 
@@ -327,7 +334,7 @@ class _BlockText:
         if root in self.made:
             return root, str(self.kinds[root])
         one = math.prod(shape) == 1
-        return root, "one" if one else str(kind_of(shape, self.shape, self.split))
+        return root, "one" if one else str(kind_of(shape, self.shape, self.cut))
 
     def _local(self, number: int, suffix: str) -> str:
         """The variable for an operand."""
@@ -410,7 +417,8 @@ def with_kernels(program: Program) -> Program:
     """
     need_numba()
     program = with_scalar_runs(program)
-    program = with_early_sums(taken_apart(program, NUMBA), NUMBA)
+    program = with_results_last(with_equal_reductions(taken_apart(program, NUMBA)))
+    program = with_early_sums(program, NUMBA)
     found = Finder(program, NUMBA)
     blocks = {b.members[-1]: b for b in found.blocks()}
     block_of = {m: last for last, b in blocks.items() for m in b.members}

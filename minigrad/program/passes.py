@@ -16,7 +16,7 @@ from .. import backend
 from ..backend import is_immutable, owns_fresh_memory
 from ..core.apply import compute
 from ..errors import AutogradError
-from .instructions import Instruction, Literal, Ref, map_params
+from .instructions import Instruction, Literal, Ref, Type, map_params
 
 if TYPE_CHECKING:
     from .program import Program
@@ -168,6 +168,27 @@ def renumbered(
         captured={new[n]: place for n, place in program.captured.items() if n in new},
         updates={new[n]: new[v] for n, v in program.updates.items()},
         gradients={new[n]: None if v is None else new[v] for n, v in program.gradients.items()},
+        decisions=program.decisions,
+        signature=program.signature,
+        name=program.name,
+    )
+
+
+def with_instructions(
+    program: Program, instructions: list[Instruction], types: list[Type]
+) -> Program:
+    """The program with other instructions, which make the same values and perhaps further ones,
+    whose types come behind its own."""
+    return type(program)(
+        program.inputs,
+        program.constants,
+        instructions,
+        program.outputs,
+        types,
+        program.names,
+        captured=program.captured,
+        updates=program.updates,
+        gradients=program.gradients,
         decisions=program.decisions,
         signature=program.signature,
         name=program.name,

@@ -1,23 +1,25 @@
 """Which instructions of a program on the CPU can run as one loop over rows: chains of element-wise
 operations, and the sums among them.
 
-A *block* is an array shape S, cut by `split` into rows: the axes before it count the rows, those
-behind it the elements of a row. Every value of a block is one of these, as its shape says:
+A *block* is an array shape S, cut into rows: some neighbouring axes count the rows, the others the
+elements of a row. In most blocks the axes that count come first; the rows of a batch of images are
+its channels, each in pieces, one of every image. Every value of a block is one of these, as its
+shape says:
 
     full     one number for each element: a matrix of activations
     row      one number for each row: the sums of softmax, of shape (n, 1)
-    column   one number for each place in a row: a bias
+    column   one number for each place in a row: a bias; only of rows in one piece
     one      a single number
 
-A sum over the axes behind the split makes a `row`, which other members may read: the loop then goes
-over that row once more. So does the largest element of a row. A sum over the axes before the split
-(a bias's gradient), and one over all axes (a loss), is complete when the loop has ended, so no
-member reads it.
+A sum over the axes of a row makes a `row`, which other members may read: the loop then goes over
+that row once more. So does the largest element of a row. A sum over the axes that count the rows (a
+bias's gradient), and one over all axes (a loss), is complete when the loop has ended, so no member
+reads it.
 
-An instruction joins the blocks whose values it reads. Any other reader ends a block, as in
-fused.py. So a sum comes directly behind what it sums (`with_early_sums`): behind a product that
-reads the same gradient, it would find the block ended. Views that only give a value another shape
-(reshape, broadcast_to) are looked through.
+An instruction joins the blocks whose values it reads, and those that read the same large array.
+Any other reader of what a block makes ends it, as in fused.py. So a sum comes directly behind what
+it sums (`with_early_sums`): behind a product that reads the same gradient, it would find the block
+ended. Views that only give a value another shape (reshape, broadcast_to) are looked through.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 ALONE = 4096
 """Numbers from which on their sum is a kernel by itself."""
+PIECE = 16
+"""Elements of each piece of a row from which on rows may be in pieces."""
 IN_TURN = 64
 """So many float64 numbers are added one after another at most (ops/sums.py says why)."""
 
@@ -46,7 +50,20 @@ def is_costly(text: str) -> bool:
     return "exp32(" in text or "erf32(" in text
 
 
-def kind_of(shape: Shape, whole: Shape, split: int) -> str | None:
+Cut = tuple[int, int]
+"""How a shape is cut: its axes from the first number up to the second one count the rows."""
+
+
+def cuts_of(shape: Shape) -> frozenset[Cut]:
+    """Where a shape can be cut: rows in one piece, and rows in pieces that pay for a loop."""
+    axes = range(max(len(shape), 1))
+    pieces = [hi for hi in axes if math.prod(shape[hi:]) >= PIECE]
+    return frozenset(
+        [*((0, hi) for hi in axes), *((lo, hi) for hi in pieces for lo in range(1, hi))]
+    )
+
+
+def kind_of(shape: Shape, whole: Shape, cut: Cut) -> str | None:
     """Which kind of value of a block a shape is; None if it is none."""
     if len(shape) > len(whole):
         return None
@@ -55,9 +72,11 @@ def kind_of(shape: Shape, whole: Shape, split: int) -> str | None:
         return "full"
     if math.prod(aligned) == 1:
         return "one"
-    if aligned[:split] == whole[:split] and math.prod(aligned[split:]) == 1:
+    inside = slice(*cut)
+    counted = math.prod(aligned[inside])
+    if aligned[inside] == whole[inside] and math.prod(aligned) == counted:
         return "row"
-    if math.prod(aligned[:split]) == 1 and aligned[split:] == whole[split:]:
+    if cut[0] == 0 and counted == 1 and aligned[cut[1] :] == whole[cut[1] :]:
         return "column"
     return None
 
@@ -97,29 +116,29 @@ class Sources:
 
 @final
 class Block:
-    """Instructions (their places) that may become one loop. splits: where the shape can be cut;
-    sums: for each value that is a sum, and each split, "row", "column" or "total"; open: no
-    instruction outside has read one of their results yet."""
+    """Instructions (their places) that may become one loop. cuts: how the shape can be cut; sums:
+    for each value that is a sum, and each cut, "row", "column" or "total"; open: no instruction
+    outside has read one of their results yet."""
 
     def __init__(
         self,
         members: list[int],
         shape: Shape,
-        splits: frozenset[int],
-        sums: dict[int, dict[int, str]] | None = None,
+        cuts: frozenset[Cut],
+        sums: dict[int, dict[Cut, str]] | None = None,
     ) -> None:
-        self.members, self.shape, self.splits, self.open = members, shape, splits, True
+        self.members, self.shape, self.cuts, self.open = members, shape, cuts, True
         self.sums = sums or {}
 
     @property
-    def split(self) -> int:
-        """Where the shape is cut."""
-        return min(self.splits)
+    def cut(self) -> Cut:
+        """How the shape is cut."""
+        return min(self.cuts)
 
     @property
     def kinds(self) -> dict[int, str]:
-        """The kind of each value that is a sum, where the shape is cut."""
-        return {n: kinds[self.split] for n, kinds in self.sums.items()}
+        """The kind of each value that is a sum, as the shape is cut."""
+        return {n: kinds[self.cut] for n, kinds in self.sums.items()}
 
     @property
     def is_long_sum(self) -> bool:
@@ -129,12 +148,17 @@ class Block:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return math.prod(self.shape[: self.split])
+        return math.prod(self.shape[slice(*self.cut)])
+
+    @property
+    def pieces(self) -> int:
+        """In how many pieces each row lies."""
+        return math.prod(self.shape[: self.cut[0]])
 
     @property
     def columns(self) -> int:
-        """How many elements a row has."""
-        return math.prod(self.shape[self.split :])
+        """How many elements a piece has."""
+        return math.prod(self.shape[self.cut[1] :])
 
 
 def summed(program: Program, instruction: Instruction) -> tuple[Shape, frozenset[int]] | None:
@@ -152,12 +176,13 @@ def summed(program: Program, instruction: Instruction) -> tuple[Shape, frozenset
     return shape, frozenset(a for a in axes if shape[a] > 1)
 
 
-def sum_kind(shape: Shape, axes: frozenset[int], split: int) -> str | None:
+def sum_kind(shape: Shape, axes: frozenset[int], cut: Cut) -> str | None:
     """Whether a sum over these axes makes a row value, a column value or a total."""
     long = {a for a, n in enumerate(shape) if n > 1}
-    if axes == {a for a in long if a >= split}:
+    counted = long.intersection(range(*cut))
+    if axes == long - counted:
         return "row"
-    if axes == {a for a in long if a < split}:
+    if axes == counted and cut[0] == 0:
         return "column"
     return "total" if axes == long else None
 
@@ -170,6 +195,7 @@ class Finder:
         self.program, self.language = program, language
         self.sources = Sources(program)
         self._block_of: dict[int, Block] = {}
+        self._reads: dict[int, Block] = {}  # the latest block that reads each large array
         self._views_by_value: dict[Any, int] = {
             program.instructions[at].outputs[0]: at for at in self.sources.views
         }
@@ -227,7 +253,9 @@ class Finder:
         fits = None
         for shape in shapes:
             joined = [b for b in read if b.shape == shape]
-            fits = self._fits(at, instruction, shape, joined)
+            beside = self._beside(instruction, shape, joined)
+            fits = self._fits(at, instruction, shape, joined + beside) if beside else None
+            fits = fits or self._fits(at, instruction, shape, joined)
             if fits is not None:
                 break
         for block in read:
@@ -239,7 +267,20 @@ class Finder:
         if fits is None:
             return
         for m in fits.members:
-            self._block_of[self.program.instructions[m].outputs[0]] = fits
+            member = self.program.instructions[m]
+            self._block_of[member.outputs[0]] = fits
+            if math.prod(fits.shape) >= ALONE:
+                self._reads.update(dict.fromkeys(self.sources.reads(member), fits))
+
+    def _beside(self, instruction: Instruction, shape: Shape, joined: list[Block]) -> list[Block]:
+        """The open blocks of a shape that read a large array which it reads too."""
+        found = {
+            id(b): b
+            for n in self.sources.reads(instruction)
+            if math.prod(self.program.types[n].shape) == math.prod(shape)
+            if (b := self._reads.get(n)) is not None
+        }
+        return [b for b in found.values() if b.open and b.shape == shape and b not in joined]
 
     def _read(self, instruction: Instruction) -> list[Block]:
         """The open blocks whose values it reads."""
@@ -262,57 +303,57 @@ class Finder:
             return None
         made, reads = instruction.outputs[0], self.sources.reads(instruction)
         sums = {n: kinds for b in joined for n, kinds in b.sums.items()}
-        splits = frozenset(range(max(len(shape), 1))).intersection(*(b.splits for b in joined))
+        cuts = cuts_of(shape).intersection(*(b.cuts for b in joined))
         for n in reads:
             if n in sums:  # others are complete only when the loop has ended
-                splits = frozenset(s for s in splits if sums[n].get(s) == "row")
+                cuts = frozenset(c for c in cuts if sums[n].get(c) == "row")
         members = sorted({at, *(m for b in joined for m in b.members)})
         if len(members) > LONGEST:
             return None
         about = summed(self.program, instruction)
         if about is None:
             inside = {self.program.instructions[m].outputs[0] for m in members if m != at}
-            splits = frozenset(
-                s
-                for s in splits
+            cuts = frozenset(
+                c
+                for c in cuts
                 if self._is_member(
                     instruction,
                     shape,
-                    s,
-                    {n: sums[n].get(s) if n in sums else None for n in inside},
+                    c,
+                    {n: sums[n].get(c) if n in sums else None for n in inside},
                 )
             )
-            return Block(members, shape, splits, sums) if splits else None
+            return Block(members, shape, cuts, sums) if cuts else None
         source, axes = about
         root, seen = self.sources.of(instruction.operands[0])  # type: ignore[arg-type]
         if source != shape or seen != shape or not axes:
             return None
-        found = {s: self._sum_kind(instruction, shape, axes, s) for s in splits}
-        kinds = {s: kind for s, kind in found.items() if kind is not None}
+        found = {c: self._sum_kind(instruction, shape, axes, c) for c in cuts}
+        kinds = {c: kind for c, kind in found.items() if kind is not None}
         if kinds and self._is_real(root) and self._is_real(made):
             return Block(members, shape, frozenset(kinds), {**sums, made: kinds})
         return None
 
     def _sum_kind(
-        self, instruction: Instruction, shape: Shape, axes: frozenset[int], split: int
+        self, instruction: Instruction, shape: Shape, axes: frozenset[int], cut: Cut
     ) -> str | None:
         """As `sum_kind`; None for a sum of float64 numbers that is too long for a plain loop, and
         for a largest element other than that of a row in float32."""
-        kind = sum_kind(shape, axes, split)
+        kind = sum_kind(shape, axes, cut)
         wide = self.program.types[instruction.outputs[0]].dtype.name == "float64"
         if instruction.primitive.reduction == "largest":
             return kind if kind == "row" and not wide else None
         if not wide:
             return kind
-        rows, columns = math.prod(shape[:split]), math.prod(shape[split:])
-        most = {"row": columns, "column": rows, "total": IN_TURN + 1}
+        rows = math.prod(shape[slice(*cut)])
+        most = {"row": math.prod(shape) // rows, "column": rows, "total": IN_TURN + 1}
         return kind if kind is not None and most[kind] <= IN_TURN else None
 
     def _is_real(self, number: int) -> bool:
         return self.program.types[number].dtype.name in ("float32", "float64")
 
     def _is_member(
-        self, instruction: Instruction, shape: Shape, split: int, known: dict[int, str | None]
+        self, instruction: Instruction, shape: Shape, cut: Cut, known: dict[int, str | None]
     ) -> bool:
         """Whether an element-wise instruction fits a block that is cut there. known: the values
         that the block makes, and which of them are sums: they must be read as what they are."""
@@ -321,18 +362,18 @@ class Finder:
         narrow = types[instruction.outputs[0]].dtype.itemsize == 4
         if text is None or (not narrow and (is_costly(text) or "log(" in text)):
             return False
-        made = kind_of(types[instruction.outputs[0]].shape, shape, split)
+        made = kind_of(types[instruction.outputs[0]].shape, shape, cut)
         if "log(" in text and made == "full":  # once a row it costs little
             return False
-        if made not in ("full", "row") and not (made == "one" and split == 0):
+        if made not in ("full", "row") and not (made == "one" and cut[1] == 0):
             return False
         kinds = []
         for n in instruction.reads():
             root, seen = self.sources.of(n)
-            kinds.append(kind_of(seen, shape, split))
+            kinds.append(kind_of(seen, shape, cut))
             if root in known:
-                own = known[root] or kind_of(types[root].shape, shape, split)
-                own = "one" if own == "row" and split == 0 else own
+                own = known[root] or kind_of(types[root].shape, shape, cut)
+                own = "one" if own == "row" and cut[1] == 0 else own
                 if kinds[-1] != own:
                     return False
         return None not in kinds and (made == "full" or not {"full", "column"} & {*kinds})

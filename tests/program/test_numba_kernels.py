@@ -336,7 +336,7 @@ def kernel_of(name: str, operands: list[Any], params: dict[str, Any]) -> tuple[K
     text = numba_kernels.expression(program, instruction, None, NUMBA)
     if text is None or (is_costly(text) and expected.dtype != np.float32):
         return None
-    block = Block([0], expected.shape, frozenset([0]))
+    block = Block([0], expected.shape, frozenset([(0, 0)]))
     return Kernel(program, [block], {*program.outputs}), expected
 
 
@@ -540,8 +540,9 @@ def test_what_is_not_taken_apart(in_python: None) -> None:
     x, w, b = tensor(4, 5), tensor(3, 5), tensor(3)
     assert left(F.linear, x, w, b) == ["affine"]
     assert left(lambda x, w, b: F.linear(x, w, b).tanh(), x, w, b) == ["affine", "tanh"]
-    x = tensor(2, 3, 4, 4)
-    assert "standardize" in left(lambda x: F.batch_norm(x, None, None, training=True) * 2, x)
+    for shape in ((4, 3), (2, 3, 3, 4), (4, 3, 2)):  # rows that lie in too short pieces
+        x = tensor(*shape)
+        assert "standardize" in left(lambda x: F.batch_norm(x, None, None, training=True) * 2, x)
 
 
 # --------------------------------------------------------------------------------------- windows
@@ -613,6 +614,117 @@ def test_which_windows_stay_operations(in_python: None) -> None:
 @needs_numba
 def test_windows_compiled(own_folder: Path) -> None:
     check_windows(0, "float32", (np.nan, np.inf, -0.0))
+
+
+# ------------------------------------------------------------------------------- rows in pieces
+
+
+def normalised(x: Any, w: Any, b: Any, mean: Any, variance: Any) -> Any:
+    """A batch normalisation behind relu, and what it remembers."""
+    y = F.batch_norm(F.relu(x), mean, variance, w, b, training=True)
+    return y, mean, variance
+
+
+def normalised_with_gradients(g: Any, x: Any, w: Any, b: Any, mean: Any, variance: Any) -> Any:
+    y, mean, variance = normalised(x, w, b, mean.clone(), variance.clone())
+    return [y, mean, variance, *mg.autograd.grad((y * g).sum(), [x, w, b])]
+
+
+@in_one_test
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 4, 4), (3, 2, 17), (1, 3, 4, 5), (2, 2, 2, 3, 3), (5, 1, 16)]
+)
+@pytest.mark.parametrize("special", [(), (np.nan,), (np.inf, -0.0), (1e17,), (1e-40,)])
+def test_rows_in_pieces(
+    in_python: None, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], special: Any
+) -> None:
+    """The channels of images: normalised forward in one loop and back in one; what is remembered,
+    the parameters' gradients and special values are those of the plain program."""
+    monkeypatch.setattr(sys.modules["minigrad.program.row_groups"], "ALONE", 1)
+    x = RNG.standard_normal(shape).astype("float32")
+    x.flat[: len(special)] = special
+    inputs = [tensor(*shape), mg.tensor(x), *(tensor(shape[1]) for _ in range(4))]
+    for t in inputs[1:4]:
+        t.requires_grad_()
+    with np.errstate(all="ignore"):
+        program = trace(normalised_with_gradients, *inputs)
+        fused = with_kernels(program)
+        for i in fused.instructions:
+            large = [n for n in i.reads() if fused.types[n].shape == shape]
+            assert not large or isinstance(i.primitive, Kernel)
+        loops = "".join(kernel.text for kernel in kernels_of(fused))
+        assert 1 in shape or loops.count("for p in range(") in (4, 5), "three, and one or two back"
+        for _ in range(2):
+            for a, b in zip(_flat(fused(*inputs)), _flat(program(*inputs)), strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
+def test_sums_of_products_are_taken_apart(in_python: None) -> None:
+    """Rows by columns of two large arrays, whole or in parts, summed further or not; others stay
+    products."""
+
+    def left(function: Any, *inputs: Any) -> set[str]:
+        program = trace(function, *inputs)
+        agree(program, *inputs)
+        return {i.primitive.name for i in with_kernels(program).instructions} - {"reshape"}
+
+    x, y = tensor(2, 3, 4, 5), tensor(2, 3, 4, 5)
+    dots = lambda x, y, *s: (x * 2).reshape(*s[:-1], 1, s[-1]) @ y.reshape(*s, 1)
+    one = lambda x, y: dots(x, y, 2, 3, 20).reshape(2, 3)
+    assert left(one, x, y) == {"fused_mul_sum"}
+    assert left(lambda x, y: dots(x, y, 2, 3, 20).sum(0), x, y) == {"fused_mul_sum"}
+    assert left(lambda x, y: dots(x, y, 2, 3, 2, 10).sum((0, 2)), x, y) == {"fused_mul_sum"}
+    assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 2, 10).sum(0), x, y)
+    assert "matmul" in left(lambda x, y: ((d := dots(x, y, 2, 3, 2, 10)).sum((0, 2)), d), x, y)
+    assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 20), x, tensor(3, 2, 4, 5))
+    long = [tensor(2, 3, 5, 13, dtype="float64") for _ in range(2)]
+    assert "matmul" in left(lambda x, y: dots(x, y, 2, 3, 65), *long), "a long sum in float64"
+
+
+def test_equal_reductions_are_one(in_python: None) -> None:
+    """A mean with its axes kept and one without, a sum and a mean: one sum, which is divided."""
+    x = tensor(4, 9)
+    program = trace(lambda x: ((y := x * 2) - y.mean(1, keepdim=True), y.mean(1), y.sum(1)), x)
+    (kernel,) = kernels_of(with_kernels(program))
+    assert kernel.text.count("any_order(") == 1
+    agree(program, x)
+    program = trace(lambda x: ((y := x * 2) - y.mean(1, keepdim=True), y.mean(1)), x)
+    (kernel,) = kernels_of(with_kernels(program))
+    assert kernel.text.count("any_order(") == 1
+    agree(program, x)
+
+
+@pytest.mark.whole
+@needs_numba
+def test_images_are_trained_with_kernels(own_folder: Path) -> None:
+    """Convolution, normalisation, pooling: losses, parameters, gradients and what is remembered
+    are those of the plain step; to NumPy are left convolutions, products and the like."""
+    x, labels = tensor(5, 2, 6, 6), mg.tensor(RNG.integers(0, 3, 5))
+    runs = []
+    for options in ({}, {"fuse": True}):
+        mg.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(4), nn.MaxPool2d(3, 1, 1),
+            nn.Conv2d(4, 2, 3), nn.BatchNorm2d(2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(8, 3),
+        )  # fmt: skip
+        optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+        @mg.compile(**options)
+        def step(x: Any, labels: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), labels)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        seen = [step(x, labels).item() for _ in range(6)]
+        kept = [t.detach().numpy() for p in model.parameters() for t in (p, p.grad)]
+        runs.append([seen, *kept, *(b.numpy() for b in model.buffers())])
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    (fused,) = step.fused_programs
+    left = {i.primitive.name for i in fused.instructions if not hasattr(i.primitive, "text")}
+    assert not left & {"standardize", "standardize_jvp", "max_pool", "sum_pool", "relu", "mean"}
 
 
 def check_hard_rows(columns: int) -> None:
