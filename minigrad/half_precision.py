@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from .backend import float32, ignore_float_errors, is_differentiable, is_narrow
+from .backend import as_dtype, float32, ignore_float_errors, is_differentiable, is_narrow
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -82,8 +82,8 @@ def multiplying(rule: Callable[..., Any], registry: Mapping[str, Any]) -> Callab
 
 def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
     """Declare that a derivative rule or a public function computes float16 and bfloat16 in float32,
-    and rounds its results to the dtype that the operands promote to. For what squares or multiplies
-    before it adds, so that only the result can overflow.
+    and rounds its results to the dtype that the operands promote to, or to the keyword `dtype`. For
+    what squares or multiplies before it adds, so that only the result can overflow.
 
     cast: the operation that converts, for arrays, tensors and graphs alike.
     """
@@ -92,7 +92,10 @@ def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
         @functools.wraps(function)
         def run(*args: Any, **params: Any) -> Any:
             operands = (*args, *params.values())
-            if True not in _narrow(operands):
+            wanted = as_dtype(params.get("dtype"))
+            if is_narrow(wanted):
+                params["dtype"] = float32
+            elif wanted is not None or True not in _narrow(operands):
                 return function(*args, **params)
             arrays = [a for a in operands if hasattr(a, "dtype")]
             dtypes = {a.dtype for a in arrays if is_differentiable(a.dtype) and a.ndim}
@@ -101,8 +104,8 @@ def in_float32(cast: Callable[..., Any]) -> Callable[[Function], Function]:
                 cast(a, dtype=float32) if is_narrow(getattr(a, "dtype", None)) else a
             )
             result = function(*map(wide, args), **{k: wide(a) for k, a in params.items()})
-            dtype = dtypes.pop()
-            if dtypes or not is_narrow(dtype):
+            dtype = wanted or dtypes.pop()
+            if (dtypes and wanted is None) or not is_narrow(dtype):
                 return result
             if isinstance(result, tuple):
                 return tuple(cast(r, dtype=dtype) for r in result)

@@ -183,10 +183,7 @@ def median(
     y = arrays.nanmedian(
         _kept(x if exact else x.to(backend.float32), mask, math.nan, "median"), dim, keepdim
     ).values
-    if exact:
-        out: Tensor = y
-        return out
-    if bool(fn.any(fn.isnan(y))):
+    if not exact and bool(fn.any(fn.isnan(y))):
         raise ValueError(
             f"masked.median: no element counts in some place, which {x.dtype} has no NaN for."
             " Convert first, with .float()."

@@ -261,7 +261,8 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
     """Write a result into `out`, a tensor or a tuple of them, and return it: PyTorch's `out=`.
 
     An empty tensor takes the result's shape. Raises AutogradError where the operation would be
-    recorded, ShapeError for another shape, DTypeError for a dtype that cannot take the values.
+    recorded or an argument has a tangent, ShapeError for another shape, DTypeError for a dtype that
+    cannot take the values.
     """
     if out is None:
         return result
@@ -275,12 +276,16 @@ def into(out: Any, result: Any, name: str, inputs: Any) -> Any:
     if not isinstance(out, Tensor) or not isinstance(result, Tensor):
         raise TypeError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
     given = [x for a in inputs for x in (a if isinstance(a, list | tuple) else (a,))]
-    if is_grad_enabled() and (
-        out.requires_grad or any(isinstance(x, Tensor) and x.requires_grad for x in given)
-    ):
+    tensors = [out, *(x for x in given if isinstance(x, Tensor))]
+    if is_grad_enabled() and any(x.requires_grad for x in tensors):
         raise AutogradError(
             f"{name}: out= cannot be differentiated, and an argument requires grad. Leave out="
             " away, or compute it under mg.no_grad()."
+        )
+    if any(x.tangents for x in tensors):
+        raise AutogradError(
+            f"{name}: out= cannot be differentiated, and an argument has a tangent. Leave out="
+            " away."
         )
     if not can_write(result.dtype, out.dtype):
         raise DTypeError(

@@ -44,6 +44,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if indexing not in ("ij", "xy"):
         raise ValueError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}.')
     parts = [as_tensor(x) for x in given]
+    if not parts:
+        raise ValueError("meshgrid: needs at least one tensor.")
     if any(x.ndim > 1 for x in parts):
         raise ShapeError(
             f"meshgrid: needs vectors or numbers, got shapes {[x.shape for x in parts]}."

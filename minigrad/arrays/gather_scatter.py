@@ -129,6 +129,10 @@ def masked_fill(x: TensorLike, mask: TensorLike, value: Any) -> Tensor:
             f"masked_fill: the value must be a number or a 0-d tensor, got shape {value.shape}. Use"
             " where(mask, value, x)."
         )
+    if backend.is_complex(as_tensor(value).dtype) and not backend.is_complex(x.dtype):
+        raise DTypeError(
+            f"masked_fill: a complex value cannot be written into {x.dtype}; take .real first."
+        )
     return fn.where(_mask(mask, "masked_fill"), in_dtype_of(x, value), x)
 
 

@@ -121,6 +121,7 @@ def repeat_interleave(
     axis = existing_axis(x, dim, "repeat_interleave")
     n = x.shape[axis]
     if isinstance(repeats, int):
+        fn.not_below("repeat_interleave", "repeats", repeats, 0)
         wide = fn.broadcast_to(
             fn.unsqueeze(x, axis + 1), (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :])
         )
@@ -131,6 +132,8 @@ def repeat_interleave(
             f"repeat_interleave: needs one integer for each of the {n} elements, got {counts.dtype}"
             f" of shape {counts.shape}."
         )
+    if bool((counts < 0).any()):
+        raise ValueError("repeat_interleave: no number of repeats may be negative.")
     ends = cumsum(fn.broadcast_to(counts.reshape(-1), n), 0)
     total = int(ends[-1].item()) if n else 0
     return fn.getitem(x, along(axis, searchsorted(ends, counting(total, ends), right=True)))

@@ -65,6 +65,7 @@ def diff(
     axis = fn.axis_of(x.ndim, dim, "diff")
     if x.ndim == 0:
         raise RuntimeError("diff: needs at least one dimension.")
+    fn.not_below("diff", "n", n, 0)
     if n and (prepend is not None or append is not None):
         x = fn.cat([part for part in (prepend, x, append) if part is not None], axis)
     for _ in range(n):

@@ -74,6 +74,8 @@ def as_dtype(dtype: Any) -> DType | None:
         found: DType = np.dtype(dtype)
         return found
     except TypeError:
+        if dtype == "bfloat16":  # a name that NumPy itself does not know
+            return bfloat16_dtype()
         raise DTypeError(
             f'{dtype!r} names no dtype, such as mg.float32 or "int64" (and no device: those are'
             ' "cpu", "cuda", "cuda:<number>").'

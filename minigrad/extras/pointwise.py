@@ -134,6 +134,8 @@ def isclose(
     """Where |a - b| <= atol + rtol |b|, or both are the same infinity (or NaN, if that shall
     count). No derivative.
     """
+    fn.not_below("isclose", "rtol", rtol, 0)
+    fn.not_below("isclose", "atol", atol, 0)
     a, b = (
         t.to(backend.int64) if t.dtype == backend.bool_ else t
         for t in (as_tensor(a).detach(), as_tensor(b).detach())

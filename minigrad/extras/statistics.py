@@ -164,6 +164,9 @@ def cov(
     weights = None if fweights is None else as_tensor(fweights)
     if weights is not None and weights.dtype.kind not in "iu":
         raise DTypeError(f"cov: fweights must be integers, got {weights.dtype}.")
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None and bool((as_tensor(given) < 0).any()):
+            raise ValueError(f"cov: no element of {name} may be negative.")
     if aweights is not None:
         weights = as_tensor(aweights) if weights is None else weights * aweights
     if weights is not None and weights.shape != (n,):
@@ -217,6 +220,8 @@ def histc(x: TensorLike, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         )
     if low == high and x.numel():
         low, high = float(fn.amin(x).item()), float(fn.amax(x).item())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"histc: the range must be finite, got {low} to {high}. Give min and max.")
     if low == high:
         low, high = low - 1, high + 1
     inside = fn.getitem(x, fn.logical_and(x >= low, x <= high))
@@ -416,6 +421,8 @@ def gradient(
     x = as_tensor(x)
     axes = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     axes = [fn.axis_of(x.ndim, a, "gradient") for a in axes]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"gradient: each dimension may be named once, got dim={dim}.")
     spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
@@ -500,6 +507,8 @@ def isin(
 def renorm(x: TensorLike, p: float, dim: int, maxnorm: float) -> Tensor:
     """x with each slice along a dimension whose p-norm is larger than maxnorm shortened to it."""
     x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(f"renorm: needs at least 2 dimensions, got shape {x.shape}.")
     axis = fn.axis_of(x.ndim, dim, "renorm")
     length = vector_norm(x, p, [i for i in range(x.ndim) if i != axis], True)
     return x * fn.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)

@@ -8,7 +8,7 @@ raises IndexError naming the range. `minigrad.arrays` has more of them, made of 
 
 from ..entry_points import tensor
 from ..names import offered
-from .arguments import axes_of, axis_of, plain_index, sizes_of  # noqa: F401
+from .arguments import axes_of, axis_of, not_below, plain_index, sizes_of  # noqa: F401
 from .creation import *  # what each file publishes, listed in its __all__  # noqa: F403
 from .creation import as_tensor_  # noqa: F401
 from .elementwise import *  # noqa: F403

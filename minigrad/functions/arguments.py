@@ -121,6 +121,12 @@ def check_factor(function: str, name: str, factor: Any, *operands: Any) -> None:
         )
 
 
+def not_below(function: str, name: str, value: Any, least: Any) -> None:
+    """Raise ValueError for a number below the least one that has a meaning."""
+    if value < least:
+        raise ValueError(f"{function}: {name} must be at least {least!r}, got {value!r}.")
+
+
 def either(first: Any, second: Any) -> Any:
     """`dim=`, or `axis=` where that is None."""
     return second if first is None else first

@@ -15,6 +15,7 @@ from ..core.tensor import (
     wrap,
 )
 from ..entry_points import made_of_data, new_tensor
+from ..errors import ShapeError
 from ..names import TensorLike, attach, public, publish, unlisted
 from ..ops import elementwise as ew
 from .arguments import not_negative, sizes_of
@@ -262,6 +263,7 @@ def linspace(
     """
     (steps,) = not_negative(sizes_of((steps,)))
     wanted = backend.as_dtype(dtype) or _spaced_dtype(start, end)
+    start, end = _end("linspace", start), _end("linspace", end)
     if not backend.is_differentiable(wanted):
         start, end, i = int(start), int(end), arange(steps, dtype=backend.float64, device=device)
         step = (end - start) / max(steps - 1, 1)
@@ -287,14 +289,27 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """base to the power of each of `steps` evenly spaced numbers from start to end. dtype: as of
-    `linspace`.
+    """base to the power of each of `steps` evenly spaced numbers from start to end, both of which
+    are cut off for integers. dtype: as of `linspace`.
     """
     wanted = backend.as_dtype(dtype) or _spaced_dtype(start, end)
+    start, end = _end("logspace", start), _end("logspace", end)
+    if wanted.kind in "iu":
+        start, end = int(start), int(end)
     wide = backend.complex128 if backend.is_complex(wanted) else backend.float64
-    exponents = linspace(start, end, steps, dtype=wanted if wanted.kind in "iu" else wide)
-    out = (float(base) ** exponents.to(wide)).to(wanted, device=device)
+    exponents = linspace(start, end, steps, dtype=wide)
+    out = (float(base) ** exponents).to(wanted, device=device)
     return out.requires_grad_() if requires_grad else out
+
+
+def _end(function: str, value: Any) -> Any:
+    """An end as a Python number. Raises ShapeError for several elements."""
+    if getattr(value, "ndim", 0):
+        raise ShapeError(
+            f"{function}: start and end must be numbers or tensors of one element without axes, got"
+            f" shape {tuple(value.shape)}."
+        )
+    return _number(value)
 
 
 def _spaced_dtype(start: Any, end: Any) -> DType:

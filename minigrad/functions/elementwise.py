@@ -168,6 +168,8 @@ def add(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
     if type(alpha) is int and alpha == 1:
         return _plus(input, other)
     check_factor("add", "alpha", alpha, input, other)
+    if type(alpha) is int and all(_is_boolean(v) for v in (input, other)):
+        alpha = bool(alpha)  # as the operands; 2 would make integers of them
     return _plus(input, _multiple(other, alpha))
 
 
@@ -186,6 +188,10 @@ def sub(input: TensorLike, other: TensorLike, *, alpha: Any = 1, out: Any = None
 
 
 subtract = sub
+
+
+def _is_boolean(operand: Any) -> bool:
+    return type(operand) is bool or getattr(operand, "dtype", None) == backend.bool_
 
 
 def _multiple(other: Any, alpha: Any) -> Any:

@@ -9,6 +9,7 @@ from .. import backend, grad_mode
 from ..backend import DType
 from ..core.tensor import Tensor, alias, as_tensor
 from ..names import TensorLike, public, publish
+from .arguments import not_below
 from .elementwise import eq
 from .reductions import all
 
@@ -28,6 +29,8 @@ def allclose(
     a: TensorLike, b: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether |a - b| <= atol + rtol |b| everywhere."""
+    not_below("allclose", "rtol", rtol, 0)
+    not_below("allclose", "atol", atol, 0)
     return backend.allclose(as_tensor(a).array, as_tensor(b).array, rtol, atol, equal_nan)
 
 

@@ -12,7 +12,7 @@ from ..entry_points import new_tensor
 from ..errors import DTypeError
 from ..names import TensorLike, public, publish
 from ..ops import random as random_ops
-from .arguments import not_negative, sizes_of
+from .arguments import not_below, not_negative, sizes_of
 
 
 def manual_seed(seed: int) -> None:
@@ -165,6 +165,10 @@ def normal(
     """Normal random numbers with the given means and standard deviations: tensors that
     broadcast, or numbers and a size. Drawn in `dtype`, else in that of the tensors. No history.
     """
+    if not isinstance(std, Tensor):
+        not_below("normal", "std", std, 0)
+    elif bool((std < 0).any()):
+        raise ValueError("normal: no element of std may be negative.")
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     if size is None:
         like = as_tensor(mean) + std

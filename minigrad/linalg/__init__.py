@@ -673,9 +673,8 @@ def cond(A: TensorLike, p: Any = None) -> Tensor:
     try:
         return matrix_norm(A, p) * matrix_norm(inv(A), p)
     except LinAlgError:
-        if A.ndim > 2:
-            raise
-        return matrix_norm(A, p) * math.inf
+        inverse, info = inv_ex(A)
+        return fn.where(info == 0, matrix_norm(A, p) * matrix_norm(inverse, p), math.inf)
 
 
 def vander(x: TensorLike, N: int | None = None) -> Tensor:

@@ -203,18 +203,26 @@ def _rebuild(
 
 @method
 def to(
-    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
 ) -> Tensor:
     """Another dtype, another device, or those of another tensor; the tensor itself where nothing
-    changes. Gradients flow back converted.
+    changes, unless `copy` is true. Gradients flow back converted. non_blocking changes nothing:
+    copies are in order.
     """
+    flags = [a for a in args if isinstance(a, bool)]  # in this order: non_blocking, copy
+    copy = flags[1] if len(flags) > 1 else copy
     for a in args:
         if isinstance(a, Tensor):
             dtype, device = a.dtype, backend.device_of(a.array)
         elif isinstance(a, str) and (a == "cpu" or a.startswith("cuda")):
             device = a
         elif isinstance(a, bool):
-            continue  # PyTorch's non_blocking: copies are in order here
+            continue
         elif hasattr(a, "type") and hasattr(a, "index") and not hasattr(a, "itemsize"):
             device = str(a)
         else:
@@ -285,8 +293,8 @@ def cpu(self: Tensor) -> Tensor:
 
 
 @method
-def cuda(self: Tensor, device: Any = "cuda") -> Tensor:
-    """This tensor on a CUDA device (its number or name)."""
+def cuda(self: Tensor, device: Any = "cuda", non_blocking: bool = False) -> Tensor:
+    """This tensor on a CUDA device (its number or name). non_blocking: as of `to`."""
     return to(self, device=f"cuda:{device}" if isinstance(device, int) else str(device))
 
 

@@ -13,7 +13,7 @@ from ..core.graph import OpNode
 from ..core.tensor import Tensor, grad_node, overwrite_payload, wrap
 from ..core.views import assign, check_target
 from ..errors import InPlaceError, ShapeError
-from ..functions import plain_index
+from ..functions import not_below, plain_index
 from ..functions.arguments import tensor_for_cast
 from ..names import attach, method
 from ..ops import elementwise as ew
@@ -142,8 +142,10 @@ def index_put_(
 
 
 @method
-def copy_(self: Tensor, source: Any) -> Tensor:
-    """Overwrite with `source`, which broadcasts and is converted; gradients flow to the source."""
+def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrite with `source`, which broadcasts and is converted; gradients flow to the source.
+    non_blocking changes nothing: copies are in order.
+    """
     return _write(self, _on_device_of(source, self), "copy_")
 
 
@@ -162,12 +164,14 @@ def zero_(self: Tensor) -> Tensor:
 @method
 def gaussian(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Overwrite with normal random numbers (SINGA's name), outside the graph."""
+    not_below("normal_", "std", std, 0)
     return _outside(self, functions.randn(*self.shape, dtype=self.dtype) * std + mean)
 
 
 @method
 def uniform(self: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Overwrite with uniform random numbers (SINGA's name), outside the graph."""
+    not_below("uniform_", "high", high, low)
     return _outside(self, functions.rand(*self.shape, dtype=self.dtype) * (high - low) + low)
 
 
@@ -195,19 +199,17 @@ def bernoulli_(self: Tensor, p: Any = 0.5) -> Tensor:
 
 @method
 def random_(self: Tensor, low: int = 0, high: int | None = None) -> Tensor:
-    """Overwrite with random integers in [low, high) ([0, low) if one bound is given), outside
-    the graph.
+    """Overwrite with random integers in [low, high) ([0, low) if one bound is given, by default as
+    far as the dtype holds every integer), outside the graph.
     """
     check_target(self, "random_")
     if high is None:
-        low, high = (
-            (0, low)
-            if low
-            else (
-                0,
-                2**24 if backend.is_floating(self.dtype) else int(backend.iinfo(self.dtype).max),
-            )
+        largest = (
+            int(2 / backend.precision(self.dtype))
+            if backend.is_floating(self.dtype)
+            else int(backend.iinfo(self.dtype).max)
         )
+        low, high = 0, low or largest
     return _outside(self, functions.randint(low, high, self.shape))
 
 
@@ -217,6 +219,8 @@ def exponential_(self: Tensor, lambd: float = 1.0) -> Tensor:
     graph.
     """
     check_target(self, "exponential_")
+    if not lambd > 0:
+        raise ValueError(f"exponential_: lambd must be larger than 0, got {lambd!r}.")
     return _outside(
         self, -functions.log1p(-functions.rand(self.shape, dtype=backend.float64)) / lambd
     )
@@ -233,6 +237,8 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     """Overwrite with random numbers of Cauchy's distribution around `median`, `sigma` wide,
     outside the graph.
     """
+    if not sigma > 0:
+        raise ValueError(f"cauchy_: sigma must be larger than 0, got {sigma!r}.")
     return _outside(
         self, functions.tan(math.pi * (_uniform(self, "cauchy_") - 0.5)) * sigma + median
     )
@@ -256,6 +262,8 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     deviation, outside the graph.
     """
     check_target(self, "log_normal_")
+    if not std > 0:
+        raise ValueError(f"log_normal_: std must be larger than 0, got {std!r}.")
     return _outside(
         self, functions.exp(functions.randn(self.shape, dtype=backend.float64) * std + mean)
     )

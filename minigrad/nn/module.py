@@ -421,11 +421,15 @@ class Module:
                 p.stored_grad.detach_()
                 p.stored_grad.zero_()
 
-    def to(self: M, *args: Any, dtype: Any = None, device: Any = None) -> M:
+    def to(
+        self: M, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False
+    ) -> M:
         """Convert or move all parameters and buffers, in place (floating ones only change
-        dtype); returns the module.
+        dtype); returns the module. non_blocking changes nothing: copies are in order.
         """
         for a in args:
+            if isinstance(a, bool):
+                continue  # non_blocking by position
             if isinstance(a, Tensor):
                 dtype, device = a.dtype, a.device
             elif isinstance(a, backend.Device) or (

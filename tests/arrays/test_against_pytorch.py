@@ -39,7 +39,15 @@ def least_squares(m, a, b):
     return getattr(result, "solution", result)
 
 
+SINGULAR = np.array([[[1.0, 0], [0, 0]], [[2, 1], [1, 3]]])
+
 CASES = {
+    # singular matrices
+    **{
+        f"cond {p}": (lambda m, x, p=p: m.linalg.cond(x.detach(), p), SINGULAR)
+        for p in (1, -1, INF, -INF, "fro")
+    },
+    "cond of one": (lambda m, x: m.linalg.cond(x.detach(), -1), SINGULAR[0]),
     # order
     "max": (lambda m, x: m.max(x), M),
     "max ties": (lambda m, x: x.max(), TIES),

@@ -6,6 +6,8 @@ import copy
 import io
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -152,3 +154,59 @@ def test_gaussian_nll_variances(torch):
         F.gaussian_nll_loss(mg.zeros(2, 3), mg.ones(2, 3), mg.ones(3))
     with pytest.raises(ValueError, match="negative"):
         F.gaussian_nll_loss(mg.zeros(2), mg.ones(2), -mg.ones(2))
+
+
+@pytest.mark.parametrize("wanted", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("given", ["float16", "bfloat16"])
+def test_half_precision_comes_out_in_the_dtype_asked_for(torch, given, wanted):
+    """The functions that compute half precision in float32 rounded their results to the input's
+    dtype, whatever `dtype=` said."""
+    data = [[1.0, 3.0, 0.1], [300.0, 250.0, 7.0]]
+    calls = {
+        "vector_norm": lambda m, x, dtype: m.linalg.vector_norm(x, dim=1, dtype=dtype),
+        "vector_norm of order 3": lambda m, x, dtype: m.linalg.vector_norm(x, 3, dtype=dtype),
+        "norm": lambda m, x, dtype: m.norm(x, 2, 1, dtype=dtype),
+        "nanmean": lambda m, x, dtype: m.nanmean(x, 1, dtype=dtype),
+        "mean": lambda m, x, dtype: m.mean(x, 1, dtype=dtype),
+        "softmax": lambda m, x, dtype: m.softmax(x, 1, dtype=dtype),
+    }
+    for name, call in calls.items():
+        x, y = torch.tensor(data, dtype=getattr(torch, given)), mg.tensor(data).to(given)
+        want, got = call(torch, x.double(), torch.float64), call(mg, y, getattr(mg, wanted))
+        assert str(got.dtype) == wanted, name
+        unit = {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(wanted, 1e-5)
+        np.testing.assert_allclose(
+            got.double().numpy(), want.numpy(), rtol=unit, atol=1e-6, err_msg=name
+        )
+    masked = mg.masked.median(mg.tensor(data).to(given), 1, dtype=getattr(mg, wanted))
+    assert str(masked.dtype) == wanted and masked.tolist()[1] == 250
+
+
+def test_spaced_numbers_between_tensors_and_integers(torch):
+    """Ends that are float32 tensors do not make float64 numbers inaccurate; integers are cut off
+    at the end alone, not in each exponent."""
+    for m in (torch, mg):
+        start = m.tensor(-2.0)
+        np.testing.assert_allclose(
+            m.linspace(start, 0, 50, dtype=m.float64).numpy(), np.linspace(-2, 0, 50), rtol=1e-14
+        )
+        assert m.logspace(0, 1.2, 4, dtype=m.int64).tolist() == [1, 2, 4, 10]
+        assert m.logspace(0, 3, 7, base=2, dtype=m.int32).tolist() == [1, 1, 2, 2, 4, 5, 8]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_random_integers_reach_as_far_as_the_dtype_counts(torch, dtype):
+    """PyTorch fills with integers up to 2^24 in float32; in float16 that is infinity."""
+    digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype]
+    for m in (torch, mg):
+        x = m.zeros(2000).to(getattr(torch, dtype) if m is torch else dtype).random_().double()
+        assert 0.9 * 2**digits < x.max().item() <= 2**digits and x.min().item() >= 0
+
+
+def test_bfloat16_is_a_name_without_ml_dtypes_imported_first():
+    code = (
+        "import sys, minigrad as mg; assert 'ml_dtypes' not in sys.modules; "
+        "print(mg.ones(1, dtype='bfloat16').dtype, mg.ones(1).to('bfloat16').dtype)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["bfloat16", "bfloat16"], run.stderr

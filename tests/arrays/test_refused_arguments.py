@@ -63,6 +63,58 @@ REFUSED = {
         lambda: mg.nn.functional.one_hot(mg.tensor([0]), -2),
         "num_classes must be -1 or at least 0",
     ),
+    "normal_, negative std": (lambda: mg.ones(2).normal_(0, -1), "std must be at least 0"),
+    "normal, negative std": (lambda: mg.normal(0.0, -1.0, (2,)), "std must be at least 0"),
+    "normal, a negative std of several": (
+        lambda: mg.normal(0.0, mg.tensor([1.0, -1.0])),
+        "no element of std may be negative",
+    ),
+    "uniform_ from above": (lambda: mg.ones(2).uniform_(3, 1), "high must be at least 3, got 1"),
+    "exponential_": (lambda: mg.ones(2).exponential_(-1), "lambd must be larger than 0"),
+    "cauchy_": (lambda: mg.ones(2).cauchy_(0, 0), "sigma must be larger than 0"),
+    "log_normal_": (lambda: mg.ones(2).log_normal_(0, -1), "std must be larger than 0"),
+    "isclose": (lambda: mg.isclose(mg.ones(1), mg.ones(1), rtol=-1), "rtol must be at least 0"),
+    "allclose": (lambda: mg.allclose(mg.ones(1), mg.ones(1), atol=-1), "atol must be at least 0"),
+    "cov, frequencies": (
+        lambda: mg.cov(mg.ones(2), fweights=mg.tensor([1, -1])),
+        "no element of fweights may be negative",
+    ),
+    "cov, weights": (
+        lambda: mg.cov(mg.ones(2), aweights=mg.tensor([1.0, -1.0])),
+        "no element of aweights may be negative",
+    ),
+    "gradient twice along one dimension": (
+        lambda: mg.gradient(mg.ones(3, 3), dim=[1, -1]),
+        "each dimension may be named once",
+    ),
+    "histc of NaN": (lambda: mg.histc(mg.tensor([1.0, float("nan")])), "the range must be finite"),
+    "histc to infinity": (lambda: mg.histc(mg.tensor([1.0, float("inf")])), "must be finite"),
+    "renorm of a vector": (lambda: mg.renorm(mg.ones(3), 2, 0, 1.0), "at least 2 dimensions"),
+    "diff, negative order": (lambda: mg.diff(mg.ones(3), n=-1), "n must be at least 0"),
+    "meshgrid of nothing": (lambda: mg.meshgrid(), "at least one tensor"),
+    "a negative number of repeats": (
+        lambda: mg.repeat_interleave(mg.ones(2), mg.tensor([1, -1])),
+        "no number of repeats may be negative",
+    ),
+    "negative repeats of all": (lambda: mg.repeat_interleave(mg.ones(2), -1), "repeats must be"),
+    "masked_fill with a complex number": (
+        lambda: mg.ones(1).masked_fill(mg.tensor([True]), 1j),
+        "a complex value cannot be written into float32",
+    ),
+    "linspace between vectors": (lambda: mg.linspace(mg.ones(2), 3, 4), "without axes"),
+    "logspace between vectors": (lambda: mg.logspace(0, mg.ones(2), 4), "without axes"),
+    "rrelu, slopes exchanged": (
+        lambda: mg.nn.functional.rrelu(mg.ones(1), 0.3, 0.1),
+        "upper must be at least 0.3",
+    ),
+    "hardtanh, ends exchanged": (
+        lambda: mg.nn.functional.hardtanh(mg.ones(1), 2.0, 1.0),
+        "max_val must be at least 2.0",
+    ),
+    "triplet loss without a margin": (
+        lambda: mg.nn.functional.triplet_margin_loss(*[mg.ones(1, 2)] * 3, margin=-1.0),
+        "margin must be larger than 0",
+    ),
 }
 
 INTEGERS, SQUARE = mg.tensor([1, 2]), mg.tensor([[1, 2], [3, 4]])
@@ -100,6 +152,16 @@ def test_factors_of_floating_and_boolean_operands():
     assert mg.add(INTEGERS, 2.5, alpha=0.5).tolist() == [2.25, 3.25]
     assert mg.add(ones + 0j, ones, alpha=1j).tolist() == [1 + 1j, 1 + 1j]
     assert mg.add(yes, yes, alpha=True).tolist() == [True, False]
+
+
+def test_booleans_times_an_integer_stay_booleans(torch):
+    for factor, other in ((0, [True, True]), (2, [True, False]), (2, True)):
+        results = []
+        for m in (torch, mg):
+            yes, more = m.tensor([True, False]), other if other is True else m.tensor(other)
+            sums = m.add(yes, more, alpha=factor), yes.clone().add_(more, alpha=factor)
+            results += [(str(y.dtype).removeprefix("torch."), y.tolist()) for y in sums]
+        assert results[0] == results[1] == results[2] == results[3] and results[0][0] == "bool"
 
 
 ONES, WIDE, WHOLE = mg.ones(2, 2), mg.ones(2, 2, dtype=mg.float64), mg.ones(2, 2, dtype=mg.int64)

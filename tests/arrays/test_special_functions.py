@@ -356,3 +356,15 @@ def test_definitions_of_polynomials() -> None:
     assert special.laguerre_polynomial_l(mg.zeros(0), 3).shape == (
         0,
     ) and special.hermite_polynomial_h(mg.ones(2), mg.zeros(0, 1, dtype="int64")).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_log1p_of_small_complex_numbers_keeps_their_digits(torch, dtype):
+    """NumPy adds the 1 first: 1e-30 + 2e-30j gave 2e-30j."""
+    numbers = [1e-30 + 2e-30j, -1e-5 + 1e-6j, 0.3 - 0.2j, 1e30 + 1e30j, -1 + 1e30j, -1 + 0j]
+    got = mg.log1p(mg.tensor(numbers, dtype=getattr(mg, dtype)))
+    want = torch.log1p(torch.tensor(numbers, dtype=getattr(torch, dtype)))
+    for part in (np.real, np.imag):
+        unit = 3e-7 if dtype == "complex64" else 1e-15
+        np.testing.assert_allclose(part(got.numpy()), part(want.numpy()), rtol=unit, atol=0)
+    assert str(got.dtype) == dtype

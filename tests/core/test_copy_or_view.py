@@ -434,3 +434,16 @@ def test_views_are_views_where_they_are_in_pytorch(theirs):
                 [r._is_view() for r in lib.run(call, lib.inputs(call))] for lib in (OURS, theirs)
             )
             assert found == wanted or ("unsafe" in call and UNSAFE), call
+
+
+def test_to_copies_where_it_is_told_to_by_position_or_by_name():
+    x, like = mg.ones(2), mg.zeros(1)
+    places = [(mg.float32,), ("cpu",), ("cpu", mg.float32), (like,)]
+    for place in places:
+        for copied in (x.to(*place, False, True), x.to(*place, copy=True)):
+            assert copied is not x and not np.may_share_memory(copied.numpy(), x.numpy())
+        assert x.to(*place, True) is x.to(*place, non_blocking=True) is x.to(*place) is x
+    layer = mg.nn.Linear(1, 1)
+    assert layer.to("cpu", mg.float64, True) is layer.to("cpu", non_blocking=True) is layer
+    assert layer.weight.dtype == mg.float64
+    assert x.copy_(mg.zeros(2), non_blocking=True).tolist() == [0, 0]

@@ -99,6 +99,15 @@ def test_out_is_refused_where_a_listed_tensor_requires_grad():
         mg.cat([X, X.clone().requires_grad_()], out=mg.empty(0))
 
 
+def test_out_is_refused_where_a_tensor_has_a_tangent():
+    with mg.autograd.forward_ad.dual_level():
+        dual = mg.autograd.forward_ad.make_dual(mg.ones(2), mg.ones(2))
+        for operands, out in (([X[0, :2], dual], mg.empty(0)), ([mg.ones(2), mg.ones(2)], dual)):
+            with pytest.raises(AutogradError, match="has a tangent"):
+                mg.add(*operands, out=out)
+        assert mg.autograd.forward_ad.unpack_dual(dual).primal.tolist() == [1, 1]
+
+
 def test_rnn_takes_its_arguments_in_the_order_of_pytorch():
     layer = nn.RNN(2, 3, 1, "relu", False, True)
     assert layer.nonlinearity == "relu" and layer.batch_first and not hasattr(layer, "bias_ih_l0")

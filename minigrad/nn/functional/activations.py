@@ -92,6 +92,7 @@ def rrelu(
     """x where positive, elsewhere x times a slope: drawn from [lower, upper) for each element
     while training, else their mean.
     """
+    functions.not_below("rrelu", "upper", upper, lower)
     x = source(input, inplace)
     slope = functions.rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
     return placed(_above_zero(x, x * slope), input, inplace, "rrelu")
@@ -183,6 +184,7 @@ def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
     """x limited to [min_val, max_val]; derivative 0 at both corners (unlike clamp's)."""
+    functions.not_below("hardtanh", "max_val", max_val, min_val)
     x = source(input, inplace)
     if not backend.is_differentiable(x.dtype):  # integers stay integers
         return placed(clamp(x, int(min_val), int(max_val)), input, inplace, "hardtanh")

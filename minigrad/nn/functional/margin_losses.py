@@ -209,6 +209,8 @@ def _triplets(
     swap: bool,
 ) -> Tensor:
     """The loss of each triplet."""
+    if not margin > 0:
+        raise ValueError(f"triplet margin loss: margin must be larger than 0, got {margin!r}.")
     far = distance(anchor, negative)
     if swap:
         far = functions.minimum(far, distance(positive, negative))

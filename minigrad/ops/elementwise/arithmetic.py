@@ -105,9 +105,25 @@ expm1 = function("expm1", lambda g, x: g * exp(x))
 log = function("log", lambda g, x: g / x, symbol="ln", domain=_LOGARITHM)
 log2 = function("log2", lambda g, x: g / (math.log(2) * x), domain=_LOGARITHM)
 log10 = function("log10", lambda g, x: g / (math.log(10) * x), domain=_LOGARITHM)
-log1p = function(
+
+
+def _log1p(xp: Any, x: Any) -> Any:
+    """NumPy's log1p of complex numbers adds the 1 first, which loses the digits of a small x."""
+    if getattr(x, "dtype", None) is None or x.dtype.kind != "c":
+        return ignore_float_errors.run(xp.log1p, x)
+    with ignore_float_errors():
+        a, b = x.real, x.imag
+        length = xp.where(
+            xp.abs(x) < 0.5, 0.5 * xp.log1p(a * (a + 2) + b * b), xp.log(xp.hypot(1 + a, b))
+        )
+        return (length + 1j * xp.arctan2(b, 1 + a)).astype(x.dtype)
+
+
+log1p = elementwise(
     "log1p",
+    _log1p,
     lambda g, x: g / (x + 1),
+    promote="float",
     domain="log1p(x) is the logarithm of 1 + x, defined for x greater than -1",
 )
 sin = function("sin", lambda g, x: g * cos(x))
