@@ -109,6 +109,10 @@ class Facets:
     pointwise operation what its scalar expression counts, or else one other operation for each
     element. None: unknown, taken for one operation an element."""
 
+    terms: Callable[..., Any] | None = None
+    """Which elements of its operands meet in an element of its result: a formula of the shapes as
+    in ops/terms.py, for pictures of one element. None: no picture is made."""
+
     domain: str | None = None
     """Where it has a finite value, in words, for messages to whoever has left that place."""
 

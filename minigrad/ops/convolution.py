@@ -24,6 +24,7 @@ from ..core.primitive import bilinear
 from .batch import join_images
 from .costs import convolution_cost, convolution_weight_cost, scattered_products
 from .reduce import sum_forward
+from .terms import convolution_terms, kernel_terms, transposed_terms
 
 Sizes = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -341,6 +342,7 @@ convolve = bilinear(
     accumulates=True,
     batch=join_images,
     cost=convolution_cost,
+    terms=convolution_terms,
     graph_name="ConvolutionBackward0",
 )
 """x (N, C, *S) with w (O, C/groups, *K): (N, O, *windows). `padding` has a pair (before, after)
@@ -355,6 +357,7 @@ convolve_input = bilinear(
     accumulates=True,
     batch=join_images,
     cost=scattered_products,
+    terms=transposed_terms,
 )
 """g (N, O, *windows) with w: an image of `size`. The transpose of `convolve` in x, known as
 transposed convolution.
@@ -367,5 +370,6 @@ convolve_weight = bilinear(
     symbol="∗",
     accumulates=True,
     cost=convolution_weight_cost,
+    terms=kernel_terms,
 )
 """x with g: a kernel of `size`. The transpose of `convolve` in w."""

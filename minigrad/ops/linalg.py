@@ -16,6 +16,7 @@ from .costs import matmul_cost
 from .kernels import Line
 from .node_names import product_name
 from .shape import broadcast_to, permute, reshape, sum_to
+from .terms import matrix_terms
 
 
 def swapped(x: Any) -> Any:
@@ -162,6 +163,7 @@ matmul = bilinear(
     shape=_product_shape,
     kernel=matmul_kernel,
     cost=matmul_cost,
+    terms=matrix_terms,
     notation="a @ b",
     graph_name=product_name,
 )

@@ -29,6 +29,7 @@ from .linalg import affine_kernel, matmul, swapped
 from .reduce import amax, kept_shape, mean, sum_, sum_forward
 from .shape import broadcast_to, inverse_of, reshape, sum_to
 from .sums import FEW_TERMS, has_rows
+from .terms import layer_terms
 
 Axes = tuple[int, ...]
 
@@ -402,6 +403,7 @@ affine = general(
     kernel=affine_kernel,
     parts=_affine_parts,
     cost=layer_cost,
+    terms=layer_terms,
     graph_name="AddmmBackward0",
 )
 """x (…, inputs) by w (outputs, inputs) and b (outputs): x wᵀ + b."""

@@ -21,6 +21,7 @@ from .convolution import Sizes, window_count
 from .costs import each_input, in_windows
 from .elementwise import zeros_like
 from .sums import accumulator
+from .terms import pooling_terms
 
 TILE = 1 << 16
 """Elements of a tile of images: there are five arrays of that size at once."""
@@ -356,6 +357,7 @@ max_pool = general(
     real_only=True,
     batch=shift_axes,
     cost=in_windows(other=1),
+    terms=pooling_terms("largest"),
 )
 """Largest element of each window along an axis. Padding never wins."""
 max_pool_backward = general(
@@ -392,6 +394,7 @@ sum_pool = linear(
     windows="sum",
     batch=shift_axes,
     cost=in_windows(add=1),
+    terms=pooling_terms("sum"),
 )
 """Sum of each window along an axis."""
 sum_pool_backward = linear(

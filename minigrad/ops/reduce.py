@@ -35,6 +35,7 @@ from .sums import (
     total,
     total_of_few,
 )
+from .terms import sum_terms
 
 Axes = tuple[int, ...]
 FEW = 256
@@ -104,6 +105,7 @@ sum_ = linear(
     kernel=sum_kernel,
     reduction="sum",
     cost=additions,
+    terms=sum_terms,
     graph_name=reduction_name("Sum"),
 )
 

@@ -153,6 +153,8 @@ def _nodes(trace: Trace) -> dict[str, int]:
                 f"{where}.saved",
                 "must be a list of names",
             )
+        if "terms" in node:
+            _terms(node["terms"], node["shape"], f"{where}.terms")
         born[name] = i
     for i, node in enumerate(trace["nodes"]):
         _memory(node, f"nodes[{i}].memory", born)
@@ -162,6 +164,38 @@ def _nodes(trace: Trace) -> dict[str, int]:
             f"names no node: {node.get('of')!r}",
         )
     return born
+
+
+COMBINED = ("sum", "largest")
+
+
+def _terms(terms: Any, shape: list[int], where: str) -> None:
+    """A loop and the indices of the arrays in it: of the result one along each axis."""
+    sizes = _field(terms, "sizes", lambda v: _list(v) and all(map(_count, v)), where, "sizes")
+    _field(terms, "combine", lambda v: _in(v, COMBINED), where, f"one of {COMBINED}")
+    operands = _field(terms, "operands", _list, where, "a list of indices")
+    result = _field(
+        terms, "result", lambda v: _list(v) and len(v) == len(shape), where, "an index of each axis"
+    )
+    added = terms.get("added", [])
+    good = _list(added) and all(_count(n) and n < len(operands) for n in added)
+    _need(good, f"{where}.added", "must be positions of operands")
+    for index in (result, *operands):
+        for along in index if _list(index) else [index]:
+            good = (
+                _list(along)
+                and along
+                and isinstance(along[0], int)
+                and all(
+                    _list(pair)
+                    and len(pair) == 2
+                    and _count(pair[0])
+                    and pair[0] < len(sizes)
+                    and isinstance(pair[1], int)
+                    for pair in along[1:]
+                )
+            )
+            _need(good, where, f"must hold [offset, [variable, factor], …], got {_shown(along)}")
 
 
 def _memory(node: dict[str, Any], where: str, born: dict[str, int]) -> None:
@@ -424,6 +458,8 @@ def _value(value: Any, where: str) -> None:
                 f"{where}.sample",
                 f"must hold {min(size, SAMPLE)} of the {size} elements, got {len(sample)}",
             )
+            if "elements" in value:
+                _elements(value, size, where)
             if "heat" in value:
                 _heat(value["heat"], f"{where}.heat")
             for v in (*sample, *(value[k] for k in ("min", "max", "norm") if k in value)):
@@ -458,6 +494,20 @@ def _value(value: Any, where: str) -> None:
         where,
         'must write NaN and infinity as the texts "nan", "inf", "-inf"',
     )
+
+
+def _elements(value: dict[str, Any], size: int, where: str) -> None:
+    """Every element of a large array, of which the sample holds the first."""
+    found = _field(value, "elements", _list, where, "a list of all elements")
+    _need(len(found) == size, f"{where}.elements", f"must hold {size} numbers, got {len(found)}")
+    _need(
+        found[: len(value["sample"])] == value["sample"],
+        f"{where}.elements",
+        "must begin as sample",
+    )
+    for v in found:
+        _need(not (isinstance(v, dict) and "shape" in v), where, "elements must be numbers")
+        _value(v, where)
 
 
 LEVELS = "0123456789abcdefg"

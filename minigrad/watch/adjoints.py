@@ -151,6 +151,7 @@ class Adjoints:
             say,
             **more,
         )
+        trace.hold_whole(upstream[0][0], "g", {**dict(upstream), target: after})
 
     def _broadcast(self, edge: str) -> bool:
         """Whether an edge carries one value to many places, by an element-by-element operation."""

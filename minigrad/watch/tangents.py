@@ -67,17 +67,11 @@ def tangent_step(
     rules = [rule for _, _, rule, _ in terms]
     if None not in rules:  # the values that the rules name
         reads = [[s, "v"] for s in values_in([t for rule in rules for t in rule or []])] + tangents
-    formula, say = sentences.pushed(name, terms, tangent.array)
-    trace.step(
-        "tangent",
-        name,
-        [c["edge"] for c in contribs],
-        reads,
-        [write],
-        formula,
-        say,
-        contribs=contribs,
-    )
+    edges = [c["edge"] for c in contribs]
+    words = sentences.pushed(name, terms, tangent.array)
+    trace.step("tangent", name, edges, reads, [write], *words, contribs=contribs)
+    arrays = {str(source): upstream.array for _, _, upstream, source in sources}
+    trace.hold_whole(name, "d", {name: tangent.array, **arrays})
 
 
 def _share(part: Any, index: int | None, out: Tensor) -> Any:

@@ -31,6 +31,7 @@ from ..core.observe import Event, unobserved
 from ..core.tensor import Leaf, Tensor, grad_node, wrap
 from ..errors import AutogradError
 from ..observers import calls, observing
+from ..ops.terms import as_data
 from . import sentences
 from .adjoints import Adjoints
 from .derivatives import Made
@@ -510,7 +511,22 @@ class TraceRecorder(TraceWriter):
             say,
             **more,
         )
+        self._note_terms(call, node, out)
         return name
+
+    def _note_terms(self, call: Call, node: dict[str, Any], out: Tensor) -> None:
+        """Which elements meet in those of a result, and all of these elements."""
+        formula = getattr(call.primitive, "terms", None)
+        if formula is None or not all(isinstance(a, Tensor) for a in call.args):
+            return
+        shapes = [tuple(a.shape) for a in call.args]
+        terms = as_data(formula(shapes, tuple(out.shape), call.params))
+        if terms is None:
+            return
+        node["terms"] = terms
+        read = zip(call.operands, call.args, strict=True)
+        arrays = {name: a.array for name, a in read if name is not None}
+        self.hold_whole(node["id"], "v", {**arrays, node["id"]: out.array})
 
     def _assign(self, call: Call | None, target: Tensor, value: Tensor) -> None:
         """An in-place operation has written: from now on the target (or the tensor that it looks

@@ -16,12 +16,18 @@ from .derivatives import Rules
 from .notation import label_of
 from .saved_values import SavedValues
 from .source_map import SourceMap
+from .values import elements
 
 COLUMNS = {
     "v": {"key": "v", "label": "value", "phase": "primal"},
     "d": {"key": "d", "label": "tangent", "phase": "tangent"},
     "g": {"key": "g", "label": "adjoint", "phase": "adjoint"},
 }
+
+
+WHOLE, ALL_WHOLE = 4096, 24_000
+"""Arrays of up to so many elements, and up to so many in one Trace, are whole where a product, a
+convolution or a pooling reads or writes them."""
 
 
 class TraceWriter:
@@ -56,6 +62,8 @@ class TraceWriter:
         self.error: dict[str, Any] | None = None  # what the function raised
         self._counts = {"v": 0, "c": 0, "p": 0}
         self._paths: dict[tuple[int, int], str] = {}  # of a module within the one that called it
+        self._written: dict[tuple[str, str], Any] = {}  # the latest value in each cell
+        self._whole = 0  # elements of arrays that are whole
 
     def add(
         self, name: str, tensor: Tensor, kind: str, expr: list[Any], stage: str = "primal"
@@ -193,6 +201,7 @@ class TraceWriter:
         **more: Any,
     ) -> None:
         self.saved.before_step(phase)
+        self._written.update({(name, column): value for name, column, value in writes})
         self.steps.append(
             {
                 "phase": phase,
@@ -205,6 +214,19 @@ class TraceWriter:
                 **more,
             }
         )
+
+    def hold_whole(self, node: str, column: str, arrays: dict[str, Any]) -> None:
+        """Where elements meet in a node: put all elements of arrays into the values that were
+        written last into a column, as far as a Trace has the room."""
+        if "terms" not in self.by_id[node]:
+            return
+        for name, array in arrays.items():
+            value, size = self._written.get((name, column)), getattr(array, "size", 1)
+            if not isinstance(value, dict) or "elements" in value or len(value["sample"]) == size:
+                continue
+            if size <= WHOLE and self._whole + size <= ALL_WHOLE:
+                self._whole += size
+                value["elements"] = elements(array)
 
     def document(self, title: str | None) -> Trace:
         """The finished Trace."""

@@ -60,6 +60,14 @@ def value(array: Any, picture: bool = False) -> Any:
     return summary
 
 
+def elements(array: Any) -> list[Any]:
+    """All elements of a payload, in row-major order."""
+    host = backend.to_numpy(array)
+    if host.dtype.kind not in "biufc":
+        host = host.astype(backend.float64)
+    return [_number(v) for v in host.reshape(-1).tolist()]
+
+
 def array_of(value: Any) -> Any:
     """The payload of a tensor; anything else itself."""
     return value.array if isinstance(value, Tensor) else value

@@ -15,7 +15,7 @@ from minigrad.viz.explorer.squeeze import squeezed_style
 STATIC = Path(__file__).parent / "static"
 
 
-_ELSEWHERE = ("jacobian", "arrays", "buffers")
+_ELSEWHERE = ("jacobian", "arrays", "buffers", "element")
 """Views of Traces of several passes, of arrays and of Programs, which the page never makes."""
 
 _OF_NUMBERS = {

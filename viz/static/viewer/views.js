@@ -8,6 +8,7 @@ import { algorithmView } from "./views/algorithm.js";
 import { arraysView } from "./views/arrays.js";
 import { buffersView } from "./views/buffers.js";
 import { cutView } from "./views/cut.js";
+import { elementView } from "./views/element.js";
 import { jacobianView } from "./views/jacobian.js";
 import { memoryView } from "./views/memory.js";
 import { ordersView } from "./views/orders.js";
@@ -26,6 +27,7 @@ export const VIEWS = [
   memoryView,
   buffersView,
   arraysView,
+  elementView,
 ];
 
 // The views, which stand in the table's place: opened and closed by the reader, all on the one

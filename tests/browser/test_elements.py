@@ -1,0 +1,255 @@
+"""The view of one element: what meets in it, in products, convolutions, poolings and sums, in each
+mode; by pointer and by keys."""
+
+import numpy as np
+import pytest
+from minigrad.viz.bundle import script
+from minigrad.viz.numbers import short
+
+import minigrad as mg
+import minigrad.nn.functional as F
+from minigrad import viz
+from minigrad.watch import trace_function
+from tests.browser.conftest import to
+
+pytestmark = pytest.mark.browser
+
+
+def numbers(*shape):
+    return np.random.default_rng([7, *shape]).integers(-3, 4, shape) / 2
+
+
+def product(A, B):
+    return (A @ B).square().sum()
+
+
+def images(x, w, b):
+    y = F.conv2d(x, w, b, stride=(1, 2), padding=1)
+    return F.max_pool2d(y.relu(), 2, stride=1).square().sum()
+
+
+def grouped(x, w):
+    return F.avg_pool2d(F.conv2d(x, w, groups=2, dilation=(2, 1)), 2).square().sum()
+
+
+def back_up(x, w):
+    return F.conv_transpose2d(x, w, stride=2, padding=1).square().sum()
+
+
+def layer(x, w, b):
+    return F.linear(x, w, b).square().sum(0).sum()
+
+
+def batch(a, b):
+    return (a @ b).square().sum()
+
+
+PROGRAMS = {
+    "product": (product, [numbers(3, 4), numbers(4, 2)]),
+    "vector": (batch, [numbers(3, 2), numbers(2)]),
+    "batch": (batch, [numbers(2, 3, 2), numbers(2, 4)]),
+    "images": (images, [numbers(2, 2, 5, 6), numbers(3, 2, 3, 3), numbers(3)]),
+    "groups": (grouped, [numbers(1, 2, 6, 5), numbers(2, 1, 2, 2)]),
+    "transposed": (back_up, [numbers(1, 2, 3, 3), numbers(2, 1, 3, 3)]),
+    "layer": (layer, [numbers(3, 2), numbers(4, 2), numbers(4)]),
+}
+
+
+@pytest.fixture
+def module(visit, tmp_path):
+    """The viewer's functions on a page of their own."""
+    path = tmp_path / "page.html"
+    names = "meetingOf, arraysOf, meetAt, folder"
+    path.write_text(
+        f"<script type=module>{script()}\nwindow.parts = {{ {names} }};</script>", encoding="utf-8"
+    )
+    visit.page.goto(path.as_uri())
+    visit.page.wait_for_function("() => !!window.parts")
+    yield visit.page
+    visit.assert_clean()
+
+
+EVERY = """(trace) => {
+    const { meetingOf, arraysOf, meetAt, folder } = window.parts, at = folder(trace), found = [];
+    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+        edges = new Map(trace.edges.map((e) => [e.id, e]));
+    trace.steps.forEach((step, i) => {
+        const meeting = meetingOf(step, byId, edges);
+        if (!meeting) return;
+        const operands = meeting.node.terms.operands.map((_, slot) =>
+            byId.get(trace.edges.find((e) => e.dst === meeting.node.id && e.slot === slot).src));
+        const arrays = arraysOf(meeting, at(i + 1), operands),
+            { shape, elements } = arrays.get(meeting.target)[meeting.column];
+        const totals = elements.map((_, flat) => {
+            let rest = flat;
+            const place = [...shape].reverse().map((n) => {
+                const index = rest % n;
+                rest = Math.floor(rest / n);
+                return index;
+            }).reverse();
+            return meetAt(meeting, arrays, place).reduce((sum, one) => sum + one.total, 0);
+        });
+        found.push([i, meeting.node.op, meeting.column, totals, elements]);
+    });
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_meets_in_each_element_is_what_the_engine_computed(module, name):
+    """Every element of every step, in all three columns: the products that the view writes down
+    add up to the number of the Trace. No operand is used twice here, so that no adjoint has other
+    parts."""
+    f, inputs = PROGRAMS[name]
+    trace = trace_function(f, *inputs, tangents=[numbers(*x.shape) for x in inputs])
+    found = module.evaluate(EVERY, trace)
+    columns = {(op, column) for _, op, column, _, _ in found}
+    made = {node["op"] for node in trace["nodes"] if "terms" in node}
+    assert columns >= {(op, column) for op in made for column in "vdg"}
+    for i, op, column, totals, elements in found:
+        np.testing.assert_allclose(
+            totals, elements, atol=1e-9, err_msg=f"step {i + 1}, {op}, {column}"
+        )
+
+
+def step_at(trace, phase, node):
+    return 1 + next(
+        i for i, s in enumerate(trace["steps"]) if (s["phase"], s["node"]) == (phase, node)
+    )
+
+
+def lit(viewer, node, column):
+    figure = viewer.locator(f".mg-element figure[data-node='{node}'][data-column='{column}']")
+    return figure.locator("td.mg-met").evaluate_all("all => all.map((e) => e.dataset.at)")
+
+
+def test_a_row_and_a_column_meet_in_the_element_that_is_pointed_at(show, visit, axe):
+    trace = trace_function(product, numbers(3, 4), numbers(4, 2), mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    written = viewer.locator(".mg-element figure[data-node='v1'] .mg-board")
+    written.locator("td[data-at='2,1']").hover()
+    assert lit(viewer, "A", "v") == ["2,0", "2,1", "2,2", "2,3"]
+    assert lit(viewer, "B", "v") == ["0,1", "1,1", "2,1", "3,1"]
+    A, B = numbers(3, 4), numbers(4, 2)
+    said = viewer.locator(".mg-element .mg-meet").inner_text()
+    assert said.startswith("v1[2, 1] = ") and said.endswith(f" = {short(A[2] @ B[:, 1])}")
+    # the right factor stands above the result, the left one beside it
+    box = lambda node: viewer.locator(f".mg-element figure[data-node='{node}']").bounding_box()
+    a, b, v = box("A"), box("B"), box("v1")
+    assert b["y"] + b["height"] <= v["y"] + 1 and a["x"] + a["width"] <= v["x"] + 1
+    axe(visit.page, "html")
+    visit.assert_clean()
+
+
+def test_backward_the_same_arrays_meet_in_the_two_gradients(show):
+    trace = trace_function(product, numbers(3, 4), numbers(4, 2), mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "adjoint", "A"))
+    viewer.locator("figure[data-node='A'] td[data-at='1,2']").hover()
+    assert lit(viewer, "v1", "g") == ["1,0", "1,1"] and lit(viewer, "B", "v") == ["2,0", "2,1"]
+    to(viewer, step_at(trace, "adjoint", "B"))
+    viewer.locator("figure[data-node='B'] td[data-at='3,0']").hover()
+    assert sorted(lit(viewer, "A", "v")) == ["0,3", "1,3", "2,3"]
+    assert lit(viewer, "v1", "g") == ["0,0", "1,0", "2,0"]
+
+
+def test_the_arrow_keys_move_the_element_and_not_the_step(show):
+    trace = trace_function(product, numbers(3, 4), numbers(4, 2), mode="reverse")
+    viewer = show(trace, views=["element"])
+    k = step_at(trace, "primal", "v1")
+    to(viewer, k)
+    board = viewer.locator(".mg-board")
+    board.focus()
+    said = viewer.locator(".mg-element .mg-meet")
+    assert said.inner_text().startswith("v1[1, 0] = ")
+    for key, place in [("ArrowRight", "1, 1"), ("ArrowRight", "1, 1"), ("ArrowDown", "2, 1")]:
+        viewer.page.keyboard.press(key)
+        assert said.inner_text().startswith(f"v1[{place}] = ")
+    assert viewer.locator(".mg-counter").first.inner_text().startswith(f"{k} /")
+    inside = "root => root.contains(document.activeElement)"
+    viewer.page.keyboard.press("PageDown")  # other keys are the viewer's
+    assert viewer.locator(".mg-counter").first.inner_text() != f"{k} / {len(trace['steps'])}"
+    assert viewer.evaluate(inside), "the focus is not lost with what was drawn before"
+    viewer.page.keyboard.press("Home")
+    assert viewer.locator(".mg-counter").first.inner_text().startswith("0 /")
+    assert viewer.evaluate(inside)
+
+
+def test_a_window_its_kernel_and_what_flows_back(show, visit, axe):
+    x, w, b = PROGRAMS["images"][1]
+    trace = trace_function(images, x, w, b, mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    viewer.locator(".mg-thumb").nth(4).press("Enter")  # sample 1, output 1
+    assert viewer.evaluate("root => document.activeElement.title") == "[1, 1]"
+    viewer.locator("figure[data-node='v1'] td[data-at='1,1,0,0']").hover()
+    window = lit(viewer, "x", "v")
+    assert window == [f"1,{c},{i},{j}" for c in (0, 1) for i in (0, 1) for j in (0, 1)]
+    assert len(lit(viewer, "w", "v")) == 8
+    assert "10 positions lie in the padding." in viewer.locator(".mg-element").inner_text()
+    to(viewer, step_at(trace, "adjoint", "w"))
+    viewer.locator("figure[data-node='w'] td[data-at='1,0,1,1']").hover()
+    assert len(lit(viewer, "v1", "g")) == 2 * 5 * 3, "all windows of an output use each weight"
+    axe(visit.page, "html")
+    visit.assert_clean()
+
+
+def test_a_pooling_says_which_element_it_chose(show):
+    trace = trace_function(
+        lambda x: F.max_pool1d(x, 2).sum(), [[[3.0, 1.0, 2.0, 2.0, 0.0, 5.0]]], mode="reverse"
+    )
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    said, cells = viewer.locator(".mg-element .mg-meet"), viewer.locator(".mg-board td")
+    cells.nth(0).hover()
+    assert said.inner_text() == "v1[0, 0, 0] = max(3, 1) = 3"
+    to(viewer, step_at(trace, "adjoint", "x"))
+    cells.nth(2).hover()
+    assert said.inner_text() == "x̄[0, 0, 2] = 1 = 1".replace("x̄", "x\u0304")
+    cells.nth(3).hover()  # of two equal ones the first was chosen
+    assert said.inner_text() == "x\u0304[0, 0, 3] = nothing = 0"
+
+
+def test_other_steps_name_those_in_which_elements_meet(show):
+    trace = trace_function(product, numbers(3, 4), numbers(4, 2), mode="reverse")
+    viewer = show(trace, views=["element"])
+    to(viewer, 1)
+    links = viewer.locator(".mg-element .mg-fold")
+    k = step_at(trace, "primal", "v1")
+    assert links.first.inner_text() == f"{k}: v1"
+    links.first.click()
+    assert viewer.locator(".mg-counter").first.inner_text().startswith(f"{k} /")
+
+
+def test_arrays_that_the_trace_does_not_hold_are_not_guessed(show):
+    trace = trace_function(product, np.ones((70, 70)), np.ones((70, 2)), mode="primal")
+    viewer = show(trace, views=["element"])
+    to(viewer, step_at(trace, "primal", "v1"))
+    assert "too large" in viewer.locator(".mg-element").inner_text()
+    assert viewer.locator(".mg-element table").count() == 0
+
+
+def test_scalar_functions_have_no_such_view():
+    trace = trace_function(lambda x: x * x, 2.0)
+    assert not any("terms" in node for node in trace["nodes"])
+    assert "element" in viz.page.VIEWS
+
+
+def test_the_view_speaks_chinese_and_fits_a_phone(show, visit):
+    trace = trace_function(images, *PROGRAMS["images"][1], mode="reverse")
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    viewer = show(trace, views=["element"], lang="zh")
+    to(viewer, step_at(trace, "primal", "v1"))
+    assert "指向一个元素" in viewer.locator(".mg-element").inner_text()
+    wide = visit.page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= 390
+
+
+def test_of_a_nan_no_number_is_larger(module):
+    trace = trace_function(
+        lambda x: F.max_pool1d(x, 3).sum(), [[[1.0, float("nan"), 2.0]]], mode="reverse"
+    )
+    steps = module.evaluate(EVERY, trace)
+    assert steps[0][3] == [pytest.approx(float("nan"), nan_ok=True)]
+    assert mg.tensor([1.0, float("nan"), 2.0]).max().isnan()

@@ -1,0 +1,369 @@
+// One element of a product of matrices, a convolution or a pooling: the reader points at it and
+// sees which elements meet in it, their products and the sum; in the reverse pass, which shares an
+// element of an operand receives.
+
+import { h } from "../dom.js";
+import { columnName } from "../formulas.js";
+import { shapeText, short } from "../numbers.js";
+import { inLanguage } from "../texts.js";
+import {
+  cellTable,
+  inBrackets,
+  leadingOf,
+  leadingPlaces,
+  samePlace,
+  scaleOf,
+  sliceOf,
+  symbolText,
+  thumb,
+} from "./maps.js";
+import { arraysOf, meetAt, meetingOf } from "./meeting.js";
+
+const MEETING_WORDS = {
+  point: {
+    en: "Point at an element, or move with the arrow keys.",
+    zh: "指向一个元素，或用方向键移动。",
+  },
+  none: {
+    en: "No elements meet in this step. Steps of products, convolutions, poolings and sums:",
+    zh: "这一步没有元素相乘或相加。乘积、卷积、池化与求和的步骤：",
+  },
+  missing: {
+    en: "The arrays of this step are too large: the trace does not hold every element.",
+    zh: "这一步的数组太大：记录中没有全部元素。",
+  },
+  outside: { en: "{n} positions lie in the padding.", zh: "有 {n} 个位置在填充区。" },
+  first: { en: "The first {n} of {all} products.", zh: "前 {n} 个乘积，共 {all} 个。" },
+  more: { en: "and {n} further maps", zh: "另有 {n} 个特征图" },
+  nothing: { en: "nothing", zh: "无" },
+};
+const MOST_MAPS = 4, // of an array that is read
+  MOST_THUMBS = 64,
+  ROWS_SHOWN = 12, // rows and columns of products
+  TERMS_IN_LINE = 9; // products written in a line
+
+// Products in the order of the loop: rows, and columns along the last variable that varies.
+function productRows(products, valueOf) {
+  const varies = products[0]?.point.map((_, v) =>
+      products.some((p) => p.point[v] !== products[0].point[v]),
+    ),
+    last = varies?.lastIndexOf(true) ?? -1,
+    first = varies?.indexOf(true) ?? -1;
+  const inRowsOf = (nameOf) => {
+    const rows = new Map();
+    for (const one of products) {
+      const name = String(nameOf(one.point));
+      rows.set(name, [...(rows.get(name) ?? []), { value: valueOf(one), at: one.point, one }]);
+    }
+    return [...rows.values()];
+  };
+  const rows = inRowsOf((point) => point.filter((_, v) => v !== last));
+  // where the last variable follows from the others, a row for each value of the first
+  return rows.length === products.length ? inRowsOf((point) => point[first]) : rows;
+}
+
+// Which array is a row of the left factor and which a column of the right one, where a sum is a
+// product of matrices: three loops, and each array in two of them. Null for any other.
+function falk(meeting, arrays) {
+  const { terms } = meeting.node,
+    [sum] = meeting.sums,
+    indices = new Map([[-1, terms.result], ...terms.operands.map((one, i) => [i, one])]),
+    used = [-1, 0, 1];
+  if (meeting.sums.length > 1 || terms.operands.length < 2 || terms.combine !== "sum") return null;
+  const variables = (number) => {
+    const index = indices.get(number);
+    const simple = index.length === 2 && index.every(([o, ...vs]) => !o && vs.length === 1);
+    return simple ? index.map(([, [v]]) => v) : null;
+  };
+  const known = new Map(used.map((number) => [number, variables(number)]));
+  if ([...known.values()].includes(null) || meeting.target > 1) return null;
+  const [row, column] = known.get(meeting.target),
+    factors = used.filter((number) => number !== meeting.target),
+    left = factors.find((number) => known.get(number).includes(row)),
+    top = factors.find((number) => number !== left && known.get(number).includes(column));
+  if (left === undefined || top === undefined) return null;
+  const columnRead = (number) => (number < 0 ? sum.result : sum.read[number]);
+  const part = (number, turned) => ({
+    number,
+    column: columnRead(number),
+    turned,
+    array: arrays.get(number),
+  });
+  return {
+    left: part(left, known.get(left)[0] !== row),
+    top: part(top, known.get(top)[1] !== column),
+  };
+}
+
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+export const elementView = {
+  name: "element",
+  title: { en: "One element", zh: "一个元素" },
+  ready: (trace) => trace.nodes.some((node) => node.terms),
+  beside: true, // it needs the whole width
+  // Long: a closure, whose functions share these elements and the state.
+  make({ trace, t, move, focus }) {
+    const say = (name, given = {}) =>
+      inLanguage(MEETING_WORDS[name], t).replace(/\{(\w+)\}/g, (_, word) => given[word]);
+    const byId = new Map(trace.nodes.map((node) => [node.id, node])),
+      edges = new Map(trace.edges.map((e) => [e.id, e])),
+      columns = new Map(trace.columns.map((c) => [c.key, c]));
+    const operandsOf = (node) =>
+      node.terms.operands.map((_, slot) =>
+        byId.get(trace.edges.find((e) => e.dst === node.id && e.slot === slot)?.src),
+      );
+    const box = h("div", { class: "mg-element" });
+    const chosen = new Map(); // of each written array, the place that the reader is on
+    let redraw = () => {};
+
+    function headed(node, column, role, turned, ...body) {
+      const name = symbolText(node, column) + (turned ? "ᵀ" : ""),
+        said = [name, columnName(columns.get(column), t), t(role)],
+        head = [...said, shapeText(node.shape)].join(" · ");
+      return h(
+        "figure",
+        {
+          class: `mg-array mg-c-${column} mg-${role}`,
+          "data-node": node.id,
+          "data-column": column,
+        },
+        h("figcaption", { class: "mg-arrayhead" }, head),
+        body,
+      );
+    }
+
+    // What the reader did moves to another element of an array; the focus stays where it was.
+    function choose(node, at) {
+      if (!at || samePlace(at, chosen.get(node.id))) return;
+      chosen.set(node.id, at);
+      redraw();
+    }
+    function keepFocus(render) {
+      const held = box.querySelector(":focus")?.dataset.focus;
+      render();
+      if (held === undefined) return;
+      const again = box.querySelector(`[data-focus="${held}"]`);
+      if (again) again.focus({ preventScroll: true });
+      else focus();
+    }
+
+    // The array that the step writes, whose elements can be chosen.
+    function writtenMap({ node, array, column, place }) {
+      const cells = sliceOf(array, leadingOf(place)),
+        scale = scaleOf(array.elements),
+        name = `${symbolText(node, column)}[${place.join(", ")}]`;
+      const pointed = (event) =>
+        choose(node, event.target.closest?.("td")?.dataset.at.split(",").map(Number));
+      function pressed(event) {
+        const moved = ARROWS[event.key];
+        if (!moved || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        event.stopPropagation();
+        const row = cells.findIndex((r) => r.some((c) => samePlace(c.at, place))),
+          across = cells[row].findIndex((c) => samePlace(c.at, place));
+        choose(node, cells[row + moved[0]]?.[across + moved[1]]?.at);
+      }
+      const board = h(
+        "div",
+        {
+          class: "mg-board",
+          ...{ tabindex: "0", role: "group", "aria-label": `${name}. ${say("point")}` },
+          ...{ onpointerover: pointed, onclick: pointed, onkeydown: pressed },
+          "data-focus": "board",
+        },
+        cellTable(cells, scale, new Map([[String(place), "mg-met mg-at"]]), name),
+      );
+      return headed(node, column, "written", false, thumbsOf(node, array, place, scale), board);
+    }
+    // All maps of an array in small, of which one is chosen.
+    function thumbsOf(node, array, place, scale) {
+      const places = leadingPlaces(array.shape);
+      if (places.length < 2) return null;
+      const button = (leading) => {
+        const name = `[${leading.join(", ")}]`,
+          isChosen = samePlace(leading, leadingOf(place));
+        return h(
+          "button",
+          {
+            ...{ type: "button", class: "mg-thumb", "data-focus": name, title: name },
+            ...{ "aria-label": name, "aria-pressed": String(isChosen) },
+            onclick: () => choose(node, [...leading, ...place.slice(-2)]),
+          },
+          thumb(sliceOf(array, leading), scale),
+        );
+      };
+      return h("div", { class: "mg-thumbs" }, places.slice(0, MOST_THUMBS).map(button));
+    }
+
+    // An array that the step reads: the maps of it that take part.
+    function readMaps({ node, array, column, places, turned }) {
+      const maps = new Map(places.map((at) => [String(leadingOf(at)), leadingOf(at)]));
+      if (!maps.size) maps.set("", leadingPlaces(array.shape)[0]);
+      const shown = [...maps.values()].slice(0, MOST_MAPS),
+        scale = scaleOf(array.elements),
+        lit = new Map(places.map((at) => [String(at), "mg-met"]));
+      const part = (leading) => [
+        array.shape.length > 2 && h("p", { class: "mg-note" }, `[${leading.join(", ")}]`),
+        cellTable(sliceOf(array, leading, turned), scale, lit),
+      ];
+      return headed(
+        node,
+        column,
+        "read",
+        turned,
+        h(
+          "div",
+          { class: "mg-maps" },
+          shown.map((leading) => h("div", null, part(leading))),
+        ),
+        maps.size > shown.length &&
+          h("p", { class: "mg-note" }, say("more", { n: maps.size - shown.length })),
+      );
+    }
+
+    // The factors and their products as small tables, and the sum.
+    function worked(sum, arrays) {
+      const { products } = sum;
+      if (!products.length) return null;
+      const cut = (rows) => rows.slice(0, ROWS_SHOWN).map((row) => row.slice(0, ROWS_SHOWN));
+      const tableOf = (valueOf, column, name) => {
+        const rows = cut(productRows(products, valueOf)),
+          lit = new Map(
+            rows
+              .flat()
+              .filter(({ one }) => one.chosen)
+              .map(({ at }) => [String(at), "mg-met"]),
+          );
+        return h(
+          "div",
+          { class: `mg-worked mg-c-${column}` },
+          h("p", { class: "mg-note" }, name),
+          cellTable(rows, scaleOf(rows.flat().map((c) => c.value)), lit, name),
+        );
+      };
+      const factors = products[0].factors,
+        sign = (text) => h("span", { class: "mg-between", "aria-hidden": "true" }, text);
+      const name = ({ number, column }) => symbolText(arrays.get(number).node, column);
+      const tables = factors.flatMap((f, i) => [
+        ...(i ? [sign("·")] : []),
+        tableOf((one) => one.factors[i].value, f.column, name(f)),
+      ]);
+      if (factors.length > 1)
+        tables.push(
+          sign("="),
+          tableOf((one) => one.value, "v", factors.map(name).join(" · ")),
+        );
+      const all = productRows(products, (one) => one.value),
+        count = cut(all).flat().length;
+      const notes = [
+        count < products.length && say("first", { n: count, all: products.length }),
+        sum.outside > 0 && say("outside", { n: sum.outside }),
+      ];
+      return h(
+        "div",
+        { class: "mg-workings" },
+        tables,
+        notes.filter(Boolean).map((text) => h("p", { class: "mg-note" }, text)),
+      );
+    }
+
+    function line(meeting, node, place, sums) {
+      const largest = meeting.node.terms.combine === "largest";
+      const parts = sums.flatMap(({ products, plus }) => {
+        const taken = largest && meeting.target >= 0 ? products.filter((p) => p.chosen) : products,
+          texts = taken.map(({ factors }) => factors.map((f) => inBrackets(f.value)).join(" · "));
+        return [...texts, ...plus.map((one) => inBrackets(one.value))];
+      });
+      const name = `${symbolText(node, meeting.column)}[${place.join(", ")}]`,
+        total = sums.reduce((all, sum) => all + sum.total, 0);
+      const shown = parts.slice(0, TERMS_IN_LINE),
+        dots = parts.length > shown.length ? ["…"] : [];
+      const body = !parts.length
+        ? say("nothing")
+        : largest && meeting.target < 0
+          ? `max(${[...shown, ...dots].join(", ")})`
+          : [...shown, ...dots].join(" + ");
+      return `${name} = ${body} = ${short(total)}`;
+    }
+
+    function missing(text) {
+      const steps = trace.steps
+        .map((step, i) => [meetingOf(step, byId, edges), step, i + 1])
+        .filter(([found]) => found);
+      const links = steps
+        .slice(0, 24)
+        .map(([found, step, k]) =>
+          h(
+            "button",
+            { type: "button", class: "mg-fold", onclick: () => move(k) },
+            `${k}: ${symbolText(byId.get(step.node), found.column)}`,
+          ),
+        );
+      box.replaceChildren(
+        h("p", { class: "mg-sumup" }, text),
+        h("div", { class: "mg-picks" }, links),
+      );
+    }
+
+    function draw(step, state) {
+      const meeting = meetingOf(step, byId, edges);
+      if (!meeting) return missing(say("none"));
+      const arrays = arraysOf(meeting, state, operandsOf(meeting.node));
+      const target = arrays?.get(meeting.target),
+        array = target?.[meeting.column];
+      if (!array) return missing(say("missing"));
+      const before = chosen.get(target.node.id),
+        middle = array.shape.map((n) => Math.floor((n - 1) / 2)),
+        place = before?.length === array.shape.length ? before : middle;
+      chosen.set(target.node.id, place);
+      const sums = meetAt(meeting, arrays, place),
+        written = writtenMap({ node: target.node, array, column: meeting.column, place }),
+        note = h("p", { class: "mg-note" }, say("point"));
+      const said = h(
+        "p",
+        { class: "mg-meet", role: "status" },
+        line(meeting, target.node, place, sums),
+      );
+      const tables = sums.map((sum) => worked(sum, arrays));
+      box.replaceChildren(
+        together(meeting, arrays, sums, written),
+        h("div", { class: "mg-sumrows" }, tables, said, note),
+      );
+    }
+    // All arrays of a meeting: of a product of matrices so that row and column meet in the element.
+    function together(meeting, arrays, sums, written) {
+      const reads = new Map();
+      for (const sum of sums)
+        for (const f of [...sum.products.flatMap((p) => p.factors), ...sum.plus]) {
+          const name = `${f.number} ${f.column}`;
+          if (!reads.has(name)) reads.set(name, { ...f, places: [] });
+          reads.get(name).places.push(f.at);
+        }
+      const shown = ({ number, column, turned = false }) => {
+        const { node, [column]: array } = arrays.get(number),
+          { places = [] } = reads.get(`${number} ${column}`) ?? {};
+        return readMaps({ node, array, column, turned, places });
+      };
+      const product = falk(meeting, arrays),
+        factors = [product?.left.number, product?.top.number],
+        rest = [...reads.values()].filter(({ number }) => !factors.includes(number)).map(shown);
+      if (!product) return h("div", { class: "mg-arrays" }, rest, written);
+      return h(
+        "div",
+        { class: "mg-falk" },
+        h("div", { class: "mg-corner" }, rest),
+        shown(product.top),
+        shown(product.left),
+        written,
+      );
+    }
+    return {
+      box,
+      update(k, step, state) {
+        redraw = () => keepFocus(() => draw(step, state));
+        redraw();
+      },
+    };
+  },
+};
